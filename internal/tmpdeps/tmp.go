@@ -1,0 +1,30 @@
+// Package tmpdeps keeps modules in go.mod while the tree is being laid out.
+package tmpdeps
+
+import (
+	_ "github.com/google/cel-go/cel"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/spf13/cobra"
+	_ "github.com/stretchr/testify/assert"
+	_ "github.com/stretchr/testify/require"
+	_ "github.com/tidwall/btree"
+	_ "k8s.io/api/admission/v1"
+	_ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	_ "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	_ "k8s.io/cli-runtime/pkg/genericclioptions"
+	_ "k8s.io/cli-runtime/pkg/printers"
+	_ "k8s.io/client-go/dynamic"
+	_ "k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/tools/cache"
+	_ "k8s.io/client-go/tools/leaderelection"
+	_ "sigs.k8s.io/controller-runtime"
+	_ "sigs.k8s.io/controller-runtime/pkg/envtest"
+	_ "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	_ "sigs.k8s.io/gateway-api/apis/v1"
+	_ "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+	_ "sigs.k8s.io/yaml"
+	_ "go.yaml.in/yaml/v3"
+	_ "golang.org/x/sync/singleflight"
+	_ "golang.org/x/term"
+	_ "gomodules.xyz/jsonpatch/v2"
+)
