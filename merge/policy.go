@@ -1,0 +1,162 @@
+package merge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Block says which part of a policy a rule stands in.
+type Block uint8
+
+// The blocks of a policy in the order in which the fold applies them, and two
+// that only say where a rule came from or what took it out.
+const (
+	Defaults  Block = iota
+	Bare            // the rules outside any block: a second block of defaults
+	Overrides       //
+	Object          // the object's own field, below every policy
+	Unset           // not a block: an unset list took the rule out
+)
+
+// String returns the name of the block as results show it.
+func (b Block) String() string {
+	return [...]string{"defaults", "bare", "overrides", "object", "unset"}[b]
+}
+
+// Strategy is how a block meets the rules that are there already.
+type Strategy uint8
+
+const (
+	// Atomic takes or leaves the block as a whole.
+	Atomic Strategy = iota
+	// Merge compares rule by rule.
+	Merge
+	// Patch is Merge for kinds whose rules are the leaves of the spec
+	// (RFC 7386).
+	Patch
+)
+
+// String returns the strategy as policies spell it.
+func (s Strategy) String() string {
+	return [...]string{"atomic", "merge", "patch"}[s]
+}
+
+// ParseStrategy reads a strategy as policies spell it.
+func ParseStrategy(text string) (Strategy, bool) {
+	i := slices.Index([]string{"atomic", "merge", "patch"}, text)
+	return Strategy(max(i, 0)), i >= 0 //nolint:gosec // 0 to 2
+}
+
+// Rule is the smallest piece of a policy that wins or loses whole.
+type Rule struct {
+	Key Key
+	// Value is decoded JSON: nil, bool, int64, float64, string, []any or
+	// map[string]any. It is never edited, and shared freely.
+	Value any
+	// Hollow marks an empty map in a kind whose rules are leaves: it holds its
+	// place and replaces nothing.
+	Hollow bool
+}
+
+// Condition decides whether a block takes part (`when`).
+type Condition interface {
+	// Evaluate answers for the effective spec as it is at that moment.
+	Evaluate(spec map[string]any) Answer
+	// String returns the expression.
+	String() string
+}
+
+// Answer is what a condition says of a spec. The zero Answer is "not met".
+type Answer struct {
+	Met bool
+	// Missing is the address of a key, from the spec's top (without "spec."),
+	// that the expression names and the spec lacks. The condition is not met.
+	Missing string
+	// Neighbours tells that the map that lacks Missing holds other keys.
+	Neighbours bool
+	// Err is any other failure to evaluate.
+	Err error
+	// Cost in the units of the condition's own limit.
+	Cost uint64
+}
+
+// Rules is one block of a policy.
+type Rules struct {
+	Block    Block
+	Strategy Strategy
+	// When is nil for a block that always takes part.
+	When Condition
+	// Rules are sorted by key, each key once.
+	Rules []Rule
+}
+
+// Newest is the creation time of a policy that has none: it counts as newer
+// than any other.
+const Newest int64 = math.MaxInt64
+
+// Policy is one policy, read.
+type Policy struct {
+	Namespace, Name string
+	// Created is in seconds since 1970, or Newest.
+	Created int64
+	// Blocks are applied in the order of their Block values.
+	Blocks []Rules
+	// Unset takes rules out of the defaults of higher policies.
+	Unset []Name
+}
+
+// Name is one entry of an unset list: a rule key, a prefix of keys, or the
+// bare name of a rule.
+type Name struct {
+	key  Key
+	bare string // the only segment, escaped as in a key's path
+}
+
+// ParseName reads an entry of an unset list.
+func ParseName(text string) (Name, error) {
+	k, err := ParseKey(text)
+	if err != nil {
+		return Name{}, err
+	}
+	n := Name{key: k}
+	if one := k.last() + "\x00"; one == k.path {
+		n.bare = k.last()
+	}
+	return n, nil
+}
+
+// String returns the name as ParseName reads it.
+func (n Name) String() string { return n.key.String() }
+
+// Matches reports whether the name means the rule of that key.
+func (n Name) Matches(k Key) bool {
+	return n.key.Holds(k) || n.bare != "" && n.bare == k.last()
+}
+
+// Layer is a policy at a level of a path. A policy that reaches a path at two
+// levels is two layers with the same Policy.
+type Layer struct {
+	*Policy
+	// Level of the policy's target on the path: 0 at the root, more is lower.
+	Level int
+}
+
+// Compare orders layers from the highest to the lowest (SEMANTICS section 2):
+// by level, then the older first, then by namespace/name.
+func Compare(a, b Layer) int {
+	return cmp.Or(
+		cmp.Compare(a.Level, b.Level),
+		cmp.Compare(a.Created, b.Created),
+		compareNames(a.Policy, b.Policy),
+	)
+}
+
+// compareNames orders by "namespace/name" as one text.
+func compareNames(a, b *Policy) int {
+	if a.Namespace == b.Namespace {
+		return strings.Compare(a.Name, b.Name)
+	}
+	return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+}

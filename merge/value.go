@@ -1,0 +1,61 @@
+package merge
+
+// Equal reports whether two decoded JSON values are the same. Numbers are
+// compared by value: 1 and 1.0 are equal.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && equalMaps(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && equalLists(a, b)
+	case int64, float64:
+		return equalNumbers(a, b)
+	case nil, bool, string:
+		return a == b
+	default:
+		return false
+	}
+}
+
+func equalMaps(a, b map[string]any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || !Equal(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalLists(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalNumbers(a, b any) bool {
+	switch a := a.(type) {
+	case int64:
+		if b, ok := b.(int64); ok {
+			return a == b
+		}
+		f, ok := b.(float64)
+		return ok && float64(a) == f
+	case float64:
+		if b, ok := b.(int64); ok {
+			return a == float64(b)
+		}
+		return a == b
+	}
+	return false
+}
