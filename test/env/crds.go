@@ -1,0 +1,57 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+const gatewayAPI = "sigs.k8s.io/gateway-api"
+
+// installCRDs installs what the options ask for and waits until it is served.
+func (e *Env) installCRDs(ctx context.Context, o options) error {
+	paths := o.crds
+	if !o.bare {
+		standard, err := crdFolders(ctx)
+		if err != nil {
+			return err
+		}
+		paths = append(standard, paths...)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	say(o, "installing the CRDs of Gateway API and of the policies")
+	return e.InstallCRDs(paths...)
+}
+
+// crdFolders are those of Gateway API's standard channel and of examples/crds.
+func crdFolders(ctx context.Context) ([]string, error) {
+	root, err := repository(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := moduleFolder(ctx, gatewayAPI)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		filepath.Join(gateway, "config", "crd", "standard"),
+		filepath.Join(root, "examples", "crds"),
+	}, nil
+}
+
+// InstallCRDs installs the CRDs in files or folders and waits until they are
+// served. It creates them (or updates them in place), so the annotation that
+// client-side apply would add, too large for some, is not there.
+func (e *Env) InstallCRDs(paths ...string) error {
+	_, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{
+		Paths: paths, ErrorIfPathMissing: true, MaxTime: patience,
+	})
+	if err != nil {
+		return fmt.Errorf("install the CRDs of %v: %w", paths, err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package env boots a real etcd and kube-apiserver on free loopback ports, with
+// the CRDs of Gateway API and of examples/crds, for tests and the demo.
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"overrule.dev/overrule/test/process"
+)
+
+// patience is how long etcd, the API server and its CRDs may each take: long
+// enough for a busy machine, since nothing is measured here.
+const patience = 2 * time.Minute
+
+// Env is a running control plane. What its User does, it does as cluster admin.
+type Env struct {
+	*User
+
+	dir         string
+	assets      assets
+	plane       *envtest.Environment
+	controllers *process.Process
+}
+
+// Start boots a control plane for a test, which fails if that does not work, and
+// stops it when the test ends.
+func Start(tb testing.TB, opts ...Option) *Env {
+	tb.Helper()
+	e, err := Boot(tb.Context(), opts...)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
+		if err := e.Stop(); err != nil {
+			tb.Errorf("stop the control plane: %v", err)
+		}
+	})
+	return e
+}
+
+// Boot brings a control plane up; whoever called it calls Stop. It fails with
+// ErrNoControlPlane if the binaries are missing.
+func Boot(ctx context.Context, opts ...Option) (*Env, error) {
+	o := gather(opts)
+	e, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.boot(ctx, o); err != nil {
+		return nil, errors.Join(err, e.Stop())
+	}
+	return e, nil
+}
+
+// prepare finds the binaries and makes the scratch folder.
+func prepare(ctx context.Context, o options) (*Env, error) {
+	root, err := repository(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{"etcd", "kube-apiserver", "kubectl"}
+	if o.controllers {
+		names = append(names, "kube-controller-manager")
+	}
+	found, err := findAssets(root, names...)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "overrule-env-")
+	if err != nil {
+		return nil, fmt.Errorf("make a scratch folder: %w", err)
+	}
+	return &Env{dir: dir, assets: found, plane: newPlane(found, o)}, nil
+}
+
+func newPlane(found assets, o options) *envtest.Environment {
+	off := false
+	plane := &envtest.Environment{
+		UseExistingCluster:       &off,
+		BinaryAssetsDirectory:    string(found),
+		ControlPlaneStartTimeout: patience,
+		ControlPlaneStopTimeout:  patience,
+	}
+	server := plane.ControlPlane.GetAPIServer()
+	for _, f := range o.flags {
+		server.Configure().Set(f.name, f.values...)
+	}
+	return plane
+}
+
+func (e *Env) boot(ctx context.Context, o options) error {
+	say(o, "starting etcd and kube-apiserver")
+	config, err := e.plane.Start()
+	if err != nil {
+		return fmt.Errorf("start etcd and kube-apiserver of %s: %w", e.assets, err)
+	}
+	if e.User, err = e.newUser("admin", config, e.plane.KubeConfig); err != nil {
+		return err
+	}
+	if err := e.installCRDs(ctx, o); err != nil {
+		return err
+	}
+	if !o.controllers {
+		return nil
+	}
+	say(o, "starting kube-controller-manager")
+	return e.startControllers()
+}
+
+func say(o options, act string) { _, _ = fmt.Fprintln(o.progress, act) }
+
+// Stop ends all that Boot started, in the reverse order, and removes its files.
+func (e *Env) Stop() error {
+	var errs []error
+	if e.controllers != nil {
+		errs = append(errs, e.controllers.Stop())
+	}
+	errs = append(errs, e.plane.Stop(), os.RemoveAll(e.dir))
+	return errors.Join(errs...)
+}
+
+// File is the path of a new file in the scratch folder, which Stop removes.
+func (e *Env) File(name string) string { return filepath.Join(e.dir, name) }
+
+func (e *Env) startControllers() error {
+	manager, err := process.Start(process.Spec{
+		Path: e.assets.path("kube-controller-manager"),
+		Args: []string{
+			"--kubeconfig", e.Kubeconfig,
+			"--controllers=namespace-controller,garbage-collector-controller",
+			"--leader-elect=false",
+			"--secure-port=0",
+		},
+	})
+	e.controllers = manager
+	return err
+}

@@ -1,0 +1,114 @@
+//go:build integration
+
+package env_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// TestTheControlPlane boots one control plane for all that is asked of it here.
+func TestTheControlPlane(t *testing.T) {
+	e := env.Start(t, env.WithControllers(), env.WithAPIServerFlag("profiling", "false"))
+
+	t.Run("serves the policy kinds and prunes what their schema does not have", func(t *testing.T) {
+		got := e.Apply(policy("strange: 1"), "--validate=ignore", "-o", "jsonpath={.spec}")
+		require.Zero(t, got.Code, got.Stderr)
+		assert.JSONEq(t, `{
+			"targetRef": {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "edge"},
+			"overrides": {"strategy": "merge", "when": "true", "rules": {"authentication": {"a": 50, "b": {"jwt": {}}}}},
+			"unset": ["rules.authentication.c"]}`, got.Stdout)
+	})
+
+	t.Run("refuses a policy without a target", func(t *testing.T) {
+		got := e.Apply(`{apiVersion: kuadrant.io/v1, kind: RateLimitPolicy, metadata: {name: p, namespace: default}, spec: {}}`)
+		assert.Equal(t, 1, got.Code)
+		assert.Contains(t, got.Stderr, "spec.targetRef: Required value")
+	})
+
+	t.Run("marks the kinds as policies, inherited and direct", func(t *testing.T) {
+		got := e.Kubectl("get", "crd", "-l", "gateway.networking.k8s.io/policy", "-L", "gateway.networking.k8s.io/policy", "--no-headers",
+			"-o", "custom-columns=N:.metadata.name,L:.metadata.labels.gateway\\.networking\\.k8s\\.io/policy")
+		require.Zero(t, got.Code, got.Stderr)
+		assert.Equal(t, [][]string{
+			{"authpolicies.kuadrant.io", "inherited"},
+			{"backendtlspolicies.gateway.networking.k8s.io", "Direct"},
+			{"colorpolicies.policies.example.com", "inherited"},
+			{"ratelimitpolicies.kuadrant.io", "inherited"},
+			{"timeoutpolicies.policies.example.com", "direct"},
+		}, table(got.Stdout))
+	})
+
+	t.Run("knows users by name and lets them do what they may", func(t *testing.T) {
+		reader := e.MustAddUser(t, "reader", nil, rbacv1.PolicyRule{
+			APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, Verbs: []string{"get"},
+		})
+		assert.Contains(t, reader.Kubectl("auth", "whoami").Stdout, "reader")
+		assert.Equal(t, "yes\n", reader.Kubectl("auth", "can-i", "get", "authpolicies").Stdout)
+		got := reader.Apply(policy(""))
+		assert.Equal(t, 1, got.Code)
+		assert.Contains(t, got.Stderr, `User "reader" cannot patch resource "authpolicies"`)
+	})
+
+	t.Run("knows a service account", func(t *testing.T) {
+		account, err := e.ServiceAccount(t.Context(), "infra", "robot")
+		require.NoError(t, err)
+		got := account.Kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+		assert.Equal(t, "system:serviceaccount:infra:robot", got.Stdout, got.Stderr)
+	})
+
+	t.Run("empties a namespace that is deleted", func(t *testing.T) {
+		require.Zero(t, e.Kubectl("create", "namespace", "short-lived").Code)
+		require.Zero(t, e.Kubectl("create", "configmap", "c", "-n", "short-lived").Code)
+		got := e.Kubectl("delete", "namespace", "short-lived", "--timeout=2m")
+		assert.Zero(t, got.Code, got.Stderr)
+	})
+
+	t.Run("refuses CRDs that are not there", func(t *testing.T) {
+		assert.ErrorContains(t, e.InstallCRDs(e.File("nothing")), "install the CRDs of ")
+	})
+
+	t.Run("calls a webhook by its Service", func(t *testing.T) { callsByService(t, e) })
+}
+
+func TestABareControlPlaneHasNoCRDs(t *testing.T) {
+	e := env.Start(t, env.WithoutCRDs())
+	got := e.Kubectl("get", "crd")
+	assert.Equal(t, env.Result{Stderr: "No resources found\n"}, got)
+}
+
+func policy(extra string) string {
+	return `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {name: p, namespace: default}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  unset: [rules.authentication.c]
+  overrides:
+    strategy: merge
+    when: "true"
+    rules: {authentication: {a: 50, b: {jwt: {}}}}
+  ` + extra
+}
+
+func table(s string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(s) {
+		rows = append(rows, strings.Fields(line))
+	}
+	return rows
+}
+
+// soon is for what the API server does a moment later.
+func soon(t *testing.T, condition func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)
+}

@@ -1,0 +1,68 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// FreePort is a port of the loopback interface that nothing listens on, for a
+// program that cannot pick one itself.
+func FreePort(ctx context.Context) (int32, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	return int32(port), nil //nolint:gosec // a port has 16 bits
+}
+
+// RouteService makes the Service namespace/name lead to the loopback interface,
+// and makes the namespace if it is not there. The API server resolves a Service
+// of this type to its external name and the port that the *webhook
+// configuration* names, so that has to name the port that the server listens on:
+// pass the same here. What arrives then is what a Service in a cluster gets: TLS
+// with SNI name.namespace.svc.
+func (e *Env) RouteService(ctx context.Context, namespace, name string, port int32) error {
+	client, err := kubernetes.NewForConfig(e.Config)
+	if err != nil {
+		return fmt.Errorf("route service %s/%s: %w", namespace, name, err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	_, err = client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("route service %s/%s: %w", namespace, name, err)
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.ServiceSpec{
+			Type:         corev1.ServiceTypeExternalName,
+			ExternalName: "localhost",
+			Ports:        []corev1.ServicePort{{Name: "webhook", Port: port}},
+		},
+	}
+	if err := replaceService(ctx, client, service); err != nil {
+		return fmt.Errorf("route service %s/%s: %w", namespace, name, err)
+	}
+	return nil
+}
+
+// replaceService puts a Service in the place of one of the same name: its type
+// cannot always be changed in place.
+func replaceService(ctx context.Context, client kubernetes.Interface, service *corev1.Service) error {
+	services := client.CoreV1().Services(service.Namespace)
+	err := services.Delete(ctx, service.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err = services.Create(ctx, service, metav1.CreateOptions{})
+	return err
+}

@@ -1,0 +1,98 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// User is someone who may talk to the API server.
+type User struct {
+	// Name is the user's name, as the API server knows it.
+	Name string
+	// Config is for clients that act as this user. Copy it before changing it.
+	Config *rest.Config
+	// Kubeconfig is the path of a kubeconfig file of this user.
+	Kubeconfig string
+
+	home   string
+	assets assets
+}
+
+// AddUser makes a user of the given groups who may do what the rules say, in the
+// whole cluster, and nothing else. Without rules, only what the groups may do.
+func (e *Env) AddUser(ctx context.Context, name string, groups []string, rules ...rbacv1.PolicyRule) (*User, error) {
+	made, err := e.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
+	if err != nil {
+		return nil, fmt.Errorf("add user %s: %w", name, err)
+	}
+	content, err := made.KubeConfig()
+	if err != nil {
+		return nil, fmt.Errorf("write a kubeconfig for user %s: %w", name, err)
+	}
+	if len(rules) > 0 {
+		if err := e.grant(ctx, name, rules); err != nil {
+			return nil, err
+		}
+	}
+	return e.newUser(name, made.Config(), content)
+}
+
+// MustAddUser is AddUser for a test, which fails if that does not work.
+func (e *Env) MustAddUser(tb testing.TB, name string, groups []string, rules ...rbacv1.PolicyRule) *User {
+	tb.Helper()
+	u, err := e.AddUser(tb.Context(), name, groups, rules...)
+	require.NoError(tb, err)
+	return u
+}
+
+// ServiceAccount makes a user who is that service account to the API server, so
+// that what its roles allow, and no more, can be tried.
+func (e *Env) ServiceAccount(ctx context.Context, namespace, name string) (*User, error) {
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
+	return e.AddUser(ctx, "system:serviceaccount:"+namespace+":"+name, groups)
+}
+
+// grant binds a user to a ClusterRole of its own.
+func (e *Env) grant(ctx context.Context, user string, rules []rbacv1.PolicyRule) error {
+	client, err := kubernetes.NewForConfig(e.Config)
+	if err != nil {
+		return fmt.Errorf("grant rights to user %s: %w", user, err)
+	}
+	meta := metav1.ObjectMeta{Name: "test:" + user}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
+	if _, err := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("grant rights to user %s: %w", user, err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if _, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("grant rights to user %s: %w", user, err)
+	}
+	return nil
+}
+
+// newUser gives a user a home of its own, so that no kubectl reads or writes the
+// cache or the kubeconfig of whoever runs the tests.
+func (e *Env) newUser(name string, config *rest.Config, kubeconfig []byte) (*User, error) {
+	home, err := os.MkdirTemp(e.dir, "home-")
+	if err != nil {
+		return nil, fmt.Errorf("make a home for user %s: %w", name, err)
+	}
+	u := &User{Name: name, Config: config, Kubeconfig: home + "/kubeconfig", home: home, assets: e.assets}
+	if err := os.WriteFile(u.Kubeconfig, kubeconfig, 0o600); err != nil {
+		return nil, fmt.Errorf("write a kubeconfig for user %s: %w", name, err)
+	}
+	return u, nil
+}

@@ -1,0 +1,124 @@
+// Package process runs a program in the background for a test or the demo, and
+// ends it by its process id.
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long a program may take to end by itself after SIGTERM.
+const grace = 30 * time.Second
+
+// ErrKilled says that a program did not end by itself and had to be killed.
+var ErrKilled = errors.New("did not end by itself and was killed")
+
+// Spec says what to run.
+type Spec struct {
+	// Path is the program's file.
+	Path string
+	// Args are its arguments, without the program's own name.
+	Args []string
+	// Env is its whole environment; nil is this process's own.
+	Env []string
+}
+
+// Process is a program that was started. It is safe for concurrent use.
+type Process struct {
+	name string
+	cmd  *exec.Cmd
+	log  *log
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// Start runs a program in a process group of its own, so that a Ctrl-C on the
+// terminal reaches only whoever started it, who then ends it in good order.
+func Start(spec Spec) (*Process, error) {
+	p := &Process{name: filepath.Base(spec.Path), log: &log{}, done: make(chan struct{})}
+	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // which program runs is the test's choice, and Stop ends it
+	p.cmd.Env = spec.Env
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// PID is the program's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed once the program has ended, by itself or not.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is how the program ended: nil for exit code 0. It may be read once Done
+// is closed, and is nil before.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Log is what the program has written so far, to stdout and stderr.
+func (p *Process) Log() string { return p.log.String() }
+
+// Signal sends the program a signal, if it is still there.
+func (p *Process) Signal(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal %s (pid %d): %w", p.name, p.PID(), err)
+	}
+	return nil
+}
+
+// Stop asks the program to end and waits until it has. One that does not end by
+// itself is killed, which is an error (ErrKilled). Stopping twice is fine.
+func (p *Process) Stop() error { return p.stop(grace) }
+
+func (p *Process) stop(grace time.Duration) error {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(grace):
+	}
+	if err := p.Signal(os.Kill); err != nil {
+		return err
+	}
+	<-p.done
+	return fmt.Errorf("stop %s (pid %d): %w", p.name, p.PID(), ErrKilled)
+}
+
+// log collects what a program writes.
+type log struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

@@ -1,0 +1,59 @@
+package process
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func shell(t *testing.T, script string) *Process {
+	t.Helper()
+	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", script}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Signal(syscall.SIGKILL) })
+	return p
+}
+
+func logged(t *testing.T, p *Process, want string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return p.Log() == want }, time.Minute, time.Millisecond, "the log is %q", p.Log())
+}
+
+func TestStopLetsTheProgramEndInGoodOrder(t *testing.T) {
+	p := shell(t, `trap 'echo bye; exit 3' TERM; echo hello; while :; do sleep 0.01; done`)
+	logged(t, p, "hello\n")
+	assert.NoError(t, p.Err(), "it is still running")
+
+	require.NoError(t, p.Stop())
+
+	assert.Equal(t, "hello\nbye\n", p.Log())
+	var exit *exec.ExitError
+	require.ErrorAs(t, p.Err(), &exit)
+	assert.Equal(t, 3, exit.ExitCode())
+	assert.NoError(t, p.Stop(), "stopping twice is fine")
+}
+
+func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
+	p := shell(t, `trap '' TERM; echo hello; while :; do sleep 0.01; done`)
+	logged(t, p, "hello\n")
+
+	assert.ErrorIs(t, p.stop(time.Millisecond), ErrKilled)
+	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "nothing is left of it")
+}
+
+func TestBothStreamsAreKept(t *testing.T) {
+	p := shell(t, `echo out; echo err >&2`)
+	<-p.Done()
+	assert.Equal(t, "out\nerr\n", p.Log())
+	assert.NoError(t, p.Err())
+}
+
+func TestAProgramThatDoesNotExistIsAnError(t *testing.T) {
+	_, err := Start(Spec{Path: filepath.Join(t.TempDir(), "nothing")})
+	assert.ErrorContains(t, err, "start nothing: ")
+}
