@@ -1,0 +1,110 @@
+package deploy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+var reading = []string{"get", "list", "watch"}
+
+func TestNoRuleHasAWildcard(t *testing.T) {
+	for _, dir := range installations {
+		for name, rules := range rulesByRole(t, render(t, dir)) {
+			for _, rule := range rules {
+				everything := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
+				assert.NotContainsf(t, everything, "*", "%s: %s", dir, name)
+			}
+		}
+	}
+}
+
+func TestClusterWideRightsAreToReadAndToKeepItsOwnWebhooks(t *testing.T) {
+	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
+		for _, rule := range role.Rules {
+			assert.NotContains(t, rule.Resources, "secrets", role.Name)
+			if !slices.Equal(rule.APIGroups, []string{"admissionregistration.k8s.io"}) {
+				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
+				continue
+			}
+			if !slices.Equal(rule.Verbs, []string{"create"}) { // which no name can limit
+				assert.Equal(t, []string{"overrule"}, rule.ResourceNames, role.Name)
+			}
+		}
+	}
+}
+
+func TestRightsInItsNamespaceAreLimitedByName(t *testing.T) {
+	named := map[string]string{"secrets": "overrule-ca", "leases": "overrule"}
+	role := find[rbacv1.Role](t, render(t, "base"), "Role", "overrule")
+	assert.Equal(t, namespace, role.Namespace)
+	for _, rule := range role.Rules {
+		for _, resource := range rule.Resources {
+			if resource == "events" || slices.Equal(rule.Verbs, []string{"create"}) {
+				continue
+			}
+			assert.Equal(t, []string{named[resource]}, rule.ResourceNames, resource)
+		}
+	}
+}
+
+func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
+	objects := render(t, "base")
+	reader := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-reader")
+	assert.Nil(t, reader.Rules, "an apply that names rules would empty what the controller manager gathered")
+	require.NotNil(t, reader.AggregationRule)
+	require.Len(t, reader.AggregationRule.ClusterRoleSelectors, 1)
+	selector, err := metav1.LabelSelectorAsSelector(&reader.AggregationRule.ClusterRoleSelectors[0])
+	require.NoError(t, err)
+
+	var gathered []string
+	for _, role := range ofKind[rbacv1.ClusterRole](t, objects, "ClusterRole") {
+		if selector.Matches(labels.Set(role.Labels)) {
+			gathered = append(gathered, role.Name)
+		}
+	}
+	assert.Equal(t, []string{"overrule-reader-kuadrant"}, gathered)
+}
+
+func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
+	server := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "overrule", Namespace: namespace}}
+	for _, dir := range installations {
+		objects := render(t, dir)
+		for _, binding := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
+			assert.Equal(t, server, binding.Subjects, binding.Name)
+			find[rbacv1.ClusterRole](t, objects, "ClusterRole", binding.RoleRef.Name)
+		}
+		for _, binding := range ofKind[rbacv1.RoleBinding](t, objects, "RoleBinding") {
+			assert.Equal(t, server, binding.Subjects, binding.Name)
+			assert.Equal(t, namespace, binding.Namespace, binding.Name)
+			find[rbacv1.Role](t, objects, "Role", binding.RoleRef.Name)
+		}
+	}
+}
+
+func TestStaticWebhooksTakeTheRightToWriteThemAway(t *testing.T) {
+	for name, rules := range rulesByRole(t, render(t, "overlays/static-webhooks")) {
+		for _, rule := range rules {
+			assert.NotContains(t, rule.APIGroups, "admissionregistration.k8s.io", name)
+		}
+	}
+}
+
+func rulesByRole(t *testing.T, objects []*unstructured.Unstructured) map[string][]rbacv1.PolicyRule {
+	t.Helper()
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, role := range ofKind[rbacv1.ClusterRole](t, objects, "ClusterRole") {
+		rules["ClusterRole "+role.Name] = role.Rules
+	}
+	for _, role := range ofKind[rbacv1.Role](t, objects, "Role") {
+		rules["Role "+role.Name] = role.Rules
+	}
+	require.NotEmpty(t, rules)
+	return rules
+}

@@ -1,0 +1,81 @@
+//go:build integration
+
+package deploy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// limit and tick are for RBAC changes, which the API server learns of by a watch.
+const (
+	limit = time.Minute
+	tick  = 200 * time.Millisecond
+)
+
+func TestWhatTheServerMayDo(t *testing.T) {
+	cluster := env.Start(t)
+	quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("base")))
+	server := serverAccount(t, cluster)
+	require.Eventually(t, func() bool { return can(t, server, "list", "namespaces", "-A") }, limit, tick)
+
+	tests := map[string]struct {
+		ask string
+		may bool
+	}{
+		"watches routes everywhere":              {"watch httproutes.gateway.networking.k8s.io -A", true},
+		"watches gRPC routes everywhere":         {"watch grpcroutes.gateway.networking.k8s.io -A", true},
+		"watches gateways everywhere":            {"watch gateways.gateway.networking.k8s.io -A", true},
+		"watches gateway classes":                {"watch gatewayclasses.gateway.networking.k8s.io", true},
+		"watches CRDs":                           {"watch customresourcedefinitions.apiextensions.k8s.io", true},
+		"writes no route":                        {"patch httproutes.gateway.networking.k8s.io -n app", false},
+		"writes no CRD":                          {"update customresourcedefinitions.apiextensions.k8s.io", false},
+		"creates its webhook configuration":      {"create mutatingwebhookconfigurations.admissionregistration.k8s.io", true},
+		"updates its own webhook configuration":  {"update validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", true},
+		"updates nobody else's":                  {"update validatingwebhookconfigurations.admissionregistration.k8s.io/others", false},
+		"does not list webhook configurations":   {"list validatingwebhookconfigurations.admissionregistration.k8s.io", false},
+		"deletes no webhook configuration":       {"delete validatingwebhookconfigurations.admissionregistration.k8s.io/overrule", false},
+		"creates its Secret":                     {"create secrets -n overrule-system", true},
+		"updates its Secret":                     {"update secrets/overrule-ca -n overrule-system", true},
+		"watches its Secret":                     {"watch secrets/overrule-ca -n overrule-system", true},
+		"reads no other Secret of its namespace": {"get secrets/others -n overrule-system", false},
+		"lists no Secrets of its namespace":      {"list secrets -n overrule-system", false},
+		"reads no Secret elsewhere":              {"get secrets/overrule-ca -n app", false},
+		"takes its Lease":                        {"update leases.coordination.k8s.io/overrule -n overrule-system", true},
+		"takes no other Lease":                   {"update leases.coordination.k8s.io/others -n overrule-system", false},
+		"takes no Lease elsewhere":               {"create leases.coordination.k8s.io -n kube-system", false},
+		"records events in its namespace":        {"create events -n overrule-system", true},
+		"records none elsewhere":                 {"create events -n app", false},
+		"reads no pod":                           {"list pods -A", false},
+		"gives itself no right":                  {"create clusterrolebindings.rbac.authorization.k8s.io", false},
+		"acts as nobody else":                    {"impersonate users", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			question := strings.Fields(tt.ask)
+			assert.Equal(t, tt.may, can(t, server, question[0], question[1:]...), tt.ask)
+		})
+	}
+}
+
+// can asks the API server, as that user.
+func can(t *testing.T, user *env.User, verb string, object ...string) bool {
+	t.Helper()
+	answer := user.Kubectl(append([]string{"auth", "can-i", verb}, object...)...)
+	require.Contains(t, []string{"yes", "no"}, strings.TrimSpace(answer.Stdout), answer.Stderr)
+	require.NotContains(t, answer.Stderr, "doesn't have a resource type", "the question is misspelt")
+	return answer.Code == 0
+}
+
+func serverAccount(t *testing.T, cluster *env.Env) *env.User {
+	t.Helper()
+	account, err := cluster.ServiceAccount(t.Context(), namespace, "overrule")
+	require.NoError(t, err)
+	return account
+}
