@@ -52,7 +52,7 @@ func repository(ctx context.Context) (string, error) {
 
 // moduleFolder asks go where a module's files are.
 func moduleFolder(ctx context.Context, module string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // the module is one of two constants
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return "", fmt.Errorf("ask go for the folder of module %s: %w", module, err)
 	}

@@ -14,7 +14,7 @@ func fake(t *testing.T, script string) *User {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubectl")
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700)) //nolint:gosec // a program has to be executable
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return &User{Kubeconfig: filepath.Join(dir, "kubeconfig"), home: dir, assets: assets(dir)}
 }
 

@@ -22,7 +22,7 @@ func FreePort(ctx context.Context) (int32, error) {
 	if err := l.Close(); err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
-	return int32(port), nil //nolint:gosec // a port has 16 bits
+	return int32(port), nil
 }
 
 // RouteService makes the Service namespace/name lead to the loopback interface,

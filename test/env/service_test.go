@@ -41,7 +41,7 @@ func callsByService(t *testing.T, e *env.Env) {
 	hook.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	hook.StartTLS()
 	t.Cleanup(hook.Close)
-	port := int32(hook.Listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port has 16 bits
+	port := int32(hook.Listener.Addr().(*net.TCPAddr).Port)
 
 	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", 1))
 	require.NoError(t, e.RouteService(t.Context(), "elsewhere", "hook", port), "a Service can be routed anew")

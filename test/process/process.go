@@ -43,7 +43,7 @@ type Process struct {
 // terminal reaches only whoever started it, who then ends it in good order.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{name: filepath.Base(spec.Path), log: &log{}, done: make(chan struct{})}
-	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // which program runs is the test's choice, and Stop ends it
+	p.cmd = exec.Command(spec.Path, spec.Args...) // it outlives any context: Stop ends it
 	p.cmd.Env = spec.Env
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

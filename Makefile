@@ -1,0 +1,112 @@
+# "make help" lists what there is to make. All that is needed is Go, make, git,
+# bash and diff; everything else is built from the Go module proxy into bin/.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GOLANGCI_LINT_VERSION := v2.15.0
+
+BIN     := $(CURDIR)/bin
+TOOLS   := $(BIN)/tools
+LINT    := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# Give KUBEBUILDER_ASSETS to use control plane binaries that are already there.
+ifdef KUBEBUILDER_ASSETS
+controlplane_build := @echo "using the control plane in $(KUBEBUILDER_ASSETS)" && true
+override KUBEBUILDER_ASSETS := $(abspath $(KUBEBUILDER_ASSETS))
+else
+controlplane_build := @test/controlplane/build.sh bin/controlplane
+KUBEBUILDER_ASSETS := $(BIN)/controlplane
+endif
+export KUBEBUILDER_ASSETS
+
+FUZZTIME  ?= 20s
+BENCH     ?= .
+BENCHTIME ?= 1s
+BENCHPKGS ?= ./...
+# RACE=1 runs the tests under the race detector, which needs a C compiler.
+RACE ?=
+export RACE FUZZTIME
+
+##@ See it
+
+.PHONY: demo
+demo: controlplane-core build ## Play the story on a real API server (about 5 minutes the first time).
+	@go build -o bin/demo ./test/demo
+	@bin/demo
+
+.PHONY: run
+run: controlplane-core build ## Boot the same and stay up; prints the KUBECONFIG to use.
+	@go build -o bin/demo ./test/demo
+	@bin/demo -stay
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/overrule and bin/kubectl-overrule.
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/overrule ./cmd/kubectl-overrule
+
+.PHONY: controlplane
+controlplane: controlplane-core ## Build etcd, kube-apiserver, kubectl and kube-controller-manager (about 6 minutes cold).
+	$(controlplane_build) kube-controller-manager
+
+.PHONY: controlplane-core
+controlplane-core:
+	$(controlplane_build) etcd kube-apiserver kubectl
+
+.PHONY: generate
+generate: ## Run the code generators.
+	go generate ./...
+
+##@ Test
+
+.PHONY: test
+test: controlplane build ## Run every test: unit, integration and end-to-end.
+	@hack/test
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no API server.
+	go test -count=1 $(if $(RACE),-race) ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (20s).
+	@hack/fuzz
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH, BENCHTIME and BENCHPKGS narrow them).
+	go test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime '$(BENCHTIME)' -timeout 60m $(BENCHPKGS)
+
+##@ Check
+
+.PHONY: lint
+lint: $(LINT) ## Run the linters.
+	$(LINT) run ./...
+
+.PHONY: fmt
+fmt: $(LINT) ## Format the code.
+	$(LINT) fmt ./...
+
+.PHONY: verify
+verify: ## Regenerate, format and lint; fails on any difference from what git has.
+	@hack/verify
+
+$(LINT):
+	@echo "installing golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes on two cores)"
+	@GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(TOOLS)/golangci-lint $@
+
+##@ Other
+
+.PHONY: clean
+clean: ## Remove all that was built.
+	rm -rf bin
+
+.PHONY: help
+help: ## Show this.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
