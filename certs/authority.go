@@ -1,0 +1,197 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// minPause keeps a moment that has come, and cannot be acted on, from
+	// turning the loop into a spin.
+	minPause = 200 * time.Millisecond
+	// firstRetry and lastRetry bound the pause after a failure.
+	firstRetry = 250 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+// Authority is a Publisher that manages its certificates by itself, in a Secret
+// that it shares with the other replicas. Make one with New and run Start.
+type Authority struct {
+	opts  Options
+	rules rules
+	vault vault
+
+	wake    chan struct{}        // capacity 1: a hint to read the Secret now
+	serving atomic.Pointer[leaf] // nil until the first is signed
+	failure atomic.Pointer[error]
+
+	mu        sync.Mutex
+	bundle    []byte
+	changed   chan struct{} // closed, and replaced, when bundle changes
+	published []byte
+	trusted   []*x509.Certificate // published, read
+
+	last state // what was last acted on; the loop's alone
+}
+
+var _ Publisher = (*Authority)(nil)
+
+// New returns an Authority that does nothing until Start, or every reason why
+// opts cannot be used.
+func New(opts Options) (*Authority, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{
+		opts:    opts,
+		rules:   opts.rules(),
+		vault:   vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:    make(chan struct{}, 1),
+		changed: make(chan struct{}),
+	}, nil
+}
+
+// Start keeps the certificates until ctx ends, and then returns nil: a failure
+// is logged and tried again, for what is served stays good meanwhile. Call it
+// once. After it has returned the last certificate is still served, so that a
+// server can drain.
+func (a *Authority) Start(ctx context.Context) error {
+	var watching sync.WaitGroup
+	watching.Go(func() { a.watch(ctx) })
+	defer watching.Wait()
+	retry := backoff()
+	for ctx.Err() == nil {
+		pause := a.round(ctx, &retry)
+		a.sleep(ctx, pause)
+	}
+	return nil
+}
+
+// NeedLeaderElection tells controller-runtime to run an Authority on every
+// replica: each has a certificate to serve.
+func (a *Authority) NeedLeaderElection() bool { return false }
+
+func backoff() wait.Backoff {
+	return wait.Backoff{Duration: firstRetry, Factor: 2, Jitter: 0.2, Steps: 10, Cap: lastRetry}
+}
+
+// round synchronises once and returns how long to wait for the next time.
+func (a *Authority) round(ctx context.Context, retry *wait.Backoff) time.Duration {
+	err := a.sync(ctx)
+	if err == nil {
+		a.failure.Store(nil)
+		*retry = backoff()
+		return a.untilNext()
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	a.failure.Store(&err)
+	pause := retry.Step()
+	a.opts.Log.Error(err, "certificates are not in step with their secret", "retryIn", pause.String())
+	return pause
+}
+
+// untilNext is the time to the next moment of the plan, or to the next poll.
+func (a *Authority) untilNext() time.Duration {
+	at := earlier(a.rules.nextAt(a.last), a.serving.Load().renewAt)
+	return max(minPause, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
+}
+
+func (a *Authority) sleep(ctx context.Context, pause time.Duration) {
+	timer := a.opts.Clock.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-a.wake:
+	case <-timer.C():
+	}
+}
+
+// hint has the loop read the Secret now.
+func (a *Authority) hint() {
+	select {
+	case a.wake <- struct{}{}:
+	default: // one hint is enough for any number of events
+	}
+}
+
+// GetCertificate implements Source.
+func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	serving := a.serving.Load()
+	if serving == nil {
+		return nil, a.because(ErrNotReady)
+	}
+	return serving.tls, nil
+}
+
+// Healthy implements Source.
+func (a *Authority) Healthy(*http.Request) error {
+	serving := a.serving.Load()
+	if serving == nil {
+		return a.because(ErrNotReady)
+	}
+	if end := serving.notAfter(); !a.opts.Clock.Now().Before(end) {
+		return a.because(fmt.Errorf("serving certificate expired at %s", end.UTC().Format(time.RFC3339)))
+	}
+	return nil
+}
+
+// because adds the last failure to err, if there is one.
+func (a *Authority) because(err error) error {
+	if failure := a.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", err, *failure)
+	}
+	return err
+}
+
+// CABundle implements Source.
+func (a *Authority) CABundle() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return bytes.Clone(a.bundle)
+}
+
+// Changed implements Source.
+func (a *Authority) Changed() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
+}
+
+func (a *Authority) setBundle(bundle []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if bytes.Equal(a.bundle, bundle) {
+		return
+	}
+	a.bundle = bundle
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// Published implements Publisher. What is no bundle confirms nothing.
+func (a *Authority) Published(bundle []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if bytes.Equal(a.published, bundle) {
+		return
+	}
+	trusted, err := parseBundle(bundle)
+	if err != nil && !errors.Is(err, ErrNotPEM) {
+		a.opts.Log.Info("the published bundle holds what is no authority", "problem", err.Error())
+	}
+	a.published, a.trusted = bytes.Clone(bundle), trusted
+	a.hint()
+}

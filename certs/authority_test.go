@@ -1,0 +1,329 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// stubSecrets holds one Secret, and fails as it is told: the real API server
+// cannot be told when.
+type stubSecrets struct {
+	corev1client.SecretInterface
+	stored           *corev1.Secret
+	failGet, failPut error
+	beforePut        func() // what another replica does between a read and a write
+	writes           int
+}
+
+func (s *stubSecrets) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
+	if s.failGet != nil {
+		return nil, s.failGet
+	}
+	if s.stored == nil {
+		return nil, apierrors.NewNotFound(secrets, "ca")
+	}
+	return s.stored.DeepCopy(), nil
+}
+
+func (s *stubSecrets) Create(_ context.Context, secret *corev1.Secret, _ metav1.CreateOptions) (*corev1.Secret, error) {
+	return s.put(secret)
+}
+
+func (s *stubSecrets) Update(_ context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (*corev1.Secret, error) {
+	return s.put(secret)
+}
+
+func (s *stubSecrets) put(secret *corev1.Secret) (*corev1.Secret, error) {
+	if before := s.beforePut; before != nil {
+		before()
+	}
+	if s.failPut != nil {
+		return nil, s.failPut
+	}
+	s.writes++
+	s.stored = secret.DeepCopy()
+	return secret, nil
+}
+
+// desk is an Authority over a stub, synchronised by hand.
+type desk struct {
+	*Authority
+	t       *testing.T
+	clock   *clocktesting.FakeClock
+	secrets *stubSecrets
+	log     []string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{t: t, clock: clocktesting.NewFakeClock(epoch), secrets: &stubSecrets{}}
+	authority, err := New(Options{
+		Secrets: d.secrets, Namespace: "own", SecretName: "ca", Names: []string{"a"},
+		CAValidity: 90 * hour, LeafValidity: 10 * hour, Clock: d.clock, Log: d.logger(),
+	})
+	require.NoError(t, err)
+	d.Authority = authority
+	return d
+}
+
+func (d *desk) logger() logr.Logger {
+	return funcr.New(func(_, args string) { d.log = append(d.log, args) }, funcr.Options{})
+}
+
+func (d *desk) to(hours float64) { d.clock.SetTime(at(hours)) }
+
+func (d *desk) served() *tls.Certificate {
+	d.t.Helper()
+	cert, err := d.GetCertificate(nil)
+	require.NoError(d.t, err)
+	return cert
+}
+
+func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
+	d := newDesk(t)
+	_, err := d.GetCertificate(nil)
+	require.ErrorIs(t, err, ErrNotReady)
+	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
+	assert.Nil(t, d.CABundle())
+}
+
+func TestNotReadySaysWhy(t *testing.T) {
+	d := newDesk(t)
+	d.secrets.failGet = errors.New("connection refused")
+	retry := backoff()
+	assert.Positive(t, d.round(t.Context(), &retry))
+	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
+	require.ErrorContains(t, d.Healthy(nil), "read secret own/ca: connection refused")
+
+	d.secrets.failGet = nil
+	d.round(t.Context(), &retry)
+	require.NoError(t, d.Healthy(nil))
+}
+
+func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
+	d := newDesk(t)
+	d.secrets.failGet = errors.New("down")
+	retry := backoff()
+	first := d.round(t.Context(), &retry)
+	var last time.Duration
+	for range 20 {
+		last = d.round(t.Context(), &retry)
+	}
+	assert.Less(t, first, 2*firstRetry)
+	assert.GreaterOrEqual(t, last, lastRetry)
+	d.secrets.failGet = nil
+	d.round(t.Context(), &retry)
+	d.secrets.failGet = errors.New("down")
+	assert.Less(t, d.round(t.Context(), &retry), 2*firstRetry, "after a success it starts over")
+}
+
+func TestAnEndingContextIsNoFailure(t *testing.T) {
+	d := newDesk(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.secrets.failGet = ctx.Err()
+	retry := backoff()
+	d.round(ctx, &retry)
+	assert.Empty(t, d.log)
+}
+
+func TestNothingIsServedThatIsNotStored(t *testing.T) {
+	d := newDesk(t)
+	d.secrets.failPut = apierrors.NewForbidden(secrets, "ca", errors.New("no rights"))
+	require.ErrorContains(t, d.sync(t.Context()), "create secret own/ca: ")
+	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
+	assert.Nil(t, d.CABundle())
+}
+
+func TestServedCertificateIsRenewedInTime(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	first := d.served()
+	d.to(4)
+	require.NoError(t, d.sync(t.Context()))
+	assert.Same(t, first, d.served(), "not two thirds over yet")
+	d.to(6.4)
+	require.NoError(t, d.sync(t.Context()))
+	assert.NotSame(t, first, d.served())
+	assert.Equal(t, at(16.4), d.served().Leaf.NotAfter)
+	assert.Equal(t, 1, d.secrets.writes, "a leaf is no business of the secret")
+}
+
+func TestTheLoopWakesForTheNextMoment(t *testing.T) {
+	d := newDesk(t)
+	retry := backoff()
+	assert.Equal(t, DefaultPollInterval, d.round(t.Context(), &retry))
+	d.opts.PollInterval = 1000 * hour
+	pause := d.untilNext()
+	assert.Equal(t, d.serving.Load().renewAt, d.clock.Now().Add(pause))
+	d.to(60)
+	assert.Equal(t, minPause, d.untilNext(), "never a spin")
+}
+
+func TestLosingToAnotherReplicaIsPlannedAnew(t *testing.T) {
+	winner, loser := newDesk(t), newDesk(t)
+	require.NoError(t, winner.sync(t.Context()))
+	loser.secrets.beforePut = func() {
+		loser.secrets.stored = winner.secrets.stored
+		loser.secrets.failPut = apierrors.NewAlreadyExists(secrets, "ca")
+	}
+	require.NoError(t, loser.sync(t.Context()))
+	assert.Equal(t, winner.CABundle(), loser.CABundle())
+	assert.True(t, loser.serving.Load().issuer.Equal(winner.serving.Load().issuer))
+}
+
+func TestConflictsWithoutEndAreAFailure(t *testing.T) {
+	for name, conflict := range map[string]error{
+		"a conflict":       apierrors.NewConflict(secrets, "ca", errors.New("changed")),
+		"deleted meantime": apierrors.NewNotFound(secrets, "ca"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			require.NoError(t, d.sync(t.Context()))
+			served, tries := d.served(), 0
+			d.to(65)
+			d.secrets.failPut, d.secrets.beforePut = conflict, func() { tries++ }
+			require.ErrorIs(t, d.sync(t.Context()), ErrContended)
+			assert.Equal(t, maxAttempts, tries)
+			assert.NotSame(t, served, d.served(), "past its last call, so renewed all the same")
+		})
+	}
+}
+
+func TestAReplicaThatMayNotWriteFollowsWhatIsStored(t *testing.T) {
+	writer, reader := newDesk(t), newDesk(t)
+	require.NoError(t, writer.sync(t.Context()))
+	reader.secrets.stored = writer.secrets.stored
+	reader.secrets.failPut = apierrors.NewForbidden(secrets, "ca", errors.New("no rights"))
+	reader.to(61)
+	require.ErrorContains(t, reader.sync(t.Context()), "update secret own/ca: ")
+	require.NoError(t, reader.Healthy(nil))
+	assert.Equal(t, writer.CABundle(), reader.CABundle())
+}
+
+func TestRenewalWaitsForTheSecretUntilTheLastCall(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	first := d.served()
+	d.secrets.failGet = errors.New("down")
+	d.to(7)
+	require.Error(t, d.sync(t.Context()))
+	assert.Same(t, first, d.served(), "its issuer may have been followed: better read first")
+	d.to(9)
+	require.Error(t, d.sync(t.Context()))
+	assert.NotSame(t, first, d.served(), "about to expire: nothing to lose")
+	require.NoError(t, d.Healthy(nil))
+}
+
+func TestExpiredIsNotHealthy(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	d.to(10)
+	require.ErrorContains(t, d.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z")
+}
+
+func TestADamagedSecretIsMendedAndServingGoesOn(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	first, bundle := d.served(), d.CABundle()
+	d.secrets.stored.Data[keyKey] = []byte("broken")
+	require.NoError(t, d.sync(t.Context()))
+	assert.Same(t, first, d.served())
+	assert.Contains(t, string(d.CABundle()), string(bundle), "what clients trust stays")
+	s, err := decode(d.secrets.stored)
+	require.NoError(t, err)
+	assert.True(t, s.current.cert.Equal(d.serving.Load().issuer))
+	assert.Contains(t, d.log[len(d.log)-3], "secret own/ca: tls.crt and tls.key: ")
+}
+
+func TestADamagedSecretThatCannotBeWrittenStopsNothing(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	first, bundle := d.served(), d.CABundle()
+	d.secrets.stored.Data[keyKey] = []byte("broken")
+	d.secrets.failPut = errors.New("read only")
+	require.Error(t, d.sync(t.Context()))
+	assert.Same(t, first, d.served())
+	assert.Equal(t, bundle, d.CABundle())
+	require.NoError(t, d.Healthy(nil))
+}
+
+func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
+	d := newDesk(t)
+	for range 3 {
+		require.NoError(t, d.sync(t.Context()))
+	}
+	assert.Equal(t, 1, d.secrets.writes)
+}
+
+func TestPublishedMovesARotationOn(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	before, changed := d.CABundle(), d.Changed()
+	d.to(61)
+	require.NoError(t, d.sync(t.Context()))
+	select {
+	case <-changed:
+	default:
+		t.Fatal("a new bundle must be told")
+	}
+	d.Published([]byte("no bundle"))
+	d.Published(before)
+	require.NoError(t, d.sync(t.Context()))
+	assert.NotContains(t, d.secrets.stored.Annotations, annotationPublishedAt, "the old bundle confirms nothing")
+
+	d.Published(append([]byte(nil), d.CABundle()...))
+	assert.Len(t, d.wake, 1, "it is looked at now, not at the next poll")
+	require.NoError(t, d.sync(t.Context()))
+	old := d.serving.Load().issuer
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, d.last.current.cert.Raw, old.Raw, "published, and may not have spread")
+
+	d.clock.Step(DefaultPropagationDelay + DefaultPollInterval)
+	require.NoError(t, d.sync(t.Context()))
+	assert.NotEqual(t, d.last.current.cert.Raw, old.Raw)
+}
+
+func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {
+	d := newDesk(t)
+	d.Published(encodeCertificates([]byte("x")))
+	require.Len(t, d.log, 1)
+	assert.Contains(t, d.log[0], "no authority")
+}
+
+func TestChangedIsSilentWhileTheBundleStays(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	changed := d.Changed()
+	d.to(7)
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, changed, d.Changed())
+}
+
+func TestTLSConfig(t *testing.T) {
+	d := newDesk(t)
+	require.NoError(t, d.sync(t.Context()))
+	config := TLSConfig(d.Authority)
+	assert.EqualValues(t, tls.VersionTLS13, config.MinVersion)
+	assert.Equal(t, []string{"h2", "http/1.1"}, config.NextProtos)
+	cert, err := config.GetCertificate(&tls.ClientHelloInfo{})
+	require.NoError(t, err)
+	assert.Same(t, d.served(), cert)
+	assert.False(t, d.NeedLeaderElection())
+}

@@ -1,0 +1,100 @@
+package certs
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// leaf is a serving certificate in use. It is immutable.
+type leaf struct {
+	tls     *tls.Certificate
+	issuer  *x509.Certificate
+	renewAt time.Time
+}
+
+func (l *leaf) notAfter() time.Time { return l.tls.Leaf.NotAfter }
+
+// lastCallAt is half way from the planned renewal to the end: renewing has
+// then failed for long enough to do without what it was waiting for.
+func (l *leaf) lastCallAt() time.Time {
+	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
+}
+
+// issue signs a certificate for names with a key of its own. It never outlives
+// its authority.
+func issue(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate serving key for %s: %w", names[0], err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leafTemplate(ca, names, validity, now), ca.cert, key.Public(), ca.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign serving certificate for %s: %w", names[0], err)
+	}
+	return newLeaf(der, key, ca.cert)
+}
+
+func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate) (*leaf, error) {
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read back serving certificate: %w", err)
+	}
+	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
+	return &leaf{tls: pair, issuer: issuer, renewAt: jittered(cert)}, nil
+}
+
+func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
+	template := &x509.Certificate{
+		NotBefore:             later(now.Add(-skew(validity)), ca.cert.NotBefore),
+		NotAfter:              earlier(now.Add(validity), ca.cert.NotAfter),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	// A common name is bounded and read by nobody; the first name is for people.
+	if len(names[0]) <= maxNameLength {
+		template.Subject = pkix.Name{CommonName: names[0]}
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, name)
+	}
+	return template
+}
+
+// jittered is two thirds into the life of cert or up to a thirtieth of the life
+// earlier, so that replicas started together do not renew together.
+func jittered(cert *x509.Certificate) time.Time {
+	spread := cert.NotAfter.Sub(cert.NotBefore) / 30
+	if spread <= 0 {
+		return cert.NotBefore
+	}
+	return renewalOf(cert).Add(spread - wait.Jitter(spread, 1))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,125 @@
+package certs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// Lifetimes that Options has if it does not say otherwise.
+const (
+	DefaultCAValidity       = 365 * 24 * time.Hour
+	DefaultLeafValidity     = 30 * 24 * time.Hour
+	DefaultPropagationDelay = time.Minute
+	DefaultPollInterval     = time.Minute
+)
+
+const (
+	// minLeafValidity keeps lifetimes well above the one second that X.509
+	// dates resolve.
+	minLeafValidity = 5 * time.Second
+	// minCALives is how many leaf lifetimes an authority lives at least: it is
+	// followed at two thirds of its life and must then outlast a whole leaf.
+	minCALives = 3
+)
+
+// Options is what an Authority needs to know. Secrets, Namespace, SecretName
+// and Names are required.
+type Options struct {
+	// Secrets reaches the API server; a kubernetes.Interface's CoreV1() is one.
+	Secrets corev1client.SecretsGetter
+	// Namespace and SecretName are the Secret that the replicas share.
+	Namespace, SecretName string
+	// Names are the DNS names and IP addresses to serve; see ServiceNames.
+	Names []string
+
+	// CAValidity is the life of an authority (default DefaultCAValidity).
+	CAValidity time.Duration
+	// LeafValidity is the life of a serving certificate (default
+	// DefaultLeafValidity), at most a third of CAValidity.
+	LeafValidity time.Duration
+	// PublishTimeout is how long a staged authority waits for Published before
+	// it signs all the same, for a bundle that people copy by hand (default a
+	// twelfth of CAValidity).
+	PublishTimeout time.Duration
+	// PropagationDelay is what a published bundle takes to be in force on every
+	// API server (default DefaultPropagationDelay).
+	PropagationDelay time.Duration
+	// PollInterval is how often the Secret is read even if no watch event came
+	// (default DefaultPollInterval).
+	PollInterval time.Duration
+
+	// Clock is the real one if nil.
+	Clock clock.Clock
+	// Log takes one line for each phase of a rotation and for each failure.
+	Log logr.Logger
+}
+
+// ServiceNames returns the names under which a Service is reached inside the
+// cluster, the one that the API server uses first, and then extra.
+func ServiceNames(service, namespace string, extra ...string) []string {
+	qualified := service + "." + namespace
+	return append([]string{qualified + ".svc", qualified, qualified + ".svc.cluster.local"}, extra...)
+}
+
+// complete returns o with its defaults, or every reason why it cannot be used.
+func (o Options) complete() (Options, error) {
+	o.Names = slices.Clone(o.Names)
+	o.CAValidity = cmp.Or(o.CAValidity, DefaultCAValidity)
+	o.LeafValidity = cmp.Or(o.LeafValidity, DefaultLeafValidity)
+	o.PublishTimeout = cmp.Or(o.PublishTimeout, o.CAValidity/12)
+	o.PropagationDelay = cmp.Or(o.PropagationDelay, DefaultPropagationDelay)
+	o.PollInterval = cmp.Or(o.PollInterval, DefaultPollInterval)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o, errors.Join(o.checkTarget(), o.checkLifetimes())
+}
+
+func (o Options) checkTarget() error {
+	var errs []error
+	if o.Secrets == nil {
+		errs = append(errs, errors.New("certificates: no client for secrets given"))
+	}
+	if o.Namespace == "" || o.SecretName == "" {
+		errs = append(errs, fmt.Errorf("certificates: secret %q/%q: namespace and name are both needed", o.Namespace, o.SecretName))
+	}
+	if len(o.Names) == 0 || slices.Contains(o.Names, "") {
+		errs = append(errs, fmt.Errorf("certificates: names to serve %q: give at least one, and none empty", o.Names))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) checkLifetimes() error {
+	var errs []error
+	if o.LeafValidity < minLeafValidity {
+		errs = append(errs, fmt.Errorf("certificates: serving certificate validity %s is too short; give at least %s", o.LeafValidity, minLeafValidity))
+	}
+	if o.CAValidity < minCALives*o.LeafValidity {
+		errs = append(errs, fmt.Errorf("certificates: authority validity %s is less than %d times the %s of a serving certificate; raise it or lower the other",
+			o.CAValidity, minCALives, o.LeafValidity))
+	}
+	if min(o.PublishTimeout, o.PropagationDelay, o.PollInterval) < 0 {
+		errs = append(errs, errors.New("certificates: publish timeout, propagation delay and poll interval must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// rules are the parts of o that decide on rotation.
+func (o Options) rules() rules {
+	return rules{
+		name:         o.SecretName,
+		caValidity:   o.CAValidity,
+		leafValidity: o.LeafValidity,
+		publishWait:  o.PublishTimeout,
+		// A new leader may be one poll behind, and publishes an older bundle
+		// again until it has caught up.
+		propagation: o.PropagationDelay + o.PollInterval,
+	}
+}

@@ -1,0 +1,205 @@
+package certs
+
+import (
+	"crypto/x509"
+	"slices"
+	"time"
+)
+
+// rules decide when an authority follows another.
+type rules struct {
+	name                     string
+	caValidity, leafValidity time.Duration
+	publishWait, propagation time.Duration
+}
+
+// knowledge is what one replica knows beside the Secret.
+type knowledge struct {
+	now       time.Time
+	last      state               // the Secret as this replica last acted on it
+	published []*x509.Certificate // what clients were last seen to trust
+}
+
+// step is a change that a plan makes, for the log.
+type step string
+
+const (
+	stepCreated   step = "created a new certificate authority"
+	stepRestored  step = "restored the certificate authority from memory"
+	stepStaged    step = "staged the next certificate authority"
+	stepDiscarded step = "discarded a staged certificate authority that has expired"
+	stepConfirmed step = "saw the staged certificate authority published"
+	stepPromoted  step = "promoted the staged certificate authority to sign"
+	stepDropped   step = "dropped retired certificate authorities from the bundle"
+)
+
+// draft is a state on its way to what it should be.
+type draft struct {
+	rules
+	knowledge
+	state
+	steps []step
+}
+
+// plan returns what the Secret should record, given what it does. It is pure
+// but for the keys of new authorities, and idempotent: planned again at the
+// same moment, its result stays as it is.
+func (r rules) plan(found state, k knowledge) (state, []step, error) {
+	d := &draft{rules: r, knowledge: k, state: found}
+	d.mend()
+	d.drop()
+	if err := d.ensureSigner(); err != nil {
+		return found, nil, err
+	}
+	if err := d.stage(); err != nil {
+		return found, nil, err
+	}
+	d.confirm()
+	d.promoteIfDue()
+	return d.state, d.steps, nil
+}
+
+func (d *draft) did(s step) { d.steps = append(d.steps, s) }
+
+// mend fills in what the Secret should say and does not: a moment that is
+// missing counts from now, the latest it can have been.
+func (d *draft) mend() {
+	// Raised before anything is signed for longer, and lowered by a promotion.
+	d.state.leafValidity = max(d.state.leafValidity, d.rules.leafValidity)
+	if d.next != nil && d.stagedAt.IsZero() {
+		d.stagedAt = d.now
+	}
+	if len(d.retired) > 0 && d.retiredUntil.IsZero() {
+		d.state = d.retire(d.now)
+	}
+	if len(d.retired) == 0 && !d.retiredUntil.IsZero() { // the bundle lost them
+		d.state = d.retire(d.now, d.last.retired...)
+	}
+}
+
+// drop ends the trust in what is retired and has nothing alive.
+func (d *draft) drop() {
+	before := len(d.retired)
+	over := !d.now.Before(d.retiredUntil)
+	d.state = d.withoutRetired(func(cert *x509.Certificate) bool { return over || !d.now.Before(cert.NotAfter) })
+	if len(d.retired) < before {
+		d.did(stepDropped)
+	}
+	if d.next != nil && !d.next.usable(d.now) {
+		d.state = d.withoutNext()
+		d.did(stepDiscarded)
+	}
+}
+
+// ensureSigner finds an authority to sign with where the Secret gives none:
+// this replica's own if it is good, for its clients trust it already; then the
+// staged one, which they may; a new one last.
+func (d *draft) ensureSigner() error {
+	switch {
+	case d.current.usable(d.now):
+		return nil
+	case d.last.current.usable(d.now):
+		return d.restore()
+	case d.next != nil:
+		d.promote()
+		return nil
+	}
+	return d.create()
+}
+
+// restore puts back the authority in memory. Whoever deleted or broke the
+// Secret may have known the key, so a new one is staged to follow.
+func (d *draft) restore() error {
+	d.state.leafValidity = max(d.state.leafValidity, d.last.leafValidity)
+	d.current = d.last.current
+	d.state = d.withoutRetired(d.current.cert.Equal).retire(d.now, d.last.trusted()...)
+	d.state = d.withoutRetired(func(cert *x509.Certificate) bool { return !d.now.Before(cert.NotAfter) })
+	d.did(stepRestored)
+	if d.next != nil {
+		return nil
+	}
+	return d.stageNew()
+}
+
+func (d *draft) create() error {
+	made, err := mint(d.name, d.caValidity, d.now)
+	if err != nil {
+		return err
+	}
+	d.current = made
+	d.did(stepCreated)
+	return nil
+}
+
+func (d *draft) stage() error {
+	if d.next != nil || d.now.Before(renewalOf(d.current.cert)) {
+		return nil
+	}
+	return d.stageNew()
+}
+
+func (d *draft) stageNew() error {
+	made, err := mint(d.name, d.caValidity, d.now)
+	if err != nil {
+		return err
+	}
+	d.next, d.stagedAt, d.publishedAt = made, d.now, time.Time{}
+	d.did(stepStaged)
+	return nil
+}
+
+// confirm records that clients trust the staged authority.
+func (d *draft) confirm() {
+	if d.next == nil || !d.publishedAt.IsZero() || !slices.ContainsFunc(d.published, d.next.cert.Equal) {
+		return
+	}
+	d.publishedAt = d.now
+	d.did(stepConfirmed)
+}
+
+func (d *draft) promoteIfDue() {
+	if d.next != nil && !d.now.Before(d.promotionAt(d.state)) {
+		d.promote()
+	}
+}
+
+// promote makes the staged authority the one that signs.
+func (d *draft) promote() {
+	promoted, old := d.next, d.current
+	d.state = d.withoutNext()
+	d.current = promoted
+	if old.usable(d.now) {
+		d.state = d.retire(d.now, old.cert)
+	}
+	d.state.leafValidity = d.rules.leafValidity
+	d.did(stepPromoted)
+}
+
+// promotionAt is when the staged authority of s signs: once the bundle that
+// holds it has been published and had time to spread. If nobody says that it
+// was published, after publishWait, or while a quarter of the life is left that
+// the signing one had when it was staged, whichever comes first.
+func (r rules) promotionAt(s state) time.Time {
+	if !s.publishedAt.IsZero() {
+		return s.publishedAt.Add(r.propagation)
+	}
+	left := s.current.cert.NotAfter.Sub(s.stagedAt)
+	return s.stagedAt.Add(min(r.publishWait, left*3/4))
+}
+
+// nextAt is when s should next be planned by the clock alone.
+func (r rules) nextAt(s state) time.Time {
+	at := renewalOf(s.current.cert)
+	if s.next != nil {
+		at = earlier(r.promotionAt(s), s.current.cert.NotAfter)
+	}
+	if len(s.retired) > 0 {
+		at = earlier(at, s.retiredUntil)
+	}
+	return at
+}
+
+// leafDue tells whether a replica that serves l must sign another under s.
+func leafDue(l *leaf, s state, now time.Time) bool {
+	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
+}

@@ -1,0 +1,144 @@
+package certs
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What the Secret holds. The first two are those of its type, kubernetes.io/tls.
+const (
+	keyCert     = corev1.TLSCertKey
+	keyKey      = corev1.TLSPrivateKeyKey
+	keyNextCert = "next.crt"
+	keyNextKey  = "next.key"
+	keyBundle   = "ca-bundle.crt"
+
+	annotationStagedAt     = "overrule.dev/ca-staged-at"
+	annotationPublishedAt  = "overrule.dev/ca-published-at"
+	annotationRetiredUntil = "overrule.dev/ca-retired-until"
+	annotationLeafValidity = "overrule.dev/leaf-validity"
+)
+
+// moments pairs each moment of s with its annotation.
+func (s *state) moments() map[string]*time.Time {
+	return map[string]*time.Time{
+		annotationStagedAt:     &s.stagedAt,
+		annotationPublishedAt:  &s.publishedAt,
+		annotationRetiredUntil: &s.retiredUntil,
+	}
+}
+
+// decode reads what secret records; nil records nothing. The error joins a
+// SecretError for each part that cannot be read, and the state holds the rest:
+// one broken part costs no more than itself.
+func decode(secret *corev1.Secret) (state, error) {
+	if secret == nil {
+		return state{}, nil
+	}
+	r := reader{secret: secret}
+	s := state{current: r.signer(keyCert, keyKey), next: r.signer(keyNextCert, keyNextKey)}
+	for _, cert := range r.bundle() {
+		if !s.trusts(cert) {
+			s.retired = append(s.retired, cert)
+		}
+	}
+	r.moments(&s)
+	return s, errors.Join(r.errs...)
+}
+
+// reader reads the parts of a Secret and gathers what is wrong with them.
+type reader struct {
+	secret *corev1.Secret
+	errs   []error
+}
+
+func (r *reader) fault(key string, err error) {
+	r.errs = append(r.errs, &SecretError{Namespace: r.secret.Namespace, Name: r.secret.Name, Key: key, Err: err})
+}
+
+// signer reads a pair; both parts absent are no fault.
+func (r *reader) signer(certKey, keyKey string) *signer {
+	cert, key := r.secret.Data[certKey], r.secret.Data[keyKey]
+	if len(cert) == 0 && len(key) == 0 {
+		return nil
+	}
+	s, err := parseSigner(cert, key)
+	if err != nil {
+		r.fault(certKey+" and "+keyKey, err)
+		return nil
+	}
+	return s
+}
+
+func (r *reader) bundle() []*x509.Certificate {
+	data := r.secret.Data[keyBundle]
+	if len(data) == 0 {
+		return nil
+	}
+	certs, err := parseBundle(data)
+	if err != nil {
+		r.fault(keyBundle, err)
+	}
+	return certs
+}
+
+func (r *reader) moments(s *state) {
+	moments := s.moments()
+	for _, name := range slices.Sorted(maps.Keys(moments)) {
+		if text, ok := r.secret.Annotations[name]; ok {
+			*moments[name] = parsed(r, name, text, func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) })
+		}
+	}
+	if text, ok := r.secret.Annotations[annotationLeafValidity]; ok {
+		s.leafValidity = max(0, parsed(r, annotationLeafValidity, text, time.ParseDuration))
+	}
+}
+
+// parsed is text as parse reads it, or zero and a fault.
+func parsed[T any](r *reader, name, text string, parse func(string) (T, error)) T {
+	value, err := parse(text)
+	if err != nil {
+		r.fault("annotation "+name, fmt.Errorf("read %q: %w", text, err))
+	}
+	return value
+}
+
+// encode writes s into secret and leaves alone what is not ours in it.
+func encode(s state, secret *corev1.Secret) {
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	encodeSigner(s.current, secret.Data, keyCert, keyKey)
+	encodeSigner(s.next, secret.Data, keyNextCert, keyNextKey)
+	secret.Data[keyBundle] = s.bundle()
+	for name, at := range s.moments() {
+		encodeMoment(*at, secret.Annotations, name)
+	}
+	secret.Annotations[annotationLeafValidity] = s.leafValidity.String()
+}
+
+func encodeSigner(s *signer, data map[string][]byte, certKey, keyKey string) {
+	if s == nil {
+		delete(data, certKey)
+		delete(data, keyKey)
+		return
+	}
+	data[certKey], data[keyKey] = s.certPEM, s.keyPEM
+}
+
+func encodeMoment(at time.Time, annotations map[string]string, name string) {
+	if at.IsZero() {
+		delete(annotations, name)
+		return
+	}
+	annotations[name] = at.UTC().Format(time.RFC3339Nano)
+}

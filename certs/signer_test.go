@@ -1,0 +1,108 @@
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/pem"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func pemOfKey(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der})
+}
+
+func TestMintedAuthority(t *testing.T) {
+	s, err := mint(strings.Repeat("long", 40), 365*24*hour, epoch)
+	require.NoError(t, err)
+	assert.True(t, s.cert.IsCA)
+	assert.True(t, s.cert.MaxPathLenZero, "it signs leaves alone")
+	assert.Equal(t, epoch.Add(-hour), s.cert.NotBefore, "an hour for clocks that are behind")
+	assert.Equal(t, epoch.Add(365*24*hour), s.cert.NotAfter)
+	assert.LessOrEqual(t, len(s.cert.Subject.CommonName), 64)
+	key, ok := s.key.(*ecdsa.PrivateKey)
+	require.True(t, ok)
+	assert.Equal(t, elliptic.P256(), key.Curve)
+	assert.NotEmpty(t, s.cert.SubjectKeyId, "two authorities of one name are told apart by it")
+}
+
+func TestIssuedLeaf(t *testing.T) {
+	ca := minted(t, epoch)
+	tests := map[string]struct {
+		now                 time.Time
+		validity            time.Duration
+		notBefore, notAfter time.Time
+	}{
+		"lives as long as asked for":       {at(20), 20 * hour, at(19), at(40)},
+		"short: a tenth for clocks behind": {at(20), hour, at(19.9), at(21)},
+		"never outlives its authority":     {at(85), 10 * hour, at(84), at(90)},
+		"never older than its authority":   {at(-0.5), 20 * hour, at(-1), at(19.5)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, err := issue(ca, []string{"svc.ns.svc", "10.0.0.1"}, test.validity, test.now)
+			require.NoError(t, err)
+			cert := l.tls.Leaf
+			assert.Equal(t, test.notBefore, cert.NotBefore)
+			assert.Equal(t, test.notAfter, cert.NotAfter)
+			assert.Equal(t, []string{"svc.ns.svc"}, cert.DNSNames)
+			require.Len(t, cert.IPAddresses, 1)
+			assert.True(t, net.ParseIP("10.0.0.1").Equal(cert.IPAddresses[0]))
+			require.NoError(t, cert.CheckSignatureFrom(ca.cert))
+			assert.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, cert.ExtKeyUsage)
+			assert.False(t, cert.IsCA)
+		})
+	}
+}
+
+func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
+	ca := minted(t, epoch)
+	seen := map[time.Time]bool{}
+	for range 50 {
+		l, err := issue(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 9 to 20
+		require.NoError(t, err)
+		latest := at(9).Add(11 * hour * 2 / 3)
+		assert.False(t, l.renewAt.After(latest), "renewal %s", l.renewAt)
+		assert.False(t, l.renewAt.Before(latest.Add(-11*hour/30)), "renewal %s", l.renewAt)
+		assert.True(t, l.lastCallAt().After(l.renewAt) && l.lastCallAt().Before(l.notAfter()))
+		seen[l.renewAt] = true
+	}
+	assert.Greater(t, len(seen), 1, "replicas must not all renew together")
+}
+
+func TestLeafDue(t *testing.T) {
+	old, young := minted(t, epoch), minted(t, at(60))
+	l, err := issue(old, []string{"a"}, 10*hour, at(60))
+	require.NoError(t, err)
+	retiring := state{current: young, retired: []*x509.Certificate{old.cert}}
+	assert.True(t, leafDue(nil, retiring, at(60)), "none yet")
+	assert.False(t, leafDue(l, retiring, at(61)), "its issuer is still trusted")
+	assert.True(t, leafDue(l, state{current: young}, at(61)), "its issuer is trusted no more")
+	assert.True(t, leafDue(l, retiring, l.renewAt), "two thirds of its life are over")
+}
+
+func TestNextAt(t *testing.T) {
+	old, young := minted(t, epoch), minted(t, at(60))
+	renewal := renewalOf(old.cert)
+	tests := map[string]struct {
+		state state
+		want  time.Time
+	}{
+		"stable: staging":                       {state{current: old}, renewal},
+		"retiring: the end of it":               {state{current: old, retired: []*x509.Certificate{young.cert}, retiredUntil: at(5)}, at(5)},
+		"staged: the long wait":                 {state{current: old, next: young, stagedAt: at(60)}, at(68)},
+		"published: its spread":                 {state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}, at(62)},
+		"published at the last moment: the end": {state{current: old, next: young, stagedAt: at(60), publishedAt: at(89.5)}, at(90)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, testRules.nextAt(test.state))
+		})
+	}
+}

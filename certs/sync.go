@@ -1,0 +1,112 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// syncTimeout bounds one synchronisation, so that an API server that hangs
+	// is tried again.
+	syncTimeout = 20 * time.Second
+	// maxAttempts is how often to plan anew after losing to other replicas.
+	maxAttempts = 5
+)
+
+// sync reads the Secret, moves it on if it is time, and serves what it says.
+func (a *Authority) sync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	err := a.attempt(ctx)
+	for tries := 1; errors.Is(err, ErrContended) && tries < maxAttempts; tries++ {
+		err = a.attempt(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, a.lastCall())
+	}
+	return nil
+}
+
+// attempt is one pass of sync; ErrContended if another replica was faster.
+func (a *Authority) attempt(ctx context.Context) error {
+	// Before the read: whatever is signed then lives from before the moment at
+	// which another replica could retire its issuer.
+	now := a.opts.Clock.Now()
+	secret, err := a.vault.read(ctx)
+	if err != nil {
+		return err
+	}
+	found, problem := decode(secret)
+	if problem != nil {
+		a.opts.Log.Error(problem, "the secret of the certificate authority is damaged")
+	}
+	planned, steps, err := a.rules.plan(found, a.knowledge(now))
+	if err != nil {
+		return err
+	}
+	if err := a.vault.write(ctx, secret, planned); err != nil {
+		return a.afterFailedWrite(found, now, err)
+	}
+	for _, step := range steps {
+		a.opts.Log.Info(string(step), "namespace", a.opts.Namespace, "secret", a.opts.SecretName)
+	}
+	return a.adopt(planned, now)
+}
+
+func (a *Authority) knowledge(now time.Time) knowledge {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return knowledge{now: now, last: a.last, published: a.trusted}
+}
+
+// afterFailedWrite goes on with what is stored where that is good: a replica
+// that may not write still follows those that can.
+func (a *Authority) afterFailedWrite(found state, now time.Time, failure error) error {
+	if errors.Is(failure, ErrContended) || !found.current.usable(now) {
+		return failure
+	}
+	return errors.Join(failure, a.adopt(found, now))
+}
+
+// adopt tells the bundle of s, then serves a certificate that it verifies. The
+// order matters: nobody sees a certificate before what verifies it.
+func (a *Authority) adopt(s state, now time.Time) error {
+	a.last = s
+	a.setBundle(s.bundle())
+	if !leafDue(a.serving.Load(), s, now) {
+		return nil
+	}
+	return a.serve(s, now)
+}
+
+func (a *Authority) serve(s state, now time.Time) error {
+	validity := a.opts.LeafValidity
+	if s.leafValidity > 0 { // else not recorded yet, as by a replica that cannot write
+		validity = min(validity, s.leafValidity)
+	}
+	signed, err := issue(s.current, a.opts.Names, validity, now)
+	if err != nil {
+		return err
+	}
+	a.serving.Store(signed)
+	a.opts.Log.Info("serving a new certificate", "notAfter", signed.notAfter().UTC().Format(time.RFC3339),
+		"renewal", signed.renewAt.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// lastCall renews without a fresh read of the Secret once it can wait no
+// longer. If the authority was followed meanwhile the new certificate is worth
+// no less than the one that is about to expire.
+func (a *Authority) lastCall() error {
+	now := a.opts.Clock.Now()
+	serving := a.serving.Load()
+	if serving == nil || now.Before(serving.lastCallAt()) || !a.last.current.usable(now) {
+		return nil
+	}
+	if err := a.serve(a.last, now); err != nil {
+		return fmt.Errorf("renew without the secret: %w", err)
+	}
+	return nil
+}

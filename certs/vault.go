@@ -1,0 +1,68 @@
+package certs
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// vault reads and writes the one Secret.
+type vault struct {
+	client          corev1client.SecretInterface
+	namespace, name string
+}
+
+// read returns the Secret as the API server's storage has it now, not as a
+// cache does; nil if there is none.
+func (v vault) read(ctx context.Context) (*corev1.Secret, error) {
+	secret, err := v.client.Get(ctx, v.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer, and a state of its own
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read secret %s/%s: %w", v.namespace, v.name, err)
+	}
+	return secret, nil
+}
+
+// write makes the Secret record s, if found, which read returned, is still what
+// is stored; ErrContended if it is not.
+func (v vault) write(ctx context.Context, found *corev1.Secret, s state) error {
+	if found == nil {
+		return v.create(ctx, s)
+	}
+	wanted := found.DeepCopy()
+	encode(s, wanted)
+	if equality.Semantic.DeepEqual(found, wanted) {
+		return nil
+	}
+	_, err := v.client.Update(ctx, wanted, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return fmt.Errorf("update secret %s/%s: %w: %w", v.namespace, v.name, ErrContended, err)
+	}
+	return fmt.Errorf("update secret %s/%s: %w", v.namespace, v.name, err)
+}
+
+func (v vault) create(ctx context.Context, s state) error {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: v.name},
+		Type:       corev1.SecretTypeTLS,
+	}
+	encode(s, secret)
+	_, err := v.client.Create(ctx, secret, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("create secret %s/%s: %w: %w", v.namespace, v.name, ErrContended, err)
+	}
+	return fmt.Errorf("create secret %s/%s: %w", v.namespace, v.name, err)
+}
