@@ -50,7 +50,12 @@ type Outcome struct {
 	Silent bool
 	// Lost rules, sorted by key, each key once.
 	Lost []Lost
+
+	took uint8
 }
+
+// Took reports whether a block took part.
+func (o *Outcome) Took(b Block) bool { return o.took&(1<<b) != 0 }
 
 // Result is an effective policy with its history. It is shared and never
 // edited.

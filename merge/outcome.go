@@ -24,7 +24,7 @@ func (f *fold) outcome(p *Policy) Outcome {
 			part.silent |= f.part[i].silent
 		}
 	}
-	o.TookPart, o.Silent = part.took != 0, part.silent != 0
+	o.took, o.TookPart, o.Silent = part.took, part.took != 0, part.silent != 0
 	for _, r := range rulesOf(p, part.took) {
 		o.Rules++
 		if !f.survives(p, r.Key) {

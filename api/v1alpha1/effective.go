@@ -1,0 +1,157 @@
+package v1alpha1
+
+// Kinds of the lists.
+const (
+	KindEffectivePolicyList = "EffectivePolicyList"
+	KindExplanationList     = "ExplanationList"
+	KindOutcomeList         = "OutcomeList"
+	KindChangeList          = "ChangeList"
+	KindVerdictList         = "VerdictList"
+)
+
+// TypeMeta heads every document.
+type TypeMeta struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// EffectivePolicyList is what `effective` answers.
+type EffectivePolicyList struct {
+	TypeMeta `json:",inline"`
+	Items    []EffectivePolicy `json:"items"`
+	Outcomes []Outcome         `json:"outcomes"`
+}
+
+// EffectivePolicy is what is in force on one path, of one policy kind.
+type EffectivePolicy struct {
+	PolicyKind PolicyKind     `json:"policyKind"`
+	Path       []PathElement  `json:"path"`
+	Spec       map[string]any `json:"spec"`
+	Rules      []RuleOrigin   `json:"rules"`
+	// Policies on the path, from the highest to the lowest.
+	Policies []PolicyOnPath `json:"policies"`
+}
+
+// RuleOrigin tells where a rule of the effective policy came from.
+type RuleOrigin struct {
+	Rule  string `json:"rule"`
+	From  Ref    `json:"from"`
+	Block string `json:"block"`
+}
+
+// PolicyOnPath is what became of a policy on one path.
+type PolicyOnPath struct {
+	Policy Ref        `json:"policy"`
+	State  State      `json:"state"`
+	Lost   []LostRule `json:"lost,omitempty"`
+}
+
+// LostRule is a rule that has no effect, and what beat it.
+type LostRule struct {
+	Rule    string `json:"rule"`
+	Block   string `json:"block"`
+	To      Ref    `json:"to"`
+	ToBlock string `json:"toBlock"`
+}
+
+// OutcomeList is what `outcome` answers.
+type OutcomeList struct {
+	TypeMeta `json:",inline"`
+	Items    []Outcome `json:"items"`
+}
+
+// Outcome is what became of a policy over all its paths.
+type Outcome struct {
+	Policy Ref   `json:"policy"`
+	State  State `json:"state"`
+	// Message tells why, in the states Invalid, Conflicted and TargetNotFound.
+	Message string     `json:"message,omitempty"`
+	Paths   PathCounts `json:"paths"`
+	Targets []Target   `json:"targets"`
+	// Lost rules with the number of paths where each was lost to that policy.
+	Lost []LostCount `json:"lost,omitempty"`
+}
+
+// PathCounts counts the paths that a policy is on, by its state there.
+type PathCounts struct {
+	Total             int `json:"total"`
+	Enforced          int `json:"enforced"`
+	PartiallyEnforced int `json:"partiallyEnforced"`
+	Overridden        int `json:"overridden"`
+	Inactive          int `json:"inactive"`
+}
+
+// Target is a target of a policy, and whether the policy holds it.
+type Target struct {
+	Target   Ref    `json:"target"`
+	Section  string `json:"section,omitempty"`
+	Accepted bool   `json:"accepted"`
+	// Reason is Conflicted, Invalid or TargetNotFound where not accepted.
+	Reason State `json:"reason,omitempty"`
+	// By is the policy that holds the target of a Conflicted one.
+	By *Ref `json:"by,omitempty"`
+}
+
+// LostCount is a lost rule over all paths.
+type LostCount struct {
+	Rule  string `json:"rule"`
+	To    Ref    `json:"to"`
+	Paths int    `json:"paths"`
+}
+
+// ExplanationList is what `explain` answers.
+type ExplanationList struct {
+	TypeMeta `json:",inline"`
+	Items    []Explanation `json:"items"`
+}
+
+// Explanation tells for one path and policy kind what each policy gave and
+// lost, and to whom.
+type Explanation struct {
+	PolicyKind PolicyKind      `json:"policyKind"`
+	Path       []PathElement   `json:"path"`
+	Policies   []Contribution  `json:"policies"`
+	Rules      []ExplainedRule `json:"rules"`
+	// Notes about conditions that could not be evaluated, or were skipped.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Contribution is what one policy did on a path.
+type Contribution struct {
+	Policy Ref `json:"policy"`
+	// Target is the element of the path at which the policy is attached.
+	Target PathElement     `json:"target"`
+	State  State           `json:"state"`
+	Blocks []ExplainedPart `json:"blocks,omitempty"`
+	Unset  []string        `json:"unset,omitempty"`
+	Gave   []string        `json:"gave,omitempty"`
+	Lost   []LostRule      `json:"lost,omitempty"`
+}
+
+// ExplainedPart is one block of a policy on a path.
+type ExplainedPart struct {
+	Block    string   `json:"block"`
+	Strategy string   `json:"strategy"`
+	When     string   `json:"when,omitempty"`
+	TookPart bool     `json:"tookPart"`
+	Rules    []string `json:"rules"`
+}
+
+// ExplainedRule is one rule key with its effective value and its history.
+type ExplainedRule struct {
+	Rule string `json:"rule"`
+	// Value in force. Absent where no policy's value is.
+	Value any        `json:"value,omitempty"`
+	From  *Ref       `json:"from,omitempty"`
+	Block string     `json:"block,omitempty"`
+	Lost  []LostFrom `json:"lost,omitempty"`
+}
+
+// LostFrom is a value of a rule that a policy gave and lost.
+type LostFrom struct {
+	Policy  Ref    `json:"policy"`
+	Block   string `json:"block"`
+	Value   any    `json:"value"`
+	To      Ref    `json:"to"`
+	ToBlock string `json:"toBlock"`
+}

@@ -1,0 +1,114 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Ref names an object.
+type Ref struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// Key returns "namespace/name", or the name of a cluster-scoped object.
+func (r Ref) Key() string {
+	if r.Namespace == "" {
+		return r.Name
+	}
+	return r.Namespace + "/" + r.Name
+}
+
+// String returns "Kind namespace/name", as messages name objects.
+func (r Ref) String() string { return r.Kind + " " + r.Key() }
+
+// PolicyKind returns the kind of the object that r names.
+func (r Ref) PolicyKind() PolicyKind { return PolicyKind{Group: r.Group, Kind: r.Kind} }
+
+// CompareRefs orders by group, kind, namespace and name.
+func CompareRefs(a, b Ref) int {
+	return cmp.Or(
+		strings.Compare(a.Group, b.Group),
+		strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// PolicyKind names a kind of policies.
+type PolicyKind struct {
+	Group string `json:"group,omitempty"`
+	Kind  string `json:"kind"`
+}
+
+// String returns "Kind.group".
+func (k PolicyKind) String() string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
+}
+
+// ComparePolicyKinds orders by group, then kind.
+func ComparePolicyKinds(a, b PolicyKind) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+}
+
+// PathElement is one step of a path from a root to a leaf.
+type PathElement struct {
+	// Kind is GatewayClass, Gateway, Listener, a route's kind, or a route's
+	// kind followed by Rule.
+	Kind string `json:"kind"`
+	// Namespace and Name are those of the object; a listener's are those of
+	// its Gateway, a rule's those of its route.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Section is the listener's name, or the rule's, or rule-N.
+	Section string `json:"section,omitempty"`
+	// Index is the position in spec.rules: the identity of a rule.
+	Index *int `json:"index,omitempty"`
+	// Client is the namespace of the clients, on paths of a mesh's consumers.
+	Client string `json:"client,omitempty"`
+}
+
+// String returns the element as people name it.
+func (e PathElement) String() string {
+	name := e.Name
+	if e.Namespace != "" {
+		name = e.Namespace + "/" + e.Name
+	}
+	if e.Section != "" {
+		name += "#" + e.Section
+	}
+	return e.Kind + " " + name
+}
+
+// ComparePaths orders paths element by element.
+func ComparePaths(a, b []PathElement) int {
+	for i := range min(len(a), len(b)) {
+		if c := compareElements(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func compareElements(a, b PathElement) int {
+	return cmp.Or(
+		strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		cmp.Compare(index(a), index(b)),
+		strings.Compare(a.Section, b.Section),
+		strings.Compare(a.Client, b.Client),
+	)
+}
+
+func index(e PathElement) int {
+	if e.Index == nil {
+		return -1
+	}
+	return *e.Index
+}

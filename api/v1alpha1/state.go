@@ -1,0 +1,37 @@
+package v1alpha1
+
+// State is what became of a policy (SEMANTICS section 6).
+type State string
+
+// The states of a policy.
+const (
+	Enforced          State = "Enforced"
+	PartiallyEnforced State = "PartiallyEnforced"
+	Overridden        State = "Overridden"
+	Conflicted        State = "Conflicted"
+	Invalid           State = "Invalid"
+	TargetNotFound    State = "TargetNotFound"
+	NoPath            State = "NoPath"
+	Inactive          State = "Inactive"
+)
+
+// ReasonCode is why a write is denied or warned about (SEMANTICS section 8).
+type ReasonCode string
+
+// The reasons. Each is documented in docs/reasons.md.
+const (
+	ReasonInvalid            ReasonCode = "Invalid"
+	ReasonTargetNotFound     ReasonCode = "TargetNotFound"
+	ReasonConflicted         ReasonCode = "Conflicted"
+	ReasonUnsetOverride      ReasonCode = "UnsetOverride"
+	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
+	ReasonOverridden         ReasonCode = "Overridden"
+	ReasonTooMuch            ReasonCode = "TooMuch"
+	// ReasonBlastRadius tells how far a write reaches.
+	ReasonBlastRadius ReasonCode = "BlastRadius"
+	// ReasonConditionSkipped warns that a condition names a key that the
+	// policies below left out, or that it cannot be evaluated.
+	ReasonConditionSkipped ReasonCode = "ConditionSkipped"
+	// ReasonNotRead warns of something that Overrule does not read.
+	ReasonNotRead ReasonCode = "NotRead"
+)

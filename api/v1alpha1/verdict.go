@@ -1,0 +1,69 @@
+package v1alpha1
+
+// VerdictList is what `check` answers.
+type VerdictList struct {
+	TypeMeta `json:",inline"`
+	Items    []Verdict `json:"items"`
+}
+
+// Verdict is the judgement of one change.
+type Verdict struct {
+	Object    Ref    `json:"object"`
+	Operation string `json:"operation"`
+	Allowed   bool   `json:"allowed"`
+	// Reasons to deny. With enforcement "warn" they are there and Allowed is
+	// true.
+	Reasons []Reason `json:"reasons,omitempty"`
+	// Warnings are told and deny nothing.
+	Warnings []Reason `json:"warnings,omitempty"`
+	Changes  Changes  `json:"changes"`
+}
+
+// Reason is one finding.
+type Reason struct {
+	Code ReasonCode `json:"code"`
+	Rule string     `json:"rule,omitempty"`
+	// Policy is the other policy: the one that overrides, holds the target,
+	// or loses its effect.
+	Policy *Ref `json:"policy,omitempty"`
+	// Message says who, where, what and what to do.
+	Message string `json:"message"`
+}
+
+// Changes counts what a change does to effective policies.
+type Changes struct {
+	// Paths whose effective policy differs, of any kind.
+	Paths int `json:"paths"`
+	// Namespaces of the routes of these paths.
+	Namespaces int `json:"namespaces"`
+}
+
+// ChangeList is what `diff` answers.
+type ChangeList struct {
+	TypeMeta `json:",inline"`
+	Items    []Change `json:"items"`
+}
+
+// Change is the difference that a change makes to one effective policy. Before
+// is absent where the path or the policy on it is new, After where it is gone.
+type Change struct {
+	Object     Ref           `json:"object"`
+	Operation  string        `json:"operation"`
+	PolicyKind PolicyKind    `json:"policyKind"`
+	Path       []PathElement `json:"path"`
+	Rules      []RuleChange  `json:"rules"`
+}
+
+// RuleChange is the difference of one rule.
+type RuleChange struct {
+	Rule   string     `json:"rule"`
+	Before *RuleValue `json:"before,omitempty"`
+	After  *RuleValue `json:"after,omitempty"`
+}
+
+// RuleValue is the value of a rule and its origin.
+type RuleValue struct {
+	Value any    `json:"value"`
+	From  Ref    `json:"from"`
+	Block string `json:"block"`
+}

@@ -1,0 +1,103 @@
+package effective
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// attachment is a policy on a target of it.
+type attachment struct {
+	policy  *policykind.Policy
+	section string
+}
+
+// attachments returns the policies of a kind that are accepted on an object,
+// with the sections that they name.
+func attachments(v *store.View, kind *policykind.Kind, object api.Ref) []attachment {
+	var out []attachment
+	for p := range v.PoliciesOn(object, kind.Ref()) {
+		if p.Invalid != nil {
+			continue
+		}
+		for _, t := range p.Targets {
+			if t.Ref == object && t.Refused == "" && Holder(v, p, t) == p {
+				out = append(out, attachment{p, t.Section})
+			}
+		}
+	}
+	return out
+}
+
+// Holder returns the policy that holds a target of p: p itself, unless the
+// kind takes only one policy on a target and an older one is there (SEMANTICS
+// section 5, sameTarget none).
+func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
+	holder := p
+	if p.Kind.SameTarget != policykind.None {
+		return holder
+	}
+	for other := range v.PoliciesOn(t.Ref, p.Kind.Ref()) {
+		if other.Invalid == nil && names(other, t) && older(other, holder) {
+			holder = other
+		}
+	}
+	return holder
+}
+
+// names reports whether the policy has the very same target.
+func names(p *policykind.Policy, t policykind.Target) bool {
+	for _, own := range p.Targets {
+		if own.Ref == t.Ref && own.Section == t.Section && own.Refused == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func older(a, b *policykind.Policy) bool {
+	return merge.Compare(merge.Layer{Policy: &a.Policy}, merge.Layer{Policy: &b.Policy}) < 0
+}
+
+// stack is the policies of one kind on one path.
+type stack struct {
+	layers   []merge.Layer
+	versions []uint64
+}
+
+func (s *stack) add(p *policykind.Policy, l hierarchy.Level) {
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l)})
+	s.versions = append(s.versions, p.Version)
+}
+
+// above holds what falls on all paths of one gateway or one route, of a kind.
+type above struct{ class, gateway, route []attachment }
+
+// stack puts the layers of a path together.
+func (a *above) stack(p hierarchy.Path) stack {
+	var s stack
+	for _, at := range a.class {
+		if at.section == "" {
+			s.add(at.policy, hierarchy.LevelGatewayClass)
+		}
+	}
+	for _, at := range a.gateway {
+		switch at.section {
+		case "":
+			s.add(at.policy, hierarchy.LevelGateway)
+		case p.Gateway.Listeners[p.Listener].Name:
+			s.add(at.policy, hierarchy.LevelListener)
+		}
+	}
+	for _, at := range a.route {
+		switch {
+		case at.section == "":
+			s.add(at.policy, hierarchy.LevelRoute)
+		case p.Route.RuleAt(at.section, p.Rule):
+			s.add(at.policy, hierarchy.LevelRule)
+		}
+	}
+	return s
+}

@@ -1,0 +1,196 @@
+package effective
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// StateOf returns the state of a policy on one path (SEMANTICS section 6).
+func StateOf(o *merge.Outcome) api.State {
+	switch {
+	case !o.TookPart && o.Silent:
+		return api.Inactive
+	case len(o.Lost) == 0:
+		return api.Enforced
+	case len(o.Lost) == o.Rules:
+		return api.Overridden
+	default:
+		return api.PartiallyEnforced
+	}
+}
+
+// Outcomes adds up what became of policies over the paths that they are on.
+type Outcomes struct {
+	tallies map[*merge.Policy]*tally
+}
+
+type tally struct {
+	paths    api.PathCounts
+	survived bool // some rule did, on some path
+	lost     map[lostTo]int
+}
+
+type lostTo struct {
+	rule string
+	to   api.Ref
+}
+
+// Add counts the policies of one path.
+func (s *Outcomes) Add(e *Effective) {
+	if s.tallies == nil {
+		s.tallies = make(map[*merge.Policy]*tally)
+	}
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		t := s.tallies[o.Policy]
+		if t == nil {
+			t = &tally{lost: make(map[lostTo]int)}
+			s.tallies[o.Policy] = t
+		}
+		t.add(e, o)
+	}
+}
+
+func (t *tally) add(e *Effective, o *merge.Outcome) {
+	t.paths.Total++
+	switch StateOf(o) {
+	case api.Inactive:
+		t.paths.Inactive++
+	case api.Enforced:
+		t.paths.Enforced++
+	case api.Overridden:
+		t.paths.Overridden++
+	default:
+		t.paths.PartiallyEnforced++
+	}
+	t.survived = t.survived || o.Rules > len(o.Lost)
+	for _, l := range o.Lost {
+		t.lost[lostTo{l.Key.String(), e.Ref(l.To.Policy)}]++
+	}
+}
+
+// state returns the state over all paths.
+func (t *tally) state() api.State {
+	switch {
+	case t.paths.Total == t.paths.Inactive:
+		return api.Inactive
+	case t.paths.Overridden+t.paths.PartiallyEnforced == 0:
+		return api.Enforced
+	case t.survived:
+		return api.PartiallyEnforced
+	default:
+		return api.Overridden
+	}
+}
+
+// Of returns the outcome of a policy. Every path that the policy is on must
+// have been added.
+func (s *Outcomes) Of(v *store.View, p *policykind.Policy) api.Outcome {
+	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
+	t := s.tallies[&p.Policy]
+	if t == nil {
+		out.State, out.Message = withoutPath(p, out.Targets)
+		return out
+	}
+	out.State, out.Paths = t.state(), t.paths
+	for l, n := range t.lost {
+		out.Lost = append(out.Lost, api.LostCount{Rule: l.rule, To: l.to, Paths: n})
+	}
+	slices.SortFunc(out.Lost, func(a, b api.LostCount) int {
+		return cmp.Or(strings.Compare(a.Rule, b.Rule), api.CompareRefs(a.To, b.To))
+	})
+	return out
+}
+
+// withoutPath returns the state of a policy that is on no path, and why.
+func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string) {
+	if p.Invalid != nil {
+		return api.Invalid, p.Invalid.Error()
+	}
+	if slices.ContainsFunc(targets, func(t api.Target) bool { return t.Accepted }) {
+		return api.NoPath, ""
+	}
+	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
+		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
+		if i >= 0 {
+			return state, Describe(p, targets[i])
+		}
+	}
+	return api.NoPath, ""
+}
+
+// Describe says why a target is not accepted.
+func Describe(p *policykind.Policy, t api.Target) string {
+	target := policykind.Target{Ref: t.Target, Section: t.Section}
+	for _, own := range p.Targets {
+		if own.Refused != "" && own.Ref == t.Target && own.Section == t.Section {
+			return own.Refused
+		}
+	}
+	if t.By != nil {
+		return fmt.Sprintf("%s is held by %s, which is older", target, *t.By)
+	}
+	return target.String() + " does not exist"
+}
+
+// Targets tells for each target of a policy whether it is accepted, in the
+// order of group, kind, namespace, name and section.
+func Targets(v *store.View, p *policykind.Policy) []api.Target {
+	out := make([]api.Target, 0, len(p.Targets))
+	for _, t := range p.Targets {
+		out = append(out, target(v, p, t))
+	}
+	slices.SortStableFunc(out, func(a, b api.Target) int {
+		return cmp.Or(api.CompareRefs(a.Target, b.Target), strings.Compare(a.Section, b.Section))
+	})
+	return out
+}
+
+func target(v *store.View, p *policykind.Policy, t policykind.Target) api.Target {
+	out := api.Target{Target: t.Ref, Section: t.Section}
+	switch {
+	case p.Invalid != nil:
+		out.Reason = api.Invalid
+	case t.Refused != "" || !Exists(v, t):
+		out.Reason = api.TargetNotFound
+	default:
+		if h := Holder(v, p, t); h != p {
+			by := h.Ref()
+			out.Reason, out.By = api.Conflicted, &by
+		}
+	}
+	out.Accepted = out.Reason == ""
+	return out
+}
+
+// Exists reports whether a target and its section exist. A target of a kind
+// that the hierarchy does not know is taken to: nothing is known against it.
+func Exists(v *store.View, t policykind.Target) bool {
+	if !Known(t.Ref.PolicyKind()) {
+		return true
+	}
+	switch o := v.Get(t.Ref).(type) {
+	case *hierarchy.Class:
+		return t.Section == ""
+	case *hierarchy.Gateway:
+		return t.Section == "" || o.Listener(t.Section) >= 0
+	case *hierarchy.Route:
+		return t.Section == "" || o.HasSection(t.Section)
+	default:
+		return false
+	}
+}
+
+// Known reports whether a kind is one of the hierarchy's.
+func Known(k api.PolicyKind) bool {
+	return k.Group == api.GatewayGroup && (k.Kind == hierarchy.KindGatewayClass ||
+		k.Kind == hierarchy.KindGateway || slices.Contains(hierarchy.RouteKinds, k.Kind))
+}

@@ -1,0 +1,50 @@
+package effective
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+// API returns the effective policy as the JSON contract shows it.
+func (e *Effective) API() api.EffectivePolicy {
+	out := api.EffectivePolicy{
+		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Spec: e.Spec(),
+		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
+		Policies: make([]api.PolicyOnPath, 0, len(e.Outcomes)),
+	}
+	for _, r := range e.Rules {
+		out.Rules = append(out.Rules, api.RuleOrigin{
+			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(),
+		})
+	}
+	slices.SortFunc(out.Rules, func(a, b api.RuleOrigin) int { return strings.Compare(a.Rule, b.Rule) })
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		out.Policies = append(out.Policies, api.PolicyOnPath{
+			Policy: e.Ref(o.Policy), State: StateOf(o), Lost: e.LostRules(o),
+		})
+	}
+	return out
+}
+
+// LostRules returns the rules that a policy lost on the path, by key.
+func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
+	var out []api.LostRule
+	for _, l := range o.Lost {
+		out = append(out, api.LostRule{
+			Rule: l.Key.String(), Block: l.Block.String(),
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
+		})
+	}
+	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })
+	return out
+}
+
+// CompareItems orders effective policies by kind, then path.
+func CompareItems(a, b api.EffectivePolicy) int {
+	return cmp.Or(api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind), api.ComparePaths(a.Path, b.Path))
+}

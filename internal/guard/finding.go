@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Finding is one thing to deny for, or to tell.
+type Finding struct {
+	Code   api.ReasonCode
+	Action policykind.Action
+	// Rule is the key of the rule that it is about, if one.
+	Rule string
+	// Policy is the other policy: the one that overrides, holds the target or
+	// loses its effect.
+	Policy *api.Ref
+	// What happened, and what to do about it.
+	What, Advice string
+}
+
+// Message returns the whole message.
+func (f Finding) Message() string {
+	if f.Advice == "" {
+		return f.What
+	}
+	return f.What + "; " + f.Advice
+}
+
+// Reason returns the finding as the JSON contract shows it.
+func (f Finding) Reason() api.Reason {
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Message: f.Message()}
+}
+
+// Judgement is what the guard says of a change.
+type Judgement struct {
+	Change Change
+	// Denials, Warnings and Audits are the findings by what is done about
+	// them, each sorted.
+	Denials, Warnings, Audits []Finding
+	Changes                   api.Changes
+	// After is the view as it would be after the change.
+	After *store.View
+}
+
+// Denied reports whether something speaks against the change.
+func (j *Judgement) Denied() bool { return len(j.Denials) > 0 }
+
+// Enforcement is what is done about a denial.
+type Enforcement string
+
+// The enforcements.
+const (
+	// EnforceDeny denies.
+	EnforceDeny Enforcement = "deny"
+	// EnforceWarn allows everything, and tells what would have been denied.
+	EnforceWarn Enforcement = "warn"
+)
+
+// Verdict returns the judgement as the JSON contract shows it.
+func (j *Judgement) Verdict(e Enforcement) api.Verdict {
+	return api.Verdict{
+		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
+		Allowed: !j.Denied() || e == EnforceWarn,
+		Reasons: reasons(j.Denials), Warnings: reasons(j.Warnings),
+		Changes: j.Changes,
+	}
+}
+
+func reasons(findings []Finding) []api.Reason {
+	var out []api.Reason
+	for _, f := range findings {
+		out = append(out, f.Reason())
+	}
+	return out
+}
+
+// findings collects findings, each once.
+type findings []Finding
+
+func (s *findings) add(f Finding) {
+	if !slices.ContainsFunc(*s, func(o Finding) bool { return compare(o, f) == 0 && o.Advice == f.Advice }) {
+		*s = append(*s, f)
+	}
+}
+
+// by returns the findings of an action, sorted.
+func (s findings) by(a policykind.Action) []Finding {
+	var out []Finding
+	for _, f := range s {
+		if f.Action == a {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, compare)
+	return out
+}
+
+// order is the order in which findings are told: what is wrong with the object
+// itself first, how far it reaches last.
+var order = []api.ReasonCode{
+	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonConflicted,
+	api.ReasonUnsetOverride, api.ReasonConstraintViolated, api.ReasonOverridden,
+	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonBlastRadius,
+}
+
+func compare(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
+		strings.Compare(a.Rule, b.Rule),
+		comparePolicies(a.Policy, b.Policy),
+		strings.Compare(a.What, b.What),
+	)
+}
+
+func comparePolicies(a, b *api.Ref) int {
+	var x, y api.Ref
+	if a != nil {
+		x = *a
+	}
+	if b != nil {
+		y = *b
+	}
+	return api.CompareRefs(x, y)
+}

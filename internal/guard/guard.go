@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Operation is what a write does.
+type Operation string
+
+// The operations, as admission names them.
+const (
+	Create Operation = "CREATE"
+	Update Operation = "UPDATE"
+	Delete Operation = "DELETE"
+)
+
+// Change is a write to be judged.
+type Change struct {
+	Operation Operation
+	// Before is the object as it is stored, nil on a create; After as it would
+	// be, nil on a delete.
+	Before, After store.Object
+}
+
+// Object returns the object as it would be, or the one that is deleted.
+func (c Change) Object() store.Object {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}
+
+// apply returns the views before and after the change.
+func (c Change) apply(v *store.View) (before, after *store.View) {
+	before = v
+	if c.Before != nil {
+		before = v.With(store.Put(c.Before)) // the request knows better than a cache
+	}
+	if c.After == nil {
+		return before, before.With(store.Delete(c.Before.Ref()))
+	}
+	return before, before.With(store.Put(c.After))
+}
+
+// Live reads an object that the cache does not have (yet). It returns nil
+// where there is none.
+type Live func(ctx context.Context, ref api.Ref) (store.Object, error)
+
+// Guard judges changes. It is safe for concurrent use.
+type Guard struct {
+	Engine *effective.Engine
+	// Live, if set, is asked once for a target that the view lacks.
+	Live Live
+	// Budget is what the conditions of one judgement may cost, in units of
+	// CEL cost; 0 means DefaultBudget.
+	Budget uint64
+}
+
+// DefaultBudget of a judgement: about a second of evaluating conditions.
+const DefaultBudget = 1_500_000
+
+// Judge judges one change on top of a view. observe, if not nil, is shown
+// every touched path whose effective policy differs.
+//
+// A change that would cost too much to judge is denied with the reason
+// TooMuch. The errors are those of ctx and of Live.
+func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
+	v, err := g.withTargets(ctx, v, c)
+	if err != nil {
+		return nil, err
+	}
+	before, after := c.apply(v)
+	j := &judge{change: c, before: before, after: after, observe: observe}
+	j.policy, _ = c.After.(*policykind.Policy)
+	j.old, _ = c.Before.(*policykind.Policy)
+	budget := effective.NewBudget(ctx, g.budget())
+	if err := g.compare(j, budget); err != nil {
+		if !errors.Is(err, effective.ErrTooMuch) {
+			return nil, err
+		}
+		j.found.add(Finding{
+			Code: api.ReasonTooMuch, Action: policykind.Deny, What: err.Error(),
+			Advice: "split the policy, simplify its conditions, or ask the cluster's administrator",
+		})
+	}
+	return j.judgement(), nil
+}
+
+func (g *Guard) budget() uint64 {
+	if g.Budget == 0 {
+		return DefaultBudget
+	}
+	return g.Budget
+}
+
+func (g *Guard) compare(j *judge, b *effective.Budget) error {
+	if j.policy != nil {
+		j.policyAlone()
+	}
+	j.routeAlone()
+	scope := effective.ScopeOf(objects(j.change)...)
+	if err := g.Engine.Compare(j.before, j.after, scope, b, j.pair); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	j.finish()
+	return nil
+}
+
+func objects(c Change) []store.Object {
+	var out []store.Object
+	for _, o := range []store.Object{c.Before, c.After} {
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// withTargets adds to the view the targets of a policy that it lacks: they may
+// have been created a moment ago.
+func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*store.View, error) {
+	p, ok := c.After.(*policykind.Policy)
+	if !ok || g.Live == nil {
+		return v, nil
+	}
+	for _, t := range p.Targets {
+		if t.Refused != "" || effective.Exists(v, t) {
+			continue
+		}
+		o, err := g.Live(ctx, t.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", t, err)
+		}
+		if o != nil {
+			v = v.With(store.Put(o))
+		}
+	}
+	return v, nil
+}
+
+// reachesBelow reports whether an object is one whose writes are told how many
+// paths they change: everything but a policy on routes alone.
+func reachesBelow(o store.Object) bool {
+	p, ok := o.(*policykind.Policy)
+	if !ok {
+		return true
+	}
+	for _, t := range p.Targets {
+		if t.Ref.Kind == hierarchy.KindGateway || t.Ref.Kind == hierarchy.KindGatewayClass {
+			return true
+		}
+	}
+	return false
+}

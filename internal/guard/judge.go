@@ -1,0 +1,177 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// judge is one judgement in the making.
+type judge struct {
+	change        Change
+	before, after *store.View
+	// policy is the policy being written, old the same before; nil otherwise.
+	policy, old *policykind.Policy
+	observe     func(effective.Pair)
+
+	found      findings
+	own        tally // of losses of the policy being written
+	others     tally // of losses that the write brings to other policies
+	ownPaths   int   // that the policy being written is on
+	paths      map[hierarchy.ID]struct{}
+	namespaces map[string]struct{}
+}
+
+// pair judges one path.
+func (j *judge) pair(p effective.Pair) error {
+	if p.Changed() {
+		j.count(p)
+	}
+	if p.After == nil {
+		return nil
+	}
+	for i := range p.After.Outcomes {
+		o := &p.After.Outcomes[i]
+		if j.policy != nil && o.Policy == &j.policy.Policy {
+			j.ownPaths++
+			j.ownLosses(p, o)
+			j.unset(p, o)
+			continue
+		}
+		j.otherLosses(p, o)
+	}
+	j.notes(p)
+	return nil
+}
+
+func (j *judge) count(p effective.Pair) {
+	if j.paths == nil {
+		j.paths, j.namespaces = make(map[hierarchy.ID]struct{}), make(map[string]struct{})
+	}
+	e := p.Effective()
+	j.paths[e.Path.ID()] = struct{}{}
+	j.namespaces[e.Path.Route.Namespace] = struct{}{}
+	if j.observe != nil {
+		j.observe(p)
+	}
+}
+
+// ownLosses books the rules of the policy being written that an override takes.
+func (j *judge) ownLosses(p effective.Pair, o *merge.Outcome) {
+	was := before(p, o.Policy)
+	for _, l := range o.Lost {
+		if taken(o, l) {
+			old := lost(was, l.Key)
+			j.own.add(p.After, o, l, old != nil && old.To.Conditional == l.To.Conditional)
+		}
+	}
+}
+
+// otherLosses books the rules of other policies that an override newly takes.
+func (j *judge) otherLosses(p effective.Pair, o *merge.Outcome) {
+	if p.Before != nil && p.Before.Result == p.After.Result {
+		return
+	}
+	was := before(p, o.Policy)
+	for _, l := range o.Lost {
+		if taken(o, l) && lost(was, l.Key) == nil {
+			j.others.add(p.After, o, l, false)
+		}
+	}
+}
+
+// taken reports whether an override of another policy took the rule.
+func taken(o *merge.Outcome, l merge.Lost) bool {
+	return l.To.Block == merge.Overrides && l.To.Policy != o.Policy
+}
+
+// before returns what became of a policy on the path before the change, or nil.
+func before(p effective.Pair, policy *merge.Policy) *merge.Outcome {
+	if p.Before == nil {
+		return nil
+	}
+	for i := range p.Before.Outcomes {
+		o := &p.Before.Outcomes[i]
+		if o.Policy.Namespace == policy.Namespace && o.Policy.Name == policy.Name {
+			return o
+		}
+	}
+	return nil
+}
+
+// lost returns how an override took a rule, or nil.
+func lost(o *merge.Outcome, k merge.Key) *merge.Lost {
+	if o == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) })
+	if !ok || !taken(o, o.Lost[i]) {
+		return nil
+	}
+	return &o.Lost[i]
+}
+
+// unset finds rules that the policy being written newly unsets although an
+// override of a higher policy sets them.
+func (j *judge) unset(p effective.Pair, o *merge.Outcome) {
+	if len(o.Policy.Unset) == 0 {
+		return
+	}
+	var was map[unsetRule]bool
+	if j.old != nil && p.Before != nil {
+		was = unsetRules(p.Before, &j.old.Policy)
+	}
+	for u := range unsetRules(p.After, o.Policy) {
+		action := policykind.Deny
+		if was[u] {
+			action = policykind.Warn
+		}
+		by := u.by
+		j.report(api.ReasonUnsetOverride, action, Finding{
+			Rule: u.rule, Policy: &by,
+			What:   fmt.Sprintf("unset %s has no effect: the overrides of %s set it", u.rule, by),
+			Advice: fmt.Sprintf("take it out of the list, or ask the owner of %s", by.Key()),
+		})
+	}
+}
+
+type unsetRule struct {
+	rule string
+	by   api.Ref
+}
+
+// unsetRules returns the rules that p unsets and an override above it sets.
+func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
+	out := make(map[unsetRule]bool)
+	for i := range e.Outcomes {
+		q := &e.Outcomes[i]
+		if q.Policy == p {
+			break // the rest are lower
+		}
+		if !q.Took(merge.Overrides) {
+			continue
+		}
+		for _, b := range q.Policy.Blocks {
+			if b.Block == merge.Overrides {
+				addUnset(out, e.Ref(q.Policy), p.Unset, b.Rules)
+			}
+		}
+	}
+	return out
+}
+
+func addUnset(out map[unsetRule]bool, by api.Ref, names []merge.Name, rules []merge.Rule) {
+	for _, r := range rules {
+		for _, n := range names {
+			if n.Matches(r.Key) {
+				out[unsetRule{r.Key.String(), by}] = true
+			}
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package guard
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// tally adds up losses that are the same but for the path.
+type tally struct {
+	losses map[lossKey]*loss
+}
+
+type lossKey struct {
+	from        *merge.Policy
+	rule        string
+	to          *merge.Policy
+	conditional bool
+	before      bool // it was lost before the write, too
+}
+
+// loss is a rule lost on a number of paths; the first stands for all.
+type loss struct {
+	lossKey
+	lost  merge.Lost
+	on    *effective.Effective
+	paths int
+}
+
+func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, before bool) {
+	if t.losses == nil {
+		t.losses = make(map[lossKey]*loss)
+	}
+	k := lossKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before}
+	if t.losses[k] == nil {
+		t.losses[k] = &loss{lossKey: k, lost: l, on: e}
+	}
+	t.losses[k].paths++
+}
+
+// sorted returns the losses by policy, rule and what beat it.
+func (t *tally) sorted() []*loss {
+	out := make([]*loss, 0, len(t.losses))
+	for _, l := range t.losses {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *loss) int {
+		return cmp.Or(
+			api.CompareRefs(a.on.Ref(a.from), b.on.Ref(b.from)),
+			strings.Compare(a.rule, b.rule),
+			api.CompareRefs(a.on.Ref(a.to), b.on.Ref(b.to)),
+			cmp.Compare(btoi(a.conditional), btoi(b.conditional)),
+			cmp.Compare(btoi(a.before), btoi(b.before)),
+		)
+	})
+	return out
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// finish turns what was counted on the paths into findings.
+func (j *judge) finish() {
+	for _, l := range j.own.sorted() {
+		if l.conditional {
+			j.constraint(l)
+		} else {
+			j.overridden(l)
+		}
+	}
+	j.othersLose()
+	if n := len(j.paths); n > 0 && reachesBelow(j.change.Object()) {
+		j.report(api.ReasonBlastRadius, policykind.Warn, Finding{
+			What: fmt.Sprintf("this changes the effective policy of %s in %s", plural(n, "path"), plural(len(j.namespaces), "namespace")),
+		})
+	}
+}
+
+// constraint finds a rule that a conditional override replaces or removes.
+func (j *judge) constraint(l *loss) {
+	action := policykind.Deny
+	if l.before {
+		action = policykind.Warn
+	}
+	by := l.on.Ref(l.to)
+	j.report(api.ReasonConstraintViolated, action, Finding{
+		Rule: l.rule, Policy: &by,
+		What: fmt.Sprintf("%s: %s is not what %s allows on %s (when: %s): %s",
+			l.rule, compact(l.lost.Value), by, where(l), when(l), instead(l)),
+		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
+	})
+}
+
+// where names the object through which the override reaches the path.
+func where(l *loss) string {
+	return l.on.Path.Element(l.on.Level(l.to)).String()
+}
+
+// when returns the condition of the overrides block that beat the rule.
+func when(l *loss) string {
+	for _, b := range l.to.Blocks {
+		if b.Block == merge.Overrides && b.When != nil {
+			return b.When.String()
+		}
+	}
+	return ""
+}
+
+// instead says what is in force in place of the lost rule.
+func instead(l *loss) string {
+	for _, e := range l.on.Rules {
+		if e.Key == l.lost.Key && e.Value != nil {
+			return "it would be replaced by " + compact(e.Value)
+		}
+	}
+	return "it would be removed"
+}
+
+// compact returns a value as JSON on one line, cut where it gets long.
+func compact(v any) string {
+	const most = 512
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "a value that cannot be shown"
+	}
+	if len(data) > most {
+		return strings.ToValidUTF8(string(data[:most]), "") + "…"
+	}
+	return string(data)
+}
+
+// overridden tells that a rule of the policy being written has no effect.
+func (j *judge) overridden(l *loss) {
+	by := l.on.Ref(l.to)
+	on := ""
+	if l.paths < j.ownPaths {
+		on = fmt.Sprintf(" on %d of %s", l.paths, plural(j.ownPaths, "path"))
+	}
+	j.report(api.ReasonOverridden, policykind.Warn, Finding{
+		Rule: l.rule, Policy: &by,
+		What:   fmt.Sprintf("%s has no effect%s: %s overrides it on %s", l.rule, on, by, where(l)),
+		Advice: fmt.Sprintf("ask the owner of %s", by.Key()),
+	})
+}
+
+// mostLosers is how many losses of other policies are told one by one.
+const mostLosers = 20
+
+// othersLose tells whose rules the write newly costs their effect.
+func (j *judge) othersLose() {
+	losses := j.others.sorted()
+	for i, l := range losses {
+		if i == mostLosers {
+			j.report(api.ReasonOverridden, policykind.Warn, Finding{
+				What: fmt.Sprintf("and %s of other policies lose their effect", plural(len(losses)-i, "more rule")),
+			})
+			return
+		}
+		from, by := l.on.Ref(l.from), l.on.Ref(l.to)
+		j.report(api.ReasonOverridden, policykind.Warn, Finding{
+			Rule: l.rule, Policy: &from,
+			What: fmt.Sprintf("%s of %s loses its effect on %s: %s overrides it", l.rule, from, plural(l.paths, "path"), by),
+		})
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// notes tells of conditions that could not be evaluated, or that name a key
+// that the policies below left out: on the paths of the policy being written
+// always, else where the write brings them.
+func (j *judge) notes(p effective.Pair) {
+	for _, n := range p.After.Notes {
+		if j.policy == nil && noted(p.Before, n) {
+			continue
+		}
+		by := p.After.Ref(n.Policy)
+		j.report(api.ReasonConditionSkipped, policykind.Warn, Finding{Policy: &by, What: skipped(by, n)})
+	}
+}
+
+// noted reports whether the same was to be told before.
+func noted(before *effective.Effective, n merge.Note) bool {
+	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
+		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
+	})
+}
+
+func skipped(by api.Ref, n merge.Note) string {
+	block := fmt.Sprintf("the condition of the %s of %s", n.Block, by)
+	switch {
+	case n.Answer.Err == nil:
+		return fmt.Sprintf("%s names %s, which is not set beside what is: the block takes no part (when: %s)", block, n.Answer.Missing, n.When)
+	case n.Block == merge.Overrides:
+		return fmt.Sprintf("%s cannot be evaluated, so that the block applies: %v (when: %s)", block, n.Answer.Err, n.When)
+	default:
+		return fmt.Sprintf("%s cannot be evaluated, so that the block takes no part: %v (when: %s)", block, n.Answer.Err, n.When)
+	}
+}
+
+func (j *judge) judgement() *Judgement {
+	return &Judgement{
+		Change:  j.change,
+		Denials: j.found.by(policykind.Deny), Warnings: j.found.by(policykind.Warn), Audits: j.found.by(policykind.Audit),
+		Changes: api.Changes{Paths: len(j.paths), Namespaces: len(j.namespaces)},
+		After:   j.after,
+	}
+}

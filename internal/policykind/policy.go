@@ -1,0 +1,45 @@
+package policykind
+
+import (
+	"sync/atomic"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+// Policy is one policy, read by its kind's profile. It is immutable.
+type Policy struct {
+	merge.Policy
+	Kind *Kind
+	// Version differs between any two policies that were read: it identifies
+	// the content in a memo.
+	Version uint64
+	Targets []Target
+	// Invalid tells why the policy cannot be read or compiled; nil if it can.
+	// An invalid policy takes no part.
+	Invalid error
+}
+
+var versions atomic.Uint64
+
+// Ref names the policy.
+func (p *Policy) Ref() api.Ref {
+	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+// Target is one target reference of a policy.
+type Target struct {
+	Ref api.Ref
+	// Section is a listener's or a rule's name, empty for the whole object.
+	Section string
+	// Refused tells why the policy may not target this, where it may not.
+	Refused string
+}
+
+// String names the target as messages do.
+func (t Target) String() string {
+	if t.Section == "" {
+		return t.Ref.String()
+	}
+	return t.Ref.String() + " section " + t.Section
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/json"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// ErrKind tells that an object is of a kind that the store does not hold.
+var ErrKind = errors.New("not a kind that effective policies depend on")
+
+// Decode reads an object from JSON: one of the hierarchy's kinds, or a policy
+// if kind is its policy kind. created stands in for the creation time of a
+// policy that has none (policykind.Read).
+//
+// The error is ErrKind for any other kind; else it tells where the JSON does
+// not fit the kind. A policy that is JSON at all gives no error: what is wrong
+// with it is in its Invalid.
+func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (Object, error) {
+	if kind != nil {
+		var object map[string]any
+		if err := unmarshal(data, &object); err != nil {
+			return nil, fmt.Errorf("read %s: %w", ref, err)
+		}
+		return kind.Read(object, created), nil
+	}
+	switch {
+	case ref == (api.PolicyKind{Kind: hierarchy.KindNamespace}):
+		return typed(ref, data, hierarchy.FromNamespace)
+	case ref.Group != api.GatewayGroup:
+	case ref.Kind == hierarchy.KindGatewayClass:
+		return typed(ref, data, hierarchy.FromGatewayClass)
+	case ref.Kind == hierarchy.KindGateway:
+		return typed(ref, data, hierarchy.FromGateway)
+	case ref.Kind == hierarchy.KindHTTPRoute:
+		return typed(ref, data, hierarchy.FromHTTPRoute)
+	case ref.Kind == hierarchy.KindGRPCRoute:
+		return typed(ref, data, hierarchy.FromGRPCRoute)
+	}
+	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
+}
+
+// Typed objects that Decode reads.
+type typedObject interface {
+	corev1.Namespace | gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.HTTPRoute | gatewayv1.GRPCRoute
+}
+
+func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*T) O) (Object, error) {
+	var t T
+	if err := unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return from(&t), nil
+}
+
+// unmarshal reads JSON as the API server does: names in their very case, whole
+// numbers as int64.
+func unmarshal(data []byte, into any) error {
+	return json.UnmarshalCaseSensitivePreserveInts(data, into)
+}

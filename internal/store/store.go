@@ -1,0 +1,137 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// Store is the current view, kept up to date by its feeders.
+type Store struct {
+	view  atomic.Pointer[View]
+	ready atomic.Bool
+	// fed is the time of the newest event, in nanoseconds since 1970.
+	fed atomic.Int64
+
+	mu      sync.Mutex // of writers
+	waiting map[string]bool
+	pending map[api.PolicyKind]*policykind.Kind
+}
+
+// New returns an empty store that is not ready before each of the sources was
+// listed once. Without sources it is ready at once.
+func New(sources ...string) *Store {
+	s := &Store{waiting: make(map[string]bool), pending: make(map[api.PolicyKind]*policykind.Kind)}
+	for _, name := range sources {
+		s.waiting[name] = true
+	}
+	s.view.Store(&View{})
+	s.ready.Store(len(sources) == 0)
+	return s
+}
+
+// View returns the current moment; ready is false until every source has been
+// listed: a judgement on half a picture is none.
+func (s *Store) View() (v *View, ready bool) {
+	ready = s.ready.Load() // before the view: once ready, the view is whole
+	return s.view.Load(), ready
+}
+
+// Waiting returns the sources that have not been listed yet, sorted.
+func (s *Store) Waiting() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.waiting))
+}
+
+// Listed tells that all objects of a source have been put.
+func (s *Store) Listed(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, source)
+	s.ready.Store(len(s.waiting) == 0)
+}
+
+// Fed returns the time of the newest event.
+func (s *Store) Fed() time.Time { return time.Unix(0, s.fed.Load()) }
+
+// Apply puts events into the store, as one new moment.
+func (s *Store) Apply(changes ...Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.publish(s.view.Load().With(changes...))
+}
+
+// Replace makes the objects the only ones of a kind.
+func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.view.Load()
+	keep := make(map[api.Ref]bool, len(objects))
+	changes := make([]Change, 0, len(objects))
+	for _, o := range objects {
+		keep[o.Ref()] = true
+		changes = append(changes, Put(o))
+	}
+	for o := range v.Objects(kind) {
+		if !keep[o.Ref()] {
+			changes = append(changes, Delete(o.Ref()))
+		}
+	}
+	s.publish(v.With(changes...))
+}
+
+// AddKind makes a policy kind known. Until KindListed it is pending: writes of
+// it cannot be judged, all others can.
+func (s *Store) AddKind(k *policykind.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeKind(k.Ref())
+	s.pending[k.Ref()] = k
+}
+
+// KindListed tells that all policies of a kind have been put.
+func (s *Store) KindListed(ref api.PolicyKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.pending[ref]
+	if !ok {
+		return
+	}
+	delete(s.pending, ref)
+	v := s.view.Load()
+	s.publish(v.WithKinds(append(slices.Clone(v.kinds), k)))
+}
+
+// RemoveKind forgets a policy kind and its policies.
+func (s *Store) RemoveKind(ref api.PolicyKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removeKind(ref)
+}
+
+func (s *Store) removeKind(ref api.PolicyKind) {
+	delete(s.pending, ref)
+	v := s.view.Load()
+	next := v.WithKinds(slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return k.Ref() == ref }))
+	next.drop(ref) // a pending kind may have left some
+	next.freeze()
+	s.publish(next)
+}
+
+// Pending reports whether a policy kind is known and not listed yet.
+func (s *Store) Pending(ref api.PolicyKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[ref] != nil
+}
+
+func (s *Store) publish(v *View) {
+	s.fed.Store(time.Now().UnixNano())
+	s.view.Store(v)
+}
