@@ -1,11 +1,9 @@
 package env
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -43,22 +41,3 @@ func findAssets(repository string, names ...string) (assets, error) {
 }
 
 func (a assets) path(name string) string { return filepath.Join(string(a), name) }
-
-// repository is the folder of this module, wherever in it (or in a module that
-// replaces it by path) the caller runs.
-func repository(ctx context.Context) (string, error) {
-	return moduleFolder(ctx, "overrule.dev/overrule")
-}
-
-// moduleFolder asks go where a module's files are.
-func moduleFolder(ctx context.Context, module string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		return "", fmt.Errorf("ask go for the folder of module %s: %w", module, err)
-	}
-	dir := strings.TrimSpace(string(out))
-	if dir == "" {
-		return "", fmt.Errorf("module %s has no folder: run \"go mod download\"", module)
-	}
-	return dir, nil
-}

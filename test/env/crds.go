@@ -29,7 +29,7 @@ func (e *Env) installCRDs(ctx context.Context, o options) error {
 
 // crdFolders are those of Gateway API's standard channel and of examples/crds.
 func crdFolders(ctx context.Context) ([]string, error) {
-	root, err := repository(ctx)
+	root, err := Repository(ctx)
 	if err != nil {
 		return nil, err
 	}

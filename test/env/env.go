@@ -61,7 +61,7 @@ func Boot(ctx context.Context, opts ...Option) (*Env, error) {
 
 // prepare finds the binaries and makes the scratch folder.
 func prepare(ctx context.Context, o options) (*Env, error) {
-	root, err := repository(ctx)
+	root, err := Repository(ctx)
 	if err != nil {
 		return nil, err
 	}

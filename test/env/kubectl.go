@@ -29,7 +29,7 @@ func (u *User) Kubectl(args ...string) Result { return u.KubectlWith("", args...
 func (u *User) KubectlWith(stdin string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	return u.run(exec.CommandContext(ctx, u.assets.path("kubectl"), args...), stdin)
+	return u.run(exec.CommandContext(ctx, u.KubectlPath(), args...), stdin)
 }
 
 // Apply runs kubectl apply on a manifest, with further arguments if need be.
@@ -48,6 +48,9 @@ func (u *User) run(cmd *exec.Cmd, stdin string) Result {
 	}
 	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
 }
+
+// KubectlPath is the kubectl that this user runs.
+func (u *User) KubectlPath() string { return u.assets.path("kubectl") }
 
 // Environ is the environment of this user's commands: its own home and
 // kubeconfig, kubectl first on the PATH, then the named folders (where kubectl

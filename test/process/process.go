@@ -74,6 +74,17 @@ func (p *Process) Err() error {
 	}
 }
 
+// Code is the exit code of a program that has ended, and -1 of one that has not
+// or was ended by a signal.
+func (p *Process) Code() int {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
+	}
+}
+
 // Log is what the program has written so far, to stdout and stderr.
 func (p *Process) Log() string { return p.log.String() }
 

@@ -28,13 +28,14 @@ func TestStopLetsTheProgramEndInGoodOrder(t *testing.T) {
 	p := shell(t, `trap 'echo bye; exit 3' TERM; echo hello; while :; do sleep 0.01; done`)
 	logged(t, p, "hello\n")
 	assert.NoError(t, p.Err(), "it is still running")
+	assert.Equal(t, -1, p.Code(), "it is still running")
 
 	require.NoError(t, p.Stop())
 
 	assert.Equal(t, "hello\nbye\n", p.Log())
 	var exit *exec.ExitError
 	require.ErrorAs(t, p.Err(), &exit)
-	assert.Equal(t, 3, exit.ExitCode())
+	assert.Equal(t, 3, p.Code())
 	assert.NoError(t, p.Stop(), "stopping twice is fine")
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func played(t *testing.T, paint painter, steps ...step) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	p := player{out: &out, paint: paint, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "WHO=you"}}
+	err := p.play(t.Context(), steps)
+	return out.String(), err
+}
+
+func TestAStoryThatGoesAsToldIsShownAsTyped(t *testing.T) {
+	out, err := played(t, painter{},
+		step{say: "Someone greets.", command: `echo "hello $WHO"; echo careful >&2`, stdout: []string{"hello you"}, stderr: []string{"care"}},
+		step{say: "Someone fails.", command: "exit 3", code: 3})
+	require.NoError(t, err)
+	assert.Equal(t, `
+1. Someone greets.
+$ echo "hello $WHO"; echo careful >&2
+careful
+hello you
+
+2. Someone fails.
+$ exit 3
+
+All 2 commands did what the story says.
+`, out)
+}
+
+func TestAStoryThatGoesOtherwiseEndsThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		step step
+		want string
+	}{
+		"another exit code":          {step{command: "exit 1"}, "step 1 (exit 1): the story did not go as told: exit code 1, not 0"},
+		"a success that must not be": {step{command: "true", code: 1}, "step 1 (true): the story did not go as told: exit code 0, not 1"},
+		"less on stdout":             {step{command: "echo a", stdout: []string{"b"}}, `step 1 (echo a): the story did not go as told: stdout does not have "b"`},
+		"less on stderr":             {step{command: "echo a >&2", stderr: []string{"b"}}, `step 1 (echo a >&2): the story did not go as told: stderr does not have "b"`},
+		"a warning out of place":     {step{command: "echo a >&2"}, `step 1 (echo a >&2): the story did not go as told: stderr is not empty`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := played(t, painter{}, c.step, step{say: "never told", command: "true"})
+			require.ErrorIs(t, err, ErrStory)
+			assert.EqualError(t, err, c.want)
+			assert.NotContains(t, out, "never told")
+		})
+	}
+}
+
+func TestAnInterruptedStoryIsNoSuccess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	err := player{out: &out, dir: t.TempDir()}.play(ctx, []step{{command: "true"}})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestColourIsForTerminals(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	unset, set := func(string) string { return "" }, func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
+	assert.False(t, newPainter(file, unset).on, "a file is no terminal")
+
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminal to be had here")
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	assert.True(t, newPainter(terminal, unset).on)
+	assert.False(t, newPainter(terminal, set).on)
+}
+
+func TestColourIsPutAround(t *testing.T) {
+	out, err := played(t, painter{on: true}, step{say: "Say.", command: "echo careful >&2", stderr: []string{"careful"}})
+	require.NoError(t, err)
+	assert.Contains(t, out, "\x1b[1;36m1. Say.\x1b[0m\n\x1b[1m$ echo careful >&2\x1b[0m\n\x1b[33mcareful\n\x1b[0m")
+	assert.Empty(t, painter{on: true}.stderr(""))
+}
+
+// The files that the story names are there.
+func TestTheStorysFilesExist(t *testing.T) {
+	file := regexp.MustCompile(`examples/\S+`)
+	for _, s := range story {
+		for _, name := range file.FindAllString(s.command, -1) {
+			assert.FileExists(t, filepath.Join("..", "..", name))
+		}
+	}
+}

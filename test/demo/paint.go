@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// painter colours text, or leaves it as it is.
+type painter struct{ on bool }
+
+// newPainter paints on a terminal, and never where NO_COLOR is set.
+func newPainter(out *os.File, getenv func(string) string) painter {
+	return painter{on: getenv("NO_COLOR") == "" && term.IsTerminal(int(out.Fd()))}
+}
+
+func (p painter) title(s string) string   { return p.wrap("1;36", s) }
+func (p painter) command(s string) string { return p.wrap("1", s) }
+func (p painter) stderr(s string) string  { return p.wrap("33", s) }
+
+func (p painter) wrap(code, s string) string {
+	if !p.on || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}

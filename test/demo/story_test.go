@@ -1,0 +1,14 @@
+//go:build e2e
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheStoryIsTrue is make demo.
+func TestTheStoryIsTrue(t *testing.T) {
+	require.NoError(t, demo(t.Context(), t.Output(), painter{}, false))
+}

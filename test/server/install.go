@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// aggregated selects the roles that the server's reader role gathers.
+const aggregated = "overrule.dev/aggregate-to-reader=true"
+
+// ErrInstall says that the API server refused a manifest of deploy/base.
+var ErrInstall = errors.New("install the server's namespace, account and rights")
+
+// install applies the namespace, the account and the rights of deploy/base, as
+// whoever installs the server would, and returns the account.
+func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
+	base := filepath.Join(root, "deploy", "base")
+	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml")}, rights...) {
+		if got := e.Kubectl("apply", "--server-side", "-f", file); got.Code != 0 {
+			return nil, fmt.Errorf("%w: %s", ErrInstall, got.Stderr)
+		}
+	}
+	client, err := kubernetes.NewForConfig(e.Config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	if err := letReadExamples(ctx, client); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	if err := aggregate(ctx, client); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	return e.ServiceAccount(ctx, Namespace, Name)
+}
+
+// letReadExamples extends the reader role by the made-up kinds of examples/crds,
+// the way that the manual gives for any further kind.
+func letReadExamples(ctx context.Context, client kubernetes.Interface) error {
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "overrule-reader-examples",
+			Labels: map[string]string{"overrule.dev/aggregate-to-reader": "true"},
+		},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"},
+		}},
+	}
+	_, err := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	return ignoreExisting(err)
+}
+
+// aggregate does what the controller manager of a cluster does, which is not
+// always run here: the account gets the rights of every role that the reader
+// role gathers.
+func aggregate(ctx context.Context, client kubernetes.Interface) error {
+	roles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: aggregated})
+	if err != nil {
+		return err
+	}
+	for _, role := range roles.Items {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "test:" + role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: Name}},
+		}
+		_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+		if err := ignoreExisting(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreExisting(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/process"
+)
+
+// running is a server whose process is a shell script.
+func running(t *testing.T, script string) *Server {
+	t.Helper()
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Signal(os.Kill) })
+	return &Server{Process: p}
+}
+
+func TestItIsReadyWhenItSaysSo(t *testing.T) {
+	var asked atomic.Int32
+	health := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" || asked.Add(1) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(health.Close)
+	s := running(t, "sleep 600")
+	s.Health = strings.TrimPrefix(health.URL, "http://")
+
+	require.NoError(t, s.waitUntilReady(t.Context()))
+	assert.EqualValues(t, 3, asked.Load())
+}
+
+func TestAServerThatEndsIsNotReady(t *testing.T) {
+	s := running(t, "echo unknown flag; exit 2")
+	s.Health = "127.0.0.1:1"
+	<-s.Done()
+
+	err := s.waitUntilReady(t.Context())
+
+	require.ErrorIs(t, err, ErrNotReady)
+	assert.EqualError(t, err, "the server does not judge: it ended with exit code 2; its log:\nunknown flag\n")
+}
+
+func TestAServerThatIsNotReadyInTimeSaysWhatItSaidLast(t *testing.T) {
+	s := running(t, "sleep 600")
+
+	err := s.poll(t.Context(), time.Millisecond, "it sleeps", func(context.Context) (bool, string) { return false, "zzz" })
+
+	require.ErrorIs(t, err, ErrNotReady)
+	assert.EqualError(t, err, "the server does not judge: it sleeps (zzz); its log:\n")
+}
+
+func TestABinaryThatIsNotBuiltIsAnError(t *testing.T) {
+	root := t.TempDir()
+	_, err := built(root)
+	require.ErrorIs(t, err, ErrNoBinary)
+	assert.ErrorContains(t, err, filepath.Join(root, "bin", "overrule")+` is not there: run "make build"`)
+}
