@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,11 +29,15 @@ type stubSecrets struct {
 	corev1client.SecretInterface
 	stored           *corev1.Secret
 	failGet, failPut error
+	duringGet        func() // what happens while the API server answers
 	beforePut        func() // what another replica does between a read and a write
 	writes           int
 }
 
 func (s *stubSecrets) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
+	if s.duringGet != nil {
+		s.duringGet()
+	}
 	if s.failGet != nil {
 		return nil, s.failGet
 	}
@@ -68,6 +74,7 @@ type desk struct {
 	clock   *clocktesting.FakeClock
 	secrets *stubSecrets
 	log     []string
+	onLog   func(line string)
 }
 
 func newDesk(t *testing.T) *desk {
@@ -83,7 +90,12 @@ func newDesk(t *testing.T) *desk {
 }
 
 func (d *desk) logger() logr.Logger {
-	return funcr.New(func(_, args string) { d.log = append(d.log, args) }, funcr.Options{})
+	return funcr.New(func(_, args string) {
+		d.log = append(d.log, args)
+		if d.onLog != nil {
+			d.onLog(args)
+		}
+	}, funcr.Options{})
 }
 
 func (d *desk) to(hours float64) { d.clock.SetTime(at(hours)) }
@@ -217,6 +229,28 @@ func TestAReplicaThatMayNotWriteFollowsWhatIsStored(t *testing.T) {
 	assert.Equal(t, writer.CABundle(), reader.CABundle())
 }
 
+func TestNoLeafOutlivesWhatTheSecretSays(t *testing.T) {
+	short, long := newDesk(t), newDesk(t)
+	require.NoError(t, short.sync(t.Context()))
+	long.opts.LeafValidity, long.rules.leafValidity = 20*hour, 20*hour
+	long.secrets.stored = short.secrets.stored
+	long.secrets.failPut = errors.New("read only")
+	require.Error(t, long.sync(t.Context()))
+	assert.Equal(t, at(10), long.served().Leaf.NotAfter, "others count on ten hours")
+
+	long.secrets.failPut = nil
+	long.to(6.7)
+	require.NoError(t, long.sync(t.Context()))
+	assert.Equal(t, at(26.7), long.served().Leaf.NotAfter, "recorded, so others know")
+}
+
+func TestALeafCountsFromBeforeTheReadThatAllowsIt(t *testing.T) {
+	d := newDesk(t)
+	d.secrets.duringGet = func() { d.clock.Step(hour) } // a promotion may come in between
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, at(10), d.served().Leaf.NotAfter)
+}
+
 func TestRenewalWaitsForTheSecretUntilTheLastCall(t *testing.T) {
 	d := newDesk(t)
 	require.NoError(t, d.sync(t.Context()))
@@ -305,6 +339,26 @@ func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {
 	d.Published(encodeCertificates([]byte("x")))
 	require.Len(t, d.log, 1)
 	assert.Contains(t, d.log[0], "no authority")
+}
+
+func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
+	d := newDesk(t)
+	served := 0
+	d.onLog = func(line string) {
+		if !strings.Contains(line, "serving a new certificate") {
+			return
+		}
+		served++
+		trusted, err := parseBundle(d.CABundle())
+		require.NoError(t, err)
+		assert.True(t, slices.ContainsFunc(trusted, d.serving.Load().issuer.Equal))
+	}
+	require.NoError(t, d.sync(t.Context()))
+	other := newDesk(t)
+	require.NoError(t, other.sync(t.Context()))
+	d.secrets.stored = other.secrets.stored // somebody puts another authority there
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, 2, served)
 }
 
 func TestChangedIsSilentWhileTheBundleStays(t *testing.T) {

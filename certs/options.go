@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Lifetimes that Options has if it does not say otherwise.
+// Durations that Options has if it does not say otherwise.
 const (
 	DefaultCAValidity       = 365 * 24 * time.Hour
 	DefaultLeafValidity     = 30 * 24 * time.Hour
@@ -49,10 +49,10 @@ type Options struct {
 	// twelfth of CAValidity).
 	PublishTimeout time.Duration
 	// PropagationDelay is what a published bundle takes to be in force on every
-	// API server (default DefaultPropagationDelay).
+	// API server (default DefaultPropagationDelay, less for short lifetimes).
 	PropagationDelay time.Duration
 	// PollInterval is how often the Secret is read even if no watch event came
-	// (default DefaultPollInterval).
+	// (default DefaultPollInterval, less for short lifetimes).
 	PollInterval time.Duration
 
 	// Clock is the real one if nil.
@@ -74,8 +74,8 @@ func (o Options) complete() (Options, error) {
 	o.CAValidity = cmp.Or(o.CAValidity, DefaultCAValidity)
 	o.LeafValidity = cmp.Or(o.LeafValidity, DefaultLeafValidity)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, o.CAValidity/12)
-	o.PropagationDelay = cmp.Or(o.PropagationDelay, DefaultPropagationDelay)
-	o.PollInterval = cmp.Or(o.PollInterval, DefaultPollInterval)
+	o.PropagationDelay = cmp.Or(o.PropagationDelay, min(DefaultPropagationDelay, o.CAValidity/60))
+	o.PollInterval = cmp.Or(o.PollInterval, min(DefaultPollInterval, o.LeafValidity/20))
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

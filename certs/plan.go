@@ -176,22 +176,23 @@ func (d *draft) promote() {
 }
 
 // promotionAt is when the staged authority of s signs: once the bundle that
-// holds it has been published and had time to spread. If nobody says that it
-// was published, after publishWait, or while a quarter of the life is left that
-// the signing one had when it was staged, whichever comes first.
+// holds it has been published and had time to spread, or after publishWait if
+// nobody says that it was published. Either way while a quarter of the life is
+// left that the signing one had when it was staged: its leaves end with it, and
+// there must be time to replace them.
 func (r rules) promotionAt(s state) time.Time {
-	if !s.publishedAt.IsZero() {
-		return s.publishedAt.Add(r.propagation)
+	latest := s.stagedAt.Add(s.current.cert.NotAfter.Sub(s.stagedAt) * 3 / 4)
+	if s.publishedAt.IsZero() {
+		return earlier(s.stagedAt.Add(r.publishWait), latest)
 	}
-	left := s.current.cert.NotAfter.Sub(s.stagedAt)
-	return s.stagedAt.Add(min(r.publishWait, left*3/4))
+	return earlier(s.publishedAt.Add(r.propagation), latest)
 }
 
 // nextAt is when s should next be planned by the clock alone.
 func (r rules) nextAt(s state) time.Time {
 	at := renewalOf(s.current.cert)
 	if s.next != nil {
-		at = earlier(r.promotionAt(s), s.current.cert.NotAfter)
+		at = r.promotionAt(s)
 	}
 	if len(s.retired) > 0 {
 		at = earlier(at, s.retiredUntil)

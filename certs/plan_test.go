@@ -24,7 +24,9 @@ func minted(t *testing.T, at time.Time) *signer {
 	return s
 }
 
-func at(hours float64) time.Time { return epoch.Add(time.Duration(hours * float64(hour)).Round(time.Second)) }
+func at(hours float64) time.Time {
+	return epoch.Add(time.Duration(hours * float64(hour)).Round(time.Second))
+}
 
 func TestPlan(t *testing.T) {
 	made := minted(t, epoch) // stands for one that the plan mints

@@ -94,11 +94,11 @@ func TestNextAt(t *testing.T) {
 		state state
 		want  time.Time
 	}{
-		"stable: staging":                       {state{current: old}, renewal},
-		"retiring: the end of it":               {state{current: old, retired: []*x509.Certificate{young.cert}, retiredUntil: at(5)}, at(5)},
-		"staged: the long wait":                 {state{current: old, next: young, stagedAt: at(60)}, at(68)},
-		"published: its spread":                 {state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}, at(62)},
-		"published at the last moment: the end": {state{current: old, next: young, stagedAt: at(60), publishedAt: at(89.5)}, at(90)},
+		"stable: staging":                     {state{current: old}, renewal},
+		"retiring: the end of it":             {state{current: old, retired: []*x509.Certificate{young.cert}, retiredUntil: at(5)}, at(5)},
+		"staged: the long wait":               {state{current: old, next: young, stagedAt: at(60)}, at(68)},
+		"published: its spread":               {state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}, at(62)},
+		"published late: while there is time": {state{current: old, next: young, stagedAt: at(60), publishedAt: at(82)}, at(82.5)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type vault struct {
 func (v vault) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := v.client.Get(ctx, v.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // absence is an answer, and a state of its own
+		return nil, nil // absence is an answer, and a state of its own
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s/%s: %w", v.namespace, v.name, err)
