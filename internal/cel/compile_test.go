@@ -1,0 +1,140 @@
+package cel
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatDoesNotCompile(t *testing.T) {
+	const undeclared = " (in container '')"
+	cases := map[string]struct {
+		when string
+		want []Problem
+	}{
+		"nothing":            {"", []Problem{{1, 1, "the expression is empty"}}},
+		"blanks":             {" \n\t", []Problem{{1, 1, "the expression is empty"}}},
+		"a number":           {"1 + 1", []Problem{{1, 1, "it yields int; a condition must yield true or false"}}},
+		"a text":             {`"yes"`, []Problem{{1, 1, "it yields string; a condition must yield true or false"}}},
+		"a list":             {`[true]`, []Problem{{1, 1, "it yields list(bool); a condition must yield true or false"}}},
+		"too long":           {strings.Repeat(" ", MaxLength) + "true", []Problem{{1, 1, "the expression is 4100 bytes long, at most 4096 are read"}}},
+		"an unknown name":    {"object.x == 1", []Problem{{1, 1, "undeclared reference to 'object'" + undeclared}}},
+		"two, on two lines":  {"a == 1 &&\n  b == 1", []Problem{{1, 1, "undeclared reference to 'a'" + undeclared}, {2, 3, "undeclared reference to 'b'" + undeclared}}},
+		"a wrong type":       {`1 == "a"`, []Problem{{1, 3, "found no matching overload for '_==_' applied to '(int, string)'"}}},
+		"a field self lacks": {"self.limits.a == 1", []Problem{{1, 5, `self has no field "limits", only spec`}}},
+		"has of a name":      {"has(spec)", []Problem{{1, 5, "has() takes a field, as in has(spec.limits.a)"}}},
+		"format":             {`"%s".format([spec]) == ""`, []Problem{{1, 12, "format is not available in conditions"}}},
+		"a bad pattern":      {`"a".matches("(")`, []Problem{{1, 13, "invalid matches argument"}}},
+		"a bad duration":     {`duration("x") > duration("1s")`, []Problem{{1, 10, "invalid duration argument"}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			condition, err := Compile(c.when)
+			assert.Nil(t, condition)
+			var failed *CompileError
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, &CompileError{Expression: c.when, Problems: c.want}, failed)
+		})
+	}
+}
+
+func TestWhatDoesNotParse(t *testing.T) {
+	cases := map[string]string{
+		"an open bracket":  "spec.a > (",
+		"half an operator": "spec.a >",
+		"nested too deep":  strings.Repeat("(", 500) + "true" + strings.Repeat(")", 500),
+		"negated too deep": strings.Repeat("!(", 500) + "true" + strings.Repeat(")", 500),
+		"no text at all":   "\xff\xfe",
+		"a NUL":            "spec.a\x00",
+	}
+	for name, when := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Compile(when)
+			var failed *CompileError
+			require.ErrorAs(t, err, &failed)
+			require.NotEmpty(t, failed.Problems)
+			for _, p := range failed.Problems {
+				assert.Positive(t, p.Line)
+				assert.Positive(t, p.Column)
+				assert.NotEmpty(t, p.Message)
+				assert.NotContains(t, p.Message, "\n")
+			}
+		})
+	}
+}
+
+func TestACompileErrorIsReadable(t *testing.T) {
+	_, err := Compile("a == 1 && b == 1")
+	assert.EqualError(t, err, `condition "a == 1 && b == 1" does not compile: `+
+		`1:1: undeclared reference to 'a' (in container ''); 1:11: undeclared reference to 'b' (in container '')`)
+	_, err = Compile("true" + strings.Repeat(" && a", 12))
+	assert.ErrorContains(t, err, "; 1:54: undeclared reference to 'a' (in container ''); and 2 more")
+	_, err = Compile(strings.Repeat("é ", MaxLength))
+	require.Error(t, err)
+	assert.Less(t, len(err.Error()), 1000, "a huge expression is not repeated whole")
+}
+
+func TestTheCacheKeepsWhatItMade(t *testing.T) {
+	c, err := NewCompiler(2)
+	require.NoError(t, err)
+	first, err := c.Compile("spec.a")
+	require.NoError(t, err)
+	again, err := c.Compile("spec.a")
+	require.NoError(t, err)
+	assert.Same(t, first, again)
+
+	_, wrong := c.Compile("nothing")
+	_, wrongAgain := c.Compile("nothing")
+	assert.Same(t, wrong, wrongAgain, "errors are kept, too")
+
+	for i := range 5 {
+		_, err = c.Compile(fmt.Sprintf("spec.a == %d", i))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 2, c.cache.Len())
+	anew, err := c.Compile("spec.a")
+	require.NoError(t, err)
+	assert.NotSame(t, first, anew)
+
+	_, err = c.Compile(strings.Repeat(" ", MaxLength+1))
+	require.Error(t, err)
+	assert.Equal(t, 2, c.cache.Len(), "what is too long is not kept")
+}
+
+func TestACacheOfNoSizeIsBounded(t *testing.T) {
+	c, err := NewCompiler(0)
+	require.NoError(t, err)
+	for i := range 5 {
+		_, err = c.Compile(fmt.Sprintf("spec.a == %d", i))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 1, c.cache.Len())
+}
+
+func TestGoroutinesGetTheSameCondition(t *testing.T) {
+	c, err := NewCompiler(4)
+	require.NoError(t, err)
+	var made sync.Map
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			condition, err := c.Compile("spec.a.exists(x, x > 5)")
+			assert.NoError(t, err)
+			made.Store(condition, true)
+		})
+	}
+	group.Wait()
+	count := 0
+	made.Range(func(any, any) bool { count++; return true })
+	assert.Equal(t, 1, count)
+}
+
+func TestPatternsAreBounded(t *testing.T) {
+	assert.ErrorContains(t, compilePattern(strings.Repeat("a", maxPattern+1)).err, "at most 1024 are read")
+	assert.Greater(t, compilePattern("(a{30}){30}").instructions, uint64(900))
+	assert.Same(t, compilePattern("^kept$"), compilePattern("^kept$"))
+}

@@ -1,0 +1,126 @@
+package cel
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/ext"
+)
+
+// What an expression may be and cost. An expression at all of these limits is
+// compiled in some milliseconds and evaluated in some tens of them.
+const (
+	// Limit is what one evaluation may cost, in cel-go's units.
+	Limit = 10_000
+	// MaxLength of an expression, in bytes.
+	MaxLength = 4096
+
+	maxNesting = 100
+	maxNodes   = 10_000
+)
+
+// presence is the function that has() stands for.
+const presence = "@has"
+
+// environment is what expressions are compiled in.
+type environment struct {
+	*cel.Env
+	options []cel.ProgramOption
+}
+
+func newEnvironment() (*environment, error) {
+	// cel-go labels an error with the first node that returns it, this shared
+	// one too: label it before there are several goroutines
+	types.LabelErrNode(-1, types.NoSuchOverloadErr())
+	env, err := cel.NewEnv(
+		cel.Variable("spec", cel.DynType),
+		cel.Variable("self", cel.DynType),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		ext.Strings(), ext.Sets(), ext.Math(), ext.Bindings(), ext.TwoVarComprehensions(),
+		cel.Macros(cel.GlobalMacro("has", 1, expandHas)),
+		cel.Function(presence, cel.Overload("has_dyn_string",
+			[]*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(has))),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ExpressionNodeLimit(maxNodes),
+		cel.ASTValidators(
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(), houseRules{}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("set up the CEL environment: %w", err)
+	}
+	scales, err := newScales(env)
+	if err != nil {
+		return nil, fmt.Errorf("set up the CEL cost limit: %w", err)
+	}
+	return &environment{Env: env, options: []cel.ProgramOption{
+		cel.CustomDecoratorV2(scales.decorate), cel.CostTracking(scales), cel.CostLimit(Limit),
+	}}, nil
+}
+
+// expandHas makes has(x.f) a function call: cel-go's own presence test asks a
+// map in the same way as a selection does, and our maps answer a selection
+// with an error that names the key.
+func expandHas(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+	if args[0].Kind() != ast.SelectKind {
+		return nil, f.NewError(args[0].ID(), "has() takes a field, as in has(spec.limits.a)")
+	}
+	field := args[0].AsSelect()
+	return f.NewCall(presence, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
+}
+
+func has(value, name ref.Val) ref.Val {
+	m, ok := value.(traits.Mapper)
+	if !ok {
+		return types.NewErr("has() asks for %q in a %s, which has no fields", name.Value(), value.Type().TypeName())
+	}
+	return m.Contains(name)
+}
+
+// houseRules reports at compile time what would fail on every spec, or could
+// not be bounded by cost.
+type houseRules struct{}
+
+// Name implements cel.ASTValidator.
+func (houseRules) Name() string { return "overrule.when" }
+
+// Validate implements cel.ASTValidator.
+func (houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.CallKind:
+			if e.AsCall().FunctionName() == "format" {
+				issues.ReportErrorAtID(e.ID(), "format is not available in conditions")
+			}
+		case ast.SelectKind:
+			s := e.AsSelect()
+			if s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "self" && s.FieldName() != "spec" {
+				issues.ReportErrorAtID(e.ID(), "self has no field %q, only spec", s.FieldName())
+			}
+		default:
+		}
+	}))
+}
+
+// loops returns the ids of the nodes that are evaluated once per element: the
+// bodies of comprehensions, not what they range over.
+func loops(a *ast.AST) map[int64]bool {
+	in := map[int64]bool{}
+	body := ast.NewExprVisitor(func(e ast.Expr) { in[e.ID()] = true })
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			ast.PreOrderVisit(e.AsComprehension().LoopCondition(), body)
+			ast.PreOrderVisit(e.AsComprehension().LoopStep(), body)
+		}
+	}))
+	return in
+}
+
+// standard is the compiler of the package-level Compile.
+var standard = sync.OnceValues(func() (*Compiler, error) { return NewCompiler(DefaultCacheSize) })

@@ -1,0 +1,67 @@
+package cel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ErrBudget is wrapped by the Err of an Answer whose evaluation was cut short
+// because it cost more than Limit.
+var ErrBudget = fmt.Errorf("costs more than the %d units that one evaluation may", uint64(Limit))
+
+// CompileError says everything that is wrong with an expression.
+type CompileError struct {
+	Expression string
+	// Problems is never empty, and sorted by position.
+	Problems []Problem
+}
+
+// Problem is one thing that is wrong with an expression.
+type Problem struct {
+	// Line and Column are counted from 1, columns in characters.
+	Line, Column int
+	Message      string
+}
+
+// String returns the problem with its position.
+func (p Problem) String() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.Message) }
+
+// Error lists the problems in one line, the first ten if there are more.
+func (e *CompileError) Error() string {
+	const most = 10
+	var texts []string
+	for _, p := range e.Problems[:min(len(e.Problems), most)] {
+		texts = append(texts, p.String())
+	}
+	if more := len(e.Problems) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("condition %q does not compile: %s", shorten(e.Expression), strings.Join(texts, "; "))
+}
+
+// EvalError is the Err of an Answer: the condition compiles, and this spec
+// cannot be judged by it.
+type EvalError struct{ Cause error }
+
+// Error says that evaluation failed, and why.
+func (e *EvalError) Error() string { return "cannot be evaluated: " + e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *EvalError) Unwrap() error { return e.Cause }
+
+// typeError is a condition that yields something else than true or false.
+type typeError struct{ got string }
+
+// Error names the type that it yields.
+func (e *typeError) Error() string {
+	return "it yields " + e.got + "; a condition must yield true or false"
+}
+
+// shorten keeps a huge expression out of a message about it.
+func shorten(expression string) string {
+	const most = 200
+	if r := []rune(expression); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return expression
+}

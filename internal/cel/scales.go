@@ -1,0 +1,196 @@
+package cel
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
+)
+
+// scales weigh the operations whose time or memory can outgrow what cel-go
+// books for them. It books the cost of an operation after it has run, which is
+// too late for x.replace("", y) or a regular expression on a long text, and
+// takes some for cheap that walk through all of a long one. So these are
+// weighed before, and refused if they alone would go over the limit; then the
+// cost tracker books the same weight, and ends the evaluation.
+type scales struct {
+	run map[string]functions.FunctionOp
+}
+
+// weighers estimate what a call will cost in cel-go's units, by function.
+var weighers = map[string]func(args []ref.Val) uint64{
+	operators.Equals:        weighEqual,
+	operators.NotEquals:     weighEqual,
+	operators.In:            func(args []ref.Val) uint64 { return weight(args[1]) },
+	operators.Less:          weighTexts,
+	operators.LessEquals:    weighTexts,
+	operators.Greater:       weighTexts,
+	operators.GreaterEquals: weighTexts,
+	"size":                  weighTexts,
+	"bool":                  weighTexts,
+	"int":                   weighTexts,
+	"uint":                  weighTexts,
+	"double":                weighTexts,
+	"string":                weighTexts,
+	"bytes":                 weighTexts,
+	"duration":              weighTexts,
+	"timestamp":             weighTexts,
+	"math.@max":             weighAll,
+	"math.@min":             weighAll,
+	"matches":               weighMatches,
+	"replace":               weighReplace,
+	"join":                  weighJoin,
+	"indexOf":               weighSearch,
+	"lastIndexOf":           weighSearch,
+	"sets.contains":         weighPairs,
+	"sets.intersects":       weighPairs,
+	"sets.equivalent":       weighPairs,
+}
+
+func newScales(env *cel.Env) (*scales, error) {
+	s := &scales{run: map[string]functions.FunctionOp{
+		operators.Equals:    func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) },
+		operators.NotEquals: func(args ...ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) },
+		"matches":           matches,
+	}}
+	for name := range weighers {
+		if s.run[name] != nil {
+			continue
+		}
+		bindings, err := env.Functions()[name].Bindings()
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range bindings {
+			if b.Operator == name { // the one that finds the overload by the arguments
+				s.run[name] = dispatch(b)
+			}
+		}
+	}
+	return s, nil
+}
+
+// dispatch calls a binding whatever its form is.
+func dispatch(b *functions.Overload) functions.FunctionOp {
+	return func(args ...ref.Val) ref.Val {
+		switch {
+		case b.OperandTrait != 0 && !args[0].Type().HasTrait(b.OperandTrait):
+		case len(args) == 1 && b.Unary != nil:
+			return b.Unary(args[0])
+		case len(args) == 2 && b.Binary != nil:
+			return b.Binary(args[0], args[1])
+		case b.Function != nil:
+			return b.Function(args...)
+		}
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}
+}
+
+// decorate puts the scales before a call that needs them.
+func (s *scales) decorate(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := step.(interpreter.InterpretableCall)
+	if !ok {
+		return step, nil
+	}
+	weigh, run := weighers[call.Function()], s.run[call.Function()]
+	if weigh == nil || run == nil || simple(call) {
+		return step, nil
+	}
+	// without its overload's name no other tracker claims the call's cost
+	return interpreter.NewCall(call.ID(), call.Function(), "", call.Args(), func(args ...ref.Val) ref.Val {
+		if weigh(args) > Limit {
+			return types.WrapErr(ErrBudget)
+		}
+		return run(args...)
+	}), nil
+}
+
+// simple is a comparison with a constant number, bool or null.
+func simple(call interpreter.InterpretableCall) bool {
+	switch call.Function() {
+	case operators.Equals, operators.NotEquals,
+		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+	default:
+		return false
+	}
+	for _, a := range call.Args() {
+		if c, ok := a.(interpreter.InterpretableConst); ok && c.Value().Type() != types.StringType {
+			return true
+		}
+	}
+	return false
+}
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (s *scales) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	weigh := weighers[function]
+	if weigh == nil || overload != "" || s.run[function] == nil {
+		return nil // cel-go's own estimate
+	}
+	w := min(weigh(args), Limit+1) // more is refused, and costs no time
+	return &w
+}
+
+func weighEqual(args []ref.Val) uint64 { return min(weight(args[0]), weight(args[1])) }
+
+func weighTexts(args []ref.Val) uint64 {
+	var w uint64
+	for _, a := range args {
+		w += weighText(a)
+	}
+	return w
+}
+
+func weighAll(args []ref.Val) uint64 {
+	var w uint64
+	for _, a := range args {
+		w += weight(a)
+	}
+	return w
+}
+
+func weighPairs(args []ref.Val) uint64 { return weight(args[0]) * weight(args[1]) }
+
+func weighSearch(args []ref.Val) uint64 { return weighText(args[0]) * weighText(args[1]) }
+
+// weighReplace weighs the text that comes out.
+func weighReplace(args []ref.Val) uint64 {
+	in, ok1 := args[0].(types.String)
+	old, ok2 := args[1].(types.String)
+	with, ok3 := args[2].(types.String)
+	if !ok1 || !ok2 || !ok3 {
+		return 1
+	}
+	return weighLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with)))
+}
+
+// weighJoin weighs the text that comes out.
+func weighJoin(args []ref.Val) uint64 {
+	l, ok := args[0].(traits.Lister)
+	if !ok {
+		return 1
+	}
+	w := weight(l)
+	if len(args) > 1 {
+		size, _ := l.Size().(types.Int)
+		w += uint64(max(size, 0)) * weighText(args[1]) //nolint:gosec // not negative
+	}
+	return w
+}
+
+func weighText(v ref.Val) uint64 {
+	switch v := v.(type) {
+	case types.String:
+		return weighLength(uint64(len(v)))
+	case types.Bytes:
+		return weighLength(uint64(len(v)))
+	}
+	return 1
+}
+
+func weighLength(bytes uint64) uint64 { return 1 + bytes/10 }

@@ -1,0 +1,184 @@
+package cel
+
+import (
+	"reflect"
+	"strconv"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"overrule.dev/overrule/merge"
+)
+
+// place is where in the spec a value stands. The zero place is the spec.
+type place struct {
+	up    *place
+	key   string
+	index int // in the list above, -1 in a map
+}
+
+// object is a map of the spec. Unlike cel-go's own maps it knows its place, and
+// a selection of a key that it lacks is a *missingKey. Its values are made CEL
+// values when they are asked for.
+type object struct {
+	place
+	fields map[string]any
+}
+
+// list is a list of the spec that knows its place.
+type list struct {
+	place
+	items []any
+}
+
+var (
+	_ traits.Mapper = (*object)(nil)
+	_ traits.Lister = (*list)(nil)
+)
+
+// value makes a CEL value of one that stands at a place.
+func value(native any, at place) ref.Val {
+	switch v := native.(type) {
+	case map[string]any:
+		return &object{place: at, fields: v}
+	case []any:
+		return &list{place: at, items: v}
+	default:
+		return types.DefaultTypeAdapter.NativeToValue(v)
+	}
+}
+
+// Find implements traits.Mapper.
+func (o *object) Find(key ref.Val) (ref.Val, bool) {
+	name, ok := key.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(key), false
+	}
+	native, ok := o.fields[string(name)]
+	if !ok {
+		return types.WrapErr(&missingKey{from: o, key: string(name)}), false
+	}
+	return value(native, place{up: &o.place, key: string(name), index: -1}), true
+}
+
+// Get implements traits.Indexer.
+func (o *object) Get(key ref.Val) ref.Val {
+	v, _ := o.Find(key)
+	return v
+}
+
+// Contains implements traits.Container: what is no string is no key.
+func (o *object) Contains(key ref.Val) ref.Val {
+	name, ok := key.(types.String)
+	if !ok {
+		return types.False
+	}
+	_, ok = o.fields[string(name)]
+	return types.Bool(ok)
+}
+
+// Size implements traits.Sizer.
+func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
+
+// Iterator implements traits.Iterable, over the keys.
+func (o *object) Iterator() traits.Iterator { return o.plain().Iterator() }
+
+// Equal implements ref.Val.
+func (o *object) Equal(other ref.Val) ref.Val { return o.plain().Equal(other) }
+
+// ConvertToNative implements ref.Val.
+func (o *object) ConvertToNative(t reflect.Type) (any, error) { return o.plain().ConvertToNative(t) }
+
+// ConvertToType implements ref.Val.
+func (o *object) ConvertToType(t ref.Type) ref.Val { return o.plain().ConvertToType(t) }
+
+// Type implements ref.Val.
+func (*object) Type() ref.Type { return types.MapType }
+
+// Value implements ref.Val.
+func (o *object) Value() any { return o.fields }
+
+// plain is the same map without a place.
+func (o *object) plain() traits.Mapper {
+	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, o.fields)
+}
+
+// Get implements traits.Indexer.
+func (l *list) Get(index ref.Val) ref.Val {
+	i, err := types.IndexOrError(index)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	if i < 0 || i >= len(l.items) {
+		return types.NewErr("index out of bounds: %d", i)
+	}
+	return value(l.items[i], place{up: &l.place, index: i})
+}
+
+// Size implements traits.Sizer.
+func (l *list) Size() ref.Val { return types.Int(len(l.items)) }
+
+// Add implements traits.Adder.
+func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
+
+// Contains implements traits.Container.
+func (l *list) Contains(v ref.Val) ref.Val { return l.plain().Contains(v) }
+
+// Iterator implements traits.Iterable. Its elements have no place: a key that
+// is missing in one is missing inside a comprehension.
+func (l *list) Iterator() traits.Iterator { return l.plain().Iterator() }
+
+// Equal implements ref.Val.
+func (l *list) Equal(other ref.Val) ref.Val { return l.plain().Equal(other) }
+
+// ConvertToNative implements ref.Val.
+func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.plain().ConvertToNative(t) }
+
+// ConvertToType implements ref.Val.
+func (l *list) ConvertToType(t ref.Type) ref.Val { return l.plain().ConvertToType(t) }
+
+// Type implements ref.Val.
+func (*list) Type() ref.Type { return types.ListType }
+
+// Value implements ref.Val.
+func (l *list) Value() any { return l.items }
+
+// plain is the same list without a place.
+func (l *list) plain() traits.Lister { return types.NewDynamicList(types.DefaultTypeAdapter, l.items) }
+
+// missingKey is the selection of a key that a map of the spec lacks.
+type missingKey struct {
+	from *object
+	key  string
+}
+
+// Error names the key by its address.
+func (m *missingKey) Error() string { return "no such key: " + m.address() }
+
+// address of the key from the spec's top, written as merge.Key writes it, and
+// with [0] for an element of a list.
+func (m *missingKey) address() string {
+	steps := []place{{key: m.key, index: -1}}
+	for at := &m.from.place; at.up != nil; at = at.up {
+		steps = append(steps, *at)
+	}
+	text, names := "", merge.Key{}
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].index < 0 {
+			names = names.Child(steps[i].key)
+			continue
+		}
+		text = join(text, names.String()) + "[" + strconv.Itoa(steps[i].index) + "]"
+		names = merge.Key{}
+	}
+	return join(text, names.String())
+}
+
+// join puts a dot between two parts of an address where one belongs.
+func join(a, b string) string {
+	if a == "" || b == "" || b[0] == '[' {
+		return a + b
+	}
+	return a + "." + b
+}

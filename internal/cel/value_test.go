@@ -1,0 +1,51 @@
+package cel
+
+import (
+	"testing"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAListHasNothingOutsideItsBounds(t *testing.T) {
+	l := value([]any{"a"}, place{index: -1}).(*list)
+	assert.Equal(t, types.String("a"), l.Get(types.Int(0)))
+	for _, index := range []ref.Val{types.Int(1), types.Int(-1), types.String("a"), types.Double(0.5)} {
+		assert.True(t, types.IsError(l.Get(index)), index)
+	}
+}
+
+func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
+	top := &object{}
+	limits := &object{place: place{up: &top.place, key: "limits", index: -1}}
+	rates := &list{place: place{up: &limits.place, key: "x.y", index: -1}}
+	inner := &list{place: place{up: &rates.place, index: 2}}
+	last := &object{place: place{up: &inner.place, index: 0}}
+	assert.Equal(t, "limits", (&missingKey{from: top, key: "limits"}).address())
+	assert.Equal(t, `limits["a b"]`, (&missingKey{from: limits, key: "a b"}).address())
+	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKey{from: last, key: "limit"}).address())
+}
+
+func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
+	env, err := newEnvironment()
+	require.NoError(t, err)
+	s, err := newScales(env.Env)
+	require.NoError(t, err)
+	for name := range weighers {
+		assert.Contains(t, s.run, name)
+	}
+}
+
+func TestWeightStopsSoonAfterTheLimit(t *testing.T) {
+	shared := []any{int64(1)}
+	for range 64 {
+		shared = []any{shared, shared}
+	}
+	got := weight(value(shared, place{index: -1}))
+	assert.Greater(t, got, uint64(Limit))
+	assert.Less(t, got, uint64(2*Limit))
+	assert.Equal(t, uint64(1+1+1+1), weight(value(map[string]any{"a": []any{int64(1)}}, place{})), "a map, its key, a list, its element")
+	assert.Equal(t, weight(value(map[string]any{"a": "b"}, place{})), weight(types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{"a": "b"})))
+}
