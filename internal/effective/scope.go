@@ -94,3 +94,14 @@ func (s Scope) routes(v *store.View, whole []*hierarchy.Gateway) iter.Seq[branch
 }
 
 func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
+
+// CountPaths returns the number of paths of a view.
+func CountPaths(v *store.View) int {
+	n := 0
+	for b := range (Scope{All: true}).branches(v) {
+		for r := range b.routes {
+			n += len(hierarchy.Attached(b.gateway, r, v.NamespaceLabels(r.Namespace))) * len(r.Rules)
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/webhook"
+)
+
+// frontDoor serves HTTPS, with what it needs behind it. On the way out it goes
+// on answering for a while, and what feeds it ends last: a server that is being
+// replaced loses no call.
+type frontDoor struct {
+	address      string
+	drain        time.Duration
+	hooks        *webhook.Server
+	certificates certs.Source
+	feeders      []manager.Runnable
+	log          logr.Logger
+	closing      atomic.Bool
+}
+
+// NeedLeaderElection lets every replica serve.
+func (d *frontDoor) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (d *frontDoor) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
+	if err != nil {
+		return fmt.Errorf("listen for admission reviews: %w", err)
+	}
+	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, failed := errgroup.WithContext(feeding)
+	for _, f := range d.feeders {
+		group.Go(func() error { return f.Start(failed) })
+	}
+	server := d.server()
+	group.Go(func() error {
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve admission reviews: %w", err)
+		}
+		return nil
+	})
+	d.log.Info("serving", "address", listener.Addr().String())
+	select {
+	case <-ctx.Done():
+		d.leave(ctx, server)
+	case <-failed.Done():
+		_ = server.Close() // the group's error tells why
+	}
+	stop()
+	return group.Wait()
+}
+
+// leave sends clients elsewhere, and then ends the server.
+func (d *frontDoor) leave(ctx context.Context, server *http.Server) {
+	d.closing.Store(true)
+	d.hooks.Drain()
+	d.log.Info("draining", "period", d.drain.String())
+	time.Sleep(d.drain)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil {
+		d.log.Error(err, "end the server: calls were cut off")
+	}
+}
+
+// Limits of a connection: an admission review comes in one piece.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 15 * time.Second
+	writeTimeout  = 45 * time.Second // the longest timeoutSeconds is 30
+	idleTimeout   = 2 * time.Minute
+	headerBytes   = 16 << 10
+)
+
+func (d *frontDoor) server() *http.Server {
+	return &http.Server{
+		Handler:           d.hooks.Handler(),
+		TLSConfig:         certs.TLSConfig(d.certificates),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          errorLog(d.log),
+	}
+}
+
+// open is a readiness check: it fails once the server is on its way out.
+func (d *frontDoor) open(*http.Request) error {
+	if d.closing.Load() {
+		return errors.New("draining")
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig     string
+	namespace      string
+	service        string
+	servicePort    int32
+	webhookAddress string
+	metricsAddress string
+	healthAddress  string
+	enforcement    string
+	failurePolicy  string
+	manageWebhooks bool
+	leaderElect    bool
+	logLevel       string
+	logFormat      string
+	maxConcurrent  int
+	maxQueue       int
+	caValidity     time.Duration
+	certValidity   time.Duration
+	drainPeriod    time.Duration
+}
+
+func command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "overrule",
+		Short: "Judge writes of policies, routes and gateways by their effective policies",
+		Long: `overrule is an admission server for Kubernetes policy attachment. Before a
+policy, a route or a gateway is stored it computes what the write does to the
+effective policy of every path that it touches, tells the writer, and rejects
+what breaks a constraint or takes an override away.
+
+In a cluster it needs no flags. docs/install.md has the manifests, and what to
+do at three in the morning.`,
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	o.bind(cmd.Flags())
+	return cmd
+}
+
+func (o *options) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that the server runs in)")
+	f.StringVar(&o.namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "overrule-system"), "namespace of the server: of its Secret and Lease, and exempt from judging")
+	f.StringVar(&o.service, "service", "overrule", "Service that leads to the server")
+	f.Int32Var(&o.servicePort, "service-port", 443, "port of the Service")
+	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "address to answer admission reviews on (HTTPS)")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address to serve /metrics on (HTTP), "0" for none`)
+	f.StringVar(&o.healthAddress, "health-bind-address", ":8081", "address to serve /healthz and /readyz on (HTTP)")
+	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn: allow everything and tell what would have been denied")
+	f.StringVar(&o.failurePolicy, "failure-policy", string(admissionregistrationv1.Fail), "Fail or Ignore: what the API server does with a write that nobody can judge")
+	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle right")
+	f.BoolVar(&o.leaderElect, "leader-elect", true, "elect which replica writes the webhook configurations")
+	f.StringVar(&o.logLevel, "log-level", "info", "error, info or debug (debug has a line for each decision)")
+	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
+	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: four for each CPU)")
+	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
+	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")
+	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
+	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
+}
+
+// check returns everything that is wrong with the flags.
+func (o *options) check() error {
+	var errs []error
+	oneOf := func(flag, value string, allowed ...string) {
+		for _, a := range allowed {
+			if value == a {
+				return
+			}
+		}
+		errs = append(errs, fmt.Errorf("--%s=%q is none of %v", flag, value, allowed))
+	}
+	oneOf("enforcement", o.enforcement, string(guard.EnforceDeny), string(guard.EnforceWarn))
+	oneOf("failure-policy", o.failurePolicy, string(admissionregistrationv1.Fail), string(admissionregistrationv1.Ignore))
+	oneOf("log-level", o.logLevel, "error", "info", "debug")
+	oneOf("log-format", o.logFormat, "json", "text")
+	if o.drainPeriod < 0 {
+		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+)
+
+// holdings are metrics of what the store holds.
+type holdings struct{ store *store.Store }
+
+var (
+	cacheAge = prometheus.NewDesc("overrule_cache_age_seconds", "Time since the newest event from the API server.", nil, nil)
+	ready    = prometheus.NewDesc("overrule_cache_ready", "1 once every source has been listed.", nil, nil)
+	policies = prometheus.NewDesc("overrule_policies", "Policies held, by kind.", []string{"kind"}, nil)
+	objects  = prometheus.NewDesc("overrule_objects", "Gateways and routes held, by kind.", []string{"kind"}, nil)
+	paths    = prometheus.NewDesc("overrule_paths", "Paths from a gateway class to a route's rule.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (h holdings) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{cacheAge, ready, policies, objects, paths} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (h holdings) Collect(ch chan<- prometheus.Metric) {
+	v, whole := h.store.View()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	if whole {
+		gauge(ready, 1)
+	} else {
+		gauge(ready, 0)
+	}
+	gauge(cacheAge, time.Since(h.store.Fed()).Seconds())
+	for _, k := range v.Kinds() {
+		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
+	}
+	for _, kind := range append([]string{hierarchy.KindGateway}, hierarchy.RouteKinds...) {
+		gauge(objects, float64(v.Count(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})), kind)
+	}
+	gauge(paths, float64(effective.CountPaths(v)))
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/webhook"
+)
+
+// caSecret is the Secret that holds the certificate authority.
+const caSecret = "overrule-ca" //nolint:gosec // a name, no credential
+
+// run serves until ctx ends.
+func run(ctx context.Context, o options) error {
+	log := newLogger(o)
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
+	}
+	cfg.UserAgent = "overrule/" + version
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	mgr, err := newManager(cfg, o, log)
+	if err != nil {
+		return err
+	}
+	if err := assemble(mgr, cfg, client, o, log); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
+	return mgr.Start(ctx)
+}
+
+func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, error) {
+	grace := o.drainPeriod + 20*time.Second
+	mgr, err := ctrl.NewManager(cfg, manager.Options{
+		Logger:                        log,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "overrule",
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &grace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// assemble puts the parts together.
+func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) error {
+	objects := store.New(watch.Sources()...)
+	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	authority, err := certs.New(certs.Options{
+		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
+		Names:      certs.ServiceNames(o.service, o.namespace),
+		CAValidity: o.caValidity, LeafValidity: o.certValidity,
+		Log: log.WithName("certs"),
+	})
+	if err != nil {
+		return fmt.Errorf("manage certificates: %w", err)
+	}
+	hooks := webhook.New(webhook.Options{
+		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
+		Guard:         &guard.Guard{Engine: effective.NewEngine(), Live: watcher.Live},
+		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
+		Metrics: webhook.NewMetrics(crmetrics.Registry),
+		Log:     log.WithName("webhook"),
+	})
+	crmetrics.Registry.MustRegister(holdings{objects})
+	door := &frontDoor{
+		address: o.webhookAddress, drain: o.drainPeriod, hooks: hooks, certificates: authority,
+		feeders: []manager.Runnable{watcher, authority}, log: log.WithName("https"),
+	}
+	if err := mgr.Add(door); err != nil {
+		return err
+	}
+	if o.manageWebhooks {
+		if err := mgr.Add(newRegistrar(client, watcher, authority, o, log)); err != nil {
+			return err
+		}
+	}
+	return addChecks(mgr, objects, authority, watcher, door)
+}
+
+func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Authority, o options, log logr.Logger) *webhook.Registrar {
+	return &webhook.Registrar{
+		Client: client, Authority: a, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Configuration: webhook.Configuration{
+			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
+			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
+		},
+		Policies: func() []webhook.Resource {
+			var out []webhook.Resource
+			for _, s := range w.Served() {
+				out = append(out, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
+			}
+			return out
+		},
+	}
+}
+
+// addChecks makes the server ready once it can judge and be trusted, and as
+// long as its picture of the cluster is kept up to date.
+func addChecks(mgr manager.Manager, s *store.Store, a *certs.Authority, w *watch.Watcher, d *frontDoor) error {
+	checks := map[string]healthz.Checker{
+		"caches": func(*http.Request) error {
+			if _, ready := s.View(); !ready {
+				return fmt.Errorf("not listed yet: %v", s.Waiting())
+			}
+			return nil
+		},
+		"certificate": a.Healthy,
+		"watches":     func(*http.Request) error { return stale(w.Health(), time.Now()) },
+		"draining":    d.open,
+	}
+	for name, check := range checks {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return err
+		}
+	}
+	return mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+// staleAfter is how long a watch may fail before the server is not ready.
+const staleAfter = time.Minute
+
+// stale returns which sources have failed for too long: a server that goes on
+// judging by an old picture is worse than one that says so.
+func stale(sources []watch.SourceHealth, now time.Time) error {
+	for _, s := range sources {
+		if s.Err != nil && now.Sub(s.LastContact) > staleAfter {
+			return fmt.Errorf("%s: nothing heard for %s: %w", s.Source, now.Sub(s.LastContact).Round(time.Second), s.Err)
+		}
+	}
+	return nil
+}
+
+func newLogger(o options) logr.Logger {
+	level := map[string]int{"error": 2, "info": 0, "debug": -1}[o.logLevel]
+	encoder := zap.JSONEncoder()
+	if o.logFormat == "text" {
+		encoder = zap.ConsoleEncoder()
+	}
+	return zap.New(encoder, zap.Level(zapLevel(level)))
+}

@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// change makes a change for the guard of a request. The errors tell what is
+// missing in the request, or where an object does not match its kind
+// (store.ErrKind if it is of no kind that is judged).
+func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
+	ref := api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
+	kind := v.Kind(ref)
+	c := guard.Change{Operation: guard.Operation(r.Operation)}
+	decode := func(name string, data []byte) (store.Object, error) {
+		if len(data) == 0 || string(data) == "null" {
+			return nil, fmt.Errorf("the %s of %s has no %s", r.Operation, ref, name)
+		}
+		o, err := store.Decode(ref, kind, data, policykind.InFlight(now))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return o, nil
+	}
+	var err error
+	if c.Operation == guard.Update || c.Operation == guard.Delete {
+		if c.Before, err = decode("oldObject", r.OldObject.Raw); err != nil {
+			return c, err
+		}
+	}
+	if c.Operation == guard.Create || c.Operation == guard.Update {
+		if c.After, err = decode("object", r.Object.Raw); err != nil {
+			return c, err
+		}
+	}
+	if c.Before == nil && c.After == nil {
+		return c, fmt.Errorf("operation %q is none of CREATE, UPDATE, DELETE", r.Operation)
+	}
+	return c, nil
+}

@@ -1,0 +1,15 @@
+// Package webhook is the admission door: AdmissionReviews in, the guard asked,
+// answers out; and the webhook configurations that lead the API server here.
+//
+// What cannot be judged because nobody could (not ready yet, draining) is
+// answered with HTTP 503, which the API server retries. What cannot be judged
+// because of the write itself (a panic, the deadline, the cost) is denied, so
+// that no write can be crafted to pass unjudged. Overload is a denial with code
+// 429, which kubectl retries.
+package webhook
+
+// Paths under which a Server answers.
+const (
+	PathValidate = "/validate"
+	PathMutate   = "/mutate"
+)

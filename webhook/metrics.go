@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Metrics of the decisions.
+type Metrics struct {
+	decisions *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+	turned    *prometheus.CounterVec
+	panics    prometheus.Counter
+}
+
+// NewMetrics returns the metrics of a server, registered with r unless it is
+// nil.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "overrule_decisions_total",
+			Help: "Reviews answered, by kind, operation, verdict and the first reason to deny.",
+		}, []string{"door", "kind", "operation", "allowed", "reason"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "overrule_decision_duration_seconds",
+			Help:    "Time from the request to the answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12),
+		}, []string{"door"}),
+		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "overrule_turned_away_total",
+			Help: "Requests not judged: unavailable (not ready) or no review.",
+		}, []string{"door", "why"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "overrule_panics_total",
+			Help: "Panics while judging. Each one denied a write and is a fault to report.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(m.decisions, m.duration, m.turned, m.panics)
+	}
+	return m
+}
+
+func (m *Metrics) observe(door string, r *admissionv1.AdmissionRequest, a answer, d time.Duration) {
+	m.decisions.WithLabelValues(door, kindOf(r).String(), string(r.Operation), strconv.FormatBool(a.Allowed), a.reason).Inc()
+	m.duration.WithLabelValues(door).Observe(d.Seconds())
+}
+
+func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, "unavailable").Inc() }
+
+func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, "no review").Inc() }
+
+func (m *Metrics) panicked() { m.panics.Inc() }

@@ -1,0 +1,125 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// fieldManager owns what a Registrar writes.
+const fieldManager = "overrule"
+
+// Authority gives the CA bundle for the configurations.
+type Authority interface {
+	CABundle() []byte
+	// Changed returns a channel that is closed when the bundle next changes.
+	Changed() <-chan struct{}
+	// Published tells that the bundle stands in every configuration.
+	Published(bundle []byte)
+}
+
+// Registrar keeps the webhook configurations as they should be: their rules in
+// step with the policy kinds, their caBundle with the authority, and all of it
+// against other hands. It runs on the leader.
+type Registrar struct {
+	Client kubernetes.Interface
+	// Configuration but for its CABundle and Policies.
+	Configuration Configuration
+	Authority     Authority
+	// Policies returns the resources of the known policy kinds. Changed tells
+	// that they changed.
+	Policies func() []Resource
+	Changed  <-chan struct{}
+	Log      logr.Logger
+}
+
+// Start implements manager.Runnable: it writes until ctx ends.
+func (r *Registrar) Start(ctx context.Context) error {
+	edited := make(chan struct{}, 1)
+	go r.watch(ctx, edited)
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 10, Jitter: 0.2}
+	delay := backoff
+	for {
+		renewed := r.Authority.Changed() // before the bundle is read
+		again := time.Hour
+		if err := r.write(ctx); err != nil {
+			again = delay.Step()
+			if ctx.Err() == nil {
+				r.Log.Error(err, "write webhook configurations", "retry", again.String())
+			}
+		} else {
+			delay = backoff
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-ctx.Done():
+		case <-renewed:
+		case <-r.Changed:
+		case <-edited:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// NeedLeaderElection tells controller-runtime to run a Registrar on the leader.
+func (r *Registrar) NeedLeaderElection() bool { return true }
+
+// errNoBundle tells that there is no certificate to lead the API server to yet.
+var errNoBundle = errors.New("no CA bundle yet")
+
+func (r *Registrar) write(ctx context.Context) error {
+	c := r.Configuration
+	c.Policies, c.CABundle = r.Policies(), r.Authority.CABundle()
+	if len(c.CABundle) == 0 {
+		return errNoBundle
+	}
+	hooks := r.Client.AdmissionregistrationV1()
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	// Mutating first: what validating decides on then carries the annotation.
+	if _, err := hooks.MutatingWebhookConfigurations().Apply(ctx, c.Mutating(), options); err != nil {
+		return fmt.Errorf("mutating webhook configuration %s: %w", c.Name, err)
+	}
+	if _, err := hooks.ValidatingWebhookConfigurations().Apply(ctx, c.Validating(), options); err != nil {
+		return fmt.Errorf("validating webhook configuration %s: %w", c.Name, err)
+	}
+	r.Authority.Published(c.CABundle)
+	r.Log.V(1).Info("webhook configurations are in place", "policies", len(c.Policies))
+	return nil
+}
+
+// watch tells edited when somebody writes to a configuration. Our own writes
+// come along: applying the same again changes nothing, and so ends there.
+func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
+	hooks := r.Client.AdmissionregistrationV1()
+	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.Configuration.Name).String()}
+	follow := func(open func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
+		wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
+			w, err := open(ctx, one)
+			if err != nil {
+				r.Log.V(1).Info("watch webhook configurations", "error", err.Error())
+				return
+			}
+			defer w.Stop()
+			for range w.ResultChan() {
+				select {
+				case edited <- struct{}{}:
+				default:
+				}
+			}
+		}, 5*time.Second, 0.2, true)
+	}
+	go follow(hooks.MutatingWebhookConfigurations().Watch)
+	follow(hooks.ValidatingWebhookConfigurations().Watch)
+}

@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/json"
+)
+
+// badReview tells that a request holds no review that could be answered.
+type badReview struct {
+	status int
+	reason string
+}
+
+func (e *badReview) Error() string { return e.reason }
+
+func bad(status int, format string, args ...any) error {
+	return &badReview{status, fmt.Sprintf(format, args...)}
+}
+
+// readReview reads the review of a request of at most limit bytes. Its errors
+// are *badReview.
+func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
+	if r.Method != http.MethodPost {
+		return nil, bad(http.StatusMethodNotAllowed, "%s is not supported: send an AdmissionReview by POST", r.Method)
+	}
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return nil, bad(http.StatusUnsupportedMediaType, "content type %q is not supported: send application/json", r.Header.Get("Content-Type"))
+	}
+	body, err := read(r.Body, limit)
+	if err != nil {
+		return nil, err
+	}
+	var review admissionv1.AdmissionReview
+	if err := json.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
+		return nil, bad(http.StatusBadRequest, "the body is no AdmissionReview: %v", err)
+	}
+	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
+		return nil, bad(http.StatusBadRequest, "%s is not supported: send an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
+	}
+	if review.Request == nil || review.Request.UID == "" {
+		return nil, bad(http.StatusBadRequest, "the AdmissionReview has no request with a uid")
+	}
+	return review.Request, nil
+}
+
+func read(body io.Reader, limit int64) ([]byte, error) {
+	var buf bytes.Buffer
+	n, err := buf.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, bad(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", limit)
+	case err != nil:
+		return nil, bad(http.StatusBadRequest, "the review broke off: %v", err)
+	case n == 0:
+		return nil, bad(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
+	}
+	return buf.Bytes(), nil
+}

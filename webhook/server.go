@@ -1,0 +1,225 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout   = 3 * time.Second
+	DefaultBodyLimit = 8 << 20 // two objects of the 3 MiB that the API server takes, and the rest
+)
+
+// Options of a Server.
+type Options struct {
+	Store *store.Store
+	Guard *guard.Guard
+	// Enforcement is what is done about a denial.
+	Enforcement guard.Enforcement
+	// MaxConcurrent reviews are judged at once, MaxQueue more wait for it.
+	MaxConcurrent, MaxQueue int
+	// BodyLimit is the largest review in bytes; 0 means DefaultBodyLimit.
+	BodyLimit int64
+	Metrics   *Metrics
+	Log       logr.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Server answers admission reviews. Make it with New.
+type Server struct {
+	Options
+	gate     gate
+	draining atomic.Bool
+}
+
+// New returns a server.
+func New(o Options) *Server {
+	if o.BodyLimit == 0 {
+		o.BodyLimit = DefaultBodyLimit
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	return &Server{Options: o, gate: newGate(o.MaxConcurrent, o.MaxQueue)}
+}
+
+// Handler returns the handler of PathValidate and PathMutate.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(PathValidate, s.door("validate", s.validate))
+	mux.Handle(PathMutate, s.door("mutate", s.mutate))
+	return mux
+}
+
+// Drain makes every answer from now on ask its client to go elsewhere: the API
+// server keeps a connection to one pod alive for as long as it can.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// judgeFunc answers a request on a view.
+type judgeFunc func(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer
+
+// door makes a handler of a judge: readiness, decode, ask, answer.
+func (s *Server) door(name string, judge judgeFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := s.Now()
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		request, err := readReview(r, s.BodyLimit)
+		if err != nil {
+			s.refuse(w, name, err)
+			return
+		}
+		view, ready := s.Store.View()
+		if !ready || s.Store.Pending(kindOf(request)) {
+			s.unavailable(w, name, request)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout(r))
+		defer cancel()
+		a := s.ask(ctx, view, request, judge)
+		s.Metrics.observe(name, request, a, s.Now().Sub(start))
+		s.log(name, request, a)
+		if err := writeAnswer(w, request, a); err != nil {
+			s.Log.Error(err, "write answer", "door", name, "uid", request.UID)
+		}
+	})
+}
+
+// ask waits for a free place and asks the judge. A panic is an answer, too.
+func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, judge judgeFunc) (a answer) {
+	leave, ok := s.gate.enter(ctx)
+	if !ok {
+		return overloaded()
+	}
+	defer leave()
+	defer func() {
+		if p := recover(); p != nil {
+			s.Metrics.panicked()
+			s.Log.Error(fmt.Errorf("panic: %v", p), "judge a write", "uid", r.UID, "stack", string(debug.Stack()))
+			a = s.failed("Panic", "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
+		}
+	}()
+	return judge(ctx, v, r)
+}
+
+// failed answers for a write that could not be judged: no write may be crafted
+// to pass unjudged.
+func (s *Server) failed(reason, message string) answer {
+	a := deny(reason, message)
+	if s.Enforcement == guard.EnforceWarn {
+		a.Allowed, a.Result = true, nil
+		a.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
+	}
+	return a
+}
+
+// validate decides.
+func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
+	c, err := change(v, r, s.Now())
+	switch {
+	case r.SubResource != "" || errors.Is(err, store.ErrKind):
+		return allow()
+	case err != nil:
+		return s.failed(string(api.ReasonInvalid), err.Error())
+	}
+	j, err := s.Guard.Judge(ctx, v, c, nil)
+	if err != nil {
+		return s.failed("Failed", fmt.Sprintf("overrule could not judge this write: %v; try again", err))
+	}
+	return of(j, s.Enforcement)
+}
+
+// mutate writes our annotation. It never denies: validating does, and sees the
+// same write.
+func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) (a answer) {
+	a = allow()
+	defer func() {
+		if p := recover(); p != nil {
+			s.Metrics.panicked()
+			s.Log.Error(fmt.Errorf("panic: %v", p), "annotate", "uid", r.UID, "stack", string(debug.Stack()))
+			a = allow()
+		}
+	}()
+	c, err := change(v, r, s.Now())
+	if err != nil || c.After == nil || r.SubResource != "" {
+		return a
+	}
+	ops, err := s.annotate(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
+	if err != nil {
+		s.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
+		return a
+	}
+	if len(ops) > 0 {
+		if err := a.patch(ops); err != nil {
+			s.Log.Error(err, "make a patch", "uid", r.UID)
+		}
+	}
+	return a
+}
+
+// unavailable answers that nobody can judge just now. The API server retries
+// within its timeout, and then failurePolicy decides.
+func (s *Server) unavailable(w http.ResponseWriter, door string, r *admissionv1.AdmissionRequest) {
+	s.Metrics.unavailable(door)
+	s.Log.V(1).Info("not ready", "door", door, "uid", r.UID, "waiting", s.Store.Waiting())
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Connection", "close")
+	http.Error(w, "overrule has not read the cluster yet", http.StatusServiceUnavailable)
+}
+
+// refuse answers a request that holds no review.
+func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
+	status := http.StatusBadRequest
+	var b *badReview
+	if errors.As(err, &b) {
+		status = b.status
+	}
+	s.Metrics.refused(door)
+	s.Log.V(1).Info("no review", "door", door, "reason", err.Error())
+	http.Error(w, err.Error(), status)
+}
+
+// margin is what an answer takes on its way back.
+const margin = 200 * time.Millisecond
+
+// timeout returns how long a request may take: the API server says so, rounded
+// up to a second, and gives up a little before.
+func timeout(r *http.Request) time.Duration {
+	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || d <= 0 {
+		d = DefaultTimeout
+	}
+	return max(d-margin, d/2)
+}
+
+func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
+	return api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
+}
+
+// log writes one line for a decision, never what an object holds.
+func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
+	s.Log.V(1).Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
+		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
+		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
+		"patched", strconv.FormatBool(len(a.Patch) > 0), "dryRun", r.DryRun != nil && *r.DryRun)
+}
