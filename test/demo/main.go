@@ -59,7 +59,9 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 		return wait(ctx, out, e, s, bin)
 	}
 	p := player{out: out, paint: paint, dir: root, environ: e.Environ(bin)}
-	if err := p.play(ctx, story); err != nil {
+	if err := p.play(ctx, story); ctx.Err() != nil {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w\nthe server's log:\n%s", err, s.Log())
 	}
 	return nil

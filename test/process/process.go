@@ -46,6 +46,7 @@ func Start(spec Spec) (*Process, error) {
 	p.cmd = exec.Command(spec.Path, spec.Args...) // it outlives any context: Stop ends it
 	p.cmd.Env = spec.Env
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.WaitDelay = time.Second // its children may hold its output open after it has ended
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
@@ -97,7 +98,7 @@ func (p *Process) Signal(s os.Signal) error {
 }
 
 // Stop asks the program to end and waits until it has. One that does not end by
-// itself is killed, which is an error (ErrKilled). Stopping twice is fine.
+// itself is killed with its children, which is an error (ErrKilled). Stopping twice is fine.
 func (p *Process) Stop() error { return p.stop(grace) }
 
 func (p *Process) stop(grace time.Duration) error {
@@ -109,8 +110,8 @@ func (p *Process) stop(grace time.Duration) error {
 		return nil
 	case <-time.After(grace):
 	}
-	if err := p.Signal(os.Kill); err != nil {
-		return err
+	if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("kill %s and its children (group %d): %w", p.name, p.PID(), err)
 	}
 	<-p.done
 	return fmt.Errorf("stop %s (pid %d): %w", p.name, p.PID(), ErrKilled)

@@ -1,8 +1,12 @@
 package process
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +49,24 @@ func TestStopKillsAProgramThatDoesNotEnd(t *testing.T) {
 
 	assert.ErrorIs(t, p.stop(time.Millisecond), ErrKilled)
 	assert.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH, "nothing is left of it")
+}
+
+func TestAProgramIsKilledWithItsChildren(t *testing.T) {
+	p := shell(t, `trap '' TERM; sleep 600 & echo $!; wait`)
+	require.Eventually(t, func() bool { return p.Log() != "" }, time.Minute, time.Millisecond)
+	child, err := strconv.Atoi(strings.TrimSpace(p.Log()))
+	require.NoError(t, err)
+
+	require.ErrorIs(t, p.stop(time.Millisecond), ErrKilled)
+
+	gone := func() bool { return errors.Is(syscall.Kill(child, 0), syscall.ESRCH) || zombie(child) }
+	assert.Eventually(t, gone, time.Minute, time.Millisecond)
+}
+
+// zombie tells whether a process has ended and waits for its parent to ask.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
 func TestBothStreamsAreKept(t *testing.T) {

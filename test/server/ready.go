@@ -60,20 +60,25 @@ func (s *Server) waitUntilCalled(ctx context.Context, e *env.Env) error {
 
 // poll asks until it is told yes; its error has the last answer and the log.
 func (s *Server) poll(ctx context.Context, limit time.Duration, problem string, ask func(context.Context) (bool, string)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	deadline, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	last := ""
 	for {
-		done, answer := ask(ctx)
+		done, answer := ask(deadline)
 		if done {
 			return nil
 		}
-		last = answer
+		if last == "" || deadline.Err() == nil {
+			last = answer // the last one is often just that the deadline is over
+		}
 		select {
 		case <-time.After(pause):
 		case <-s.Done():
 			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotReady, s.Code(), s.Log())
-		case <-ctx.Done():
+		case <-deadline.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotReady, problem, last, s.Log())
 		}
 	}

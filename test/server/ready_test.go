@@ -34,7 +34,7 @@ func TestItIsReadyWhenItSaysSo(t *testing.T) {
 		}
 	}))
 	t.Cleanup(health.Close)
-	s := running(t, "sleep 600")
+	s := running(t, "exec sleep 600")
 	s.Health = strings.TrimPrefix(health.URL, "http://")
 
 	require.NoError(t, s.waitUntilReady(t.Context()))
@@ -53,12 +53,19 @@ func TestAServerThatEndsIsNotReady(t *testing.T) {
 }
 
 func TestAServerThatIsNotReadyInTimeSaysWhatItSaidLast(t *testing.T) {
-	s := running(t, "sleep 600")
+	s := running(t, "exec sleep 600")
 
 	err := s.poll(t.Context(), time.Millisecond, "it sleeps", func(context.Context) (bool, string) { return false, "zzz" })
 
 	require.ErrorIs(t, err, ErrNotReady)
 	assert.EqualError(t, err, "the server does not judge: it sleeps (zzz); its log:\n")
+}
+
+func TestAnInterruptedWaitIsOver(t *testing.T) {
+	s := running(t, "exec sleep 600")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.poll(ctx, time.Hour, "it sleeps", func(context.Context) (bool, string) { cancel(); return false, "zzz" })
+	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestABinaryThatIsNotBuiltIsAnError(t *testing.T) {
