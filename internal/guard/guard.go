@@ -41,13 +41,25 @@ func (c Change) Object() store.Object {
 // apply returns the views before and after the change.
 func (c Change) apply(v *store.View) (before, after *store.View) {
 	before = v
-	if c.Before != nil {
+	if c.Before != nil && !held(v, c.Before) {
 		before = v.With(store.Put(c.Before)) // the request knows better than a cache
 	}
 	if c.After == nil {
 		return before, before.With(store.Delete(c.Before.Ref()))
 	}
 	return before, before.With(store.Put(c.After))
+}
+
+// held reports whether the view has the very policy that the request says is
+// stored. Its own copy is then the better one: what was folded with it is in
+// the memo.
+func held(v *store.View, o store.Object) bool {
+	p, ok := o.(*policykind.Policy)
+	if !ok {
+		return false
+	}
+	have, ok := v.Get(p.Ref()).(*policykind.Policy)
+	return ok && have.Same(p)
 }
 
 // Live reads an object that the cache does not have (yet). It returns nil
@@ -80,7 +92,9 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 	before, after := c.apply(v)
 	j := &judge{change: c, before: before, after: after, observe: observe}
 	j.policy, _ = c.After.(*policykind.Policy)
-	j.old, _ = c.Before.(*policykind.Policy)
+	if c.Before != nil {
+		j.old, _ = before.Get(c.Before.Ref()).(*policykind.Policy)
+	}
 	budget := effective.NewBudget(ctx, g.budget())
 	if err := g.compare(j, budget); err != nil {
 		if !errors.Is(err, effective.ErrTooMuch) {

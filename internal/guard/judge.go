@@ -40,11 +40,11 @@ func (j *judge) pair(p effective.Pair) error {
 		o := &p.After.Outcomes[i]
 		if j.policy != nil && o.Policy == &j.policy.Policy {
 			j.ownPaths++
-			j.ownLosses(p, o)
+			j.ownLosses(p, i)
 			j.unset(p, o)
 			continue
 		}
-		j.otherLosses(p, o)
+		j.otherLosses(p, i)
 	}
 	j.notes(p)
 	return nil
@@ -62,59 +62,64 @@ func (j *judge) count(p effective.Pair) {
 	}
 }
 
-// ownLosses books the rules of the policy being written that an override takes.
-func (j *judge) ownLosses(p effective.Pair, o *merge.Outcome) {
+// ownLosses books the rules of the policy being written, the i-th on the path,
+// that a higher override takes.
+func (j *judge) ownLosses(p effective.Pair, i int) {
+	o := &p.After.Outcomes[i]
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
-		if taken(o, l) {
-			old := lost(was, l.Key)
+		if taken(p.After, i, l) {
+			old := lost(p.Before, was, l.Key)
 			j.own.add(p.After, o, l, old != nil && old.To.Conditional == l.To.Conditional)
 		}
 	}
 }
 
-// otherLosses books the rules of other policies that an override newly takes.
-func (j *judge) otherLosses(p effective.Pair, o *merge.Outcome) {
+// otherLosses books the rules of another policy that a higher override newly
+// takes.
+func (j *judge) otherLosses(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
 	}
+	o := &p.After.Outcomes[i]
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
-		if taken(o, l) && lost(was, l.Key) == nil {
+		if taken(p.After, i, l) && lost(p.Before, was, l.Key) == nil {
 			j.others.add(p.After, o, l, false)
 		}
 	}
 }
 
-// taken reports whether an override of another policy took the rule.
-func taken(o *merge.Outcome, l merge.Lost) bool {
-	return l.To.Block == merge.Overrides && l.To.Policy != o.Policy
+// taken reports whether an override of a higher policy took a rule of the i-th
+// policy. That a lower policy's rule beats a default is nothing to tell, in
+// whichever block it stands.
+func taken(e *effective.Effective, i int, l merge.Lost) bool {
+	return l.To.Block == merge.Overrides &&
+		slices.ContainsFunc(e.Outcomes[:i], func(o merge.Outcome) bool { return o.Policy == l.To.Policy })
 }
 
-// before returns what became of a policy on the path before the change, or nil.
-func before(p effective.Pair, policy *merge.Policy) *merge.Outcome {
+// before returns the place among the policies of the path before the change
+// that a policy had there, or -1.
+func before(p effective.Pair, policy *merge.Policy) int {
 	if p.Before == nil {
-		return nil
+		return -1
 	}
-	for i := range p.Before.Outcomes {
-		o := &p.Before.Outcomes[i]
-		if o.Policy.Namespace == policy.Namespace && o.Policy.Name == policy.Name {
-			return o
-		}
-	}
-	return nil
+	return slices.IndexFunc(p.Before.Outcomes, func(o merge.Outcome) bool {
+		return o.Policy.Namespace == policy.Namespace && o.Policy.Name == policy.Name
+	})
 }
 
-// lost returns how an override took a rule, or nil.
-func lost(o *merge.Outcome, k merge.Key) *merge.Lost {
-	if o == nil {
+// lost returns how a higher override took a rule of the i-th policy, or nil.
+func lost(e *effective.Effective, i int, k merge.Key) *merge.Lost {
+	if i < 0 {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) })
-	if !ok || !taken(o, o.Lost[i]) {
+	o := &e.Outcomes[i]
+	at, ok := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) })
+	if !ok || !taken(e, i, o.Lost[at]) {
 		return nil
 	}
-	return &o.Lost[i]
+	return &o.Lost[at]
 }
 
 // unset finds rules that the policy being written newly unsets although an

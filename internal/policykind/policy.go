@@ -1,6 +1,7 @@
 package policykind
 
 import (
+	"slices"
 	"sync/atomic"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -25,6 +26,22 @@ var versions atomic.Uint64
 // Ref names the policy.
 func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+// Same reports whether two policies read the same, whatever their versions.
+func (p *Policy) Same(o *Policy) bool {
+	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
+		slices.Equal(p.Targets, o.Targets) && slices.Equal(p.Unset, o.Unset) &&
+		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
+		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
+}
+
+func sameBlock(a, b merge.Rules) bool {
+	return a.Block == b.Block && a.Strategy == b.Strategy &&
+		(a.When == nil) == (b.When == nil) && (a.When == nil || a.When.String() == b.When.String()) &&
+		slices.EqualFunc(a.Rules, b.Rules, func(a, b merge.Rule) bool {
+			return a.Key == b.Key && a.Hollow == b.Hollow && merge.Equal(a.Value, b.Value)
+		})
 }
 
 // Target is one target reference of a policy.
