@@ -38,7 +38,7 @@ var house = map[string][]string{
 	"internal/effective":   {"merge", "internal/hierarchy", "internal/policykind", "internal/store"},
 	"internal/store":       {"internal/hierarchy", "internal/policykind"},
 	"internal/policykind":  {"merge", "internal/cel", "api"},
-	"internal/cel":         {"api"},
+	"internal/cel":         {"merge", "api"},
 	"internal/hierarchy":   {"api"},
 	"merge":                {},
 	"api":                  {},

@@ -118,6 +118,7 @@ func run(ctx context.Context, e *env.Env, binary, kubeconfig string, args []stri
 	usual := []string{
 		"--kubeconfig=" + kubeconfig,
 		"--namespace=" + Namespace,
+		"--drain-period=0s", // nobody has to be sent elsewhere
 		"--service=" + Name,
 		"--service-port=" + strconv.Itoa(int(ports[0])),
 		"--webhook-bind-address=" + s.Webhook,
