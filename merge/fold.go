@@ -190,8 +190,7 @@ func (f *fold) defaults(from Origin, b *Rules) {
 func (f *fold) override(from Origin, b *Rules) {
 	set := effective(from, b.Rules)
 	if b.Strategy != Atomic {
-		set = f.withoutHollow(set)
-		f.rules = f.overlay(set, f.rules)
+		f.set(set)
 		return
 	}
 	old := f.rules
@@ -229,20 +228,35 @@ func (f *fold) unsetBy(p *Policy, k Key) *Policy {
 	return nil
 }
 
-// withoutHollow takes out of an overrides block the empty maps whose place
-// holds a rule: they replace nothing.
-func (f *fold) withoutHollow(set []Effective) []Effective {
-	return slices.DeleteFunc(set, func(e Effective) bool {
-		if !e.Hollow {
-			return false
-		}
-		for _, held := range f.rules {
-			if !held.Hollow && held.Key.Holds(e.Key) {
-				f.lose(e, held.From)
-				return true
+// set puts rules into E, the empty maps among them last: they replace nothing,
+// but find their places as the others leave them.
+func (f *fold) set(rules []Effective) {
+	isHollow := func(e Effective) bool { return e.Hollow }
+	if !slices.ContainsFunc(rules, isHollow) {
+		f.rules = f.overlay(rules, f.rules)
+		return
+	}
+	hollow := slices.DeleteFunc(slices.Clone(rules), func(e Effective) bool { return !e.Hollow })
+	f.rules = f.overlay(slices.DeleteFunc(rules, isHollow), f.rules)
+	f.rules = f.overlay(f.placed(hollow), f.rules)
+}
+
+// placed takes out the empty maps whose place holds a rule. Both lists are
+// sorted, so that the last rule before a key is the only one that can hold it.
+func (f *fold) placed(hollow []Effective) []Effective {
+	var above *Effective
+	i := 0
+	return slices.DeleteFunc(hollow, func(e Effective) bool {
+		for ; i < len(f.rules) && f.rules[i].Key.Compare(e.Key) <= 0; i++ {
+			if !f.rules[i].Hollow {
+				above = &f.rules[i]
 			}
 		}
-		return false
+		if above == nil || !above.Key.Holds(e.Key) {
+			return false
+		}
+		f.lose(e, above.From)
+		return true
 	})
 }
 

@@ -52,8 +52,10 @@ func (k Key) Segments() []string {
 		return nil
 	}
 	parts := strings.Split(strings.TrimSuffix(k.path, "\x00"), "\x00")
-	for i, p := range parts {
-		parts[i] = unescape(p)
+	if strings.IndexByte(k.path, 1) >= 0 {
+		for i, p := range parts {
+			parts[i] = unescape(p)
+		}
 	}
 	return parts
 }

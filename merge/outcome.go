@@ -5,8 +5,8 @@ import "slices"
 // outcomes tells what became of each policy, from the highest to the lowest.
 func (f *fold) outcomes() []Outcome {
 	out := make([]Outcome, 0, len(f.layers))
-	for i := len(f.layers) - 1; i >= 0; i-- {
-		p := f.layers[i].Policy
+	for _, l := range slices.Backward(f.layers) {
+		p := l.Policy
 		if slices.ContainsFunc(out, func(o Outcome) bool { return o.Policy == p }) {
 			continue // at two levels, counted once
 		}
@@ -63,14 +63,21 @@ func rulesOf(p *Policy, set uint8) []Rule {
 	return rules
 }
 
-// specOf builds the nested spec of sorted rules.
+// specOf builds the nested spec of sorted rules. It never writes into a value,
+// which is not its own: a rule that lies below another one, as only a block
+// that is not tidy can have it, is not shown.
 func specOf(rules []Effective) map[string]any {
 	spec := make(map[string]any)
-	for _, e := range rules {
-		if e.Value == nil {
+	var above *Effective
+	for i := range rules {
+		e := &rules[i]
+		segments := e.Key.Segments()
+		if e.Value == nil || len(segments) == 0 || above != nil && above.Key.Holds(e.Key) {
 			continue
 		}
-		segments := e.Key.Segments()
+		if !e.Hollow {
+			above = e
+		}
 		at := spec
 		for _, s := range segments[:len(segments)-1] {
 			next, ok := at[s].(map[string]any)
@@ -87,7 +94,7 @@ func specOf(rules []Effective) map[string]any {
 
 // valueOf returns the value to put into a spec: a hollow one is made anew,
 // because rules below it are written into it.
-func valueOf(e Effective) any {
+func valueOf(e *Effective) any {
 	if e.Hollow {
 		return make(map[string]any)
 	}

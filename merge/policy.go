@@ -88,7 +88,8 @@ type Rules struct {
 	Strategy Strategy
 	// When is nil for a block that always takes part.
 	When Condition
-	// Rules are sorted by key, each key once.
+	// Rules are sorted by key, each key once, and none lies below another one
+	// unless that is hollow.
 	Rules []Rule
 }
 

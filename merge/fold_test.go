@@ -1,0 +1,318 @@
+package merge_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/merge"
+)
+
+// foldCase is a stack, the highest policy first, and all that comes of it.
+type foldCase struct {
+	stack           []*merge.Policy
+	effective, lost []string
+}
+
+func runFold(t *testing.T, tests map[string]foldCase) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := fold(t, stack(test.stack...)...)
+			assert.Equal(t, test.effective, effectiveOf(result), "effective")
+			assert.Equal(t, test.lost, lossesOf(result), "lost")
+		})
+	}
+}
+
+// SEMANTICS section 3, the fold.
+func TestFoldBlocks(t *testing.T) {
+	runFold(t, map[string]foldCase{
+		"no policy, no rules": {},
+		"a policy without a rule has no effect and does not fill E": {
+			stack:     []*merge.Policy{policy("gw", defaults(atomic, rule("a", 1))), policy("route", bare())},
+			effective: []string{"a=1 gw/defaults"},
+		},
+		"defaults come before bare rules, overrides last, whatever their order in the policy": {
+			stack: []*merge.Policy{policy("p", overrides(mixed, rule("a", "o")), bare(rule("a", "b")), defaults(mixed, rule("a", "d"), rule("b", "d")))},
+			// bare is atomic here and refused: the defaults are there by then
+			effective: []string{"a=o p/overrides", "b=d p/defaults"},
+		},
+		"bare rules are a second block of defaults, with a strategy of their own": {
+			stack: []*merge.Policy{policy("p",
+				defaults(atomic, rule("a", "d")),
+				block(merge.Bare, mixed, []merge.Rule{rule("a", "b"), rule("c", "b")}),
+			)},
+			effective: []string{"a=d p/defaults", "c=b p/bare"},
+		},
+		"bare rules never act on lower rules as overrides do": {
+			stack:     []*merge.Policy{policy("gw", block(merge.Bare, mixed, []merge.Rule{rule("a", "G")})), policy("route", bare(rule("a", "R")))},
+			effective: []string{"a=R route/bare"},
+			lost:      []string{"gw: a bare to route/bare"},
+		},
+		"the object's own field is below every block": {
+			stack: []*merge.Policy{policy("p",
+				defaults(mixed, rule("a", "d")),
+				block(merge.Object, mixed, []merge.Rule{rule("a", "object")}),
+			)},
+			effective: []string{"a=object p/object"},
+		},
+		"into an empty E a block goes whole, whatever its strategy": {
+			stack:     []*merge.Policy{policy("gw", defaults(atomic, rule("a", 1), rule("b", 2)))},
+			effective: []string{"a=1 gw/defaults", "b=2 gw/defaults"},
+		},
+		"atomic defaults are refused whole by a single rule": {
+			stack:     []*merge.Policy{policy("gw", defaults(atomic, rule("a", 1), rule("b", 2))), policy("route", bare(rule("z", 0)))},
+			effective: []string{"z=0 route/bare"},
+			lost:      []string{"gw: a defaults to route/bare", "gw: b defaults to route/bare"},
+		},
+		"merged defaults add what is not there": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("a", 1), rule("z", 2))), policy("route", bare(rule("z", 0)))},
+			effective: []string{"a=1 gw/defaults", "z=0 route/bare"},
+			lost:      []string{"gw: z defaults to route/bare"},
+		},
+		"atomic overrides take even what they do not name": {
+			stack:     []*merge.Policy{policy("gw", overrides(atomic, rule("a", 1))), policy("route", bare(rule("b", 2), rule("c", 3)))},
+			effective: []string{"a=1 gw/overrides"},
+			lost:      []string{"route: b bare to gw/overrides", "route: c bare to gw/overrides"},
+		},
+		"the strategy is that of the policy whose block is applied": {
+			stack: []*merge.Policy{
+				policy("class", defaults(mixed, rule("c", "C"))),
+				policy("gw", defaults(atomic, rule("b", "G"))),
+				policy("route", defaults(atomic, rule("a", "R"))),
+			},
+			effective: []string{"a=R route/defaults", "c=C class/defaults"},
+			lost:      []string{"gw: b defaults to route/defaults"},
+		},
+		"of two overrides the higher wins, of two defaults the lower": {
+			stack: []*merge.Policy{
+				policy("class", overrides(mixed, rule("o", "C")), defaults(mixed, rule("d", "C"))),
+				policy("gw", overrides(mixed, rule("o", "G")), defaults(mixed, rule("d", "G"))),
+			},
+			effective: []string{"d=G gw/defaults", "o=C class/overrides"},
+			lost:      []string{"class: d defaults to gw/defaults", "gw: o overrides to class/overrides"},
+		},
+	})
+}
+
+// SEMANTICS section 3, unset.
+func TestFoldUnset(t *testing.T) {
+	g := func(s merge.Strategy) *merge.Policy {
+		return policy("gw", defaults(s, rule("rules.x.a", 1), rule("rules.x.b", 2), rule("rules.y.a", 3)))
+	}
+	route := func(names ...string) *merge.Policy { return unsets(t, policy("route"), names...) }
+	runFold(t, map[string]foldCase{
+		"a key takes out that rule": {
+			stack:     []*merge.Policy{g(mixed), route("rules.x.a")},
+			effective: []string{"rules.x.b=2 gw/defaults", "rules.y.a=3 gw/defaults"},
+			lost:      []string{"gw: rules.x.a defaults to route/unset"},
+		},
+		"a prefix takes out all that is under it": {
+			stack:     []*merge.Policy{g(mixed), route("rules.x")},
+			effective: []string{"rules.y.a=3 gw/defaults"},
+			lost:      []string{"gw: rules.x.a defaults to route/unset", "gw: rules.x.b defaults to route/unset"},
+		},
+		"a bare name takes out every rule whose last segment it is": {
+			stack:     []*merge.Policy{g(mixed), route("a")},
+			effective: []string{"rules.x.b=2 gw/defaults"},
+			lost:      []string{"gw: rules.x.a defaults to route/unset", "gw: rules.y.a defaults to route/unset"},
+		},
+		"two segments are no bare name": {
+			stack:     []*merge.Policy{g(mixed), route("x.a")},
+			effective: []string{"rules.x.a=1 gw/defaults", "rules.x.b=2 gw/defaults", "rules.y.a=3 gw/defaults"},
+		},
+		"a beginning of a segment is no prefix": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("limits.ab", 1))), route("limits.a", "lim")},
+			effective: []string{"limits.ab=1 gw/defaults"},
+		},
+		"unset acts before the strategy: what is left of an atomic block is taken by an empty E": {
+			stack:     []*merge.Policy{g(atomic), route("rules.x")},
+			effective: []string{"rules.y.a=3 gw/defaults"},
+			lost:      []string{"gw: rules.x.a defaults to route/unset", "gw: rules.x.b defaults to route/unset"},
+		},
+		"what unset took out of a refused block was lost to the unset": {
+			stack:     []*merge.Policy{g(atomic), unsets(t, policy("route", bare(rule("z", 0))), "rules.x")},
+			effective: []string{"z=0 route/bare"},
+			lost: []string{
+				"gw: rules.x.a defaults to route/unset", "gw: rules.x.b defaults to route/unset", "gw: rules.y.a defaults to route/bare",
+			},
+		},
+		"it never acts on the policy's own defaults": {
+			stack:     []*merge.Policy{unsets(t, policy("p", defaults(mixed, rule("a", 1)), block(merge.Bare, mixed, []merge.Rule{rule("b", 2)})), "a", "b")},
+			effective: []string{"a=1 p/defaults", "b=2 p/bare"},
+		},
+		"it acts on the bare rules of a higher policy": {
+			stack:     []*merge.Policy{policy("gw", bare(rule("a", 1), rule("b", 2))), route("a")},
+			effective: []string{"b=2 gw/bare"},
+			lost:      []string{"gw: a bare to route/unset"},
+		},
+		"it never acts on lower policies": {
+			stack:     []*merge.Policy{unsets(t, policy("gw"), "a"), policy("route", bare(rule("a", 1)))},
+			effective: []string{"a=1 route/bare"},
+		},
+		"it never acts on overrides": {
+			stack:     []*merge.Policy{policy("gw", overrides(atomic, rule("a", 1)), defaults(mixed, rule("a", 0))), route("a")},
+			effective: []string{"a=1 gw/overrides"},
+		},
+		"the list survives an atomic override": {
+			stack: []*merge.Policy{
+				policy("class", defaults(mixed, rule("a", "C"), rule("b", "C"))),
+				policy("gw", overrides(atomic, rule("o", "G"))),
+				unsets(t, policy("route", bare(rule("r", "R"))), "a"),
+			},
+			effective: []string{"b=C class/defaults", "o=G gw/overrides"},
+			lost:      []string{"class: a defaults to route/unset", "route: r bare to gw/overrides"},
+		},
+		"the lowest policy that names a rule took it": {
+			stack: []*merge.Policy{
+				policy("class", defaults(mixed, rule("a", 1))), unsets(t, policy("gw"), "a"), route("a"),
+			},
+			lost: []string{"class: a defaults to route/unset"},
+		},
+		"a name with dots is written in brackets": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule(`limits["a.b"]`, 1), rule("limits.a", 2))), route(`limits["a.b"]`)},
+			effective: []string{"limits.a=2 gw/defaults"},
+			lost:      []string{`gw: limits["a.b"] defaults to route/unset`},
+		},
+	})
+}
+
+// A policy at two levels of a path is applied at each, and counted once.
+func TestFoldAtTwoLevels(t *testing.T) {
+	twice := unsets(t, policy("twice", overrides(mixed, rule("o", "T")), defaults(mixed, rule("d", "T"))), "u", "d")
+	between := policy("gw", overrides(mixed, rule("o", "G")), defaults(mixed, rule("u", "G"), rule("v", "G")))
+	result := fold(t,
+		merge.Layer{Policy: twice, Level: 0},
+		merge.Layer{Policy: between, Level: 1},
+		merge.Layer{Policy: twice, Level: 2},
+	)
+	assert.Equal(t, []string{"d=T twice/defaults", "o=T twice/overrides", "v=G gw/defaults"}, effectiveOf(result))
+	assert.Equal(t, []string{"twice 2 of 2", "gw 1 of 3"}, countsOf(result))
+	assert.Equal(t, []string{"gw: o overrides to twice/overrides", "gw: u defaults to twice/unset"}, lossesOf(result))
+}
+
+// SEMANTICS section 6: what beat a rule, recorded when it was lost.
+func TestFoldLosses(t *testing.T) {
+	runFold(t, map[string]foldCase{
+		"a rule that won against one override is lost to the next": {
+			stack: []*merge.Policy{
+				policy("class", overrides(mixed, rule("a", "C"))),
+				policy("gw", overrides(mixed, rule("b", "G"))),
+				policy("route", bare(rule("a", "R"), rule("b", "R"))),
+			},
+			effective: []string{"a=C class/overrides", "b=G gw/overrides"},
+			lost:      []string{"route: a bare to class/overrides", "route: b bare to gw/overrides"},
+		},
+		"the one who took the rule beat it, not who holds it in the end": {
+			stack: []*merge.Policy{
+				policy("class", overrides(mixed, rule("a", "C"))),
+				policy("gw", overrides(mixed, rule("a", "G"))),
+				policy("route", bare(rule("a", "R"))),
+			},
+			effective: []string{"a=C class/overrides"},
+			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides"},
+		},
+		"a refused block loses to the lowest policy with a rule, not to the next lower one": {
+			stack: []*merge.Policy{
+				policy("class", defaults(atomic, rule("b", "C"))),
+				policy("gw", defaults(mixed, rule("b", "G"))),
+				policy("route", bare(rule("a", "R"))),
+			},
+			effective: []string{"a=R route/bare", "b=G gw/defaults"},
+			lost:      []string{"class: b defaults to route/bare"},
+		},
+		"a policy whose rules were all replaced is not the lowest with a rule": {
+			stack: []*merge.Policy{
+				policy("class", defaults(atomic, rule("c", "C"))),
+				policy("gw", overrides(atomic, rule("b", "G"))),
+				policy("route", bare(rule("a", "R"))),
+			},
+			effective: []string{"b=G gw/overrides"},
+			lost:      []string{"class: c defaults to gw/overrides", "route: a bare to gw/overrides"},
+		},
+		"a default that meets an equal value is not lost": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("a", 1))), policy("route", bare(rule("a", 1)))},
+			effective: []string{"a=1 route/bare"},
+		},
+		"a refused atomic default that meets an equal value is not lost, its others are": {
+			stack:     []*merge.Policy{policy("gw", defaults(atomic, rule("a", 1), rule("b", 1))), policy("route", bare(rule("a", 1)))},
+			effective: []string{"a=1 route/bare"},
+			lost:      []string{"gw: b defaults to route/bare"},
+		},
+		"a value that an override sets again survives, and its origin is the override": {
+			stack:     []*merge.Policy{policy("gw", overrides(mixed, rule("a", 1))), policy("route", bare(rule("a", 1)))},
+			effective: []string{"a=1 gw/overrides"},
+		},
+		"the same with an atomic override": {
+			stack:     []*merge.Policy{policy("gw", overrides(atomic, rule("a", 1))), policy("route", bare(rule("a", 1), rule("b", 2)))},
+			effective: []string{"a=1 gw/overrides"},
+			lost:      []string{"route: b bare to gw/overrides"},
+		},
+		"all who share a value lose it together": {
+			stack: []*merge.Policy{
+				policy("class", overrides(mixed, rule("a", 2))),
+				policy("gw", overrides(mixed, rule("a", 1))),
+				policy("ns", defaults(mixed, rule("a", 1))),
+				policy("route", bare(rule("a", 1))),
+			},
+			effective: []string{"a=2 class/overrides"},
+			lost: []string{
+				"gw: a overrides to class/overrides", "ns: a defaults to class/overrides", "route: a bare to class/overrides",
+			},
+		},
+		"a policy that overrides its own default has lost nothing": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("a", 1)), overrides(mixed, rule("a", 2)))},
+			effective: []string{"a=2 gw/overrides"},
+		},
+		"a default lost to a lower policy is won back by the same policy's override": {
+			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("a", 1)), overrides(mixed, rule("a", 2))), policy("route", bare(rule("a", 3)))},
+			effective: []string{"a=2 gw/overrides"},
+			lost:      []string{"route: a bare to gw/overrides"},
+		},
+	})
+}
+
+// A key of a policy is counted once, whichever of its blocks gave it.
+func TestFoldCounts(t *testing.T) {
+	result := fold(t, stack(
+		policy("gw", defaults(mixed, rule("a", 1), rule("b", 1)), overrides(mixed, rule("a", 2))),
+		policy("empty"),
+		policy("route", bare(rule("b", 3))),
+	)...)
+	assert.Equal(t, []string{"gw 1 of 2", "empty 0 of 0", "route 1 of 1"}, countsOf(result))
+	gw := result.Outcomes[0]
+	assert.True(t, gw.TookPart)
+	assert.True(t, gw.Took(merge.Defaults))
+	assert.False(t, gw.Took(merge.Bare))
+	assert.True(t, gw.Took(merge.Overrides))
+	assert.False(t, result.Outcomes[1].TookPart)
+}
+
+type meter struct{ spent, limit uint64 }
+
+var errSpent = errors.New("spent")
+
+func (m *meter) Spend(cost uint64) error {
+	m.spent += cost
+	if m.spent > m.limit {
+		return errSpent
+	}
+	return nil
+}
+
+func TestFoldIsEndedByItsMeter(t *testing.T) {
+	layers := stack(
+		policy("gw", when(overrides(mixed, rule("a", 1)), over("a", 1)), when(defaults(mixed, rule("b", 1)), over("a", 1))),
+		policy("route", bare(rule("a", 5))),
+	)
+	m := &meter{limit: 2}
+	_, err := merge.Fold(layers, m)
+	require.NoError(t, err)
+	assert.Equal(t, uint64(2), m.spent, "each evaluation is booked")
+
+	_, err = merge.Fold(layers, &meter{limit: 1})
+	require.ErrorIs(t, err, errSpent)
+}

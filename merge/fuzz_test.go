@@ -1,0 +1,318 @@
+package merge_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/merge"
+)
+
+// dice makes stacks of policies out of the bytes of a fuzzer.
+type dice struct {
+	data []byte
+	// plain: no conditions, unset lists or nulls; tidy: no rule of a block
+	// lies below another one of it.
+	plain, tidy bool
+}
+
+func (d *dice) roll(sides int) int {
+	if len(d.data) == 0 {
+		return 0
+	}
+	n := int(d.data[0]) % sides
+	d.data = d.data[1:]
+	return n
+}
+
+var fuzzKeys = []string{"a", "a.b", "a.b.c", "a.c", `["a.b"]`, "b", "b.a", "c.a.b"}
+
+func (d *dice) rule() merge.Rule {
+	r := rule(fuzzKeys[d.roll(len(fuzzKeys))], nil)
+	switch d.roll(6) {
+	case 0:
+		if d.plain {
+			r.Value = false
+		}
+	case 1:
+		r.Value, r.Hollow = map[string]any{}, true
+	case 2:
+		r.Value = map[string]any{"x": int64(d.roll(2))}
+	case 3:
+		r.Value = []any{int64(d.roll(2)), "y"}
+	case 4:
+		r.Value = float64(d.roll(3))
+	default:
+		r.Value = int64(d.roll(3))
+	}
+	return r
+}
+
+func (d *dice) block(b merge.Block) merge.Rules {
+	var rules []merge.Rule
+	for range d.roll(4) {
+		r := d.rule()
+		if !slices.ContainsFunc(rules, func(o merge.Rule) bool { return o.Key == r.Key || d.tidy && collide(o, r) }) {
+			rules = append(rules, r)
+		}
+	}
+	out := block(b, merge.Strategy(d.roll(3)), rules)
+	if !d.plain && d.roll(4) == 0 {
+		out.When = over(fuzzKeys[d.roll(4)], int64(d.roll(3)))
+	}
+	return out
+}
+
+// collide tells that two rules want the same place.
+func collide(a, b merge.Rule) bool {
+	return a.Key == b.Key || !a.Hollow && a.Key.Holds(b.Key) || !b.Hollow && b.Key.Holds(a.Key)
+}
+
+func (d *dice) layers(t testing.TB) []merge.Layer {
+	var out []merge.Layer
+	for i := range 1 + d.roll(6) {
+		if i > 0 && d.roll(5) == 0 { // an earlier policy at one more level
+			p := out[d.roll(len(out))].Policy
+			level := 10 + i
+			out = append(out, merge.Layer{Policy: p, Level: level})
+			continue
+		}
+		p := policy(fmt.Sprintf("p%d", i), d.block(merge.Defaults), d.block(merge.Bare), d.block(merge.Overrides))
+		p.Created = int64(d.roll(2))
+		for range d.roll(2) {
+			if !d.plain {
+				unsets(t, p, []string{"a", "a.b", "c", `["a.b"]`}[d.roll(4)])
+			}
+		}
+		out = append(out, merge.Layer{Policy: p, Level: d.roll(3)})
+	}
+	return out
+}
+
+func addSeeds(f *testing.F) {
+	f.Add([]byte{}, uint64(1))
+	for i := range uint64(24) {
+		r := rand.New(rand.NewPCG(i, 7))
+		data := make([]byte, 20+10*i)
+		for j := range data {
+			data[j] = byte(r.Uint32())
+		}
+		f.Add(data, i)
+	}
+}
+
+// story is everything that a result says, as bytes.
+func story(t testing.TB, r *merge.Result) string {
+	data, err := json.MarshalIndent([]any{r.Spec(), effectiveOf(r), lossesOf(r), countsOf(r), notesOf(r)}, "", " ")
+	require.NoError(t, err)
+	return string(data)
+}
+
+// Any order of the layers gives the same bytes.
+func FuzzFoldOrder(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
+		layers := (&dice{data: data}).layers(t)
+		want := story(t, fold(t, layers...))
+		shuffled := slices.Clone(layers)
+		for i := range uint64(3) {
+			rand.New(rand.NewPCG(seed, i)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			assert.Equal(t, want, story(t, fold(t, shuffled...)))
+		}
+	})
+}
+
+// Folding a result again, as one bare policy, changes nothing.
+func FuzzFoldIdempotent(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
+		first := fold(t, (&dice{data: data, plain: true, tidy: true}).layers(t)...)
+		var rules []merge.Rule
+		for _, e := range first.Rules {
+			rules = append(rules, *e.Rule)
+		}
+		again := fold(t, stack(policy("again", bare(rules...)))...)
+		assert.Equal(t, first.Spec(), again.Spec())
+		assert.Len(t, again.Rules, len(first.Rules))
+		assert.Empty(t, lossesOf(again))
+	})
+}
+
+// Nothing panics, inputs are never edited, and the books are balanced: each
+// rule of a block that took part survives or names what beat it.
+func FuzzFoldNoPanic(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
+		layers := (&dice{data: data}).layers(t)
+		before := contents(t, layers)
+		result := fold(t, layers...)
+		_ = story(t, result)
+		assert.Equal(t, before, contents(t, layers), "the input was edited")
+		for _, o := range result.Outcomes {
+			assert.LessOrEqual(t, len(o.Lost), o.Rules)
+			for _, l := range o.Lost {
+				require.NotNil(t, l.Rule, "%s lost a rule that nobody knows", o.Policy.Name)
+				require.NotNil(t, l.To.Policy, "%s lost %s to nobody", o.Policy.Name, l.Key)
+			}
+			assert.True(t, slices.IsSortedFunc(o.Lost, func(a, b merge.Lost) int { return a.Key.Compare(b.Key) }))
+		}
+	})
+}
+
+func contents(t testing.TB, layers []merge.Layer) string {
+	var all []any
+	for _, l := range layers {
+		for _, b := range l.Blocks {
+			for _, r := range b.Rules {
+				all = append(all, l.Name, b.Block, r.Key.String(), r.Value, r.Hollow)
+			}
+		}
+	}
+	data, err := json.Marshal(all)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// The fold agrees with a slow one that is written as SEMANTICS section 3 is.
+func FuzzFoldReference(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
+		layers := (&dice{data: data, tidy: true}).layers(t)
+		assert.Equal(t, reference(layers), effectiveOf(fold(t, layers...)))
+	})
+}
+
+type held struct {
+	merge.Rule
+	from merge.Origin
+}
+
+// reference is the fold, word by word, with no thought of speed and no books.
+func reference(layers []merge.Layer) []string {
+	layers = slices.Clone(layers)
+	slices.SortFunc(layers, merge.Compare)
+	slices.Reverse(layers)
+	var e []held
+	type entry struct {
+		merge.Name
+		by *merge.Policy
+	}
+	var unset []entry
+	for _, l := range layers {
+		for _, b := range l.Blocks { // defaults, bare, overrides
+			from := merge.Origin{Policy: l.Policy, Block: b.Block, Conditional: b.When != nil}
+			if len(b.Rules) == 0 || b.When != nil && !takesPart(b, e) {
+				continue
+			}
+			var left []held
+			for _, r := range b.Rules {
+				gone := b.Block != merge.Overrides && slices.ContainsFunc(unset, func(u entry) bool { return u.by != l.Policy && u.Matches(r.Key) })
+				if !gone {
+					left = append(left, held{r, from})
+				}
+			}
+			switch {
+			case b.Block == merge.Overrides && b.Strategy == merge.Atomic:
+				e = left
+			case b.Block == merge.Overrides:
+				e = set(e, left)
+			case len(e) == 0:
+				e = left
+			case b.Strategy != merge.Atomic:
+				e = add(e, left)
+			}
+		}
+		for _, n := range l.Unset {
+			unset = append(unset, entry{n, l.Policy})
+		}
+	}
+	slices.SortFunc(e, func(a, b held) int { return a.Key.Compare(b.Key) })
+	var out []string
+	for _, h := range e {
+		out = append(out, fmt.Sprintf("%s=%v %s", h.Key, h.Value, at(h.from)))
+	}
+	return out
+}
+
+func takesPart(b merge.Rules, e []held) bool {
+	spec := map[string]any{}
+	slices.SortFunc(e, func(a, b held) int { return a.Key.Compare(b.Key) })
+	for _, h := range e {
+		at, segments := spec, h.Key.Segments()
+		for _, s := range segments[:len(segments)-1] {
+			if _, ok := at[s]; !ok && h.Value != nil {
+				at[s] = map[string]any{}
+			}
+			at, _ = at[s].(map[string]any)
+		}
+		if h.Value != nil {
+			at[segments[len(segments)-1]] = h.Value
+			if h.Hollow {
+				at[segments[len(segments)-1]] = map[string]any{}
+			}
+		}
+	}
+	a := b.When.Evaluate(spec)
+	if a.Err != nil {
+		return b.Block == merge.Overrides
+	}
+	return a.Met && a.Missing == ""
+}
+
+// set puts each rule of an override into E; what wants its place goes.
+func set(e, block []held) []held {
+	block = slices.Clone(block) // the empty maps last
+	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.Hollow), btoi(b.Hollow)) })
+	for _, h := range block {
+		if h.Hollow && slices.ContainsFunc(e, func(o held) bool { return !o.Hollow && o.Key.Holds(h.Key) }) {
+			continue // replaces nothing
+		}
+		e = slices.DeleteFunc(slices.Clone(e), func(o held) bool { return collide(o.Rule, h.Rule) })
+		e = append(e, h)
+	}
+	return e
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// add puts each rule that E does not have into it.
+func add(e, block []held) []held {
+	had := slices.Clone(e)
+	for _, h := range block {
+		if !slices.ContainsFunc(had, func(o held) bool { return collide(o.Rule, h.Rule) }) {
+			e = append(e, h)
+		}
+	}
+	return e
+}
+
+// What a key prints as is read as the same key.
+func FuzzParseKey(f *testing.F) {
+	for _, text := range []string{"a", "a.b", `limits["a.b"]`, `["\x00"]`, `["\xff\u2028"].a`, "['x']", "[`x y`]", "a..b", `a["b`, "[", "]", ".", "\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		k, err := merge.ParseKey(text)
+		if err != nil {
+			return
+		}
+		again, err := merge.ParseKey(k.String())
+		require.NoError(t, err)
+		assert.Equal(t, k, again)
+		assert.Equal(t, k, merge.KeyOf(k.Segments()...))
+		n, err := merge.ParseName(text)
+		require.NoError(t, err)
+		assert.True(t, n.Matches(k))
+	})
+}

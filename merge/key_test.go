@@ -1,0 +1,157 @@
+package merge_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/merge"
+)
+
+func TestKeys(t *testing.T) {
+	tests := map[string][]string{
+		`a`:                      {"a"},
+		`rules.authentication.a`: {"rules", "authentication", "a"},
+		`limits["a.b"]`:          {"limits", "a.b"},
+		`["a.b"].c`:              {"a.b", "c"},
+		`["a.b"]["c d"]`:         {"a.b", "c d"},
+		`a-b_C9`:                 {"a-b_C9"},
+		`limits[""]`:             {"limits", ""},
+		`[""]`:                   {""},
+		`limits["\""]`:           {"limits", `"`},
+		`limits["ü"]`:            {"limits", "ü"},
+		`limits["]"].x`:          {"limits", "]", "x"},
+		`limits["\x00\x01"]`:     {"limits", "\x00\x01"},
+		`limits["\xff"]`:         {"limits", "\xff"},
+	}
+	for text, segments := range tests {
+		t.Run(text, func(t *testing.T) {
+			k, err := merge.ParseKey(text)
+			require.NoError(t, err)
+			assert.Equal(t, segments, k.Segments())
+			assert.Equal(t, text, k.String())
+			assert.Equal(t, k, merge.KeyOf(segments...))
+		})
+	}
+	assert.Empty(t, merge.Key{}.Segments())
+	assert.Empty(t, merge.Key{}.String())
+}
+
+func TestKeysThatCannotBeRead(t *testing.T) {
+	tests := map[string]string{
+		"":             `a rule key cannot be empty`,
+		".":            `rule key ".": "." is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+		"a.":           `rule key "a.": "" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+		"a..b":         `rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+		"a b":          `rule key "a b": a dot must stand before " b"`,
+		`["a"]b`:       `rule key "[\"a\"]b": a dot must stand before "b"`,
+		`limits[a]`:    `rule key "limits[a]": after "[" a quoted name must follow, as in ["a.b"]`,
+		`limits["a"`:   `rule key "limits[\"a\"": "]" is missing after "a"`,
+		`limits["a`:    `rule key "limits[\"a": after "[" a quoted name must follow, as in ["a.b"]`,
+		`limits.["a"]`: `rule key "limits.[\"a\"]": "[\"a\"]" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`,
+	}
+	for text, message := range tests {
+		t.Run(text, func(t *testing.T) {
+			_, err := merge.ParseKey(text)
+			require.EqualError(t, err, message)
+			_, err = merge.ParseName(text)
+			require.EqualError(t, err, message)
+		})
+	}
+}
+
+func TestKeyOrder(t *testing.T) {
+	ordered := []merge.Key{
+		{},
+		merge.KeyOf("a"), merge.KeyOf("a", "b"), merge.KeyOf("a", "b", "c"), merge.KeyOf("a", "c"),
+		merge.KeyOf("a-b"), merge.KeyOf("a.b"), merge.KeyOf("ab"), merge.KeyOf("b"),
+	}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			switch {
+			case i < j:
+				assert.Negative(t, a.Compare(b), "%s before %s", a, b)
+			case i > j:
+				assert.Positive(t, a.Compare(b), "%s after %s", a, b)
+			default:
+				assert.Zero(t, a.Compare(b))
+			}
+		}
+	}
+}
+
+func TestKeyHolds(t *testing.T) {
+	a := merge.KeyOf("a", "b")
+	assert.True(t, a.Holds(a))
+	assert.True(t, a.Holds(a.Child("c")))
+	assert.False(t, a.Holds(merge.KeyOf("a")))
+	assert.False(t, a.Holds(merge.KeyOf("a", "bc")))
+	assert.False(t, a.Holds(merge.KeyOf("a.b")))
+	assert.False(t, merge.KeyOf("\x00").Holds(merge.KeyOf("\x00\x00")), "a NUL in a segment is no end of it")
+}
+
+func TestNames(t *testing.T) {
+	tests := map[string]struct{ matches, not []string }{
+		"rules.x":       {matches: []string{"rules.x", "rules.x.a", "rules.x.a.b"}, not: []string{"rules", "rules.xy", "rules.y", "x"}},
+		"a":             {matches: []string{"a", "rules.x.a", "a.b"}, not: []string{"rules.a.b", "rules.ab", "b.aa"}},
+		`["a.b"]`:       {matches: []string{`limits["a.b"]`, `["a.b"].c`}, not: []string{"a.b", "limits.a.b"}},
+		`limits["a.b"]`: {matches: []string{`limits["a.b"]`}, not: []string{"limits.a.b", "limits.a"}},
+	}
+	for text, test := range tests {
+		n, err := merge.ParseName(text)
+		require.NoError(t, err)
+		assert.Equal(t, text, n.String())
+		for _, k := range test.matches {
+			assert.True(t, n.Matches(rule(k, 0).Key), "%s means %s", text, k)
+		}
+		for _, k := range test.not {
+			assert.False(t, n.Matches(rule(k, 0).Key), "%s does not mean %s", text, k)
+		}
+	}
+}
+
+func TestEqual(t *testing.T) {
+	type object = map[string]any
+	same := [][2]any{
+		{nil, nil}, {true, true}, {"a", "a"}, {int64(1), int64(1)}, {1.5, 1.5}, {int64(1), 1.0}, {1.0, int64(1)},
+		{[]any{}, []any{}}, {[]any{int64(1), "a"}, []any{1.0, "a"}},
+		{object{}, object{}}, {object{"a": object{"b": nil}}, object{"a": object{"b": nil}}},
+	}
+	for _, pair := range same {
+		assert.True(t, merge.Equal(pair[0], pair[1]), "%v", pair)
+		assert.True(t, merge.Equal(pair[1], pair[0]), "%v", pair)
+	}
+	different := [][2]any{
+		{nil, false}, {nil, object{}}, {true, "true"}, {"1", int64(1)}, {int64(1), int64(2)}, {int64(1), 1.5}, {1.5, 2.5},
+		{[]any{"a"}, []any{"b"}}, {[]any{"a"}, []any{"a", "a"}}, {[]any{}, object{}}, {[]any{}, nil},
+		{object{"a": nil}, object{}}, {object{"a": nil}, object{"b": nil}}, {object{"a": int64(1)}, object{"a": int64(2)}},
+		{int32(1), int32(1)}, // not decoded JSON
+		{math.NaN(), math.NaN()},
+	}
+	for _, pair := range different {
+		assert.False(t, merge.Equal(pair[0], pair[1]), "%v", pair)
+		assert.False(t, merge.Equal(pair[1], pair[0]), "%v", pair)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]merge.Strategy{"atomic": merge.Atomic, "merge": merge.Merge, "patch": merge.Patch} {
+		got, ok := merge.ParseStrategy(text)
+		assert.True(t, ok)
+		assert.Equal(t, want, got)
+		assert.Equal(t, text, got.String())
+	}
+	for _, text := range []string{"", "Atomic", "replace"} {
+		_, ok := merge.ParseStrategy(text)
+		assert.False(t, ok, text)
+	}
+	var names []string
+	for _, b := range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides, merge.Object, merge.Unset} {
+		names = append(names, b.String())
+	}
+	assert.Equal(t, []string{"defaults", "bare", "overrides", "object", "unset"}, names)
+	assert.True(t, slices.IsSorted([]merge.Block{merge.Defaults, merge.Bare, merge.Overrides}))
+}
