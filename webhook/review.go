@@ -12,20 +12,20 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// badReview tells that a request holds no review that could be answered.
-type badReview struct {
+// reviewError tells that a request holds no review that could be answered.
+type reviewError struct {
 	status int
 	reason string
 }
 
-func (e *badReview) Error() string { return e.reason }
+func (e *reviewError) Error() string { return e.reason }
 
 func bad(status int, format string, args ...any) error {
-	return &badReview{status, fmt.Sprintf(format, args...)}
+	return &reviewError{status, fmt.Sprintf(format, args...)}
 }
 
 // readReview reads the review of a request of at most limit bytes. Its errors
-// are *badReview.
+// are *reviewError.
 func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
 	if r.Method != http.MethodPost {
 		return nil, bad(http.StatusMethodNotAllowed, "%s is not supported: send an AdmissionReview by POST", r.Method)

@@ -190,8 +190,7 @@ func (s *Server) unavailable(w http.ResponseWriter, door string, r *admissionv1.
 // refuse answers a request that holds no review.
 func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
 	status := http.StatusBadRequest
-	var b *badReview
-	if errors.As(err, &b) {
+	if b, ok := errors.AsType[*reviewError](err); ok {
 		status = b.status
 	}
 	s.Metrics.refused(door)

@@ -15,7 +15,7 @@ type Profile struct {
 	Class Class  `json:"class"`
 	// Targets says where the target references are and what they may name.
 	Targets Targets `json:"targets"`
-	Blocks  Blocks  `json:"blocks,omitempty"`
+	Blocks  Blocks  `json:"blocks,omitzero"`
 	// Unset names the fields of spec that hold lists of rules to take out of
 	// the defaults of higher policies.
 	Unset []string `json:"unset,omitempty"`
@@ -76,7 +76,7 @@ type Blocks struct {
 	// in all their spellings.
 	Defaults  []string `json:"defaults,omitempty"`
 	Overrides []string `json:"overrides,omitempty"`
-	Strategy  Strategy `json:"strategy,omitempty"`
+	Strategy  Strategy `json:"strategy,omitzero"`
 	// When is the field of a block that holds its condition if it is a string.
 	When string `json:"when,omitempty"`
 }

@@ -49,13 +49,6 @@ func (x *index[V]) get(key string) (v V, ok bool) {
 	return x.tree.Get(key)
 }
 
-func (x *index[V]) len() int {
-	if x.tree == nil {
-		return 0
-	}
-	return x.tree.Len()
-}
-
 // under yields the values whose keys start with the prefix, in key order.
 func (x *index[V]) under(prefix string) iter.Seq[V] {
 	return func(yield func(V) bool) {
