@@ -194,6 +194,17 @@ func TestFoldAtTwoLevels(t *testing.T) {
 	assert.Equal(t, []string{"gw: o overrides to twice/overrides", "gw: u defaults to twice/unset"}, lossesOf(result))
 }
 
+// Its names never act on its own blocks, not even at the higher level.
+func TestFoldUnsetAtTwoLevels(t *testing.T) {
+	twice := unsets(t, policy("twice", defaults(mixed, rule("d", "T"))), "d")
+	result := fold(t,
+		merge.Layer{Policy: twice, Level: 0},
+		merge.Layer{Policy: policy("gw", overrides(atomic, rule("o", "G"))), Level: 1},
+		merge.Layer{Policy: twice, Level: 2},
+	)
+	assert.Equal(t, []string{"d=T twice/defaults", "o=G gw/overrides"}, effectiveOf(result))
+}
+
 // SEMANTICS section 6: what beat a rule, recorded when it was lost.
 func TestFoldLosses(t *testing.T) {
 	runFold(t, map[string]foldCase{

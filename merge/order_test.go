@@ -45,3 +45,9 @@ func TestFoldLeavesItsInputAlone(t *testing.T) {
 	assert.Same(t, low, layers[0].Policy)
 	assert.Same(t, high, layers[1].Policy)
 }
+
+func TestFoldNeverWritesBehindTheRulesOfAPolicy(t *testing.T) {
+	backing := []merge.Rule{rule("b", 1), rule("z", "mine")}
+	fold(t, stack(policy("p", block(merge.Defaults, mixed, backing[:1]), overrides(mixed, rule("a", 2))))...)
+	assert.Equal(t, "mine", backing[1].Value)
+}
