@@ -230,9 +230,9 @@ func TestFoldLosses(t *testing.T) {
 			stack: []*merge.Policy{
 				policy("class", defaults(atomic, rule("b", "C"))),
 				policy("gw", defaults(mixed, rule("b", "G"))),
-				policy("route", bare(rule("a", "R"))),
+				policy("route", bare(rule("z", "R"))),
 			},
-			effective: []string{"a=R route/bare", "b=G gw/defaults"},
+			effective: []string{"b=G gw/defaults", "z=R route/bare"},
 			lost:      []string{"class: b defaults to route/bare"},
 		},
 		"a policy whose rules were all replaced is not the lowest with a rule": {

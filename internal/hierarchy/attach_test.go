@@ -1,0 +1,175 @@
+package hierarchy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// listening is a gateway infra/edge with the given listeners; each is a flow
+// map of YAML.
+func listening(t testing.TB, listeners ...string) *hierarchy.Gateway {
+	text := "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  listeners:\n"
+	for _, l := range listeners {
+		text += "  - " + l + "\n"
+	}
+	return gateway(t, text)
+}
+
+// routing is a route app/r with a spec in YAML.
+func routing(t testing.TB, namespace, spec string) *hierarchy.Route {
+	return httpRoute(t, fmt.Sprintf("metadata: {namespace: %s, name: r}\nspec: %s\n", namespace, spec))
+}
+
+const allowAll = "allowedRoutes: {namespaces: {from: All}}"
+
+// SEMANTICS section 7: what a parentRef names.
+func TestParentRefs(t *testing.T) {
+	g := listening(t,
+		"{name: http, port: 80, protocol: HTTP, "+allowAll+"}",
+		"{name: alt, port: 8080, protocol: HTTP, "+allowAll+"}",
+		"{name: https, port: 443, protocol: HTTPS, "+allowAll+"}",
+	)
+	tests := map[string]struct {
+		namespace, refs string
+		want            []int
+	}{
+		"without a section or port, every listener":        {"app", "[{namespace: infra, name: edge}]", []int{0, 1, 2}},
+		"in its own namespace it needs no namespace":       {"infra", "[{name: edge}]", []int{0, 1, 2}},
+		"without a namespace it means its own":             {"app", "[{name: edge}]", nil},
+		"another name":                                     {"app", "[{namespace: infra, name: other}]", nil},
+		"a section":                                        {"app", "[{namespace: infra, name: edge, sectionName: alt}]", []int{1}},
+		"a section that does not exist":                    {"app", "[{namespace: infra, name: edge, sectionName: none}]", nil},
+		"a port":                                           {"app", "[{namespace: infra, name: edge, port: 443}]", []int{2}},
+		"a section and its port":                           {"app", "[{namespace: infra, name: edge, sectionName: http, port: 80}]", []int{0}},
+		"a section and the port of another":                {"app", "[{namespace: infra, name: edge, sectionName: http, port: 443}]", nil},
+		"two references add up, in the listeners' order":   {"app", "[{namespace: infra, name: edge, sectionName: https}, {namespace: infra, name: edge, port: 80}]", []int{0, 2}},
+		"a listener that two references name counts once":  {"app", "[{namespace: infra, name: edge}, {namespace: infra, name: edge, sectionName: alt}]", []int{0, 1, 2}},
+		"group and kind may be written out":                {"app", "[{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra, name: edge}]", []int{0, 1, 2}},
+		"a Service of that name is no gateway":             {"app", `[{group: "", kind: Service, namespace: infra, name: edge}]`, nil},
+		"nor is a ListenerSet":                             {"app", "[{kind: ListenerSet, namespace: infra, name: edge}]", nil},
+		"nor a Gateway of another group":                   {"app", "[{group: example.com, kind: Gateway, namespace: infra, name: edge}]", nil},
+		"no references":                                    {"app", "[]", nil},
+		"a Service beside the gateway does not disturb it": {"app", `[{group: "", kind: Service, name: edge}, {namespace: infra, name: edge, sectionName: http}]`, []int{0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := routing(t, test.namespace, "{parentRefs: "+test.refs+"}")
+			assert.Equal(t, test.want, hierarchy.Attached(g, r, nil))
+		})
+	}
+}
+
+// SEMANTICS section 7: which routes a listener admits.
+func TestAllowedRoutes(t *testing.T) {
+	const http, grpc = "HTTPRoute", "GRPCRoute"
+	other := labels.Set{"team": "red"}
+	tests := map[string]struct {
+		listener  string // after name and port
+		kind      string
+		namespace string
+		labels    labels.Set
+		want      bool
+	}{
+		"by default the gateway's namespace":             {"protocol: HTTP", http, "infra", nil, true},
+		"by default no other":                            {"protocol: HTTP", http, "app", nil, false},
+		"allowedRoutes without namespaces is Same":       {"protocol: HTTP, allowedRoutes: {kinds: [{kind: HTTPRoute}]}", http, "app", nil, false},
+		"namespaces without from is Same":                {"protocol: HTTP, allowedRoutes: {namespaces: {}}", http, "app", nil, false},
+		"Same":                                           {"protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}", http, "infra", nil, true},
+		"Same and another":                               {"protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}", http, "app", nil, false},
+		"All":                                            {"protocol: HTTP, " + allowAll, http, "app", nil, true},
+		"None, not even its own":                         {"protocol: HTTP, allowedRoutes: {namespaces: {from: None}}", http, "infra", nil, false},
+		"a selector on labels that fit":                  {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: red}}}}", http, "app", other, true},
+		"a selector on labels that do not":               {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", http, "app", other, false},
+		"a selector does not let its own namespace in":   {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: blue}}}}", http, "infra", other, false},
+		"a selector by expressions":                      {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: Exists}]}}}", http, "app", other, true},
+		"a selector that cannot be read selects nothing": {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {matchExpressions: [{key: team, operator: Is}]}}}", http, "app", other, false},
+		"an absent selector selects nothing":             {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector}}", http, "app", other, false},
+		"an empty selector selects all":                  {"protocol: HTTP, allowedRoutes: {namespaces: {from: Selector, selector: {}}}", http, "app", other, true},
+		"a selector does not ask where All is":           {"protocol: HTTP, allowedRoutes: {namespaces: {from: All, selector: {matchLabels: {team: blue}}}}", http, "app", other, true},
+
+		"HTTP takes GRPCRoutes":                           {"protocol: HTTP, " + allowAll, grpc, "app", nil, true},
+		"HTTPS takes both":                                {"protocol: HTTPS, " + allowAll, grpc, "app", nil, true},
+		"TLS takes neither":                               {"protocol: TLS, " + allowAll, http, "app", nil, false},
+		"TCP takes neither":                               {"protocol: TCP, " + allowAll, grpc, "app", nil, false},
+		"UDP takes neither":                               {"protocol: UDP, " + allowAll, http, "app", nil, false},
+		"named kinds narrow":                              {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: GRPCRoute}]}", http, "app", nil, false},
+		"a kind that is named":                            {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: GRPCRoute}]}", grpc, "app", nil, true},
+		"named kinds never widen":                         {"protocol: TCP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: HTTPRoute}]}", http, "app", nil, false},
+		"a kind of that name in another group":            {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{group: example.com, kind: HTTPRoute}]}", http, "app", nil, false},
+		"only kinds that do not fit: no routes at all":    {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: TCPRoute}]}", grpc, "app", nil, false},
+		"an unknown protocol takes any kind":              {"protocol: example.com/quic, " + allowAll, grpc, "app", nil, true},
+		"an unknown protocol takes what it names":         {"protocol: example.com/quic, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: HTTPRoute}]}", http, "app", nil, true},
+		"an unknown protocol takes nothing but its kinds": {"protocol: example.com/quic, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: HTTPRoute}]}", grpc, "app", nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := listening(t, "{name: l, port: 80, "+test.listener+"}")
+			text := "metadata: {namespace: " + test.namespace + ", name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}\n"
+			r := httpRoute(t, text)
+			if test.kind == grpc {
+				r = grpcRoute(t, text)
+			}
+			assert.Equal(t, test.want, len(hierarchy.Attached(g, r, test.labels)) == 1)
+		})
+	}
+}
+
+// SEMANTICS section 7: hostnames that intersect.
+func TestHostnames(t *testing.T) {
+	tests := map[string]struct {
+		listener, route string
+		want            bool
+	}{
+		"neither has one":                       {"", "[]", true},
+		"the listener has none":                 {"", "[a.example.com]", true},
+		"the route has none":                    {"a.example.com", "[]", true},
+		"the same":                              {"a.example.com", "[a.example.com]", true},
+		"others":                                {"a.example.com", "[b.example.com]", false},
+		"case is no difference":                 {"A.Example.com", "[a.eXample.COM]", true},
+		"one of several":                        {"a.example.com", "[x.org, a.example.com]", true},
+		"a listener's wildcard takes a label":   {"'*.example.com'", "[a.example.com]", true},
+		"and any number of labels":              {"'*.example.com'", "[c.b.a.example.com]", true},
+		"but never the name itself":             {"'*.example.com'", "[example.com]", false},
+		"nor one that only ends alike":          {"'*.example.com'", "[anexample.com]", false},
+		"a wildcard of the route takes a label": {"a.example.com", "['*.example.com']", true},
+		"and any number of labels, too":         {"c.b.a.example.com", "['*.example.com']", true},
+		"but never the listener's name itself":  {"example.com", "['*.example.com']", false},
+		"the same wildcards":                    {"'*.example.com'", "['*.example.com']", true},
+		"a wildcard inside the listener's":      {"'*.example.com'", "['*.a.example.com']", true},
+		"a wildcard around the listener's":      {"'*.a.example.com'", "['*.example.com']", true},
+		"wildcards beside each other":           {"'*.a.example.com'", "['*.b.example.com']", false},
+		"wildcards that only end alike":         {"'*.example.com'", "['*.anexample.com']", false},
+		"wildcards of different case":           {"'*.EXAMPLE.com'", "['*.a.example.COM']", true},
+		"a wildcard does not take a name above": {"'*.a.example.com'", "[example.com]", false},
+		"none of several":                       {"'*.example.com'", "[example.com, x.org]", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			host := ""
+			if test.listener != "" {
+				host = ", hostname: " + test.listener
+			}
+			g := listening(t, "{name: l, port: 80, protocol: HTTP"+host+", "+allowAll+"}")
+			r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge}], hostnames: "+test.route+"}")
+			assert.Equal(t, test.want, len(hierarchy.Attached(g, r, nil)) == 1)
+		})
+	}
+}
+
+// A route is on those listeners that take it by all of the rules together.
+func TestEachListenerDecidesForItself(t *testing.T) {
+	g := listening(t,
+		"{name: a, port: 80, protocol: HTTP, hostname: a.example.com, "+allowAll+"}",
+		"{name: any, port: 80, protocol: HTTP, hostname: '*.example.com', "+allowAll+"}",
+		"{name: same, port: 80, protocol: HTTP, hostname: '*.example.com'}",
+		"{name: tcp, port: 81, protocol: TCP, "+allowAll+"}",
+		"{name: other, port: 82, protocol: HTTP, "+allowAll+"}",
+	)
+	r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge, port: 80}], hostnames: [a.example.com]}")
+	assert.Equal(t, []int{0, 1}, hierarchy.Attached(g, r, nil))
+}
