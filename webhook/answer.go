@@ -34,9 +34,11 @@ func deny(reason, message string) answer {
 	}
 }
 
+const overload = "overrule is judging as many writes as it can; try again in a second"
+
 // overloaded asks the client to come again; kubectl does so by itself.
 func overloaded() answer {
-	a := deny("Overloaded", "overrule is judging as many writes as it can; try again in a second")
+	a := deny("Overloaded", overload)
 	a.Result.Code, a.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
 	a.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return a
@@ -73,11 +75,12 @@ func wouldDeny(denials []guard.Finding) []guard.Finding {
 	return out
 }
 
-// message says everything: one finding to a line, each with its reason.
+// message says everything: one finding to a line, each with its reason. What
+// policies say in their conditions is no command to a terminal.
 func message(findings []guard.Finding) string {
 	lines := make([]string, len(findings))
 	for i, f := range findings {
-		lines[i] = string(f.Code) + ": " + f.Message()
+		lines[i] = string(f.Code) + ": " + printable(f.Message())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -44,8 +44,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(door string, r *admissionv1.AdmissionRequest, a answer, d time.Duration) {
-	m.decisions.WithLabelValues(door, kindOf(r).String(), string(r.Operation), strconv.FormatBool(a.Allowed), a.reason).Inc()
+func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a answer, d time.Duration) {
+	switch op {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+	default:
+		op = "other"
+	}
+	m.decisions.WithLabelValues(door, kind, string(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
 	m.duration.WithLabelValues(door).Observe(d.Seconds())
 }
 

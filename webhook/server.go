@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -65,8 +64,8 @@ func New(o Options) *Server {
 // Handler returns the handler of PathValidate and PathMutate.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(PathValidate, s.door("validate", s.validate))
-	mux.Handle(PathMutate, s.door("mutate", s.mutate))
+	mux.Handle(PathValidate, s.door("validate", judge{s.validate, s.failed}))
+	mux.Handle(PathMutate, s.door("mutate", judge{s.mutate, unpatched}))
 	return mux
 }
 
@@ -74,11 +73,8 @@ func (s *Server) Handler() http.Handler {
 // server keeps a connection to one pod alive for as long as it can.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// judgeFunc answers a request on a view.
-type judgeFunc func(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer
-
 // door makes a handler of a judge: readiness, decode, ask, answer.
-func (s *Server) door(name string, judge judgeFunc) http.Handler {
+func (s *Server) door(name string, j judge) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := s.Now()
 		if s.draining.Load() {
@@ -96,8 +92,8 @@ func (s *Server) door(name string, judge judgeFunc) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout(r))
 		defer cancel()
-		a := s.ask(ctx, view, request, judge)
-		s.Metrics.observe(name, request, a, s.Now().Sub(start))
+		a := s.ask(ctx, view, request, j)
+		s.Metrics.observe(name, kindLabel(view, request), request.Operation, a, s.Now().Sub(start))
 		s.log(name, request, a)
 		if err := writeAnswer(w, request, a); err != nil {
 			s.Log.Error(err, "write answer", "door", name, "uid", request.UID)
@@ -105,27 +101,10 @@ func (s *Server) door(name string, judge judgeFunc) http.Handler {
 	})
 }
 
-// ask waits for a free place and asks the judge. A panic is an answer, too.
-func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, judge judgeFunc) (a answer) {
-	leave, ok := s.gate.enter(ctx)
-	if !ok {
-		return overloaded()
-	}
-	defer leave()
-	defer func() {
-		if p := recover(); p != nil {
-			s.Metrics.panicked()
-			s.Log.Error(fmt.Errorf("panic: %v", p), "judge a write", "uid", r.UID, "stack", string(debug.Stack()))
-			a = s.failed("Panic", "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
-		}
-	}()
-	return judge(ctx, v, r)
-}
-
 // failed answers for a write that could not be judged: no write may be crafted
 // to pass unjudged.
 func (s *Server) failed(reason, message string) answer {
-	a := deny(reason, message)
+	a := deny(reason, printable(message))
 	if s.Enforcement == guard.EnforceWarn {
 		a.Allowed, a.Result = true, nil
 		a.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
@@ -151,15 +130,8 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 
 // mutate writes our annotation. It never denies: validating does, and sees the
 // same write.
-func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) (a answer) {
-	a = allow()
-	defer func() {
-		if p := recover(); p != nil {
-			s.Metrics.panicked()
-			s.Log.Error(fmt.Errorf("panic: %v", p), "annotate", "uid", r.UID, "stack", string(debug.Stack()))
-			a = allow()
-		}
-	}()
+func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
+	a := allow()
 	c, err := change(v, r, s.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return a
@@ -176,6 +148,9 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 	}
 	return a
 }
+
+// unpatched is the answer of mutating where it fails.
+func unpatched(string, string) answer { return allow() }
 
 // unavailable answers that nobody can judge just now. The API server retries
 // within its timeout, and then failurePolicy decides.
@@ -213,6 +188,16 @@ func timeout(r *http.Request) time.Duration {
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 	return api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
+}
+
+// kindLabel names the kind of a request for the metrics. Whoever reaches the
+// port can ask for any kind: only those that are judged have a name there.
+func kindLabel(v *store.View, r *admissionv1.AdmissionRequest) string {
+	k := kindOf(r)
+	if v.Kind(k) == nil && !effective.Known(k) {
+		return "other"
+	}
+	return k.String()
 }
 
 // log writes one line for a decision, never what an object holds.

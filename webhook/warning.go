@@ -54,14 +54,17 @@ func warning(f guard.Finding) string {
 func fits(line string) bool { return len([]rune(line)) <= warningLength }
 
 // oneLine replaces what may not stand in a warning.
-func oneLine(text string) string {
-	line := strings.Map(func(r rune) rune {
+func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
+
+// printable replaces by spaces what would not show on a terminal, or change how
+// the rest shows.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}, text)
-	return strings.Join(strings.Fields(line), " ")
 }
 
 // shortenWords cuts words that are longer than longest in the middle.

@@ -1,0 +1,186 @@
+package webhook
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"overrule.dev/overrule/internal/guard"
+)
+
+func raw(json string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(json)} }
+
+func kindHTTPRoute() metav1.GroupVersionKind {
+	return metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"}
+}
+
+func kindAuthPolicy() metav1.GroupVersionKind {
+	return metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "AuthPolicy"}
+}
+
+// unreadable are requests of judged kinds that lack what is to be judged.
+var unreadable = map[string]struct {
+	request admissionv1.AdmissionRequest
+	says    string
+}{
+	"a route whose rules are a string": {
+		admissionv1.AdmissionRequest{
+			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
+			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
+		},
+		"object: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal string into Go struct field HTTPRouteSpec.spec.rules",
+	},
+	"a route that is a list": {
+		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},
+		"object: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal array",
+	},
+	"a policy that is a string": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw(`"x"`)},
+		"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string",
+	},
+	"an old route whose name is a number": {
+		admissionv1.AdmissionRequest{
+			Kind: kindHTTPRoute(), Operation: admissionv1.Update,
+			OldObject: raw(`{"metadata":{"name":1}}`), Object: raw(`{"metadata":{"name":"r"}}`),
+		},
+		"oldObject: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal number",
+	},
+	"a CREATE without an object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},
+		"the CREATE of AuthPolicy.kuadrant.io has no object",
+	},
+	"a CREATE of null": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw("null")},
+		"the CREATE of AuthPolicy.kuadrant.io has no object",
+	},
+	"an UPDATE without an object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw("{}")},
+		"the UPDATE of AuthPolicy.kuadrant.io has no object",
+	},
+	"an UPDATE without an old object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, Object: raw("{}")},
+		"the UPDATE of AuthPolicy.kuadrant.io has no oldObject",
+	},
+	"a DELETE without an old object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Delete},
+		"the DELETE of AuthPolicy.kuadrant.io has no oldObject",
+	},
+	"a DELETE of null": {
+		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Delete, OldObject: raw("null")},
+		"the DELETE of HTTPRoute.gateway.networking.k8s.io has no oldObject",
+	},
+	"a CONNECT": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Connect, Object: raw("{}")},
+		`operation "CONNECT" is none of CREATE, UPDATE, DELETE`,
+	},
+	"no operation": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Object: raw("{}")},
+		`operation "" is none of CREATE, UPDATE, DELETE`,
+	},
+}
+
+func TestAWriteThatCannotBeReadIsDeniedAndToldWhy(t *testing.T) {
+	for name, c := range unreadable {
+		t.Run(name, func(t *testing.T) {
+			c.request.UID = uid
+			d := open(t, Options{}, cluster)
+			a := d.validated(t, &c.request)
+			assert.Contains(t, said(t, a), c.says)
+			assert.Equal(t, int32(403), a.Result.Code)
+			assert.Equal(t, metav1.StatusReasonForbidden, a.Result.Reason)
+			assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, &c.request), "mutating leaves it to validating")
+
+			d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster)
+			a = d.validated(t, &c.request)
+			assert.True(t, a.Allowed)
+			assert.Len(t, a.Warnings, 1)
+		})
+	}
+}
+
+// unjudged are requests that are none of ours.
+var unjudged = map[string]admissionv1.AdmissionRequest{
+	"an unknown kind": {
+		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"p"}}`),
+	},
+	"an unknown kind with a spec of any type": {
+		Kind:      metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "DNSPolicy"},
+		Operation: admissionv1.Update, OldObject: raw(`{"spec":1}`), Object: raw(`{"spec":[]}`),
+	},
+	"a Gateway of another group": {
+		Kind:      metav1.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Gateway"},
+		Operation: admissionv1.Delete, OldObject: raw(`{"spec":"x"}`),
+	},
+	"the status of a route": {
+		Kind: kindHTTPRoute(), SubResource: "status",
+		Operation: admissionv1.Update, OldObject: raw(`{}`), Object: raw(`{"spec":"x"}`),
+	},
+	"a subresource without objects": {
+		Kind: kindAuthPolicy(), SubResource: "scale", Operation: admissionv1.Connect,
+	},
+}
+
+func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
+	for name, r := range unjudged {
+		t.Run(name, func(t *testing.T) {
+			r.UID = uid
+			d := open(t, Options{}, cluster, gatewayAuth)
+			want := &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
+			assert.Equal(t, want, d.validated(t, &r))
+			assert.Equal(t, want, d.mutated(t, &r))
+		})
+	}
+}
+
+func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayAuth)
+	want := []string{"this changes the effective policy of 2 paths in 1 namespace"}
+
+	a := d.validated(t, remove(t, gatewayAuth))
+	assert.True(t, a.Allowed)
+	assert.Equal(t, want, a.Warnings)
+
+	collection := remove(t, gatewayAuth)
+	collection.Name = "" // as deletecollection sends it
+	assert.Equal(t, want, d.validated(t, collection).Warnings)
+
+	withNull := remove(t, gatewayAuth)
+	withNull.Object = raw("null")
+	assert.Equal(t, want, d.validated(t, withNull).Warnings)
+}
+
+func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
+	d := open(t, Options{}, cluster) // the policy has not reached the cache yet
+	a := d.validated(t, remove(t, gatewayAuth))
+	assert.Equal(t, []string{"this changes the effective policy of 2 paths in 1 namespace"}, a.Warnings)
+}
+
+func TestANameThatIsYetToBeGeneratedIsNoTrouble(t *testing.T) {
+	const generated = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: app, generateName: limits-}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: 100, window: 10s}]}}
+`
+	d := open(t, Options{}, cluster, gatewayLimits)
+	assert.NotEmpty(t, d.mutated(t, create(t, generated)).Patch)
+	assert.Contains(t, said(t, d.validated(t, create(t, generated))), "ConstraintViolated: limits.login: ")
+
+	d = open(t, Options{}, cluster, gatewayAuth)
+	const unnamed = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, generateName: r-}
+spec: {parentRefs: [{namespace: infra, name: edge}]}
+`
+	assert.NotEmpty(t, d.mutated(t, create(t, unnamed)).Patch)
+	a := d.validated(t, create(t, unnamed))
+	assert.True(t, a.Allowed)
+	assert.Equal(t, []string{"this changes the effective policy of 1 path in 1 namespace"}, a.Warnings)
+}

@@ -1,0 +1,306 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// uid is that of every request here.
+const uid = types.UID("7f0c9f4e-1d4a-4c55-8a0e-3f5e7c1b2a90")
+
+// noon is the time of every request here.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// cluster is a gateway with a route of two rules.
+const cluster = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: demo}
+spec: {controllerName: example.com/gateway-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: edge}
+spec:
+  gatewayClassName: demo
+  listeners:
+  - {name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}
+---
+` + route
+
+const route = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, name: toystore}
+spec:
+  parentRefs: [{namespace: infra, name: edge}]
+  rules:
+  - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
+  - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
+`
+
+// gatewayAuth overrides sso on everything behind the gateway.
+const gatewayAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: infra, name: gw-auth, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
+`
+
+// gatewayLimits lets nobody have a login limit over 50.
+const gatewayLimits = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: infra, name: gw-limits, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides:
+    strategy: merge
+    when: spec.limits.login.rates.exists(r, r.limit > 50)
+    limits: {login: {rates: [{limit: 50, window: 10s}]}}
+`
+
+// routeAuth is an AuthPolicy on the route with the given rest of its spec.
+func routeAuth(spec string) string {
+	return `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: app, name: toystore-auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+` + indented(spec)
+}
+
+// routeLimits is a RateLimitPolicy on the route with a login limit.
+func routeLimits(login int) string {
+	return fmt.Sprintf(`
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: app, name: toystore-limits}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: %d, window: 10s}]}}
+`, login)
+}
+
+func indented(spec string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
+}
+
+// doors is a server with its two doors, and what it told besides.
+type doors struct {
+	*Server
+	registry *prometheus.Registry
+	log      *book
+}
+
+// book is the lines of a log.
+type book struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (b *book) logger() logr.Logger {
+	return funcr.New(func(_, args string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.lines = append(b.lines, args)
+	}, funcr.Options{Verbosity: 2})
+}
+
+func (b *book) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Join(b.lines, "\n")
+}
+
+// open returns a server that holds the objects of some manifests.
+func open(t *testing.T, o Options, manifests ...string) *doors {
+	t.Helper()
+	d := &doors{registry: prometheus.NewRegistry(), log: &book{}}
+	if o.Store == nil {
+		o.Store = store.New()
+	}
+	if o.Guard == nil {
+		o.Guard = &guard.Guard{}
+	}
+	o.Guard.Engine = effective.NewEngine()
+	o.Metrics, o.Log = NewMetrics(d.registry), d.log.logger()
+	o.Now = func() time.Time { return noon }
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	for _, k := range append(kinds, timeouts(t)) {
+		o.Store.AddKind(k)
+		o.Store.KindListed(k.Ref())
+	}
+	for _, m := range manifests {
+		fill(t, o.Store, m)
+	}
+	d.Server = New(o)
+	return d
+}
+
+// timeouts is a direct kind, which takes one policy on a target.
+func timeouts(t *testing.T) *policykind.Kind {
+	t.Helper()
+	k, err := policykind.Compile(policykind.Profile{
+		Group: "policies.example.com", Kind: "TimeoutPolicy", Class: policykind.Direct,
+		Targets: policykind.Targets{Fields: []string{"targetRef"}},
+	}, policykind.Label)
+	require.NoError(t, err)
+	return k
+}
+
+func fill(t *testing.T, s *store.Store, manifests string) {
+	t.Helper()
+	v, _ := s.View()
+	for doc := range strings.SplitSeq(manifests, "\n---\n") {
+		data := toJSON(t, doc)
+		ref := kindOfJSON(t, data)
+		o, err := store.Decode(ref, v.Kind(ref), data, 0)
+		require.NoError(t, err)
+		s.Apply(store.Put(o))
+	}
+}
+
+// toJSON turns YAML into the JSON that an API server sends: "" into nothing.
+func toJSON(t *testing.T, manifest string) []byte {
+	t.Helper()
+	if manifest == "" {
+		return nil
+	}
+	data, err := yaml.YAMLToJSON([]byte(manifest))
+	require.NoError(t, err)
+	return data
+}
+
+func kindOfJSON(t *testing.T, data []byte) api.PolicyKind {
+	t.Helper()
+	var meta metav1.TypeMeta
+	require.NoError(t, json.Unmarshal(data, &meta))
+	group, _, _ := strings.Cut(meta.APIVersion, "/")
+	if !strings.Contains(meta.APIVersion, "/") {
+		group = ""
+	}
+	return api.PolicyKind{Group: group, Kind: meta.Kind}
+}
+
+// request is the request of a write, as an API server sends it.
+func request(t *testing.T, op admissionv1.Operation, before, after string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	r := &admissionv1.AdmissionRequest{
+		UID: uid, Operation: op,
+		OldObject: runtime.RawExtension{Raw: toJSON(t, before)},
+		Object:    runtime.RawExtension{Raw: toJSON(t, after)},
+	}
+	for _, data := range [][]byte{r.OldObject.Raw, r.Object.Raw} {
+		if len(data) == 0 {
+			continue
+		}
+		var u unstructured.Unstructured
+		require.NoError(t, json.Unmarshal(data, &u.Object))
+		gvk := u.GroupVersionKind()
+		r.Kind = metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+		r.Namespace, r.Name = u.GetNamespace(), u.GetName()
+	}
+	return r
+}
+
+func create(t *testing.T, object string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	return request(t, admissionv1.Create, "", object)
+}
+
+func update(t *testing.T, before, after string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	return request(t, admissionv1.Update, before, after)
+}
+
+func remove(t *testing.T, object string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	return request(t, admissionv1.Delete, object, "")
+}
+
+func review(t *testing.T, r *admissionv1.AdmissionRequest) []byte {
+	t.Helper()
+	data, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request:  r,
+	})
+	require.NoError(t, err)
+	return data
+}
+
+// post sends a body to a door.
+func (d *doors) post(t *testing.T, path string, body []byte) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// ask sends a request to a door and returns the answer to it.
+func (d *doors) ask(t *testing.T, path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	return answered(t, d.post(t, path, review(t, r)))
+}
+
+func answered(t *testing.T, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
+	t.Helper()
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	var review admissionv1.AdmissionReview
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &review))
+	require.Equal(t, metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, review.TypeMeta)
+	require.NotNil(t, review.Response)
+	require.Equal(t, uid, review.Response.UID)
+	return review.Response
+}
+
+// validated asks the validating door.
+func (d *doors) validated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	return d.ask(t, PathValidate, r)
+}
+
+// mutated asks the mutating door.
+func (d *doors) mutated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	return d.ask(t, PathMutate, r)
+}
+
+// said is the message of a denial; the test fails if it is none.
+func said(t *testing.T, a *admissionv1.AdmissionResponse) string {
+	t.Helper()
+	require.False(t, a.Allowed)
+	require.NotNil(t, a.Result)
+	require.Equal(t, metav1.StatusFailure, a.Result.Status)
+	return a.Result.Message
+}

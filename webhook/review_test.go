@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// badRequests are requests that hold no review.
+var badRequests = map[string]struct {
+	method, contentType string
+	body                string
+	status              int
+	says                string
+}{
+	"a GET": {
+		method: http.MethodGet, status: http.StatusMethodNotAllowed,
+		says: "GET is not supported: send an AdmissionReview by POST",
+	},
+	"YAML": {
+		contentType: "application/yaml", body: "a: 1", status: http.StatusUnsupportedMediaType,
+		says: `content type "application/yaml" is not supported: send application/json`,
+	},
+	"no content type": {
+		contentType: "-", body: "{}", status: http.StatusUnsupportedMediaType,
+		says: `content type "" is not supported: send application/json`,
+	},
+	"a content type that cannot be read": {
+		contentType: "application/json; =", body: "{}", status: http.StatusUnsupportedMediaType,
+		says: `content type "application/json; =" is not supported: send application/json`,
+	},
+	"an empty body": {
+		status: http.StatusBadRequest, says: "the body is empty: send an AdmissionReview",
+	},
+	"no JSON": {
+		body: "<html>", status: http.StatusBadRequest, says: "the body is no AdmissionReview: invalid character '<'",
+	},
+	"JSON that is cut off": {
+		body: `{"apiVersion":"admission.k8s.io/v1","kind":"Admission`, status: http.StatusBadRequest,
+		says: "the body is no AdmissionReview: unexpected end of JSON input",
+	},
+	"two reviews in one": {
+		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}{}`, status: http.StatusBadRequest,
+		says: "the body is no AdmissionReview: ",
+	},
+	"a list": {
+		body: `[]`, status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+	},
+	"JSON null": {
+		body: `null`, status: http.StatusBadRequest, says: "send an AdmissionReview of admission.k8s.io/v1",
+	},
+	"a request that is a string": {
+		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"x"}`, status: http.StatusBadRequest,
+		says: "the body is no AdmissionReview: ",
+	},
+	"the version v1beta1": {
+		body:   `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u"}}`,
+		status: http.StatusBadRequest,
+		says:   "admission.k8s.io/v1beta1, Kind=AdmissionReview is not supported: send an AdmissionReview of admission.k8s.io/v1",
+	},
+	"another kind": {
+		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"Review","request":{"uid":"u"}}`,
+		status: http.StatusBadRequest, says: "admission.k8s.io/v1, Kind=Review is not supported",
+	},
+	"no request": {
+		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: http.StatusBadRequest,
+		says: "the AdmissionReview has no request with a uid",
+	},
+	"a null request": {
+		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, status: http.StatusBadRequest,
+		says: "the AdmissionReview has no request with a uid",
+	},
+	"no uid": {
+		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"CREATE"}}`,
+		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+	},
+	"names in another case": {
+		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","Request":{"UID":"u"}}`,
+		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+	},
+	"more than the limit": {
+		body: strings.Repeat(" ", 2000), status: http.StatusRequestEntityTooLarge,
+		says: "the review is larger than 1024 bytes",
+	},
+	"JSON that is nested without end": {
+		body: strings.Repeat("[", 1000), status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+	},
+}
+
+func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
+	for name, c := range badRequests {
+		for _, path := range []string{PathValidate, PathMutate} {
+			t.Run(name+" at "+path, func(t *testing.T) {
+				d := open(t, Options{BodyLimit: 1024}, cluster)
+				method, contentType := c.method, c.contentType
+				if method == "" {
+					method = http.MethodPost
+				}
+				if contentType == "" {
+					contentType = "application/json"
+				}
+				r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.body))
+				if contentType != "-" {
+					r.Header.Set("Content-Type", contentType)
+				}
+				w := httptest.NewRecorder()
+				d.Handler().ServeHTTP(w, r)
+
+				assert.Equal(t, c.status, w.Code)
+				assert.Contains(t, w.Body.String(), c.says)
+				assert.NotContains(t, w.Body.String(), `"allowed"`, "no verdict without a review")
+			})
+		}
+	}
+}
+
+func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	w := d.post(t, PathValidate, bytes.Repeat([]byte(`{"a":`), DefaultBodyLimit/5-1))
+	assert.Equal(t, http.StatusBadRequest, w.Code)
+	assert.Contains(t, w.Body.String(), "the body is no AdmissionReview: ")
+}
+
+func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
+	body := review(t, create(t, route))
+	d := open(t, Options{BodyLimit: int64(len(body))}, cluster)
+	assert.True(t, answered(t, d.post(t, PathValidate, body)).Allowed)
+
+	d = open(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, d.post(t, PathValidate, body).Code)
+}
+
+func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate,
+		io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("the line is dead"))))
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	assert.Equal(t, "the review broke off: the line is dead\n", w.Body.String())
+}
+
+func TestOtherPathsAreNotFound(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	assert.Equal(t, http.StatusNotFound, d.post(t, "/", review(t, create(t, route))).Code)
+	assert.Equal(t, http.StatusNotFound, d.post(t, "/validate/x", review(t, create(t, route))).Code)
+}

@@ -1,0 +1,434 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// verdicts are writes on the cluster, the gateway's two policies in force.
+var verdicts = map[string]struct {
+	request  func(t *testing.T) *admissionv1.AdmissionRequest
+	denied   string // the start of the message, "" if allowed
+	warnings []string
+}{
+	"a policy that complies is nobody's business": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) },
+	},
+	"one that breaks a constraint is denied, with the value, the limit and the owner": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
+		denied: `ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what RateLimitPolicy infra/gw-limits ` +
+			`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
+			`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`,
+	},
+	"one that broke it before stays editable, and is told": {
+		request:  func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(100), routeLimits(90)) },
+		warnings: []string{"limits.login: "},
+	},
+	"an edit that breaks it is denied": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(20), routeLimits(51)) },
+		denied:  "ConstraintViolated: limits.login: ",
+	},
+	"a rule that an override replaces is told": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, routeAuth("rules: {authentication: {sso: {issuer: mine}}}"))
+		},
+		warnings: []string{"rules.authentication.sso has no effect: AuthPolicy infra/gw-auth overrides it on Gateway infra/edge"},
+	},
+	"an override cannot be unset": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, routeAuth("unset: [rules.authentication.sso]\nrules: {authentication: {key: {}}}"))
+		},
+		denied: "UnsetOverride: unset rules.authentication.sso has no effect: the overrides of AuthPolicy infra/gw-auth set it; " +
+			"take it out of the list, or ask the owner of infra/gw-auth",
+	},
+	"a policy that cannot be read is denied, with all that is wrong": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, routeAuth("overrides: {when: '1 +', rules: {authentication: x}}"))
+		},
+		denied: "Invalid: AuthPolicy app/toystore-auth cannot be read, so it has no effect: [",
+	},
+	"a condition that yields no bool is denied": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, routeAuth("overrides: {when: '\"yes\"', rules: {authentication: {a: {}}}}"))
+		},
+		denied: "Invalid: AuthPolicy app/toystore-auth cannot be read, so it has no effect: ",
+	},
+	"a spec that is a list is denied": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, "apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: p}\nspec: []\n")
+		},
+		denied: "Invalid: AuthPolicy app/p cannot be read, so it has no effect: spec: ",
+	},
+	"a target that does not exist is told": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: nothing}", 1))
+		},
+		warnings: []string{"the policy has no effect on its target: HTTPRoute app/nothing does not exist"},
+	},
+	"a section that does not exist is told": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: toystore, sectionName: nothing}", 1))
+		},
+		warnings: []string{"the policy has no effect on its target: HTTPRoute app/toystore section nothing does not exist"},
+	},
+	"a policy may target itself, to no effect": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, `
+apiVersion: policies.example.com/v1
+kind: TimeoutPolicy
+metadata: {namespace: app, name: loop}
+spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}, seconds: 1}
+`)
+		},
+	},
+	"a write of a gateway policy tells how far it reaches, and whom it costs what": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1))
+		},
+		warnings: []string{"this changes the effective policy of 2 paths in 1 namespace"},
+	},
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range verdicts {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+			a := d.validated(t, c.request(t))
+			if c.denied == "" {
+				require.True(t, a.Allowed, a.Result)
+				assert.Nil(t, a.Result)
+			} else {
+				assert.True(t, strings.HasPrefix(said(t, a), c.denied), a.Result.Message)
+				assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
+				assert.Equal(t, strings.Split(c.denied, ":")[0], a.AuditAnnotations["denied"])
+			}
+			require.Len(t, a.Warnings, len(c.warnings), a.Warnings)
+			for i, w := range c.warnings {
+				assert.True(t, strings.HasPrefix(a.Warnings[i], w), a.Warnings[i])
+			}
+			assert.Nil(t, a.Patch, "validating patches nothing")
+		})
+	}
+}
+
+func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
+	for name, c := range verdicts {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
+			a := d.validated(t, c.request(t))
+			assert.True(t, a.Allowed)
+			assert.Nil(t, a.Result)
+			if c.denied == "" {
+				assert.Len(t, a.Warnings, len(c.warnings))
+				return
+			}
+			code := strings.Split(c.denied, ":")[0]
+			assert.Equal(t, code, a.AuditAnnotations["denied"])
+			assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: "), a.Warnings[0])
+		})
+	}
+}
+
+func TestAConflictNamesWhoHoldsTheTarget(t *testing.T) {
+	const held = `
+apiVersion: policies.example.com/v1
+kind: TimeoutPolicy
+metadata: {namespace: app, name: first, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, seconds: 1}
+`
+	d := open(t, Options{}, cluster, held)
+	a := d.validated(t, create(t, strings.NewReplacer("name: first", "name: second", `, creationTimestamp: "2026-01-01T00:00:00Z"`, "").Replace(held)))
+	assert.Equal(t, "Conflicted: HTTPRoute app/toystore is held by TimeoutPolicy app/first, which is older; "+
+		"a TimeoutPolicy does not merge with another on the same target: edit TimeoutPolicy app/first or choose another target", said(t, a))
+}
+
+func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
+	unset := make([]string, 30)
+	for i := range unset {
+		unset[i] = fmt.Sprintf("rules.authentication.rule-number-%02d", i)
+	}
+	rules := strings.ReplaceAll(strings.Join(unset, ": {}, "), "rules.authentication.", "") + ": {}"
+	gateway := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
+	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authentication: {key: {}}}"
+
+	d := open(t, Options{}, cluster, gateway)
+	message := said(t, d.validated(t, create(t, routeAuth(spec))))
+	lines := strings.Split(message, "\n")
+	require.Len(t, lines, 30)
+	for i, line := range lines {
+		assert.Equal(t, "UnsetOverride: unset "+unset[i]+" has no effect: the overrides of AuthPolicy infra/gw-auth set it; "+
+			"take it out of the list, or ask the owner of infra/gw-auth", line)
+	}
+
+	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gateway)
+	a := d.validated(t, create(t, routeAuth(spec)))
+	require.Len(t, a.Warnings, 11)
+	assert.Equal(t, "and 20 more; see them all with kubectl overrule", a.Warnings[10])
+	assert.Equal(t, "UnsetOverride", a.AuditAnnotations["denied"], "each code once")
+}
+
+func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
+	gateway := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
+	gateway = strings.Replace(strings.Replace(gateway, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
+	gateway = strings.ReplaceAll(gateway, "\x1b", `\e`)
+	d := open(t, Options{}, cluster, gateway)
+	message := said(t, d.validated(t, create(t, routeLimits(100))))
+	assert.NotContains(t, message, "\x1b")
+	assert.NotContains(t, message, "\u202e")
+	assert.NotContains(t, message, "\n", "one finding, one line")
+	assert.Contains(t, message, "r.limit > 50)   && ")
+}
+
+func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
+	s := store.New("gateways", "routes")
+	d := open(t, Options{Store: s}, cluster, gatewayLimits)
+	s.Listed("routes")
+	for _, path := range []string{PathValidate, PathMutate} {
+		w := d.post(t, path, review(t, create(t, routeLimits(20))))
+		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+		assert.Equal(t, "1", w.Header().Get("Retry-After"))
+		assert.Equal(t, "close", w.Header().Get("Connection"))
+		assert.Equal(t, "overrule has not read the cluster yet\n", w.Body.String())
+	}
+	assert.Contains(t, d.log.String(), `"waiting"=["gateways"]`)
+
+	s.Listed("gateways")
+	w := d.post(t, PathValidate, review(t, create(t, routeLimits(100))))
+	assert.Empty(t, w.Header().Get("Connection"))
+	said(t, answered(t, w))
+}
+
+func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	d.Store.AddKind(kinds[0]) // AuthPolicy is listed anew
+
+	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Equal(t, "1", w.Header().Get("Retry-After"))
+	said(t, d.validated(t, create(t, routeLimits(100))))
+	assert.True(t, d.validated(t, create(t, route)).Allowed)
+
+	d.Store.KindListed(kinds[0].Ref())
+	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
+}
+
+func TestAKindThatIsGoneIsAllowed(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
+	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
+	assert.True(t, d.validated(t, remove(t, gatewayLimits)).Allowed)
+	assert.NotEmpty(t, d.validated(t, create(t, routeAuth("rules: {authentication: {sso: {}}}"))).Warnings)
+}
+
+func TestADrainingServerAnswersAndSendsClientsElsewhere(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayLimits)
+	d.Drain()
+	for _, path := range []string{PathValidate, PathMutate} {
+		w := d.post(t, path, review(t, create(t, routeLimits(20))))
+		assert.True(t, answered(t, w).Allowed)
+		assert.Equal(t, "close", w.Header().Get("Connection"))
+	}
+}
+
+// blocking is a Live that tells when it is asked and then waits.
+type blocking struct{ asked, free chan struct{} }
+
+func newBlocking() blocking { return blocking{make(chan struct{}, 10), make(chan struct{})} }
+
+func (b blocking) live(context.Context, api.Ref) (store.Object, error) {
+	b.asked <- struct{}{}
+	<-b.free
+	return nil, nil
+}
+
+// homeless is a policy whose target is looked for live.
+func homeless() string {
+	return strings.Replace(routeLimits(100), "name: toystore}", "name: nothing}", 1)
+}
+
+func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
+	go func() { first <- d.post(t, PathValidate, review(t, create(t, homeless()))) }()
+	<-b.asked
+	go func() { second <- d.post(t, PathValidate, review(t, create(t, homeless()))) }()
+	require.Eventually(t, func() bool { return d.gate.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+
+	for _, path := range []string{PathValidate, PathMutate} {
+		a := d.ask(t, path, create(t, routeLimits(20)))
+		assert.False(t, a.Allowed)
+		assert.Equal(t, &metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+			Message: "overrule is judging as many writes as it can; try again in a second",
+			Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
+		}, a.Result)
+	}
+
+	close(b.free)
+	assert.True(t, answered(t, <-first).Allowed)
+	assert.True(t, answered(t, <-second).Allowed, "whoever waited is judged")
+	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
+}
+
+func TestOverloadDeniesNothingWhereEnforcementIsWarn(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
+	defer close(b.free)
+	go d.post(t, PathValidate, review(t, create(t, homeless())))
+	<-b.asked
+	d.gate.waiting.Store(1)
+
+	a := d.validated(t, create(t, routeLimits(20)))
+	assert.True(t, a.Allowed)
+	assert.Equal(t, []string{"would be denied: " + overload}, a.Warnings)
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, routeLimits(20))))
+}
+
+func TestWhoeverWaitsLongerThanTheCallIsSentAway(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	defer close(b.free)
+	go d.post(t, PathValidate, review(t, create(t, homeless())))
+	<-b.asked
+	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	require.False(t, a.Allowed)
+	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
+	assert.Zero(t, d.gate.waiting.Load())
+}
+
+func panicking(context.Context, api.Ref) (store.Object, error) {
+	var none map[string]int
+	none["x"] = 1 // assignment to a nil map
+	return nil, nil
+}
+
+func TestAPanicIsADenial(t *testing.T) {
+	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
+	for range 3 { // more than there are places
+		a := d.validated(t, create(t, homeless()))
+		assert.Equal(t, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(uid)+")", said(t, a))
+		assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
+	}
+	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
+	assert.Contains(t, d.log.String(), "assignment to entry in nil map")
+
+	d = open(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
+	a := d.validated(t, create(t, homeless()))
+	assert.True(t, a.Allowed)
+	require.Len(t, a.Warnings, 1)
+	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: overrule could not judge this write"), a.Warnings[0])
+}
+
+func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
+	d := open(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
+	d.Guard.Engine = nil
+	for range 2 {
+		a := d.mutated(t, create(t, route))
+		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, a)
+	}
+	said(t, d.validated(t, create(t, route)))
+}
+
+func TestALookThatFailsIsADenial(t *testing.T) {
+	refused := func(context.Context, api.Ref) (store.Object, error) { return nil, errors.New("connection refused") }
+	d := open(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
+	assert.Equal(t, "overrule could not judge this write: look for HTTPRoute app/nothing: connection refused; try again",
+		said(t, d.validated(t, create(t, homeless()))))
+}
+
+func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
+	s := store.New()
+	fill(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
+	v, _ := s.View()
+	looks := 0
+	live := func(_ context.Context, ref api.Ref) (store.Object, error) {
+		looks++
+		return v.Get(ref), nil
+	}
+	d := open(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
+	assert.Contains(t, said(t, d.validated(t, create(t, homeless()))), "ConstraintViolated: ")
+	assert.Equal(t, 1, looks)
+}
+
+func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
+	assert.Equal(t, "judging this write takes longer than a call may; make it smaller, or ask the cluster's administrator", said(t, a))
+
+	again := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	require.NotNil(t, again.Result)
+	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its place until it ends")
+	close(b.free)
+	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
+}
+
+func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayAuth)
+	ctx, cancel := context.WithCancel(t.Context())
+	d.Guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+		cancel() // the client is gone before the paths are walked
+		return d.object(t, route), nil
+	}
+	d.Store.Apply(store.Delete(d.object(t, route).Ref()))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidate,
+		strings.NewReader(string(review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	assert.Contains(t, said(t, answered(t, w)), "TooMuch: compare effective policies: too much to judge before the deadline: context canceled")
+}
+
+func (d *doors) object(t *testing.T, manifest string) store.Object {
+	t.Helper()
+	data := toJSON(t, manifest)
+	ref := kindOfJSON(t, data)
+	v, _ := d.Store.View()
+	o, err := store.Decode(ref, v.Kind(ref), data, 0)
+	require.NoError(t, err)
+	return o
+}
+
+func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
+	d := open(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
+	message := said(t, d.validated(t, create(t, routeLimits(20))))
+	assert.Equal(t, "TooMuch: compare effective policies: too much to judge: the conditions of the policies on these paths cost more than one request may; "+
+		"split the policy, simplify its conditions, or ask the cluster's administrator", message)
+}
+
+func TestTheTimeOfACallIsWhatTheAPIServerSaysLessAMargin(t *testing.T) {
+	for query, want := range map[string]time.Duration{
+		"":                     DefaultTimeout - margin,
+		"?timeout=":            DefaultTimeout - margin,
+		"?timeout=soon":        DefaultTimeout - margin,
+		"?timeout=10":          DefaultTimeout - margin,
+		"?timeout=-1s":         DefaultTimeout - margin,
+		"?timeout=0s":          DefaultTimeout - margin,
+		"?timeout=10s":         10*time.Second - margin,
+		"?timeout=1s":          time.Second - margin,
+		"?timeout=300ms":       150 * time.Millisecond,
+		"?timeout=1s&timeout=": time.Second - margin,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
+		assert.Equal(t, want, timeout(r), query)
+	}
+}

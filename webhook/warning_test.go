@@ -1,0 +1,93 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/guard"
+)
+
+// long is the longest name that an object can have.
+var long = strings.Repeat("a", 120) + "-middle-" + strings.Repeat("z", 125)
+
+func TestAWarningFitsIntoOneLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		what, advice, want string
+	}{
+		"short: what happened and what to do": {
+			"x has no effect", "ask its owner", "x has no effect; ask its owner",
+		},
+		"exactly as long as it may be": {
+			strings.Repeat("é", 100), strings.Repeat("y", 18), strings.Repeat("é", 100) + "; " + strings.Repeat("y", 18),
+		},
+		"too long by one: the advice goes": {
+			strings.Repeat("é", 100), strings.Repeat("y", 19), strings.Repeat("é", 100),
+		},
+		"still too long: names are shortened in the middle": {
+			"limits.login has no effect: RateLimitPolicy infra/" + long + " overrides it on Gateway infra/edge", "ask",
+			"limits.login has no effect: RateLimitPolicy infra/aaaaaaaaaaaaaa…zzzzzzzzzzzzzzzzzzz overrides it on Gateway infra/edge",
+		},
+		"several long names": {
+			long + " loses " + long + " to " + long, "", "aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz loses aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz to aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz",
+		},
+		"no names to shorten: the end is cut": {
+			strings.Repeat("word ", 40), "", strings.Repeat("word ", 23) + "word…",
+		},
+		"control characters, marks of direction and unusual spaces are spaces": {
+			"rule \"a\x1b[31m\nb\r\tc\u202ed\u200fe\u00a0f\u2028g\x00h\x7fi\u0085j\"", "", `rule "a [31m b c d e f g h i j"`,
+		},
+		"bytes that are no text": {"a\xff\xfeb", "", "a\ufffd\ufffdb"},
+		"nothing":                 {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := warning(guard.Finding{What: c.what, Advice: c.advice})
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func FuzzWarning(f *testing.F) {
+	f.Add("x has no effect", "ask its owner")
+	f.Add(long+" "+long, "\x1b[0m")
+	f.Add("\u202e\xff", strings.Repeat("é ", 200))
+	f.Fuzz(func(t *testing.T, what, advice string) {
+		got := warning(guard.Finding{What: what, Advice: advice})
+		require.LessOrEqual(t, utf8.RuneCountInString(got), warningLength)
+		require.True(t, utf8.ValidString(got))
+		require.False(t, strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", got)
+	})
+}
+
+func findings(n int, what string) []guard.Finding {
+	out := make([]guard.Finding, n)
+	for i := range out {
+		out[i].What = fmt.Sprintf("%s %d", what, i)
+	}
+	return out
+}
+
+func TestWarningsAreTenAndThenHowManyMore(t *testing.T) {
+	assert.Nil(t, warnings(nil))
+	assert.Len(t, warnings(findings(10, "x")), 10)
+
+	got := warnings(findings(11, "x"))
+	require.Len(t, got, 11)
+	assert.Equal(t, "x 9", got[9])
+	assert.Equal(t, "and 1 more; see them all with kubectl overrule", got[10])
+
+	assert.Equal(t, "and 1990 more; see them all with kubectl overrule", warnings(findings(2000, "x"))[10])
+}
+
+func TestWarningsTogetherFitWhatTheAPIServerPassesOnWhole(t *testing.T) {
+	total := 0
+	for _, line := range warnings(findings(2000, strings.Repeat("wörd ", 50))) {
+		total += utf8.RuneCountInString(line)
+	}
+	assert.LessOrEqual(t, total, warningTotal)
+}
