@@ -60,7 +60,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 	mgr, err := ctrl.NewManager(cfg, manager.Options{
 		Logger:                        log,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
-		HealthProbeBindAddress:        o.healthAddress,
+		HealthProbeBindAddress:        "0", // see health
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "overrule",
 		LeaderElectionNamespace:       o.namespace,
@@ -109,7 +109,10 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 			return err
 		}
 	}
-	return addChecks(mgr, objects, authority, watcher, door)
+	return mgr.Add(&health{
+		address: o.healthAddress, checks: checks(objects, authority, watcher, door),
+		log: log.WithName("health"), last: "starting",
+	})
 }
 
 func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Authority, o options, log logr.Logger) *webhook.Registrar {
@@ -129,10 +132,10 @@ func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Author
 	}
 }
 
-// addChecks makes the server ready once it can judge and be trusted, and as
-// long as its picture of the cluster is kept up to date.
-func addChecks(mgr manager.Manager, s *store.Store, a *certs.Authority, w *watch.Watcher, d *frontDoor) error {
-	checks := map[string]healthz.Checker{
+// checks make the server ready once it can judge and be trusted, and as long
+// as its picture of the cluster is kept up to date.
+func checks(s *store.Store, a *certs.Authority, w *watch.Watcher, d *frontDoor) map[string]healthz.Checker {
+	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {
 				return fmt.Errorf("not listed yet: %v", s.Waiting())
@@ -141,24 +144,15 @@ func addChecks(mgr manager.Manager, s *store.Store, a *certs.Authority, w *watch
 		},
 		"certificate": a.Healthy,
 		"watches":     func(*http.Request) error { return stale(w.Health(), time.Now()) },
-		"draining":    d.open,
+		"door":        d.open,
 	}
-	for name, check := range checks {
-		if err := mgr.AddReadyzCheck(name, check); err != nil {
-			return err
-		}
-	}
-	return mgr.AddHealthzCheck("ping", healthz.Ping)
 }
-
-// staleAfter is how long a watch may fail before the server is not ready.
-const staleAfter = time.Minute
 
 // stale returns which sources have failed for too long: a server that goes on
 // judging by an old picture is worse than one that says so.
 func stale(sources []watch.SourceHealth, now time.Time) error {
 	for _, s := range sources {
-		if s.Err != nil && now.Sub(s.LastContact) > staleAfter {
+		if s.Synced && s.Err != nil && now.Sub(s.LastContact) > staleAfter {
 			return fmt.Errorf("%s: nothing heard for %s: %w", s.Source, now.Sub(s.LastContact).Round(time.Second), s.Err)
 		}
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+)
+
+// health serves /healthz and /readyz. Unlike controller-runtime's it says why a
+// check fails, to whoever asks and, when that changes, in the log: a probe that
+// fails at three in the morning has to explain itself.
+type health struct {
+	address string
+	checks  map[string]healthz.Checker
+	log     logr.Logger
+
+	mu   sync.Mutex
+	last string
+}
+
+// NeedLeaderElection lets every replica be probed.
+func (h *health) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (h *health) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.address)
+	if err != nil {
+		return fmt.Errorf("listen for probes: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", h.ready)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog(h.log)}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve probes: %w", err)
+	}
+	return nil
+}
+
+func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+	var text strings.Builder
+	var failing []string
+	for _, name := range slices.Sorted(maps.Keys(h.checks)) {
+		if err := h.checks[name](r); err != nil {
+			failing = append(failing, name)
+			fmt.Fprintf(&text, "[-] %s: %v\n", name, err)
+			continue
+		}
+		fmt.Fprintf(&text, "[+] %s\n", name)
+	}
+	h.tell(strings.Join(failing, ","), text.String())
+	if len(failing) > 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = fmt.Fprint(w, text.String())
+}
+
+// tell logs a change of what fails.
+func (h *health) tell(failing, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if failing == h.last {
+		return
+	}
+	h.last = failing
+	if failing == "" {
+		h.log.Info("ready")
+		return
+	}
+	h.log.Info("not ready", "checks", strings.Split(strings.TrimSpace(text), "\n"))
+}
+
+// staleAfter is how long a watch may fail before the server is not ready.
+const staleAfter = time.Minute
