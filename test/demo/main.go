@@ -62,7 +62,7 @@ func demo(ctx context.Context, out io.Writer, paint painter, stay bool) (err err
 	if err := p.play(ctx, story); ctx.Err() != nil {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("%w\nthe server's log:\n%s", err, s.Log())
+		return fmt.Errorf("%w\nthe server's log:\n%s", err, s.Tail())
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func wait(ctx context.Context, out io.Writer, e *env.Env, s *server.Server, bin 
 	case <-ctx.Done():
 		return nil
 	case <-s.Done():
-		return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", server.ErrNotReady, s.Code(), s.Log())
+		return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", server.ErrNotReady, s.Code(), s.Tail())
 	}
 }
 

@@ -53,7 +53,7 @@ var story = []step{
 		say:     "A diff of what is allowed shows just what was edited.",
 		command: "kubectl diff -f examples/demo/32-route-limits-lower.yaml",
 		code:    1,
-		stdout:  []string{"-    - limit: 20", "+    - limit: 10"},
+		stdout:  []string{"- limit: 20", "- limit: 10"},
 	},
 	{
 		say:     "What holds on the route in the end, and from which policy?",

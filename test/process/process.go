@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -88,6 +89,18 @@ func (p *Process) Code() int {
 
 // Log is what the program has written so far, to stdout and stderr.
 func (p *Process) Log() string { return p.log.String() }
+
+// Tail is the end of the log, short enough for a message.
+func (p *Process) Tail() string {
+	const most = 8 << 10
+	log := p.Log()
+	if len(log) <= most {
+		return log
+	}
+	log = log[len(log)-most:]
+	_, log, _ = strings.Cut(log, "\n") // a whole line first
+	return "...\n" + log
+}
 
 // Signal sends the program a signal, if it is still there.
 func (p *Process) Signal(s os.Signal) error {

@@ -76,6 +76,20 @@ func TestBothStreamsAreKept(t *testing.T) {
 	assert.NoError(t, p.Err())
 }
 
+func TestTheTailOfALogIsItsLastLines(t *testing.T) {
+	p := shell(t, `i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done`)
+	<-p.Done()
+	assert.Regexp(t, `^\.\.\.\nline \d+\n(.*\n)+line 2999\n$`, p.Tail())
+	assert.Less(t, len(p.Tail()), len(p.Log()))
+	assert.Equal(t, "short\n", (&Process{log: logOf("short\n")}).Tail())
+}
+
+func logOf(s string) *log {
+	l := &log{}
+	_, _ = l.Write([]byte(s))
+	return l
+}
+
 func TestAProgramThatDoesNotExistIsAnError(t *testing.T) {
 	_, err := Start(Spec{Path: filepath.Join(t.TempDir(), "nothing")})
 	assert.ErrorContains(t, err, "start nothing: ")

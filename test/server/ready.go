@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ const (
 	// patience is how long the server may take to be ready, and the API server to
 	// call it: long enough for a busy machine, since nothing is measured here.
 	patience = 2 * time.Minute
-	pause    = 50 * time.Millisecond
+	pause    = 100 * time.Millisecond
 )
 
 // ErrNotReady says that the server ended, or was not ready in time.
@@ -23,7 +24,7 @@ var ErrNotReady = errors.New("the server does not judge")
 
 func (s *Server) waitUntilReady(ctx context.Context) error {
 	return s.poll(ctx, patience, "it does not say that it is ready", func(ctx context.Context) (bool, string) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Health+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Health+"/readyz?verbose", nil)
 		if err != nil {
 			return false, err.Error()
 		}
@@ -32,7 +33,11 @@ func (s *Server) waitUntilReady(ctx context.Context) error {
 			return false, err.Error()
 		}
 		defer func() { _ = response.Body.Close() }()
-		return response.StatusCode == http.StatusOK, response.Status
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return false, err.Error()
+		}
+		return response.StatusCode == http.StatusOK, string(body)
 	})
 }
 
@@ -74,12 +79,12 @@ func (s *Server) poll(ctx context.Context, limit time.Duration, problem string, 
 		select {
 		case <-time.After(pause):
 		case <-s.Done():
-			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotReady, s.Code(), s.Log())
+			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotReady, s.Code(), s.Tail())
 		case <-deadline.Done():
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotReady, problem, last, s.Log())
+			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotReady, problem, last, s.Tail())
 		}
 	}
 }

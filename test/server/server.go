@@ -57,7 +57,7 @@ func Start(tb testing.TB, e *env.Env, o Options) *Server {
 			tb.Errorf("stop the server: %v", err)
 		}
 		if tb.Failed() {
-			tb.Logf("the server's log:\n%s", s.Log())
+			tb.Logf("the server's log:\n%s", s.Tail())
 		}
 	})
 	return s
