@@ -45,6 +45,8 @@ func Compile(p Profile, source Source) (*Kind, error) {
 		return nil, err
 	}
 	switch {
+	case len(p.Targets.Fields) == 0:
+		return nil, k.errorf("targets.fields is empty: name the field of spec that holds the target")
 	case p.Class != Inherited && p.Class != Direct:
 		return nil, k.errorf("class %q is none of %s, %s", p.Class, Inherited, Direct)
 	case p.SameTarget == "" && p.Class == Inherited:

@@ -160,6 +160,10 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 	if name == "" || !ok {
 		return k.strategies[0]
 	}
+	if value == nil {
+		delete(content, name)
+		return k.strategies[0]
+	}
 	text, _ := value.(string)
 	s, ok := merge.ParseStrategy(text)
 	ok = ok && slices.Contains(k.strategies, s)
@@ -167,7 +171,7 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 		return k.strategies[0] // a guess: the field may be anything, and stays content
 	}
 	delete(content, name)
-	if !ok && value != nil {
+	if !ok {
 		r.errs = append(r.errs, field.NotSupported(at.Child(name), value, k.Blocks.Strategy.Allowed))
 	}
 	return s

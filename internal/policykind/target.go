@@ -2,6 +2,7 @@ package policykind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -54,7 +55,9 @@ func (r *reader) target(at *field.Path, value any) {
 		return
 	}
 	r.place(at, &t, str("namespace"))
-	r.policy.Targets = append(r.policy.Targets, t)
+	if !slices.Contains(r.policy.Targets, t) { // named twice, it is one target
+		r.policy.Targets = append(r.policy.Targets, t)
+	}
 }
 
 // place puts a target into its namespace, and books what may not be targeted.

@@ -1,0 +1,163 @@
+package policykind_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+func TestBuiltinKinds(t *testing.T) {
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Ref().String())
+		assert.Equal(t, policykind.Builtin, k.Source)
+		assert.Equal(t, policykind.Inherited, k.Class)
+		assert.Equal(t, policykind.Hierarchical, k.SameTarget)
+	}
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "RateLimitPolicy.kuadrant.io"}, names)
+}
+
+func TestCompile(t *testing.T) {
+	t.Run("sameTarget of inherited kinds is hierarchical, of direct ones none", func(t *testing.T) {
+		assert.Equal(t, policykind.Hierarchical, compiled(t, nil).SameTarget)
+		assert.Equal(t, policykind.None, compiled(t, func(p *policykind.Profile) { p.Class = policykind.Direct }).SameTarget)
+		assert.Equal(t, policykind.Hierarchical, compiled(t, func(p *policykind.Profile) {
+			p.Class, p.SameTarget = policykind.Direct, policykind.Hierarchical
+		}).SameTarget)
+		assert.Equal(t, policykind.None, compiled(t, func(p *policykind.Profile) { p.SameTarget = policykind.None }).SameTarget)
+	})
+	wrong := map[string]struct {
+		edit func(*policykind.Profile)
+		want string
+	}{
+		"no kind":        {func(p *policykind.Profile) { p.Kind = "" }, `profile of group "example.com": kind is missing`},
+		"a class":        {func(p *policykind.Profile) { p.Class = "x" }, `profile of Paint.example.com: class "x" is none of inherited, direct`},
+		"no class":       {func(p *policykind.Profile) { p.Class = "" }, `profile of Paint.example.com: class "" is none of inherited, direct`},
+		"a sameTarget":   {func(p *policykind.Profile) { p.SameTarget = "x" }, `profile of Paint.example.com: sameTarget "x" is none of hierarchical, none`},
+		"a strategy":     {func(p *policykind.Profile) { p.Blocks.Strategy.Allowed = []string{"x"} }, `profile of Paint.example.com: strategy "x" is none of atomic, merge, patch`},
+		"an empty field": {func(p *policykind.Profile) { p.Targets.Fields = nil }, `profile of Paint.example.com: targets.fields is empty: name the field of spec that holds the target`},
+	}
+	for name, test := range wrong {
+		t.Run(name+" that makes no sense", func(t *testing.T) {
+			_, err := policykind.Compile(paint(test.edit), policykind.Builtin)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+func TestActions(t *testing.T) {
+	k := compiled(t, func(p *policykind.Profile) {
+		p.Actions = map[api.ReasonCode]policykind.Action{api.ReasonOverridden: policykind.Deny}
+	})
+	assert.Equal(t, policykind.Deny, k.Action(api.ReasonOverridden, policykind.Warn))
+	assert.Equal(t, policykind.Warn, k.Action(api.ReasonTargetNotFound, policykind.Warn))
+}
+
+func TestMayTarget(t *testing.T) {
+	service := api.PolicyKind{Kind: "Service"}
+	assert.True(t, compiled(t, nil).MayTarget(service), "without a list, any")
+	k := compiled(t, func(p *policykind.Profile) {
+		p.Targets.Kinds = []api.PolicyKind{{Group: api.GatewayGroup, Kind: "Gateway"}}
+	})
+	assert.False(t, k.MayTarget(service))
+	assert.True(t, k.MayTarget(api.PolicyKind{Group: api.GatewayGroup, Kind: "Gateway"}))
+}
+
+// SEMANTICS section 5: a kind that has the policy label and no profile.
+func TestFromLabel(t *testing.T) {
+	tests := map[string]struct {
+		label  string
+		fields []string // of spec, in the schema
+		want   policykind.Class
+		blocks bool
+	}{
+		"inherited":                       {"inherited", nil, policykind.Inherited, true},
+		"Inherited":                       {"Inherited", nil, policykind.Inherited, true},
+		"direct":                          {"direct", nil, policykind.Direct, false},
+		"Direct, whatever its schema has": {"Direct", []string{"defaults"}, policykind.Direct, false},
+		"true with defaults":              {"true", []string{"defaults"}, policykind.Inherited, true},
+		"true with overrides":             {"true", []string{"overrides"}, policykind.Inherited, true},
+		"true with default":               {"true", []string{"default"}, policykind.Inherited, true},
+		"true with override":              {"TRUE", []string{"override"}, policykind.Inherited, true},
+		"true without stanzas":            {"true", []string{"limits"}, policykind.Direct, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, ok := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: test.label}, true, test.fields...))
+			require.True(t, ok)
+			assert.Equal(t, test.want, p.Class)
+			k, err := policykind.Compile(p, policykind.Label)
+			require.NoError(t, err)
+			assert.Equal(t, api.PolicyKind{Group: "example.com", Kind: "Paint"}, k.Ref())
+			read := spec(t, k, onRoute+"overrides: {strategy: merge, colors: {dark: brown}}\ncolors: {light: red}\n")
+			require.NoError(t, read.Invalid)
+			assert.Len(t, read.Targets, 1)
+			if test.blocks {
+				assert.Equal(t, policykind.Hierarchical, k.SameTarget)
+				assert.Equal(t, []string{"bare atomic", "  colors=map[light:red]", "overrides merge", "  colors=map[dark:brown]"}, blocksOf(read))
+			} else {
+				assert.Equal(t, policykind.None, k.SameTarget)
+				assert.Equal(t, []string{"bare atomic", "  colors=map[light:red]", "  overrides=map[colors:map[dark:brown] strategy:merge]"}, blocksOf(read))
+			}
+		})
+	}
+	for name, labels := range map[string]map[string]string{
+		"no label": nil, "another value": {policykind.LabelPolicy: "false"}, "an empty value": {policykind.LabelPolicy: ""},
+	} {
+		t.Run(name+" is no policy kind", func(t *testing.T) {
+			_, ok := policykind.FromLabel(crd(labels, true, "defaults"))
+			assert.False(t, ok)
+		})
+	}
+	t.Run("a version that is not served says nothing", func(t *testing.T) {
+		p, ok := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "true"}, false, "defaults"))
+		require.True(t, ok)
+		assert.Equal(t, policykind.Direct, p.Class)
+	})
+}
+
+// What is guessed must not deny what cannot be known.
+func TestGuessedKindsAreReadLeniently(t *testing.T) {
+	p, _ := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "inherited"}, true))
+	k, err := policykind.Compile(p, policykind.Label)
+	require.NoError(t, err)
+	tests := map[string]struct {
+		spec string
+		want []string
+	}{
+		"a strategy of its own words is content": {"defaults: {strategy: roundRobin, a: 1}", []string{"defaults atomic", "  a=1", "  strategy=roundRobin"}},
+		"no target is no mistake":                {"selector: {a: b}", []string{"bare atomic", "  selector=map[a:b]"}},
+		"nor is a reference of its own form":     {"targetRefs: [{selector: {a: b}}]", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := spec(t, k, test.spec)
+			require.NoError(t, p.Invalid)
+			assert.Equal(t, test.want, blocksOf(p))
+		})
+	}
+}
+
+func crd(labels map[string]string, served bool, fields ...string) *apiextensionsv1.CustomResourceDefinition {
+	spec := apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
+	for _, f := range fields {
+		spec.Properties[f] = apiextensionsv1.JSONSchemaProps{Type: "object"}
+	}
+	out := &apiextensionsv1.CustomResourceDefinition{}
+	out.Labels = labels
+	out.Spec.Group, out.Spec.Names.Kind = "example.com", "Paint"
+	out.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{
+		{Name: "v0", Served: true},
+		{Name: "v1", Served: served, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}},
+		}},
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package policykind_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+const onRoute = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}\n"
+
+func TestReadBlocksAndRules(t *testing.T) {
+	tests := map[string]struct {
+		kind, spec string
+		want       []string
+	}{
+		"named rules of an AuthPolicy": {"AuthPolicy", `
+rules:
+  authentication: {a: {x: 1}, b: {x: 2}}
+  metadata: {m: {}}
+  authorization: {c: {}}
+  callbacks: {d: {}}
+  response:
+    unauthenticated: {code: 302}
+    unauthorized: {code: 403}
+    success:
+      headers: {h: {plain: 1}}
+      filters: {f: {plain: 2}}
+patterns: {admin: [1]}
+`, []string{
+			"bare atomic", "  patterns.admin=[1]",
+			"  rules.authentication.a=map[x:1]", "  rules.authentication.b=map[x:2]", "  rules.authorization.c=map[]", "  rules.callbacks.d=map[]",
+			"  rules.metadata.m=map[]",
+			"  rules.response.success.filters.f=map[plain:2]", "  rules.response.success.headers.h=map[plain:1]",
+			"  rules.response.unauthenticated=map[code:302]", "  rules.response.unauthorized=map[code:403]",
+		}},
+		"named rules of a RateLimitPolicy, a name with dots among them": {"RateLimitPolicy", `
+limits: {a: {rates: [{limit: 1, window: 1s}]}, "x.y": {}}
+`, []string{"bare atomic", "  limits.a=map[rates:[map[limit:1 window:1s]]]", `  limits["x.y"]=map[]`}},
+		"a field that no pattern reaches is one rule": {"RateLimitPolicy", `
+other: {deep: {er: 1}}
+limits: {a: {}}
+`, []string{"bare atomic", "  limits.a=map[]", "  other=map[deep:map[er:1]]"}},
+		"a field beside named rules is a rule at its own place": {"AuthPolicy", `
+rules: {other: {x: 1}}
+`, []string{"bare atomic", "  rules.other=map[x:1]"}},
+		"defaults and overrides, each with its strategy": {"RateLimitPolicy", `
+defaults: {strategy: merge, limits: {d: {}}}
+limits: {b: {}}
+overrides: {limits: {o: {}}}
+`, []string{
+			"defaults merge", "  limits.d=map[]",
+			"bare atomic", "  limits.b=map[]",
+			"overrides atomic", "  limits.o=map[]",
+		}},
+		"a string under when is a condition": {"RateLimitPolicy", `
+overrides: {strategy: merge, when: "spec.limits.a.rates.exists(r, r.limit > 50)", limits: {a: {}}}
+`, []string{"overrides merge when spec.limits.a.rates.exists(r, r.limit > 50)", "  limits.a=map[]"}},
+		"a list under when is content, one rule": {"RateLimitPolicy", `
+overrides: {when: [{predicate: "request.path == '/'"}], limits: {a: {}}}
+when: [{predicate: "true"}]
+`, []string{
+			"bare atomic", "  when=[map[predicate:true]]",
+			"overrides atomic", "  limits.a=map[]", "  when=[map[predicate:request.path == '/']]",
+		}},
+		"a string under when beside bare rules is theirs": {"RateLimitPolicy", `
+when: "has(spec.limits.b)"
+limits: {a: {}}
+`, []string{"bare atomic when has(spec.limits.b)", "  limits.a=map[]"}},
+		"a block with nothing but a strategy or a condition is none": {"RateLimitPolicy", `
+defaults: {strategy: merge}
+overrides: {when: "true"}
+`, nil},
+		"a null stanza, a null strategy and a null list are absent": {"RateLimitPolicy", `
+defaults: null
+overrides: {strategy: null, limits: {a: {}}}
+unset: null
+limits: null
+`, []string{"overrides atomic", "  limits.a=map[]"}},
+		"a null rule is a rule": {"RateLimitPolicy", `
+limits: {a: null}
+`, []string{"bare atomic", "  limits.a=<nil>"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := spec(t, builtin(t, test.kind), onRoute+test.spec)
+			require.NoError(t, p.Invalid)
+			assert.Equal(t, test.want, blocksOf(p))
+		})
+	}
+}
+
+func TestReadUnset(t *testing.T) {
+	p := spec(t, builtin(t, "RateLimitPolicy"), onRoute+`
+unset: [limits.a, 'limits["x.y"]']
+remove: [b]
+`)
+	require.NoError(t, p.Invalid)
+	var names []string
+	for _, n := range p.Unset {
+		names = append(names, n.String())
+	}
+	assert.Equal(t, []string{"limits.a", `limits["x.y"]`, "b"}, names)
+	assert.Empty(t, p.Blocks, "the list is not policy content")
+}
+
+// A wrong type is told by its place, and the same each time.
+func TestReadInvalid(t *testing.T) {
+	tests := map[string]struct{ kind, spec, want string }{
+		"no spec":                       {"RateLimitPolicy", "", ""},
+		"rules that are no map":         {"RateLimitPolicy", "limits: [a]", `spec.limits: Invalid value: "list": must be a map of rules by name`},
+		"deep rules that are no map":    {"AuthPolicy", "overrides: {rules: {authentication: yes}}", `spec.overrides.rules.authentication: Invalid value: "boolean": must be a map of rules by name`},
+		"a stanza that is no object":    {"RateLimitPolicy", "defaults: 5", `spec.defaults: Invalid value: "number": must be an object`},
+		"a strategy that is unknown":    {"RateLimitPolicy", "defaults: {strategy: replace, limits: {a: {}}}", `spec.defaults.strategy: Unsupported value: "replace": supported values: "atomic", "merge"`},
+		"one that the kind lacks":       {"RateLimitPolicy", "overrides: {strategy: patch, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: "patch": supported values: "atomic", "merge"`},
+		"a strategy that is no string":  {"RateLimitPolicy", "overrides: {strategy: 1, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: 1: supported values: "atomic", "merge"`},
+		"an unset list that is none":    {"RateLimitPolicy", "unset: limits.a", `spec.unset: Invalid value: "string": must be a list of rule names`},
+		"an unset entry that is none":   {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
+		"an unset entry without sense":  {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
+		"a condition that does not fit": {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
+		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", `[spec.rules.authentication: Invalid value: "number": must be a map of rules by name, spec.rules.authorization: Invalid value: "number": must be a map of rules by name, spec.rules.callbacks: `},
+		"two mistakes, by their places": {"RateLimitPolicy", "overrides: 1\ndefaults: 1", `[spec.defaults: Invalid value: "number": must be an object, spec.overrides: Invalid value: "number": must be an object]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.spec == "" {
+				for range 5 {
+					p := builtin(t, test.kind).Read(object(t, "metadata: {namespace: app, name: p}"), created)
+					require.EqualError(t, p.Invalid, "spec: Required value: must be an object")
+				}
+				return
+			}
+			for range 20 {
+				p := spec(t, builtin(t, test.kind), onRoute+test.spec)
+				require.ErrorContains(t, p.Invalid, test.want)
+				assert.Len(t, p.Targets, 1, "its targets are known all the same")
+			}
+		})
+	}
+}
+
+func TestReadMeta(t *testing.T) {
+	k := builtin(t, "RateLimitPolicy")
+	p := k.Read(object(t, "metadata: {namespace: app, name: p, creationTimestamp: '2024-05-01T10:00:00Z'}\nspec: {"+onRoute[:len(onRoute)-1]+"}"), created)
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, p.Ref())
+	assert.Equal(t, time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC).Unix(), p.Created)
+
+	p = spec(t, k, onRoute)
+	assert.Equal(t, int64(created), p.Created, "one in flight has the time of the request")
+	again := spec(t, k, onRoute)
+	assert.NotEqual(t, p.Version, again.Version)
+
+	now := time.Date(2024, 5, 1, 10, 0, 0, 999, time.UTC)
+	assert.Equal(t, now.Truncate(time.Second).Unix(), policykind.InFlight(now))
+}
+
+func TestReadLeavesTheObjectAlone(t *testing.T) {
+	text := onRoute + "defaults: {strategy: merge, when: 'true', limits: {a: {}}}\nlimits: {b: {}}\nunset: [c]\n"
+	o := object(t, "metadata: {namespace: app, name: p}")
+	o["spec"] = object(t, text)
+	builtin(t, "RateLimitPolicy").Read(o, created)
+	assert.Equal(t, object(t, text), o["spec"])
+}
+
+// Kinds that allow patch: the rules are the leaves.
+func TestReadLeaves(t *testing.T) {
+	k := compiled(t, func(p *policykind.Profile) {
+		p.Blocks.Strategy = policykind.Strategy{Field: "strategy", BareField: "strategy", Allowed: []string{"patch", "atomic", "merge"}}
+		p.Whole = []string{"labels", "cdn.*.headers"}
+		p.Rules = []string{"named.*"} // the leaves all the same
+	})
+	p := spec(t, k, onRoute+`
+strategy: merge
+colors: {dark: brown, light: {warm: 1, cold: [1, 2]}}
+gone: null
+empty: {}
+labels: {a: b}
+cdn: {x: {headers: {}, ttl: 5}}
+named: {one: {v: 1}}
+overrides: {ttl: 1}
+`)
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{
+		"bare merge",
+		"  cdn.x.headers=map[]", "  cdn.x.ttl=5",
+		"  colors.dark=brown", "  colors.light.cold=[1 2]", "  colors.light.warm=1",
+		"  empty hollow", "  gone=<nil>", "  labels=map[a:b]", "  named.one.v=1",
+		"overrides patch", "  ttl=1",
+	}, blocksOf(p))
+}
+
+// Omitted means the profile's default, and so does null.
+func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
+	k := compiled(t, func(p *policykind.Profile) {
+		p.Blocks.Strategy = policykind.Strategy{Field: "strategy", Allowed: []string{"merge", "atomic"}}
+	})
+	p := spec(t, k, onRoute+"defaults: {a: 1}\noverrides: {strategy: null, a: 1}\nb: 1\nstrategy: content\n")
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{"defaults merge", "  a=1", "bare merge", "  b=1", "  strategy=content", "overrides merge", "  a=1"}, blocksOf(p))
+}
+
+func TestBothSpellingsOfABlock(t *testing.T) {
+	k := compiled(t, nil)
+	p := spec(t, k, onRoute+"default: {a: 1}\noverride: {b: {c: 1}}\n")
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{"defaults atomic", "  a=1", "overrides atomic", "  b=map[c:1]"}, blocksOf(p))
+
+	p = spec(t, k, onRoute+"default: {a: 1}\ndefaults: {a: 2}\n")
+	require.EqualError(t, p.Invalid, "spec.default: Forbidden: stands beside defaults: use one of the two")
+}
+
+func TestRulesAreSortedByKey(t *testing.T) {
+	p := spec(t, builtin(t, "RateLimitPolicy"), onRoute+"limits: {c: {}, a-b: {}, a: {}, 'a.b': {}}\n")
+	var keys []merge.Key
+	for _, r := range p.Blocks[0].Rules {
+		keys = append(keys, r.Key)
+	}
+	assert.Equal(t, []merge.Key{
+		merge.KeyOf("limits", "a"), merge.KeyOf("limits", "a-b"), merge.KeyOf("limits", "a.b"), merge.KeyOf("limits", "c"),
+	}, keys)
+}
+
+func TestAPatternMayGoOnBehindAStar(t *testing.T) {
+	k := compiled(t, func(p *policykind.Profile) { p.Rules = []string{"zones.*.limits.*", "zones.eu.names"} })
+	p := spec(t, k, onRoute+"zones: {eu: {limits: {a: 1, b: {c: 2}}, names: {x: 1}}, us: {names: {x: 1}}}\n")
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{
+		"bare atomic", "  zones.eu.limits.a=1", "  zones.eu.limits.b=map[c:2]", "  zones.eu.names=map[x:1]", "  zones.us.names=map[x:1]",
+	}, blocksOf(p))
+}

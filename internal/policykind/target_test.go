@@ -1,0 +1,93 @@
+package policykind_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+func ref(kind, namespace, name string) api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}
+}
+
+func TestReadTargets(t *testing.T) {
+	const group = "group: gateway.networking.k8s.io, "
+	const elsewhere = "a Paint may not target another namespace than its own"
+	tests := map[string]struct {
+		spec string
+		want []policykind.Target
+	}{
+		"targetRef": {
+			"targetRef: {" + group + "kind: HTTPRoute, name: r}",
+			[]policykind.Target{{Ref: ref("HTTPRoute", "app", "r")}},
+		},
+		"targetRefs, with a section": {
+			"targetRefs: [{" + group + "kind: Gateway, name: g, sectionName: http}, {" + group + "kind: HTTPRoute, name: r}]",
+			[]policykind.Target{{Ref: ref("Gateway", "app", "g"), Section: "http"}, {Ref: ref("HTTPRoute", "app", "r")}},
+		},
+		"its own namespace, written out": {
+			"targetRef: {" + group + "kind: HTTPRoute, name: r, namespace: app}",
+			[]policykind.Target{{Ref: ref("HTTPRoute", "app", "r")}},
+		},
+		"another namespace is refused": {
+			"targetRef: {" + group + "kind: HTTPRoute, name: r, namespace: infra}",
+			[]policykind.Target{{Ref: ref("HTTPRoute", "infra", "r"), Refused: elsewhere}},
+		},
+		"a GatewayClass is refused to a policy in a namespace": {
+			"targetRef: {" + group + "kind: GatewayClass, name: istio}",
+			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "a Paint has a namespace and may not target a GatewayClass"}},
+		},
+		"the same target twice is one": {
+			"targetRefs: [{" + group + "kind: HTTPRoute, name: r}, {" + group + "kind: HTTPRoute, name: r, namespace: app}]",
+			[]policykind.Target{{Ref: ref("HTTPRoute", "app", "r")}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := spec(t, compiled(t, nil), test.spec)
+			require.NoError(t, p.Invalid)
+			assert.Equal(t, test.want, p.Targets)
+		})
+	}
+	t.Run("a policy without a namespace may target a GatewayClass", func(t *testing.T) {
+		p := compiled(t, nil).Read(object(t, "metadata: {name: p}\nspec: {targetRef: {"+group+"kind: GatewayClass, name: istio}}"), created)
+		require.NoError(t, p.Invalid)
+		assert.Equal(t, []policykind.Target{{Ref: ref("GatewayClass", "", "istio")}}, p.Targets)
+	})
+}
+
+func TestTargetsThatCannotBeRead(t *testing.T) {
+	const group = "group: gateway.networking.k8s.io, "
+	tests := map[string]struct{ spec, want string }{
+		"none":                  {"limits: {a: {}}", "spec.targetRef: Required value: a policy needs a target"},
+		"null":                  {"targetRef: null", "spec.targetRef: Required value: a policy needs a target"},
+		"an empty list":         {"targetRef: []", "spec.targetRef: Required value: a policy needs a target"},
+		"no object":             {"targetRef: r", `spec.targetRef: Invalid value: "string": must be a target reference`},
+		"an entry is no object": {"targetRef: [1]", `spec.targetRef[0]: Invalid value: "number": must be a target reference`},
+		"without a name":        {"targetRef: {" + group + "kind: HTTPRoute}", "spec.targetRef: Required value: kind and name must be set"},
+		"a name of wrong type":  {"targetRef: {" + group + "kind: HTTPRoute, name: 5}", `spec.targetRef.name: Invalid value: "number": must be a string`},
+		"a kind that it may not target": {
+			"targetRef: {group: '', kind: Service, name: s}",
+			`spec.targetRef: Unsupported value: "Service": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
+		},
+		"a group that it may not target": {
+			"targetRef: {group: example.com, kind: HTTPRoute, name: s}",
+			`spec.targetRef: Unsupported value: "HTTPRoute.example.com": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := spec(t, builtin(t, "RateLimitPolicy"), test.spec)
+			require.ErrorContains(t, p.Invalid, test.want)
+		})
+	}
+}
+
+func TestTargetNames(t *testing.T) {
+	assert.Equal(t, "HTTPRoute app/r", policykind.Target{Ref: ref("HTTPRoute", "app", "r")}.String())
+	assert.Equal(t, "Gateway app/g section http", policykind.Target{Ref: ref("Gateway", "app", "g"), Section: "http"}.String())
+}
