@@ -138,7 +138,7 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth)
-	want := []string{"this changes the effective policy of 2 paths in 1 namespace"}
+	want := []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
 	assert.True(t, a.Allowed)
@@ -156,7 +156,7 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
 	d := open(t, Options{}, cluster) // the policy has not reached the cache yet
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Equal(t, []string{"this changes the effective policy of 2 paths in 1 namespace"}, a.Warnings)
+	assert.Equal(t, []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"}, a.Warnings)
 }
 
 func TestANameThatIsYetToBeGeneratedIsNoTrouble(t *testing.T) {

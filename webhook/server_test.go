@@ -101,7 +101,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1))
 		},
-		warnings: []string{"this changes the effective policy of 2 paths in 1 namespace"},
+		warnings: []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"},
 	},
 }
 

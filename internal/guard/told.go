@@ -82,9 +82,18 @@ func (j *judge) finish() {
 	j.othersLose()
 	if n := len(j.paths); n > 0 && reachesBelow(j.change.Object()) {
 		j.report(api.ReasonBlastRadius, policykind.Warn, Finding{
-			What: fmt.Sprintf("this changes the effective policy of %s in %s", plural(n, "path"), plural(len(j.namespaces), "namespace")),
+			What: fmt.Sprintf("%s changes the effective policy of %s in %s",
+				subject(j.change), plural(n, "path"), plural(len(j.namespaces), "namespace")),
 		})
 	}
+}
+
+// subject names what is being written; its name may be yet to be generated.
+func subject(c Change) string {
+	if ref := c.Object().Ref(); ref.Name != "" {
+		return ref.String()
+	}
+	return "this"
 }
 
 // constraint finds a rule that a conditional override replaces or removes.
