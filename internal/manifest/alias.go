@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// bounded fails for a document whose aliases stand for more than MaxSize: a
+// few lines can stand for terabytes. It looks at the parsed document, in which
+// nothing is written out yet.
+func bounded(data []byte) error {
+	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
+		return nil
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(data, &root); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	m := measure{sizes: make(map[*yaml.Node]int)}
+	size, err := m.of(&root)
+	if err == nil && size > MaxSize {
+		err = fmt.Errorf("%w: its aliases stand for more than %d MiB; write less of it with aliases", ErrTooLarge, MaxSize>>20)
+	}
+	return err
+}
+
+// nodeSize is about what a node costs beside its text.
+const nodeSize = 32
+
+type measure struct {
+	sizes map[*yaml.Node]int // -1 while it is being measured
+}
+
+// of returns the size of a node with all aliases written out, up to a little
+// over MaxSize.
+func (m *measure) of(n *yaml.Node) (int, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if size, ok := m.sizes[n]; ok {
+		if size < 0 {
+			return 0, fmt.Errorf("%w: line %d: the anchor %q contains itself", ErrFormat, n.Line, n.Anchor)
+		}
+		return size, nil
+	}
+	m.sizes[n] = -1
+	size := nodeSize + len(n.Value)
+	for _, child := range n.Content {
+		s, err := m.of(child)
+		if err != nil {
+			return 0, err
+		}
+		size = min(size+s, MaxSize+1)
+	}
+	m.sizes[n] = size
+	return size, nil
+}

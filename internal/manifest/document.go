@@ -1,0 +1,148 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one YAML document of a file.
+type document struct {
+	at   Position
+	from int // the line of data's start
+	data []byte
+}
+
+var byteOrderMark = []byte("\uFEFF")
+
+// split takes a file apart at the lines that separate documents. Documents
+// without content are left out, and counted.
+func split(file string, data []byte) (out []document, errs []error) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	if line := invalidLine(data); line > 0 {
+		return nil, []error{Position{File: file, Line: line}.errorf("%w: the text is not UTF-8; save it as UTF-8", ErrFormat)}
+	}
+	current := document{at: Position{File: file, Document: 1}, from: 1}
+	flush := func(next int) {
+		if line := current.start(); line > 0 {
+			current.at.Line = line
+			out = append(out, current)
+		}
+		current = document{at: Position{File: file, Document: current.at.Document + 1}, from: next}
+	}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		rest, separator := separates(line)
+		switch {
+		case !separator:
+			current.data = append(current.data, line...)
+		case rest != "" && rest[0] != '#':
+			at := Position{File: file, Line: number}
+			errs = append(errs, at.errorf("%w: a document separator must stand alone on its line; put %q on the next", ErrFormat, rest))
+			flush(number + 1)
+		default:
+			flush(number + 1)
+		}
+	}
+	flush(number + 1)
+	return out, errs
+}
+
+// separates reports whether a line separates documents, and what else is on it.
+func separates(line []byte) (rest string, ok bool) {
+	for _, marker := range []string{"---", "..."} {
+		after, found := bytes.CutPrefix(line, []byte(marker))
+		if found && (len(after) == 0 || strings.ContainsRune(" \t\r\n", rune(after[0]))) {
+			return string(bytes.TrimSpace(after)), true
+		}
+	}
+	return "", false
+}
+
+// invalidLine returns the first line that is not UTF-8, or 0.
+func invalidLine(data []byte) int {
+	if utf8.Valid(data) {
+		return 0
+	}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if !utf8.Valid(line) {
+			return number
+		}
+	}
+	return number
+}
+
+// start returns the line of the first content, 0 if there is none.
+func (d document) start() int {
+	number := d.from
+	for line := range bytes.Lines(d.data) {
+		text := bytes.TrimSpace(line)
+		if len(text) > 0 && text[0] != '#' && text[0] != '%' {
+			return number
+		}
+		number++
+	}
+	return 0
+}
+
+// decode reads the document as the object that it must be.
+func (d document) decode() (map[string]any, error) {
+	if err := bounded(d.data); err != nil {
+		return nil, &Error{At: d.at, Err: err}
+	}
+	data, err := yaml.YAMLToJSONStrict(d.data)
+	if err != nil {
+		return nil, d.at.errorf("%w: %s", ErrFormat, d.message(err))
+	}
+	var value any
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
+		return nil, d.at.errorf("%w: %w", ErrFormat, err)
+	}
+	content, ok := value.(map[string]any)
+	if !ok {
+		return nil, d.at.errorf("%w: an object with apiVersion, kind and metadata must be here, not %s", ErrFormat, article(value))
+	}
+	return content, nil
+}
+
+var lineNumber = regexp.MustCompile(`line (\d+)`)
+
+// message returns an error of the YAML reader on one line, with the lines
+// counted from the start of the file.
+func (d document) message(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return lineNumber.ReplaceAllStringFunc(text, func(s string) string {
+		n, err := strconv.Atoi(strings.TrimPrefix(s, "line "))
+		if err != nil {
+			return s
+		}
+		return fmt.Sprintf("line %d", n+d.from-1)
+	})
+}
+
+// article names the type of a decoded value.
+func article(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	case bool:
+		return "a truth value"
+	case map[string]any:
+		return "a map"
+	default:
+		return "a number"
+	}
+}

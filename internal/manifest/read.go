@@ -1,0 +1,148 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// MaxSize is how large a file may be, and what its aliases stand for.
+const MaxSize = 64 << 20
+
+// Stdin is the path that means standard input.
+const Stdin = "-"
+
+// Set is the objects of a number of files, in the order of the files.
+type Set struct {
+	Objects []*Object
+}
+
+// Read reads files, folders with all that is below them, and standard input.
+// In folders it takes what ends in .yaml, .yml or .json, in the order of the
+// names, and leaves out what is hidden. A file that is named twice is read
+// once.
+//
+// The error joins all that is wrong, each an *Error or about a whole path.
+func Read(paths []string, stdin io.Reader) (*Set, error) {
+	r := reader{stdin: stdin, seen: make(map[string]bool)}
+	for _, path := range paths {
+		r.path(path)
+	}
+	return &r.set, errors.Join(r.errs...)
+}
+
+type reader struct {
+	stdin io.Reader
+	seen  map[string]bool
+	set   Set
+	errs  []error
+}
+
+func (r *reader) fail(err error) { r.errs = append(r.errs, err) }
+
+// path reads what a path names, and fails if there is nothing.
+func (r *reader) path(path string) {
+	files, err := list(path)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	found, failed, again := len(r.set.Objects), len(r.errs), false
+	for _, file := range files {
+		id := identity(file)
+		again = again || r.seen[id]
+		if !r.seen[id] {
+			r.seen[id] = true
+			r.file(file)
+		}
+	}
+	if len(r.set.Objects) == found && len(r.errs) == failed && !again {
+		r.fail(fmt.Errorf("%s: %w in it; name a file, or a folder with files that end in .yaml, .yml or .json", Position{File: path}, ErrEmpty))
+	}
+}
+
+func identity(file string) string {
+	if absolute, err := filepath.Abs(file); err == nil && file != Stdin {
+		return absolute
+	}
+	return file
+}
+
+// list returns the files of a path, sorted.
+func list(path string) ([]string, error) {
+	if path == Stdin {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w; check the path", path, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case file != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+		case !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", path, err)
+	}
+	return files, nil
+}
+
+func (r *reader) file(file string) {
+	data, err := r.load(file)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	documents, errs := split(file, data)
+	r.errs = append(r.errs, errs...)
+	for _, d := range documents {
+		content, err := d.decode()
+		if err != nil {
+			r.fail(err)
+			continue
+		}
+		r.object(d.at, content)
+	}
+}
+
+// load returns the bytes of a file.
+func (r *reader) load(file string) ([]byte, error) {
+	in := r.stdin
+	if file != Stdin {
+		f, err := os.Open(file) //nolint:gosec // the user names the files to read
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", file, err)
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", Position{File: file}, err)
+	}
+	if len(data) > MaxSize {
+		return nil, Position{File: file}.errorf("%w: over %d MiB; split it", ErrTooLarge, MaxSize>>20)
+	}
+	return data, nil
+}

@@ -1,0 +1,85 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// Check fails for objects that are in the set twice, with both places, and
+// makes the policy kinds of the set's definitions known.
+func (s *Set) Check(kinds *Kinds, namespace string) error {
+	var errs []error
+	for _, o := range s.Objects {
+		if o.Kind == KindCRD {
+			if _, err := kinds.Define(o); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	first := make(map[api.Ref]Position)
+	for _, o := range s.Objects {
+		if o.Name == "" || !kinds.Reads(o.Kind) && o.Kind != KindCRD {
+			continue
+		}
+		ref := o.Ref(kinds, namespace)
+		at, twice := first[ref]
+		if twice {
+			errs = append(errs, o.At.errorf("%w: %s is already at %s; remove one of the two", ErrDuplicate, ref, at))
+			continue
+		}
+		first[ref] = o.At
+	}
+	return errors.Join(errs...)
+}
+
+// View returns the objects as the store holds them. Policies without a
+// creation time count as newest. kinds learns the kinds of the set; objects of
+// kinds that are not read are left out (Ignored tells of them).
+func (s *Set) View(kinds *Kinds, namespace string) (*store.View, error) {
+	errs := []error{s.Check(kinds, namespace)}
+	var changes []store.Change
+	for _, o := range s.Objects {
+		object, err := o.Decode(kinds, namespace, merge.Newest, false)
+		switch {
+		case err == nil:
+			changes = append(changes, store.Put(object))
+		case !errors.Is(err, store.ErrKind):
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return (&store.View{}).WithKinds(kinds.All()).With(changes...), nil
+}
+
+// Count is a number of objects of a kind.
+type Count struct {
+	Kind    api.PolicyKind
+	Objects int
+}
+
+// Ignored counts the objects that are not read, by kind.
+func (s *Set) Ignored(kinds *Kinds) []Count {
+	var out []Count
+	for _, o := range s.Objects {
+		if kinds.Reads(o.Kind) || o.Kind == KindCRD {
+			continue
+		}
+		i := slices.IndexFunc(out, func(c Count) bool { return c.Kind == o.Kind })
+		if i < 0 {
+			i, out = len(out), append(out, Count{Kind: o.Kind})
+		}
+		out[i].Objects++
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		return cmp.Or(strings.Compare(a.Kind.Group, b.Kind.Group), strings.Compare(a.Kind.Kind, b.Kind.Kind))
+	})
+	return out
+}
