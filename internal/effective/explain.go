@@ -1,0 +1,155 @@
+package effective
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+// Explain tells what each policy gave and lost on the path, and to whom. With
+// a rule, only what concerns the rules that it means: a key, a prefix of keys
+// or a bare name, as in an unset list. ok is false if none does.
+func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
+	x = api.Explanation{
+		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
+		Policies: make([]api.Contribution, 0, len(e.Outcomes)),
+		Rules:    e.explainRules(rule),
+	}
+	for i := range e.Outcomes {
+		c := e.contribution(&e.Outcomes[i], rule)
+		if rule == nil || len(c.Blocks) > 0 || len(c.Unset) > 0 {
+			x.Policies = append(x.Policies, c)
+		}
+	}
+	for _, n := range e.Notes {
+		x.Notes = append(x.Notes, e.note(n))
+	}
+	return x, rule == nil || len(x.Policies) > 0
+}
+
+// means reports whether a rule is asked for.
+func means(asked *merge.Name, k merge.Key) bool { return asked == nil || asked.Matches(k) }
+
+func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contribution {
+	c := api.Contribution{
+		Policy: e.Ref(o.Policy), State: StateOf(o),
+		Target: e.Path.Element(e.Level(o.Policy)),
+	}
+	var keys []merge.Key
+	for _, b := range o.Policy.Blocks {
+		part := api.ExplainedPart{Block: b.Block.String(), Strategy: b.Strategy.String(), TookPart: o.Took(b.Block)}
+		if b.When != nil {
+			part.When = b.When.String()
+		}
+		for _, r := range b.Rules {
+			if !means(asked, r.Key) {
+				continue
+			}
+			part.Rules = append(part.Rules, r.Key.String())
+			if part.TookPart && !loses(o, r.Key) {
+				keys = append(keys, r.Key)
+			}
+		}
+		if len(part.Rules) > 0 {
+			c.Blocks = append(c.Blocks, part)
+		}
+	}
+	c.Gave = texts(keys)
+	for _, u := range o.Policy.Unset {
+		if asked == nil || e.unsets(u, *asked) {
+			c.Unset = append(c.Unset, u.String())
+		}
+	}
+	c.Lost = slices.DeleteFunc(e.LostRules(o), func(l api.LostRule) bool {
+		return asked != nil && !slices.ContainsFunc(c.Blocks, func(p api.ExplainedPart) bool { return slices.Contains(p.Rules, l.Rule) })
+	})
+	return c
+}
+
+func loses(o *merge.Outcome, k merge.Key) bool {
+	return slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
+}
+
+func texts(keys []merge.Key) []string {
+	var out []string
+	for _, k := range keys {
+		out = append(out, k.String())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unsets reports whether an entry of an unset list means some rule on the path
+// that is asked for.
+func (e *Effective) unsets(entry, asked merge.Name) bool {
+	for i := range e.Outcomes {
+		for _, b := range e.Outcomes[i].Policy.Blocks {
+			if slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return entry.Matches(r.Key) && asked.Matches(r.Key) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explainRules returns the rules that are in force or were lost, by key.
+func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
+	rules := make(map[string]*api.ExplainedRule)
+	at := func(k merge.Key) *api.ExplainedRule {
+		r := rules[k.String()]
+		if r == nil {
+			r = &api.ExplainedRule{Rule: k.String()}
+			rules[k.String()] = r
+		}
+		return r
+	}
+	for _, r := range e.Rules {
+		if means(asked, r.Key) {
+			from := e.Ref(r.From.Policy)
+			x := at(r.Key)
+			x.Value, x.From, x.Block = r.Value, &from, r.From.Block.String()
+		}
+	}
+	for i := range e.Outcomes {
+		for _, l := range e.Outcomes[i].Lost {
+			if means(asked, l.Key) {
+				x := at(l.Key)
+				x.Lost = append(x.Lost, api.LostFrom{
+					Policy: e.Ref(e.Outcomes[i].Policy), Block: l.Block.String(), Value: l.Value,
+					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
+				})
+			}
+		}
+	}
+	out := make([]api.ExplainedRule, 0, len(rules))
+	for _, r := range rules {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b api.ExplainedRule) int { return strings.Compare(a.Rule, b.Rule) })
+	return out
+}
+
+// note says what is to be known of a condition.
+func (e *Effective) note(n merge.Note) string {
+	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
+	switch {
+	case n.Answer.Err == nil:
+		return fmt.Sprintf("%s names %s, which is not set beside what is: the block takes no part", block, n.Answer.Missing)
+	case n.Block == merge.Overrides:
+		return fmt.Sprintf("%s cannot be evaluated, so the block applies: %v", block, n.Answer.Err)
+	default:
+		return fmt.Sprintf("%s cannot be evaluated, so the block takes no part: %v", block, n.Answer.Err)
+	}
+}
+
+// CompareExplanations orders explanations as CompareItems orders effective
+// policies.
+func CompareExplanations(a, b api.Explanation) int {
+	return CompareItems(
+		api.EffectivePolicy{PolicyKind: a.PolicyKind, Path: a.Path},
+		api.EffectivePolicy{PolicyKind: b.PolicyKind, Path: b.Path},
+	)
+}
