@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// diffValue is up to which length a value stands on one line of a diff.
+const diffValue = 100
+
+func changeTable(w *page, l *api.ChangeList, objects []Looked) {
+	for _, o := range objects {
+		items := changesOf(l, o)
+		w.gap()
+		w.line(w.looked(o, items))
+		for _, g := range alike(items, changeKey) {
+			c := g[0]
+			for _, head := range w.heads(c.PolicyKind, changePaths(g)) {
+				w.line("  ", head)
+			}
+			for _, r := range c.Rules {
+				w.side("    ", "- ", red, r.Rule, r.Before)
+				w.side("    ", "+ ", green, r.Rule, r.After)
+			}
+		}
+	}
+}
+
+func changeTree(w *page, l *api.ChangeList, objects []Looked) {
+	root := &node{}
+	for _, o := range objects {
+		items := changesOf(l, o)
+		top := root.add(w.looked(o, items))
+		for _, c := range items {
+			at := top
+			for _, e := range c.Path {
+				at = at.child(w.paint(plain, elementName(e)))
+			}
+			at = at.add(c.PolicyKind.Kind)
+			for _, r := range c.Rules {
+				w.leaf(at, "- ", red, r.Rule, r.Before)
+				w.leaf(at, "+ ", green, r.Rule, r.After)
+			}
+		}
+	}
+	w.tree(root)
+}
+
+func changesOf(l *api.ChangeList, o Looked) []api.Change {
+	var out []api.Change
+	for _, c := range l.Items {
+		if c.Object == o.Object && c.Operation == o.Operation {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (w *page) looked(o Looked, items []api.Change) string {
+	what := "no effective policy changes"
+	if n := len(items); n == 1 {
+		what = "1 effective policy changes"
+	} else if n > 1 {
+		what = fmt.Sprintf("%d effective policies change", n)
+	}
+	return w.paint(bold, o.Operation+" "+o.Object.String()) + ": " + what
+}
+
+// side writes one side of a rule's difference, if there is one.
+func (w *page) side(indent, sign string, s style, rule string, v *api.RuleValue) {
+	for _, text := range sideLines(sign, rule, v) {
+		w.line(indent, w.paint(s, text))
+	}
+}
+
+func (w *page) leaf(at *node, sign string, s style, rule string, v *api.RuleValue) {
+	for _, text := range sideLines(sign, rule, v) {
+		at.add(w.paint(s, text))
+	}
+}
+
+func sideLines(sign, rule string, v *api.RuleValue) []string {
+	if v == nil {
+		return nil
+	}
+	from := "  from " + v.From.Kind + " " + by(v.From, v.Block)
+	value := lines(v.Value, diffValue)
+	if len(value) == 1 {
+		return []string{sign + rule + " = " + value[0] + from}
+	}
+	out := []string{sign + rule + " =" + from}
+	for _, l := range value {
+		out = append(out, sign+"  "+l)
+	}
+	return out
+}
+
+// changeKey is the same for changes that differ in their path alone.
+func changeKey(c api.Change) string {
+	c.Path = nil
+	return compact(c)
+}
+
+func changePaths(items []api.Change) [][]api.PathElement {
+	out := make([][]api.PathElement, len(items))
+	for i, c := range items {
+		out[i] = c.Path
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Lengths to which values are cut in tables and trees.
+const (
+	shortValue = 60
+	longValue  = 100
+)
+
+func effectiveTable(w *page, l *api.EffectivePolicyList) {
+	if len(l.Items) > 0 {
+		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
+	}
+	if len(l.Outcomes) > 0 {
+		w.gap()
+		outcomeRows(w, l.Outcomes)
+	}
+}
+
+func effectiveRows(items []api.EffectivePolicy) [][]cell {
+	var rows [][]cell
+	for _, item := range items {
+		kind, path := text(item.PolicyKind.Kind), text(pathName(item.Path))
+		if len(item.Rules) == 0 {
+			rows = append(rows, []cell{kind, path, {"none", dim}, text(""), text(""), text("")})
+		}
+		values := valuesOf(item)
+		for _, r := range item.Rules {
+			rows = append(rows, []cell{kind, path, {r.Rule, cyan}, text(r.From.Key()), text(r.Block), {short(values(r.Rule), shortValue), dim}})
+		}
+	}
+	return rows
+}
+
+// valuesOf returns the values of an effective policy's rules.
+func valuesOf(item api.EffectivePolicy) func(rule string) any {
+	return func(rule string) any {
+		return valueAt(item.Spec, rule)
+	}
+}
+
+func effectiveTree(w *page, l *api.EffectivePolicyList) {
+	root := &node{}
+	for _, item := range byPath(l.Items) {
+		at := root
+		for _, e := range item.Path {
+			at = at.child(w.paint(bold, elementName(e)))
+		}
+		w.effectiveNode(at.add(item.PolicyKind.Kind), item)
+	}
+	w.tree(root)
+	if len(l.Outcomes) > 0 {
+		w.gap()
+		outcomeRows(w, l.Outcomes)
+	}
+}
+
+func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
+	values := valuesOf(item)
+	for _, r := range item.Rules {
+		at.add(fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(values(r.Rule), shortValue)),
+			w.paint(dim, "from "+by(r.From, r.Block))))
+	}
+	for _, p := range item.Policies {
+		for _, lost := range p.Lost {
+			at.add(w.paint(red, "✗ "+lost.Rule) + w.paint(dim, fmt.Sprintf("  of %s, lost to %s", by(p.Policy, lost.Block), by(lost.To, lost.ToBlock))))
+		}
+		if len(p.Lost) == 0 && p.State == api.Inactive {
+			at.add(w.paint(dim, "– "+p.Policy.Key()+" takes no part: its condition is not met"))
+		}
+	}
+	if len(at.children) == 0 {
+		at.label += w.paint(dim, "  none")
+	}
+}
+
+// outcomeRows writes a table of outcomes.
+func outcomeRows(w *page, outcomes []api.Outcome) {
+	var rows [][]cell
+	for _, o := range outcomes {
+		rows = append(rows, []cell{
+			text(o.Policy.Kind), text(o.Policy.Key()), {string(o.State), stateStyle(o.State)},
+			text(enforcedOn(o.Paths)), {outcomeNote(o), dim},
+		})
+	}
+	w.table([]string{"KIND", "POLICY", "STATE", "ENFORCED", "NOTE"}, rows)
+}
+
+// enforcedOn says on how many of its paths a policy is enforced.
+func enforcedOn(c api.PathCounts) string {
+	if c.Total == 0 {
+		return "no path"
+	}
+	return fmt.Sprintf("%d/%s", c.Enforced, plural(c.Total, "path"))
+}
+
+func outcomeNote(o api.Outcome) string {
+	if o.Message != "" {
+		return o.Message
+	}
+	var parts []string
+	for _, l := range o.Lost {
+		parts = append(parts, fmt.Sprintf("%s lost to %s", l.Rule, l.To.Key()))
+	}
+	return strings.Join(parts, ", ")
+}

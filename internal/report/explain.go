@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+func explainTable(w *page, l *api.ExplanationList) {
+	for _, g := range alike(l.Items, explanationKey) {
+		x := g[0]
+		w.gap()
+		for _, head := range w.heads(x.PolicyKind, explanationPaths(g)) {
+			w.line(head)
+		}
+		for _, c := range x.Policies {
+			w.line("  ", w.contribution(c))
+			for _, text := range w.deeds(c) {
+				w.line("    ", text)
+			}
+		}
+		for _, r := range x.Rules {
+			w.line("  ", w.ruleInForce(r))
+			for _, lost := range r.Lost {
+				w.line("    ", w.lostFrom(lost))
+			}
+		}
+		for _, n := range x.Notes {
+			w.line("  ", w.paint(yellow, "note: "+n))
+		}
+	}
+}
+
+func explainTree(w *page, l *api.ExplanationList) {
+	root := &node{}
+	for _, g := range alike(l.Items, explanationKey) {
+		x := g[0]
+		top := root.add(strings.Join(w.heads(x.PolicyKind, explanationPaths(g)), "\n"))
+		for _, c := range x.Policies {
+			at := top.add(w.contribution(c))
+			for _, text := range w.deeds(c) {
+				at.add(text)
+			}
+		}
+		for _, r := range x.Rules {
+			at := top.add(w.ruleInForce(r))
+			for _, lost := range r.Lost {
+				at.add(w.lostFrom(lost))
+			}
+		}
+		for _, n := range x.Notes {
+			top.add(w.paint(yellow, "note: "+n))
+		}
+	}
+	w.tree(root)
+}
+
+// contribution names a policy, where it is attached and its state.
+func (w *page) contribution(c api.Contribution) string {
+	at := elementName(c.Target)
+	if inside(c.Target.Kind) {
+		at += " of " + api.Ref{Namespace: c.Target.Namespace, Name: c.Target.Name}.Key()
+	}
+	return fmt.Sprintf("%s %s at %s: %s", c.Policy.Kind, w.paint(bold, c.Policy.Key()), w.paint(plain, at), w.paint(stateStyle(c.State), string(c.State)))
+}
+
+// deeds says what a policy did on a path, a line for each block and loss.
+func (w *page) deeds(c api.Contribution) []string {
+	var out []string
+	for _, b := range c.Blocks {
+		head := fmt.Sprintf("%s (%s)", b.Block, b.Strategy)
+		if b.When != "" {
+			head += fmt.Sprintf(" when %s", b.When)
+		}
+		if !b.TookPart {
+			out = append(out, w.paint(dim, head+": takes no part, its condition is not met: "+strings.Join(b.Rules, ", ")))
+			continue
+		}
+		out = append(out, w.paint(plain, head+": ")+w.paint(cyan, strings.Join(b.Rules, ", ")))
+	}
+	if len(c.Unset) > 0 {
+		out = append(out, w.paint(plain, "unset: ")+w.paint(cyan, strings.Join(c.Unset, ", ")))
+	}
+	for _, l := range c.Lost {
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s", blockName(l.ToBlock), l.To)))
+	}
+	return out
+}
+
+// blockName names a block inside a sentence.
+func blockName(block string) string {
+	switch block {
+	case "bare":
+		return "rules"
+	case "unset":
+		return "unset list"
+	case "object":
+		return "own field"
+	default:
+		return block
+	}
+}
+
+func (w *page) ruleInForce(r api.ExplainedRule) string {
+	if r.From == nil {
+		return w.paint(cyan, r.Rule) + " is not in force"
+	}
+	if r.Value == nil {
+		return w.paint(cyan, r.Rule) + w.paint(plain, fmt.Sprintf(" is kept out by the %s of %s", blockName(r.Block), *r.From))
+	}
+	return fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(r.Value, longValue)),
+		w.paint(dim, fmt.Sprintf("from the %s of %s", blockName(r.Block), *r.From)))
+}
+
+func (w *page) lostFrom(l api.LostFrom) string {
+	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To))
+}
+
+// explanationKey is the same for explanations that differ in their path alone.
+func explanationKey(x api.Explanation) string {
+	x.Path = nil
+	return compact(x)
+}
+
+func explanationPaths(items []api.Explanation) [][]api.PathElement {
+	out := make([][]api.PathElement, len(items))
+	for i, x := range items {
+		out[i] = x.Path
+	}
+	return out
+}

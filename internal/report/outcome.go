@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+func outcomeTable(w *page, l *api.OutcomeList) {
+	for _, o := range l.Items {
+		w.gap()
+		w.line(w.outcome(o))
+		for _, text := range w.outcomeParts(o) {
+			w.line("  ", text)
+		}
+	}
+}
+
+func outcomeTree(w *page, l *api.OutcomeList) {
+	root := &node{}
+	for _, o := range l.Items {
+		top := root.add(w.outcome(o))
+		for _, text := range w.outcomeParts(o) {
+			top.add(text)
+		}
+	}
+	w.tree(root)
+}
+
+func (w *page) outcome(o api.Outcome) string {
+	out := w.paint(bold, o.Policy.String()) + ": " + w.paint(stateStyle(o.State), string(o.State))
+	if o.Message != "" {
+		out += w.paint(plain, ": "+o.Message)
+	}
+	return out
+}
+
+// outcomeParts says on which targets and paths a policy is, and what it lost.
+func (w *page) outcomeParts(o api.Outcome) []string {
+	var out []string
+	for _, t := range o.Targets {
+		out = append(out, w.target(t))
+	}
+	out = append(out, w.paint(plain, pathCounts(o.Paths)))
+	for _, l := range o.Lost {
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s", l.To, plural(l.Paths, "path"))))
+	}
+	return out
+}
+
+func (w *page) target(t api.Target) string {
+	name := t.Target.String()
+	if t.Section != "" {
+		name += "#" + t.Section
+	}
+	switch {
+	case t.Accepted:
+		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")
+	case t.By != nil:
+		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", held by "+t.By.String())
+	default:
+		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason))
+	}
+}
+
+// pathCounts says on how many paths a policy is, and what became of it there.
+func pathCounts(c api.PathCounts) string {
+	out := "on " + plural(c.Total, "path")
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{c.Enforced, "enforced"}, {c.PartiallyEnforced, "partially enforced"},
+		{c.Overridden, "overridden"}, {c.Inactive, "inactive"},
+	} {
+		if part.n > 0 {
+			out += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// style is how a piece of text is painted.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+)
+
+// page is text for people in the making.
+type page struct {
+	text  strings.Builder
+	color bool
+}
+
+func (p Printer) page(fill func(*page)) []byte {
+	w := page{color: p.Color}
+	fill(&w)
+	return []byte(w.text.String())
+}
+
+// paint returns a text in a style. What could move the cursor or end the line
+// is taken out: names and values come from whoever wrote the manifest.
+func (w *page) paint(s style, text string) string {
+	text = clean(text)
+	if !w.color || s == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+func clean(text string) string {
+	if strings.IndexFunc(text, unicode.IsControl) < 0 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// line writes a line of pieces that are painted already.
+func (w *page) line(pieces ...string) {
+	w.text.WriteString(strings.TrimRight(strings.Join(pieces, ""), " "))
+	w.text.WriteByte('\n')
+}
+
+// gap writes an empty line, but not at the top.
+func (w *page) gap() {
+	if w.text.Len() > 0 {
+		w.text.WriteByte('\n')
+	}
+}
+
+// cell is a cell of a table.
+type cell struct {
+	text  string
+	style style
+}
+
+func text(s string) cell { return cell{text: s} }
+
+// table writes rows below each other, each column as wide as its widest cell.
+// The last column is never padded.
+func (w *page) table(header []string, rows [][]cell) {
+	head := make([]cell, len(header))
+	for i, h := range header {
+		head[i] = cell{h, bold}
+	}
+	rows = append([][]cell{head}, rows...)
+	widths := make([]int, len(header))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(clean(c.text)))
+		}
+	}
+	for _, row := range rows {
+		var pieces []string
+		for i, c := range row {
+			pieces = append(pieces, w.paint(c.style, c.text))
+			if i < len(row)-1 {
+				pieces = append(pieces, strings.Repeat(" ", widths[i]-utf8.RuneCountInString(clean(c.text))+2))
+			}
+		}
+		w.line(pieces...)
+	}
+}
+
+// compact returns a value as JSON on one line.
+func compact(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "?"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// short returns a value as JSON on one line, cut to a length.
+func short(v any, most int) string {
+	s := []rune(compact(v))
+	if len(s) <= most {
+		return string(s)
+	}
+	return string(s[:most-1]) + "…"
+}
+
+// lines returns a value as a line of JSON, or as YAML if that is long.
+func lines(v any, most int) []string {
+	if s := compact(v); utf8.RuneCountInString(s) <= most {
+		return []string{s}
+	}
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return []string{compact(v)}
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+// pathName returns a path on one line: the gateway with its listener, and the
+// route with its rule.
+func pathName(path []api.PathElement) string {
+	var parts []string
+	for _, e := range path {
+		name := elementName(e)
+		switch {
+		case e.Kind == "GatewayClass":
+			continue
+		case len(parts) > 0 && e.Section != "" && inside(e.Kind):
+			parts[len(parts)-1] += "#" + e.Section
+		default:
+			parts = append(parts, name)
+		}
+	}
+	return strings.Join(parts, " > ")
+}
+
+// inside reports whether an element is a part of the one before it.
+func inside(kind string) bool { return kind == "Listener" || strings.HasSuffix(kind, "RouteRule") }
+
+func elementName(e api.PathElement) string {
+	if inside(e.Kind) {
+		return e.Kind + " " + e.Section
+	}
+	name := e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key()
+	if e.Section != "" {
+		name += "#" + e.Section
+	}
+	return name
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func stateStyle(s api.State) style {
+	switch s {
+	case api.Enforced:
+		return green
+	case api.PartiallyEnforced, api.Inactive, api.NoPath:
+		return yellow
+	default:
+		return red
+	}
+}
+
+// by names a policy and the block of it.
+func by(policy api.Ref, block string) string {
+	if block == "bare" {
+		return policy.Key()
+	}
+	return policy.Key() + " (" + block + ")"
+}

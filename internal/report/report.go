@@ -1,0 +1,128 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Format is how a result is written.
+type Format string
+
+// The formats.
+const (
+	Table Format = "table"
+	Tree  Format = "tree"
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+)
+
+// Formats are all of them.
+var Formats = []Format{Table, Tree, JSON, YAML}
+
+// ParseFormat reads the name of a format.
+func ParseFormat(text string) (Format, error) {
+	if f := Format(text); slices.Contains(Formats, f) {
+		return f, nil
+	}
+	return "", fmt.Errorf("output format %q is none of table, tree, json, yaml", text)
+}
+
+// Printer writes results.
+type Printer struct {
+	Out    io.Writer
+	Format Format
+	// Color paints tables and trees.
+	Color bool
+}
+
+// document is one of the lists of the JSON contract.
+type document interface {
+	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList
+}
+
+// write writes a list in the printer's format; table and tree write it for
+// people.
+func write[D document](p Printer, list D, table, tree func(*page, D)) error {
+	var text []byte
+	var err error
+	switch p.Format {
+	case JSON:
+		text, err = marshal(list)
+	case YAML:
+		text, err = yaml.Marshal(list)
+	case Tree:
+		text = p.page(func(w *page) { tree(w, list) })
+	default:
+		text = p.page(func(w *page) { table(w, list) })
+	}
+	if err != nil {
+		return fmt.Errorf("write %T as %s: %w", list, p.Format, err)
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+func marshal(list any) ([]byte, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // a condition's > stays readable
+	e.SetIndent("", "  ")
+	err := e.Encode(list)
+	return []byte(b.String()), err
+}
+
+func meta(kind string) api.TypeMeta { return api.TypeMeta{APIVersion: api.APIVersion, Kind: kind} }
+
+// list returns the items, never nil: the contract has [] for none.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// Effective writes effective policies, with the outcomes of the policies.
+func (p Printer) Effective(items []api.EffectivePolicy, outcomes []api.Outcome) error {
+	return write(p, &api.EffectivePolicyList{
+		TypeMeta: meta(api.KindEffectivePolicyList), Items: list(items), Outcomes: list(outcomes),
+	}, effectiveTable, effectiveTree)
+}
+
+// Explanations writes explanations.
+func (p Printer) Explanations(items []api.Explanation) error {
+	return write(p, &api.ExplanationList{TypeMeta: meta(api.KindExplanationList), Items: list(items)}, explainTable, explainTree)
+}
+
+// Outcomes writes the outcomes of policies.
+func (p Printer) Outcomes(items []api.Outcome) error {
+	return write(p, &api.OutcomeList{TypeMeta: meta(api.KindOutcomeList), Items: list(items)}, outcomeTable, outcomeTree)
+}
+
+// Verdicts writes the verdicts on changes.
+func (p Printer) Verdicts(items []api.Verdict) error {
+	return write(p, &api.VerdictList{TypeMeta: meta(api.KindVerdictList), Items: list(items)}, verdictTable, verdictTree)
+}
+
+// Changes writes the differences that changes make; objects are those that
+// were looked at, each of which is named even if it makes none.
+func (p Printer) Changes(items []api.Change, objects []Looked) error {
+	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: list(items)}
+	show := func(w *page, l *api.ChangeList) { changeTable(w, l, objects) }
+	tree := func(w *page, l *api.ChangeList) { changeTree(w, l, objects) }
+	return write(p, changes, show, tree)
+}
+
+// Looked is an object whose change was looked at.
+type Looked struct {
+	Object    api.Ref
+	Operation string
+}

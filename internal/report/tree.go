@@ -1,0 +1,53 @@
+package report
+
+import "strings"
+
+// node is a node of a tree; its label is painted already.
+type node struct {
+	label    string
+	children []*node
+}
+
+// add puts a node below n.
+func (n *node) add(label string) *node {
+	child := &node{label: label}
+	n.children = append(n.children, child)
+	return child
+}
+
+// child returns the node of that label below n, the newest one only: items come
+// sorted, so what belongs together is together.
+func (n *node) child(label string) *node {
+	if k := len(n.children); k > 0 && n.children[k-1].label == label {
+		return n.children[k-1]
+	}
+	return n.add(label)
+}
+
+// tree writes what is below a root.
+func (w *page) tree(root *node) {
+	for i, top := range root.children {
+		if i > 0 {
+			w.gap()
+		}
+		for row := range strings.SplitSeq(top.label, "\n") {
+			w.line(row)
+		}
+		w.branches(top, "")
+	}
+}
+
+func (w *page) branches(n *node, indent string) {
+	for i, child := range n.children {
+		branch, below := "├─ ", "│  "
+		if i == len(n.children)-1 {
+			branch, below = "└─ ", "   "
+		}
+		rows := strings.Split(child.label, "\n")
+		w.line(indent, branch, rows[0])
+		for _, row := range rows[1:] {
+			w.line(indent, below, row)
+		}
+		w.branches(child, indent+below)
+	}
+}

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+)
+
+// valueAt returns what stands in a spec under a rule's key, nil for nothing.
+func valueAt(spec map[string]any, rule string) any {
+	key, err := merge.ParseKey(rule)
+	if err != nil {
+		return nil
+	}
+	var at any = spec
+	for _, segment := range key.Segments() {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil
+		}
+		at = m[segment]
+	}
+	return at
+}
+
+// byPath returns effective policies in the order of a tree: by path, then
+// policy kind.
+func byPath(items []api.EffectivePolicy) []api.EffectivePolicy {
+	out := slices.Clone(items)
+	slices.SortStableFunc(out, func(a, b api.EffectivePolicy) int {
+		if c := api.ComparePaths(a.Path, b.Path); c != 0 {
+			return c
+		}
+		return effective.CompareItems(a, b)
+	})
+	return out
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+func verdictTable(w *page, l *api.VerdictList) {
+	for _, v := range l.Items {
+		w.line(w.verdict(v))
+		for _, text := range w.findings(v) {
+			w.line("  ", text)
+		}
+	}
+}
+
+func verdictTree(w *page, l *api.VerdictList) {
+	root := &node{}
+	for _, v := range l.Items {
+		top := root.add(w.verdict(v))
+		for _, text := range w.findings(v) {
+			top.add(text)
+		}
+	}
+	w.tree(root)
+}
+
+// verdict is the one line that says it all.
+func (w *page) verdict(v api.Verdict) string {
+	said := w.paint(green, "allowed")
+	if !v.Allowed {
+		said = w.paint(red, "denied")
+	}
+	reach := "changes no effective policy"
+	if v.Changes.Paths > 0 {
+		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
+	}
+	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), said, reach)
+}
+
+func (w *page) findings(v api.Verdict) []string {
+	var out []string
+	for _, r := range v.Reasons {
+		word := w.paint(red, "denied ")
+		if v.Allowed {
+			word = w.paint(yellow, "would be denied ")
+		}
+		out = append(out, word+w.reason(r))
+	}
+	for _, r := range v.Warnings {
+		out = append(out, w.paint(yellow, "warning ")+w.reason(r))
+	}
+	return out
+}
+
+func (w *page) reason(r api.Reason) string {
+	return w.paint(bold, string(r.Code)) + w.paint(plain, ": "+r.Message)
+}
