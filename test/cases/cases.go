@@ -1,0 +1,177 @@
+package cases
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Now is the time at which the changes of all cases are made.
+var Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// firstCreated is the age of the first object that is there already; each
+// after it is a minute younger.
+var firstCreated = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Case is one case.
+type Case struct {
+	// File that it is in, without its ending.
+	File string `json:"-"`
+	// Name is a sentence; Spec says which part of the semantics it holds.
+	Name string `json:"name"`
+	Spec string `json:"spec"`
+	// With names fixtures whose objects come before those of Against.
+	With []string `json:"with,omitempty"`
+	// Against is the objects that are there, the oldest first. All have a
+	// creation time.
+	Against []Object `json:"against,omitempty"`
+	// Changes are made one after another, each on top of those allowed before.
+	// Either all of them are a DELETE or none is.
+	Changes []Change `json:"changes"`
+}
+
+// Object is an object as it is written in a manifest.
+type Object = unstructured.Unstructured
+
+// Change is a change, and the verdict on it.
+type Change struct {
+	Operation string `json:"operation"`
+	Object    Object `json:"object"`
+	Verdict   Want   `json:"verdict"`
+	// Old is the object as it is stored before the change; nil on a CREATE.
+	Old *Object `json:"-"`
+}
+
+// Want is the verdict on a change.
+type Want struct {
+	Allowed  bool        `json:"allowed"`
+	Reasons  []Finding   `json:"reasons,omitempty"`
+	Warnings []Finding   `json:"warnings,omitempty"`
+	Changes  api.Changes `json:"changes"`
+}
+
+// Finding is a reason or a warning but for its message.
+type Finding struct {
+	Code api.ReasonCode `json:"code"`
+	Rule string         `json:"rule,omitempty"`
+	// Policy is the other policy as "Kind namespace/name".
+	Policy string `json:"policy,omitempty"`
+	// Says are parts that the message must have.
+	Says []string `json:"says,omitempty"`
+}
+
+// Of returns the findings of a verdict's reasons as cases have them, each with
+// those parts of want that its message has.
+func Of(reasons []api.Reason, want []Finding) []Finding {
+	var out []Finding
+	for i, r := range reasons {
+		f := Finding{Code: r.Code, Rule: r.Rule}
+		if r.Policy != nil {
+			f.Policy = r.Policy.String()
+		}
+		if i < len(want) {
+			for _, part := range want[i].Says {
+				if strings.Contains(r.Message, part) {
+					f.Says = append(f.Says, part)
+				}
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+//go:embed data/*.yaml fixtures.yaml
+var files embed.FS
+
+// Load returns all cases, in the order of their files.
+func Load(tb testing.TB) []Case {
+	tb.Helper()
+	var fixtures map[string][]Object
+	read(tb, "fixtures.yaml", &fixtures)
+	names, err := fs.Glob(files, "data/*.yaml")
+	require.NoError(tb, err)
+	require.NotEmpty(tb, names)
+	out := make([]Case, len(names))
+	for i, name := range names {
+		c := &out[i]
+		read(tb, name, c)
+		c.File = strings.TrimSuffix(path.Base(name), ".yaml")
+		require.NoError(tb, c.complete(fixtures), name)
+	}
+	return out
+}
+
+func read(tb testing.TB, name string, into any) {
+	tb.Helper()
+	data, err := files.ReadFile(name)
+	require.NoError(tb, err)
+	require.NoError(tb, yaml.UnmarshalStrict(data, into), name)
+}
+
+// complete puts the fixtures and the creation times in, and finds the old
+// objects.
+func (c *Case) complete(fixtures map[string][]Object) error {
+	if c.Name == "" || c.Spec == "" || len(c.Changes) == 0 {
+		return fmt.Errorf("a case needs a name, a spec and changes")
+	}
+	var objects []Object
+	for _, name := range c.With {
+		if fixtures[name] == nil {
+			return fmt.Errorf("there is no fixture %q", name)
+		}
+		for i := range fixtures[name] {
+			objects = append(objects, *fixtures[name][i].DeepCopy())
+		}
+	}
+	c.Against = append(objects, c.Against...)
+	stored := make(map[string]*Object)
+	for i := range c.Against {
+		o := &c.Against[i]
+		metadata, _, err := unstructured.NestedMap(o.Object, "metadata")
+		if err != nil || metadata == nil {
+			return fmt.Errorf("object %d has no metadata", i)
+		}
+		metadata["creationTimestamp"] = firstCreated.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
+		o.Object["metadata"] = metadata
+		stored[id(o)] = o
+	}
+	for i := range c.Changes {
+		if err := c.Changes[i].complete(stored, c.Changes[0].Operation); err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Change) complete(stored map[string]*Object, first string) error {
+	c.Old = stored[id(&c.Object)]
+	if (c.Operation == "CREATE") != (c.Old == nil) {
+		return fmt.Errorf("a %s does not fit an object that is there: %t", c.Operation, c.Old != nil)
+	}
+	if (c.Operation == "DELETE") != (first == "DELETE") {
+		return fmt.Errorf("DELETE stands beside another operation")
+	}
+	switch {
+	case !c.Verdict.Allowed:
+	case c.Operation == "DELETE":
+		delete(stored, id(&c.Object))
+	default:
+		stored[id(&c.Object)] = &c.Object
+	}
+	return nil
+}
+
+func id(o *Object) string {
+	return o.GroupVersionKind().GroupKind().String() + " " + o.GetNamespace() + "/" + o.GetName()
+}
