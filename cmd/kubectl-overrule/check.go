@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var flags changeFlags
+	var enforcement string
+	cmd := &cobra.Command{
+		Use:   "check -f CHANGE... [--against PATH...]",
+		Short: "Give the admission verdict on a change before it is made.",
+		Long: `Give the verdict that the admission server would give on a change, before it is
+made. Several objects are judged one after another in the order of the files, each
+on top of those allowed before it.
+
+An object that is there already is an UPDATE, any other a CREATE; with --delete each
+is a DELETE. The exit code is 1 if anything is denied.`,
+		Example: `  kubectl overrule check -f route-policy.yaml
+  kubectl overrule check -f route-policy.yaml --against manifests/`,
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, enforcement) },
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn to tell what would be denied and allow it")
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, flags changeFlags, enforcement string) error {
+	out, err := a.printer()
+	if err != nil {
+		return err
+	}
+	mode := guard.Enforcement(enforcement)
+	if !slices.Contains([]guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn}, mode) {
+		return fmt.Errorf("enforcement %q is none of deny, warn", enforcement)
+	}
+	verdicts := []api.Verdict{}
+	denied := false
+	err = a.judge(ctx, flags, func(j *guard.Judgement, _ []effective.Pair) bool {
+		v := j.Verdict(mode)
+		verdicts = append(verdicts, v)
+		denied = denied || !v.Allowed
+		return v.Allowed
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.Verdicts(verdicts); err != nil {
+		return err
+	}
+	if denied {
+		return errDenied
+	}
+	return nil
+}

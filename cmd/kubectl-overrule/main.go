@@ -1,0 +1,64 @@
+// Command kubectl-overrule is a kubectl plugin (kubectl overrule) that shows
+// effective policies and judges changes, on a cluster or on manifests alone.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"overrule.dev/overrule/internal/watch"
+)
+
+// version is set when the binary is linked.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := &app{
+		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		now:       time.Now, list: watch.List,
+		color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "", //nolint:gosec // a file descriptor is small
+	}
+	code := a.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// Exit codes.
+const (
+	exitFound    = 0 // found, allowed
+	exitNotFound = 1 // not found, denied
+	exitUnusable = 2 // input that cannot be read, or wrong usage
+)
+
+// errDenied tells that a change is denied; what for is on stdout.
+var errDenied = errors.New("denied")
+
+// errNotFound tells that what was asked for does not exist.
+var errNotFound = errors.New("not found")
+
+// run runs one command and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitFound
+	case errors.Is(err, errDenied):
+		return exitNotFound
+	}
+	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // nobody is left to tell
+	if errors.Is(err, errNotFound) {
+		return exitNotFound
+	}
+	return exitUnusable
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"overrule.dev/overrule/internal/report"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/watch"
+)
+
+// app is one run of the command, with all that it takes from outside.
+type app struct {
+	genericiooptions.IOStreams
+	// now is the time of creates that are judged.
+	now func() time.Time
+	// list reads the objects of a cluster.
+	list func(context.Context, *rest.Config) (*store.View, []watch.Problem, error)
+	// color tells that stdout shows colours.
+	color bool
+
+	config  *genericclioptions.ConfigFlags
+	output  string
+	verbose bool
+}
+
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kubectl-overrule",
+		Short: "Effective policies of Gateway API policy attachment: what holds, why, and what a change would do.",
+		Long: `Effective policies of Gateway API policy attachment: what holds on each path
+from a gateway to a route's rule, why, and what a change would do to it.
+
+The commands read the cluster of the current kubeconfig; with -f (effective,
+explain, outcome) or --against (check, diff) they read manifests alone.
+
+Exit codes: 0 found or allowed, 1 not found or denied, 2 unreadable input or
+wrong usage.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl overrule"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetIn(a.In)
+	cmd.SetOut(a.Out)
+	cmd.SetErr(a.ErrOut)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
+	a.config = genericclioptions.NewConfigFlags(true)
+	a.config.AddFlags(cmd.PersistentFlags())
+	flags := cmd.PersistentFlags()
+	flags.StringVarP(&a.output, "output", "o", string(report.Table), "how to show the result: table, tree, json or yaml")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
+	cmd.AddCommand(a.effectiveCommand(), a.explainCommand(), a.outcomeCommand(), a.checkCommand(), a.diffCommand(), a.versionCommand())
+	return cmd
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this command.", Args: usage(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.Out, "kubectl-overrule "+version)
+			return err
+		},
+	}
+}
+
+// usage makes errors about arguments say where to read on.
+func usage(args cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if err := args(cmd, given); err != nil {
+			return fmt.Errorf("%w; usage: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+		}
+		return nil
+	}
+}
+
+// printer returns how results are written, as the flags say.
+func (a *app) printer() (report.Printer, error) {
+	format, err := report.ParseFormat(a.output)
+	return report.Printer{Out: a.Out, Format: format, Color: a.color}, err
+}
+
+// tell writes a line for people to stderr.
+func (a *app) tell(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.ErrOut, format+"\n", args...) // nobody is left to tell
+}
