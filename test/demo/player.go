@@ -23,12 +23,17 @@ type step struct {
 	stderr  []string // parts that must be there; with none, nothing may be
 }
 
+// beat lies between two commands, as between those of a person: the server hears
+// of a write by a watch, some milliseconds after it was stored.
+const beat = 300 * time.Millisecond
+
 // player runs steps and shows them.
 type player struct {
 	out     io.Writer
 	paint   painter
 	dir     string
 	environ []string
+	beat    time.Duration
 }
 
 // play runs the steps in order, up to the first that is not as told.
@@ -39,6 +44,7 @@ func (p player) play(ctx context.Context, steps []step) error {
 		if err := p.step(ctx, s); err != nil {
 			return fmt.Errorf("step %d (%s): %w", i+1, s.command, err)
 		}
+		time.Sleep(p.beat)
 	}
 	say(p.out, "\n%s", p.paint.title(fmt.Sprintf("All %d commands did what the story says.", len(steps))))
 	return nil
