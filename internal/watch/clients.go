@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apiextensionsv1client "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1client "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/typed/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// clients talk to one API server over one set of connections.
+type clients struct {
+	core        rest.Interface
+	gateway     rest.Interface
+	definitions rest.Interface
+	policies    dynamic.Interface
+	discovery   discovery.DiscoveryInterface
+}
+
+// newClients returns clients that give each request the time; 0 is no limit,
+// as watches need.
+func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = timeout
+	// The API server's own fairness is enough: a queue in here would only hold
+	// back the reads that someone's write waits for.
+	cfg.QPS, cfg.RateLimiter = -1, nil
+	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
+	web, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+	}
+	c := &clients{}
+	if err := c.connect(cfg, web); err != nil {
+		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+	}
+	return c, nil
+}
+
+func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
+	binary := rest.CopyConfig(cfg) // custom resources have no such encoding
+	binary.ContentType = runtime.ContentTypeProtobuf
+	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	core, err := corev1client.NewForConfigAndClient(binary, web)
+	if err != nil {
+		return err
+	}
+	definitions, err := apiextensionsv1client.NewForConfigAndClient(binary, web)
+	if err != nil {
+		return err
+	}
+	gateway, err := gatewayv1client.NewForConfigAndClient(cfg, web)
+	if err != nil {
+		return err
+	}
+	c.core, c.definitions, c.gateway = core.RESTClient(), definitions.RESTClient(), gateway.RESTClient()
+	if c.policies, err = dynamic.NewForConfigAndClient(cfg, web); err != nil {
+		return err
+	}
+	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, web)
+	return err
+}
+
+// all lists and watches all objects of a kind of the hierarchy.
+func (c *clients) all(b *builtin) *cache.ListWatch { return everywhere(c.of(b), b.resource) }
+
+func (c *clients) of(b *builtin) rest.Interface {
+	if b.kind.Group == api.GatewayGroup {
+		return c.gateway
+	}
+	return c.core
+}
+
+func (c *clients) allDefinitions() *cache.ListWatch {
+	return everywhere(c.definitions, sourceDefinitions)
+}
+
+func everywhere(client rest.Interface, resource string) *cache.ListWatch {
+	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+}
+
+// allPolicies lists and watches all objects of a resource.
+func (c *clients) allPolicies(r schema.GroupVersionResource) *cache.ListWatch {
+	client := c.policies.Resource(r)
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := client.List(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, o)
+		},
+	}
+}

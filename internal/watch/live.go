@@ -1,0 +1,40 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Live reads an object of Gateway API from the API server: a GatewayClass,
+// Gateway, HTTPRoute or GRPCRoute. It returns nil if there is none, if its kind
+// is not installed, and for all other kinds. It is a guard.Live.
+func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
+	i := slices.IndexFunc(gatewayKinds, func(b builtin) bool { return b.kind == ref.PolicyKind() })
+	if i < 0 || !nameable(ref) {
+		return nil, nil
+	}
+	b := &gatewayKinds[i]
+	obj, err := w.clients.of(b).Get().
+		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return b.decode(obj)
+}
+
+// nameable reports whether an object can have that name: a reference is
+// written by anyone, and may not even fit into the path of a request.
+func nameable(ref api.Ref) bool {
+	return ref.Name != "" && len(path.IsValidPathSegmentName(ref.Name)) == 0 &&
+		len(path.IsValidPathSegmentName(ref.Namespace)) == 0
+}

@@ -1,0 +1,163 @@
+package watch
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/store"
+)
+
+// target takes what a reflector reads.
+type target[T any] interface {
+	put(T)
+	remove(cache.ObjectName)
+	replace([]T)
+}
+
+// sink is what a reflector takes for a cache. It holds nothing: each object is
+// decoded once and handed on.
+type sink[T any] struct {
+	decode  func(runtime.Object) (T, error)
+	target  target[T]
+	contact *contact
+	log     logr.Logger
+	// listed is called after each full list, unless the sink was closed.
+	listed func()
+
+	mu     sync.Mutex
+	closed bool
+}
+
+var (
+	_ cache.TransformingStore      = (*sink[store.Object])(nil)
+	_ cache.ReflectorBookmarkStore = (*sink[store.Object])(nil)
+)
+
+// close returns when the last event has reached the target: its reflector may
+// take a while to notice that it was stopped.
+func (s *sink[T]) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// open runs act unless the sink is closed, and reports whether it did.
+func (s *sink[T]) open(act func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		act()
+	}
+	return !s.closed
+}
+
+// Add puts a new object.
+func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
+
+// Update puts an object. One that cannot be read is taken out: its last state
+// is not in force any more.
+func (s *sink[T]) Update(obj any) error {
+	s.contact.event()
+	d := s.read(obj)
+	s.open(func() {
+		if d.ok {
+			s.target.put(d.value)
+		} else {
+			s.target.remove(d.name)
+		}
+	})
+	return nil
+}
+
+// Delete takes an object out.
+func (s *sink[T]) Delete(obj any) error {
+	s.contact.event()
+	name, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		return fmt.Errorf("name the deleted object: %w", err)
+	}
+	s.open(func() { s.target.remove(name) })
+	return nil
+}
+
+// Replace makes the objects the only ones.
+func (s *sink[T]) Replace(objects []any, _ string) error {
+	values := make([]T, 0, len(objects))
+	for _, obj := range objects {
+		if d := s.read(obj); d.ok {
+			values = append(values, d.value)
+		}
+	}
+	s.contact.list()
+	// listed may stop this very feed: it is called with no lock held.
+	if s.open(func() { s.target.replace(values) }) {
+		s.listed()
+	}
+	return nil
+}
+
+// Resync does nothing: there is nothing that the target does not have.
+func (s *sink[T]) Resync() error { return nil }
+
+// Bookmark is how a watch without events shows that it lives, about once a
+// minute.
+func (s *sink[T]) Bookmark(string) error {
+	s.contact.event()
+	return nil
+}
+
+// Transformer decodes the objects of a streamed list as they arrive, so that
+// the list is never held in full.
+func (s *sink[T]) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		s.contact.event()
+		return s.read(obj), nil
+	}
+}
+
+// decoded is an object that went through the Transformer.
+type decoded[T any] struct {
+	value T
+	ok    bool
+	name  cache.ObjectName
+}
+
+// read decodes an object unless the Transformer has done so. What cannot be
+// read is logged here, since a reflector would log its content.
+func (s *sink[T]) read(obj any) decoded[T] {
+	if d, done := obj.(decoded[T]); done {
+		return d
+	}
+	name, err := cache.ObjectToName(obj)
+	d := decoded[T]{name: name}
+	if err == nil {
+		o, _ := obj.(runtime.Object)
+		d.value, err = s.decode(o)
+	}
+	if err != nil {
+		s.log.Error(err, "an object cannot be read and counts as absent", "object", name.String())
+	}
+	d.ok = err == nil
+	return d
+}
+
+// objects is the target of a kind in the store.
+type objects struct {
+	store *store.Store
+	kind  api.PolicyKind
+}
+
+func (o objects) put(obj store.Object) { o.store.Apply(store.Put(obj)) }
+
+func (o objects) replace(all []store.Object) { o.store.Replace(o.kind, all) }
+
+func (o objects) remove(name cache.ObjectName) {
+	o.store.Apply(store.Delete(api.Ref{
+		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,
+	}))
+}

@@ -1,0 +1,127 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+)
+
+// logged collects what is logged, one line each.
+func logged() (logr.Logger, *bytes.Buffer) {
+	var out bytes.Buffer
+	return funcr.New(func(_, args string) { out.WriteString(args + "\n") }, funcr.Options{}), &out
+}
+
+func routeSink(s *store.Store) *sink[store.Object] {
+	b := &gatewayKinds[2]
+	return &sink[store.Object]{
+		decode: b.decode, target: objects{s, b.kind}, contact: newContact("httproutes"),
+		log: logr.Discard(), listed: func() {},
+	}
+}
+
+func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gatewayv1.HTTPRoute {
+	return &gatewayv1.HTTPRoute{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name},
+		Spec:       gatewayv1.HTTPRouteSpec{Hostnames: hostnames},
+	}
+}
+
+// held are the names of the routes in a store, with their hostnames.
+func held(s *store.Store) map[string][]string {
+	out := map[string][]string{}
+	v, _ := s.View()
+	for o := range v.Objects(gatewayKind(hierarchy.KindHTTPRoute)) {
+		out[o.Ref().Key()] = o.(*hierarchy.Route).Hostnames
+	}
+	return out
+}
+
+func TestEventsReachTheStore(t *testing.T) {
+	s := store.New()
+	k := routeSink(s)
+	lists := 0
+	k.listed = func() { lists++ }
+
+	require.NoError(t, k.Replace([]any{httpRoute("a"), httpRoute("b", "b.example")}, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/b": {"b.example"}}, held(s))
+	require.NoError(t, k.Add(httpRoute("c")))
+	require.NoError(t, k.Update(httpRoute("a", "a.example")))
+	require.NoError(t, k.Delete(httpRoute("b")))
+	assert.Equal(t, map[string][]string{"app/a": {"a.example"}, "app/c": nil}, held(s))
+
+	streamed, err := k.Transformer()(httpRoute("d"))
+	require.NoError(t, err)
+	require.NoError(t, k.Replace([]any{streamed, httpRoute("a")}, "2"), "a streamed list is decoded already")
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/d": nil}, held(s))
+	assert.Equal(t, 2, lists)
+	require.NoError(t, k.Resync())
+	assert.Equal(t, uint64(2), k.contact.get().Lists)
+}
+
+func TestNothingPassesAClosedSink(t *testing.T) {
+	s := store.New()
+	k := routeSink(s)
+	require.NoError(t, k.Add(httpRoute("a")))
+	k.listed = func() { t.Error("listed after close") }
+	k.close()
+
+	require.NoError(t, k.Add(httpRoute("b")))
+	require.NoError(t, k.Delete(httpRoute("a")))
+	require.NoError(t, k.Replace(nil, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+}
+
+func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) {
+	s := store.New()
+	log, lines := logged()
+	k := routeSink(s)
+	k.log = log
+	k.decode = func(obj runtime.Object) (store.Object, error) {
+		if r := obj.(*gatewayv1.HTTPRoute); len(r.Spec.Hostnames) == 0 {
+			return hierarchy.FromHTTPRoute(r), nil
+		}
+		return nil, errors.New("odd")
+	}
+	require.NoError(t, k.Replace([]any{httpRoute("a"), httpRoute("b", "secret")}, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+	require.NoError(t, k.Update(httpRoute("a", "secret")))
+	assert.Empty(t, held(s))
+	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="odd" "object"="app/a"`)
+	assert.NotContains(t, lines.String(), "secret")
+}
+
+func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
+	s := store.New()
+	k := routeSink(s)
+	require.NoError(t, k.Replace([]any{"text"}, "1"))
+	assert.Empty(t, held(s))
+	assert.ErrorContains(t, k.Delete("text"), "name the deleted object: ")
+	require.NoError(t, k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}))
+}
+
+func TestDecodersTakeTheirOwnType(t *testing.T) {
+	_, err := typed(hierarchy.FromHTTPRoute)(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.HTTPRoute")
+
+	auth := known(t)[api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}]
+	_, err = policies(auth)(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+
+	_, err = policies(nil)(policy("AuthPolicy", "app", "a"))
+	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
+}
