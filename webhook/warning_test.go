@@ -43,7 +43,7 @@ func TestAWarningFitsIntoOneLine(t *testing.T) {
 			"rule \"a\x1b[31m\nb\r\tc\u202ed\u200fe\u00a0f\u2028g\x00h\x7fi\u0085j\"", "", `rule "a [31m b c d e f g h i j"`,
 		},
 		"bytes that are no text": {"a\xff\xfeb", "", "a\ufffd\ufffdb"},
-		"nothing":                 {"", "", ""},
+		"nothing":                {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := warning(guard.Finding{What: c.what, Advice: c.advice})

@@ -79,13 +79,24 @@ func reasons(findings []Finding) []api.Reason {
 	return out
 }
 
-// findings collects findings, each once.
-type findings []Finding
+// findings collects findings, each once, by all that they say: a write can
+// bring thousands.
+type findings map[said]Finding
+
+type said struct {
+	Finding
+	policy api.Ref
+}
 
 func (s *findings) add(f Finding) {
-	if !slices.ContainsFunc(*s, func(o Finding) bool { return compare(o, f) == 0 && o.Advice == f.Advice }) {
-		*s = append(*s, f)
+	at := said{Finding: f}
+	if f.Policy != nil {
+		at.policy, at.Policy = *f.Policy, nil
 	}
+	if *s == nil {
+		*s = make(findings)
+	}
+	(*s)[at] = f
 }
 
 // by returns the findings of an action, sorted.
@@ -114,6 +125,7 @@ func compare(a, b Finding) int {
 		strings.Compare(a.Rule, b.Rule),
 		comparePolicies(a.Policy, b.Policy),
 		strings.Compare(a.What, b.What),
+		strings.Compare(a.Advice, b.Advice),
 	)
 }
 
