@@ -1,0 +1,90 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+var (
+	gatewayKind = api.PolicyKind{Group: api.GatewayGroup, Kind: "Gateway"}
+	routeKind   = api.PolicyKind{Group: api.GatewayGroup, Kind: "HTTPRoute"}
+	paintKind   = api.PolicyKind{Group: "example.com", Kind: "Paint"}
+)
+
+// paint returns a policy kind.
+func paint(t testing.TB, name string) *policykind.Kind {
+	t.Helper()
+	k, err := policykind.Compile(policykind.Profile{
+		Group: "example.com", Kind: name, Class: policykind.Inherited,
+		Targets: policykind.Targets{Fields: []string{"targetRefs"}},
+	}, policykind.Builtin)
+	require.NoError(t, err)
+	return k
+}
+
+// decode reads an object of the hierarchy.
+func decode(t testing.TB, kind api.PolicyKind, text string) store.Object {
+	t.Helper()
+	return decodeAs(t, kind, nil, text)
+}
+
+func decodeAs(t testing.TB, ref api.PolicyKind, kind *policykind.Kind, text string) store.Object {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err, text)
+	o, err := store.Decode(ref, kind, data, 1000)
+	require.NoError(t, err)
+	return o
+}
+
+func gateway(t testing.TB, name, class string) *hierarchy.Gateway {
+	t.Helper()
+	return decode(t, gatewayKind, fmt.Sprintf(
+		"metadata: {namespace: infra, name: %s}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}", name, class,
+	)).(*hierarchy.Gateway)
+}
+
+// route is a route of namespace app on gateways of namespace infra.
+func route(t testing.TB, name string, gateways ...string) *hierarchy.Route {
+	t.Helper()
+	text := "metadata: {namespace: app, name: " + name + "}\nspec: {parentRefs: ["
+	for _, g := range gateways {
+		text += "{namespace: infra, name: " + g + "}, "
+	}
+	return decode(t, routeKind, text+"]}").(*hierarchy.Route)
+}
+
+// policy is a policy of namespace app on routes of the same.
+func policy(t testing.TB, k *policykind.Kind, name string, routes ...string) *policykind.Policy {
+	t.Helper()
+	text := "metadata: {namespace: app, name: " + name + "}\nspec: {a: 1, targetRefs: ["
+	for _, r := range routes {
+		text += "{group: gateway.networking.k8s.io, kind: HTTPRoute, name: " + r + "}, "
+	}
+	return decodeAs(t, k.Ref(), k, text+"]}").(*policykind.Policy)
+}
+
+func puts(objects ...store.Object) []store.Change {
+	var out []store.Change
+	for _, o := range objects {
+		out = append(out, store.Put(o))
+	}
+	return out
+}
+
+// names shows objects in the order in which they come.
+func names[T store.Object](seq func(func(T) bool)) []string {
+	var out []string
+	for o := range seq {
+		out = append(out, o.Ref().String())
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
+	_, ready := store.New().View()
+	assert.True(t, ready, "without sources at once")
+
+	s := store.New("gateways", "routes")
+	assert.Equal(t, []string{"gateways", "routes"}, s.Waiting())
+	s.Apply(store.Put(route(t, "r", "edge")))
+	s.Listed("routes")
+	_, ready = s.View()
+	assert.False(t, ready)
+	assert.Equal(t, []string{"gateways"}, s.Waiting())
+	s.Listed("unheard of")
+	s.Listed("gateways")
+	v, ready := s.View()
+	assert.True(t, ready)
+	assert.Empty(t, s.Waiting())
+	assert.Equal(t, 1, v.Count(routeKind))
+}
+
+func TestApplyMakesANewMoment(t *testing.T) {
+	s := store.New()
+	assert.Zero(t, s.Fed().UnixNano())
+	before, _ := s.View()
+	s.Apply(store.Put(route(t, "r", "edge")), store.Put(gateway(t, "edge", "istio")))
+	after, _ := s.View()
+	assert.Zero(t, before.Count(routeKind))
+	assert.Equal(t, 1, after.Count(routeKind))
+	assert.Positive(t, s.Fed().UnixNano())
+}
+
+func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
+	s := store.New()
+	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), gateway(t, "edge", "istio"))...)
+	s.Replace(routeKind, []store.Object{route(t, "b", "other"), route(t, "c", "edge")})
+	v, _ := s.View()
+	assert.Equal(t, []string{"HTTPRoute app/b", "HTTPRoute app/c"}, names(v.Objects(routeKind)))
+	assert.Equal(t, []string{"HTTPRoute app/c"}, names(v.RoutesOf("infra", "edge")))
+	assert.Equal(t, 1, v.Count(gatewayKind), "others stay")
+	s.Replace(routeKind, nil)
+	v, _ = s.View()
+	assert.Zero(t, v.Count(routeKind))
+}
+
+func TestAKindIsPendingUntilItIsListed(t *testing.T) {
+	k := paint(t, "Paint")
+	s := store.New()
+	s.AddKind(k)
+	s.Apply(store.Put(policy(t, k, "p", "r")))
+	v, ready := s.View()
+	assert.True(t, ready, "a new kind does not make the others unready")
+	assert.Nil(t, v.Kind(paintKind))
+	assert.True(t, s.Pending(paintKind))
+
+	s.KindListed(paintKind)
+	v, _ = s.View()
+	assert.Same(t, k, v.Kind(paintKind))
+	assert.False(t, s.Pending(paintKind))
+	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+
+	s.KindListed(paintKind)
+	v, _ = s.View()
+	assert.Len(t, v.Kinds(), 1, "listed twice it is there once")
+}
+
+func TestAKindThatIsAddedAnewStartsFromNothing(t *testing.T) {
+	old, k := paint(t, "Paint"), paint(t, "Paint")
+	s := store.New()
+	s.AddKind(old)
+	s.Apply(store.Put(policy(t, old, "p", "r")))
+	s.KindListed(paintKind)
+	s.AddKind(k)
+	v, _ := s.View()
+	assert.Nil(t, v.Kind(paintKind))
+	assert.Zero(t, v.Count(paintKind), "policies that an old profile read are gone")
+	assert.True(t, s.Pending(paintKind))
+	s.KindListed(paintKind)
+	v, _ = s.View()
+	assert.Same(t, k, v.Kind(paintKind))
+}
+
+func TestRemoveKindForgetsItsPolicies(t *testing.T) {
+	k, other := paint(t, "Paint"), paint(t, "Other")
+	s := store.New()
+	for _, kind := range []*policykind.Kind{k, other} {
+		s.AddKind(kind)
+		s.Apply(store.Put(policy(t, kind, "p", "r")))
+		s.KindListed(kind.Ref())
+	}
+	s.RemoveKind(paintKind)
+	v, _ := s.View()
+	assert.Equal(t, []*policykind.Kind{other}, v.Kinds())
+	assert.Zero(t, v.Count(paintKind))
+	assert.Empty(t, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, 1, v.Count(other.Ref()))
+
+	s.AddKind(k)
+	s.Apply(store.Put(policy(t, k, "p", "r")))
+	s.RemoveKind(paintKind)
+	s.KindListed(paintKind)
+	v, _ = s.View()
+	assert.Nil(t, v.Kind(paintKind), "one that was removed while pending is not listed any more")
+	assert.Zero(t, v.Count(paintKind))
+}
+
+func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
+	s := store.New("routes")
+	k := paint(t, "Paint")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		r, p := route(t, fmt.Sprintf("r%d", i), "edge"), policy(t, k, fmt.Sprintf("p%d", i), "r0")
+		wg.Go(func() {
+			for range 50 {
+				s.Apply(store.Put(r), store.Put(p))
+				s.AddKind(k)
+				s.KindListed(paintKind)
+				s.Listed("routes")
+			}
+		})
+		wg.Go(func() {
+			for range 50 {
+				v, ready := s.View()
+				if ready {
+					assert.Positive(t, v.Count(routeKind))
+				}
+				_, _, _ = names(v.RoutesOf("infra", "edge")), s.Pending(paintKind), s.Fed()
+				v.With(store.Delete(r.Ref()))
+			}
+		})
+	}
+	wg.Wait()
+	v, _ := s.View()
+	assert.Equal(t, 4, v.Count(routeKind))
+}
+
+func TestDecode(t *testing.T) {
+	gateway := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
+	for kind, want := range map[api.PolicyKind]string{
+		{Kind: "Namespace"}:     "Namespace x",
+		gateway("GatewayClass"): "GatewayClass x",
+		gateway("Gateway"):      "Gateway ns/x",
+		gateway("HTTPRoute"):    "HTTPRoute ns/x",
+		gateway("GRPCRoute"):    "GRPCRoute ns/x",
+	} {
+		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
+	}
+	for _, kind := range []api.PolicyKind{
+		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gateway("TLSRoute"), paintKind,
+	} {
+		_, err := store.Decode(kind, nil, []byte(`{}`), 0)
+		require.ErrorIs(t, err, store.ErrKind)
+		require.EqualError(t, err, kind.String()+": not a kind that effective policies depend on")
+	}
+}
+
+func TestDecodeOfWhatDoesNotFit(t *testing.T) {
+	tests := map[string]struct {
+		kind api.PolicyKind
+		data string
+	}{
+		"no JSON":       {routeKind, "{"},
+		"a wrong type":  {gatewayKind, `{"spec": {"listeners": "x"}}`},
+		"a list":        {routeKind, "[]"},
+		"a policy that": {paintKind, "5"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var k *policykind.Kind
+			if test.kind == paintKind {
+				k = paint(t, "Paint")
+			}
+			_, err := store.Decode(test.kind, k, []byte(test.data), 0)
+			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
+			assert.False(t, errors.Is(err, store.ErrKind))
+		})
+	}
+	t.Run("a policy that cannot be read is Invalid, and no error", func(t *testing.T) {
+		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`{"metadata": {"name": "p"}}`), 0)
+		require.NoError(t, err)
+		require.Error(t, o.(*policykind.Policy).Invalid)
+	})
+	t.Run("names are read in their very case, whole numbers as such", func(t *testing.T) {
+		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`{"Metadata": {"name": "p"}, "spec": {"a": 9007199254740993, "b": 1.0}}`), 0)
+		require.NoError(t, err)
+		p := o.(*policykind.Policy)
+		assert.Empty(t, p.Name)
+		assert.Equal(t, int64(9007199254740993), p.Blocks[0].Rules[0].Value)
+	})
+	t.Run("null is an empty policy", func(t *testing.T) {
+		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`null`), 0)
+		require.NoError(t, err)
+		require.Error(t, o.(*policykind.Policy).Invalid)
+	})
+}

@@ -1,0 +1,200 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+func routeRef(name string) api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: name}
+}
+
+func TestTheZeroViewIsEmpty(t *testing.T) {
+	v := &store.View{}
+	assert.Nil(t, v.Get(routeRef("r")))
+	assert.Nil(t, v.Gateway("infra", "edge"))
+	assert.Nil(t, v.Kind(paintKind))
+	assert.Zero(t, v.Count(routeKind))
+	assert.Empty(t, names(v.Gateways()))
+	assert.Empty(t, names(v.RoutesOf("infra", "edge")))
+	same := v.With(store.Delete(routeRef("r")))
+	assert.Zero(t, same.Count(routeKind), "what is not there can be deleted")
+}
+
+func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
+	k := paint(t, "Paint")
+	one := (&store.View{}).With(puts(gateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
+	two := one.With(
+		store.Put(gateway(t, "edge", "envoy")), store.Put(route(t, "s", "edge")),
+		store.Delete(routeRef("r")), store.Delete(policy(t, k, "p").Ref()),
+	)
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(one.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(two.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"Gateway infra/edge"}, names(one.GatewaysOf("istio")))
+	assert.Empty(t, names(two.GatewaysOf("istio")))
+	assert.Equal(t, []string{"Paint app/p"}, names(one.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Empty(t, names(two.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, "istio", one.Gateway("infra", "edge").Class)
+	assert.Equal(t, "envoy", two.Gateway("infra", "edge").Class)
+}
+
+func TestIndexesFollowObjectsThatMove(t *testing.T) {
+	k := paint(t, "Paint")
+	v := (&store.View{}).With(puts(
+		gateway(t, "a", "istio"), gateway(t, "b", "istio"),
+		route(t, "r", "a"), route(t, "s", "a", "b", "a"), policy(t, k, "p", "r", "s"), policy(t, k, "q", "r"),
+	)...)
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf("infra", "a")))
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf("infra", "b")))
+	assert.Equal(t, []string{"Paint app/p", "Paint app/q"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("s"), paintKind)))
+
+	v = v.With(puts(route(t, "r", "b"), policy(t, k, "p", "s"), gateway(t, "a", "envoy"))...)
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf("infra", "a")))
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf("infra", "b")))
+	assert.Equal(t, []string{"Paint app/q"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Gateway infra/a"}, names(v.GatewaysOf("envoy")))
+	assert.Equal(t, []string{"Gateway infra/b"}, names(v.GatewaysOf("istio")))
+
+	v = v.With(store.Delete(routeRef("s")))
+	assert.Empty(t, names(v.RoutesOf("infra", "a")))
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf("infra", "b")))
+}
+
+// A name that begins like another is another.
+func TestIndexesTellNamesApart(t *testing.T) {
+	k, other := paint(t, "Paint"), paint(t, "PaintJob")
+	v := (&store.View{}).With(puts(
+		gateway(t, "edge", "c"), gateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
+		policy(t, k, "p", "r"), policy(t, k, "p2", "r2"), policy(t, other, "j", "r"),
+	)...).WithKinds([]*policykind.Kind{other, k})
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"Gateway infra/edge"}, names(v.GatewaysOf("c")))
+	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Paint app/p", "Paint app/p2"}, names(v.Policies(paintKind)))
+	assert.Equal(t, 1, v.Count(other.Ref()))
+}
+
+func TestNamespaceLabels(t *testing.T) {
+	v := (&store.View{}).With(store.Put(decode(t, api.PolicyKind{Kind: "Namespace"}, "metadata: {name: app, labels: {team: red}}")))
+	assert.Equal(t, labels.Set{"team": "red", "kubernetes.io/metadata.name": "app"}, v.NamespaceLabels("app"))
+	assert.Equal(t, labels.Set{"kubernetes.io/metadata.name": "other"}, v.NamespaceLabels("other"), "one that is not known")
+}
+
+func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
+	k, other := paint(t, "Paint"), paint(t, "Other")
+	v := (&store.View{}).With(puts(policy(t, k, "p", "r"), policy(t, other, "o", "r"))...).WithKinds([]*policykind.Kind{k, other})
+	assert.Equal(t, []*policykind.Kind{other, k}, v.Kinds(), "sorted")
+	assert.Same(t, k, v.Kind(paintKind))
+	less := v.WithKinds([]*policykind.Kind{k})
+	assert.Nil(t, less.Kind(other.Ref()))
+	assert.Empty(t, names(less.PoliciesOn(routeRef("r"), other.Ref())))
+	assert.Zero(t, less.Count(other.Ref()))
+	assert.Equal(t, 1, less.Count(paintKind))
+	assert.Equal(t, 1, v.Count(other.Ref()), "the original stays")
+}
+
+// Readers of a view and what-ifs on it never disturb each other. Run with
+// -race.
+func TestViewsAreSafeForConcurrentUse(t *testing.T) {
+	k := paint(t, "Paint")
+	var objects []store.Object
+	for i := range 50 {
+		name := fmt.Sprintf("r%d", i)
+		objects = append(objects, route(t, name, "edge"), policy(t, k, name, name))
+	}
+	v := (&store.View{}).With(puts(append(objects, gateway(t, "edge", "istio"))...)...)
+	more := route(t, "more", "edge")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				next := v.With(store.Put(more), store.Delete(routeRef(fmt.Sprintf("r%d", i))))
+				assert.Equal(t, 50, next.Count(routeKind))
+				assert.Nil(t, next.Get(routeRef(fmt.Sprintf("r%d", i))))
+			}
+		})
+		wg.Go(func() {
+			for range 50 {
+				assert.Len(t, names(v.RoutesOf("infra", "edge")), 50)
+				assert.NotNil(t, v.Get(routeRef("r7")))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Any series of events gives the same view as its outcome put in at once.
+func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
+	kinds := []*policykind.Kind{paint(t, "Paint"), paint(t, "Other")}
+	for seed := range uint64(30) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		last := make(map[api.Ref]store.Object)
+		v := &store.View{}
+		for range 200 {
+			var changes []store.Change
+			for range 1 + dice.IntN(3) {
+				c := randomChange(t, dice, kinds)
+				changes = append(changes, c)
+				if c.Object == nil {
+					delete(last, c.Ref)
+				} else {
+					last[c.Ref] = c.Object
+				}
+			}
+			v = v.With(changes...)
+		}
+		scratch := &store.View{}
+		for _, o := range last {
+			scratch = scratch.With(store.Put(o))
+		}
+		assert.Equal(t, picture(scratch, kinds), picture(v, kinds), "seed %d", seed)
+	}
+}
+
+func randomChange(t *testing.T, dice *rand.Rand, kinds []*policykind.Kind) store.Change {
+	name := func() string { return string(rune('a' + dice.IntN(4))) }
+	var o store.Object
+	switch dice.IntN(3) {
+	case 0:
+		o = gateway(t, name(), name())
+	case 1:
+		o = route(t, name(), name(), name())
+	default:
+		o = policy(t, kinds[dice.IntN(len(kinds))], name(), name(), name())
+	}
+	if dice.IntN(3) == 0 {
+		return store.Delete(o.Ref())
+	}
+	return store.Put(o)
+}
+
+// picture is all that a view says about the names a to d.
+func picture(v *store.View, kinds []*policykind.Kind) []string {
+	out := append(names(v.Objects(routeKind)), names(v.Gateways())...)
+	for _, k := range kinds {
+		out = append(out, names(v.Policies(k.Ref()))...)
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		out = append(out, "routes of "+name)
+		out = append(out, names(v.RoutesOf("infra", name))...)
+		out = append(out, "gateways of "+name)
+		out = append(out, names(v.GatewaysOf(name))...)
+		for _, k := range kinds {
+			out = append(out, k.Kind+" on "+name)
+			for p := range v.PoliciesOn(routeRef(name), k.Ref()) {
+				out = append(out, fmt.Sprintf("%s version %d", p.Ref(), p.Version))
+			}
+		}
+	}
+	return out
+}
