@@ -1,0 +1,256 @@
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The docs have a place for everything that the code can say or takes.
+
+func TestEveryReasonHasASection(t *testing.T) {
+	page := content(t, "docs/reasons.md")
+	for _, code := range constants(t, "api/v1alpha1/state.go", "ReasonCode") {
+		assert.Contains(t, page, "\n### "+code+"\n", "a section of its own")
+		assert.Contains(t, page, "\n| ["+code+"](#"+strings.ToLower(code)+") | ", "a row in the table of reasons")
+	}
+}
+
+func TestEveryStateHasARow(t *testing.T) {
+	for _, file := range []string{"docs/reasons.md", "docs/semantics.md"} {
+		page := content(t, file)
+		for _, state := range constants(t, "api/v1alpha1/state.go", "State") {
+			assert.Contains(t, page, "\n| `"+state+"` | ", file)
+		}
+	}
+}
+
+func TestEveryFlagOfTheServerHasARow(t *testing.T) {
+	page := content(t, "docs/operations.md")
+	flags := names(t, "cmd/overrule/flags.go")
+	require.Contains(t, flags, "enforcement", "the flags are found")
+	for _, name := range flags {
+		assert.Contains(t, page, "\n| `--"+name+"` | ")
+	}
+}
+
+func TestEveryMetricHasARow(t *testing.T) {
+	page := content(t, "docs/operations.md")
+	metrics := metricNames(t)
+	require.Contains(t, metrics, "overrule_decisions_total", "the metrics are found")
+	for _, name := range metrics {
+		assert.Contains(t, page, "\n| `"+name+"` | ")
+	}
+}
+
+func TestThePageOnArchitectureShowsTheHouse(t *testing.T) {
+	page := content(t, "docs/architecture.md")
+	drawn := edges(t, page)
+	for row, below := range house {
+		cells := make([]string, len(below))
+		for i, name := range below {
+			cells[i] = "`" + name + "`"
+		}
+		want := strings.Join(cells, ", ")
+		if len(below) == 0 {
+			want = "nothing of ours"
+		}
+		assert.Regexp(t, "(?m)^"+regexp.QuoteMeta("| `"+row+"` | ")+`.* \| `+regexp.QuoteMeta(want)+` \|$`, page)
+		assert.ElementsMatch(t, below, drawn[row], "the picture of %s", row)
+	}
+	assert.Len(t, drawn, len(house))
+}
+
+var (
+	node = regexp.MustCompile(`(\w+)\["([^"]+)"\]`)
+	edge = regexp.MustCompile(`^\s*(\w+)(?:\["[^"]+"\])?(?: --> ([\w &]+))?$`)
+)
+
+// edges are the arrows of the picture of the house, by the labels of its nodes.
+func edges(t *testing.T, page string) map[string][]string {
+	t.Helper()
+	_, picture, found := strings.Cut(page, "```mermaid\nflowchart TD\n")
+	require.True(t, found, "the picture of the house")
+	picture, _, _ = strings.Cut(picture, "```")
+	label := map[string]string{}
+	for _, m := range node.FindAllStringSubmatch(picture, -1) {
+		label[m[1]] = m[2]
+	}
+	out := map[string][]string{}
+	for line := range strings.Lines(picture) {
+		m := edge.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		require.NotNil(t, m, line)
+		from := label[m[1]]
+		out[from] = nil
+		for _, to := range strings.FieldsFunc(m[2], func(r rune) bool { return r == ' ' || r == '&' }) {
+			out[from] = append(out[from], label[to])
+		}
+	}
+	return out
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^```.*?^```$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, file := range files(t, ".md") {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(content(t, file), ""), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, ":") {
+				continue // elsewhere
+			}
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(filepath.Join("..", path)); !assert.NoError(t, err, "%s links to %s", file, m[1]) {
+				continue
+			}
+			if anchor != "" {
+				assert.Contains(t, anchors(t, path), anchor, "%s links to %s", file, m[1])
+			}
+		}
+	}
+}
+
+var example = regexp.MustCompile(`examples/[\w./-]*[\w-]`)
+
+func TestTheExamplesThatPagesNameAreThere(t *testing.T) {
+	for _, file := range files(t, ".md") {
+		for _, path := range example.FindAllString(content(t, file), -1) {
+			_, err := os.Stat(filepath.Join("..", path))
+			assert.NoError(t, err, "%s names %s", file, path)
+		}
+	}
+}
+
+// anchors are the anchors that forges give the headings of a page.
+func anchors(t *testing.T, file string) []string {
+	t.Helper()
+	var out []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(content(t, file), ""), -1) {
+		text := dropped.ReplaceAllString(strings.ToLower(m[1]), "")
+		out = append(out, strings.ReplaceAll(text, " ", "-"))
+	}
+	return out
+}
+
+// content is a file of the repository.
+func content(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", file))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// files are those of the repository with that ending.
+func files(t *testing.T, ending string) []string {
+	t.Helper()
+	var out []string
+	require.NoError(t, fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "bin" || path == ".git"):
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, ending):
+			out = append(out, path)
+		}
+		return nil
+	}))
+	return out
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", file), nil, 0)
+	require.NoError(t, err)
+	return parsed
+}
+
+// constants are the values of the constants of that type in a file.
+func constants(t *testing.T, file, typeName string) []string {
+	t.Helper()
+	var out []string
+	ast.Inspect(parse(t, file), func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if ident, ok := spec.Type.(*ast.Ident); ok && ident.Name == typeName {
+			for _, v := range spec.Values {
+				out = append(out, text(v))
+			}
+		}
+		return true
+	})
+	require.NotEmpty(t, out, "constants of type %s in %s", typeName, file)
+	return out
+}
+
+// names are those of the flags that a file binds with calls such as
+// f.StringVar(&value, "name", …).
+func names(t *testing.T, file string) []string {
+	t.Helper()
+	var out []string
+	ast.Inspect(parse(t, file), func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) < 3 {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Var") {
+			out = append(out, text(call.Args[1]))
+		}
+		return true
+	})
+	return out
+}
+
+var metric = regexp.MustCompile(`^overrule_[a-z_]+$`)
+
+// metricNames are the names of metrics in the code, the tests left out.
+func metricNames(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "test/") {
+			continue
+		}
+		ast.Inspect(parse(t, file), func(n ast.Node) bool {
+			if e, ok := n.(*ast.BasicLit); ok && metric.MatchString(text(e)) {
+				out = append(out, text(e))
+			}
+			return true
+		})
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// text is the value of a string literal, or "".
+func text(e ast.Expr) string {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	value, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return ""
+	}
+	return value
+}
