@@ -123,6 +123,10 @@ type lostNote struct {
 	Paths int    `json:"paths"`
 }
 
+// itself is what beat a rule by another block of the same policy, whose name
+// may be yet to be generated.
+const itself = "itself"
+
 func (s *Server) outcome(v *store.View, p *policykind.Policy, b *effective.Budget) (string, error) {
 	var sum effective.Outcomes
 	err := s.Guard.Engine.Walk(v, effective.ScopeOf(p), false, b, func(e *effective.Effective) error {
@@ -137,7 +141,11 @@ func (s *Server) outcome(v *store.View, p *policykind.Policy, b *effective.Budge
 	out := sum.Of(v, p)
 	note := outcomeNote{State: out.State, Paths: out.Paths}
 	for _, l := range out.Lost {
-		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: l.To.String(), Paths: l.Paths})
+		to := l.To.String()
+		if l.To == p.Ref() {
+			to = itself
+		}
+		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: to, Paths: l.Paths})
 	}
 	return limited(note, func(hash string) any {
 		return outcomeNote{State: note.State, Paths: note.Paths, Hash: hash}

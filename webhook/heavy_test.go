@@ -1,0 +1,110 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"overrule.dev/overrule/internal/store"
+)
+
+// many returns n entries of a YAML list or map, each of a form with a number.
+func many(n int, form string) string {
+	entries := make([]string, n)
+	for i := range entries {
+		entries[i] = fmt.Sprintf(form, i)
+	}
+	return strings.Join(entries, ", ")
+}
+
+// crowd puts routes on the gateway, each with a policy that has a login limit.
+func (d *doors) crowd(t *testing.T, routes int) {
+	t.Helper()
+	changes := make([]store.Change, 0, 2*routes)
+	for i := range routes {
+		name := fmt.Sprintf("r%03d", i)
+		changes = append(changes,
+			store.Put(d.object(t, strings.Replace(route, "name: toystore", "name: "+name, 1))),
+			store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(routeLimits(20)))))
+	}
+	d.Store.Apply(changes...)
+}
+
+// huge is a policy with two thousand rules besides a login limit.
+func huge(name, target string, login int) string {
+	return fmt.Sprintf(`
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: %s, name: huge}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, %s}
+  %s: {strategy: merge, limits: {login: {rates: [{limit: %d, window: 10s}]}, %s}}
+`, strings.Split(name, ".")[0], target, strings.Split(name, ".")[1], login, many(2000, "l%d: {rates: [{limit: 1, window: 1s}]}"))
+}
+
+func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy string
+		denied string
+		warned string
+	}{
+		"a route's that breaks the constraint": {
+			policy: huge("app.defaults", "kind: HTTPRoute, name: toystore", 100), denied: "ConstraintViolated: limits.login: ",
+		},
+		"a gateway's, over a hundred routes": {
+			policy: huge("infra.overrides", "kind: Gateway, name: edge", 10), warned: "changes the effective policy of 202 paths in 1 namespace",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{}, cluster, gatewayLimits)
+			d.crowd(t, 100)
+
+			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, c.policy))))
+			assert.Equal(t, c.denied == "", a.Allowed)
+			if c.denied != "" {
+				assert.Contains(t, said(t, a), c.denied)
+			}
+			assert.Contains(t, strings.Join(append(a.Warnings, c.warned), "\n"), c.warned)
+
+			hurried := answered(t, d.post(t, PathValidate+"?timeout=1us", review(t, create(t, c.policy))))
+			assert.NotEmpty(t, said(t, hurried), "without time it is denied, whatever the reason")
+
+			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review(t, create(t, c.policy))))
+			assert.LessOrEqual(t, len(patched(t, a).value), annotationLimit)
+		})
+	}
+}
+
+func TestAnUnsetOfTwoThousandOverridesIsToldInFull(t *testing.T) {
+	d := open(t, Options{}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
+	a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, routeAuth("unset: ["+many(2000, "r%d")+"]")))))
+	assert.Len(t, strings.Split(said(t, a), "\n"), 2000)
+}
+
+// expensive is a condition that costs as much as one may.
+const expensive = `spec.limits.login.rates.all(a, spec.limits.login.rates.all(b, spec.limits.login.rates.all(c, a.limit + b.limit + c.limit >= 0)))`
+
+func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
+	gateway := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
+	policy := strings.Replace(routeLimits(20), "{limit: 20, window: 10s}", many(100, "{limit: 2%d, window: 10s}"), 1)
+	d := open(t, Options{}, cluster, gateway)
+	a := d.validated(t, create(t, policy))
+	message := said(t, a)
+	assert.True(t, strings.HasPrefix(message, "ConstraintViolated: limits.login: "), message)
+	require.NotEmpty(t, a.Warnings)
+	assert.Contains(t, strings.Join(a.Warnings, "\n"), "the condition of the overrides of RateLimitPolicy infra/gw-limits cannot be evaluated")
+
+	d = open(t, Options{}, cluster)
+	d.crowd(t, 300)
+	for i := range 300 { // each evaluation at its limit, and together over the budget
+		name := fmt.Sprintf("r%03d", i)
+		d.Store.Apply(store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(policy))))
+	}
+	a = d.ask(t, PathValidate+"?timeout=100s", create(t, gateway))
+	assert.True(t, strings.HasPrefix(said(t, a), "TooMuch: "), a.Result.Message)
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, gateway)), "no annotation either")
+}

@@ -1,0 +1,108 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+func (d *doors) counted(t *testing.T, name, want string) {
+	t.Helper()
+	assert.NoError(t, testutil.GatherAndCompare(d.registry, strings.NewReader(strings.TrimSpace(want)+"\n"), name))
+}
+
+func TestDecisionsAreCounted(t *testing.T) {
+	d := open(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
+	for range 2 {
+		d.validated(t, create(t, routeLimits(100)))
+	}
+	d.mutated(t, update(t, routeLimits(20), routeLimits(30)))
+	d.validated(t, remove(t, gatewayAuth))
+	d.validated(t, create(t, homeless()))
+	d.post(t, PathMutate, []byte("x"))
+
+	d.counted(t, "overrule_decisions_total", `
+# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# TYPE overrule_decisions_total counter
+overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 2
+overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic"} 1
+overrule_decisions_total{allowed="true",door="mutate",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason=""} 1
+overrule_decisions_total{allowed="true",door="validate",kind="AuthPolicy.kuadrant.io",operation="DELETE",reason=""} 1
+`)
+	d.counted(t, "overrule_panics_total", `
+# HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.
+# TYPE overrule_panics_total counter
+overrule_panics_total 1
+`)
+	d.counted(t, "overrule_turned_away_total", `
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready) or no review.
+# TYPE overrule_turned_away_total counter
+overrule_turned_away_total{door="mutate",why="no review"} 1
+`)
+	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
+	require.NoError(t, err)
+	assert.Equal(t, 2, n, "one histogram a door")
+}
+
+func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
+	d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
+	d.validated(t, create(t, routeLimits(100)))
+	d.counted(t, "overrule_decisions_total", `
+# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# TYPE overrule_decisions_total counter
+overrule_decisions_total{allowed="true",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 1
+`)
+}
+
+func TestNotBeingReadyIsCounted(t *testing.T) {
+	d := open(t, Options{Store: store.New("gateways")})
+	d.post(t, PathValidate, review(t, create(t, route)))
+	d.counted(t, "overrule_turned_away_total", `
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready) or no review.
+# TYPE overrule_turned_away_total counter
+overrule_turned_away_total{door="validate",why="unavailable"} 1
+`)
+}
+
+func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	for i := range 100 {
+		d.validated(t, &admissionv1.AdmissionRequest{
+			UID: uid, Operation: admissionv1.Operation(fmt.Sprintf("OP%d", i)),
+			Kind: metav1.GroupVersionKind{Group: fmt.Sprintf("g%d", i), Kind: "K"}, Object: raw("{}"),
+		})
+	}
+	n, err := testutil.GatherAndCount(d.registry, "overrule_decisions_total")
+	require.NoError(t, err)
+	assert.LessOrEqual(t, n, 2)
+}
+
+func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
+	const secret = "hunter2"
+	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	policy := strings.Replace(annotated(routeLimits(100), "password", secret), "login: {", "login: {"+secret+": 1, ", 1)
+	dry := create(t, policy)
+	dry.DryRun = new(true)
+	said(t, d.validated(t, dry))
+	d.mutated(t, update(t, routeLimits(20), policy))
+	d.validated(t, create(t, routeAuth("rules: "+secret)))
+	d.post(t, PathValidate, []byte(`{"request": {"object": "`+secret))
+	d.post(t, PathValidate, []byte(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": "`+secret+`"}`))
+	lines := strings.Split(d.log.String(), "\n")
+	require.Len(t, lines, 5, "one line a decision")
+	assert.Contains(t, lines[0], `"msg"="decision" "door"="validate" "uid"="`+string(uid)+`" "operation"="CREATE" `+
+		`"kind"="RateLimitPolicy.kuadrant.io" "namespace"="app" "name"="toystore-limits" "allowed"=false "reason"="ConstraintViolated" `+
+		`"warnings"=0 "patched"="false" "dryRun"=true`)
+	assert.Contains(t, lines[1], `"door"="mutate"`)
+	assert.Contains(t, lines[1], `"patched"="true"`)
+	assert.NotContains(t, d.log.String(), secret)
+}
