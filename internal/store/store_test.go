@@ -19,6 +19,8 @@ func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
 	assert.True(t, ready, "without sources at once")
 
 	s := store.New("gateways", "routes")
+	_, ready = s.View()
+	assert.False(t, ready)
 	assert.Equal(t, []string{"gateways", "routes"}, s.Waiting())
 	s.Apply(store.Put(route(t, "r", "edge")))
 	s.Listed("routes")

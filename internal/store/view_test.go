@@ -70,6 +70,13 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf("infra", "b")))
 }
 
+func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
+	other := *route(t, "r", "edge")
+	other.Namespace = "zoo"
+	v := (&store.View{}).With(puts(route(t, "r", "edge"), &other)...)
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf("infra", "edge")))
+}
+
 // A name that begins like another is another.
 func TestIndexesTellNamesApart(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
