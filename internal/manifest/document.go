@@ -139,7 +139,7 @@ func article(v any) string {
 	case string:
 		return "a text"
 	case bool:
-		return "a truth value"
+		return "a truth value (YAML reads yes, no, on, off, y and n so: put quotes around a text)"
 	case map[string]any:
 		return "a map"
 	default:

@@ -1,0 +1,173 @@
+package manifest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// folder writes files and returns the folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	return dir
+}
+
+func object(kind, name string) string {
+	return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\n"
+}
+
+func names(s *Set) []string {
+	out := []string{}
+	for _, o := range s.Objects {
+		out = append(out, o.Name)
+	}
+	return out
+}
+
+func TestReadTakesFilesInOrder(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"b.yaml":           object("A", "b1") + "---\n" + object("A", "b2"),
+		"a.yml":            object("A", "a"),
+		"sub/c.json":       `{"apiVersion": "v1", "kind": "A", "metadata": {"name": "c"}}`,
+		"notes.txt":        "not a manifest",
+		".hidden/x.yaml":   "nor: this",
+		".hidden.yaml":     "nor: this",
+		"empty.yaml":       "# nothing\n---\n%YAML 1.1\n---\n",
+		"sub/separate.yml": "--- # one\n" + object("A", "s1") + "...\n" + object("A", "s2") + "---\n",
+	})
+	t.Run("a folder by name", func(t *testing.T) {
+		set, err := Read([]string{dir}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b1", "b2", "c", "s1", "s2"}, names(set))
+	})
+	t.Run("paths as they are given, each file once", func(t *testing.T) {
+		set, err := Read([]string{filepath.Join(dir, "b.yaml"), "-", dir, filepath.Join(dir, "sub", "..", "a.yml")}, strings.NewReader(object("A", "stdin")))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b1", "b2", "stdin", "a", "c", "s1", "s2"}, names(set))
+	})
+	t.Run("a byte order mark and CRLF", func(t *testing.T) {
+		set, err := Read([]string{"-"}, strings.NewReader("\uFEFF"+strings.ReplaceAll(object("A", "x")+"---\n"+object("A", "z"), "\n", "\r\n")))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"x", "z"}, names(set))
+	})
+	t.Run("an alias within reason", func(t *testing.T) {
+		set, err := Read([]string{"-"}, strings.NewReader("a: &a {name: x}\napiVersion: v1\nkind: A\nmetadata: *a\n"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"x"}, names(set))
+	})
+}
+
+func TestReadTakesListsApart(t *testing.T) {
+	set, err := Read([]string{"-"}, strings.NewReader(`
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: A, metadata: {name: a}}
+- apiVersion: example.com/v1
+  kind: BList # an answer of the API server leaves the kinds of the items out
+  items:
+  - {metadata: {name: b, namespace: ns}}
+`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, names(set))
+	assert.Equal(t, "B.example.com", set.Objects[1].Kind.String())
+	assert.Equal(t, Position{File: "-", Document: 1, Line: 2, Item: 1}, set.Objects[1].At)
+}
+
+func TestReadTellsWhatIsWrongAndWhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		is   error
+		want string
+	}{
+		"not YAML":                 {"a: b\n---\nkind: A\n\tx: y\n", ErrFormat, "standard input:3 (document 2): not a manifest: yaml: line 4: found"},
+		"a key twice":              {"kind: A\nkind: B\n", ErrFormat, `line 2: key "kind" already set`},
+		"not UTF-8":                {"a: 1\nb: \xff\n", ErrFormat, "standard input:2: not a manifest: the text is not UTF-8; save it as UTF-8"},
+		"UTF-16":                   {"\xff\xfea\x00:\x00", ErrFormat, "not UTF-8"},
+		"a list":                   {"- a\n", ErrFormat, "must be here, not a list"},
+		"a text":                   {"hello\n", ErrFormat, "must be here, not a text"},
+		"a number":                 {"12\n", ErrFormat, "must be here, not a number"},
+		"nothing":                  {"null\n", ErrFormat, "must be here, not nothing"},
+		"a truth value":            {"yes\n", ErrFormat, "must be here, not a truth value (YAML reads yes"},
+		"an item that is none":     {"apiVersion: v1\nkind: List\nitems: [{}, 1]\n", ErrFormat, "standard input:1 (document 1, item 2): not a manifest: an object must be here, not a number"},
+		"no kind":                  {"apiVersion: v1\n", nil, "kind is missing"},
+		"no apiVersion":            {"kind: A\n", nil, "apiVersion is missing beside kind A"},
+		"a kind that is a map":     {"kind: {}\napiVersion: v1\n", nil, "kind must be a text, not a map"},
+		"a name that is a number":  {"kind: A\napiVersion: v1\nmetadata: {name: 1}\n", nil, "metadata.name must be a text, not a number"},
+		"metadata that is a list":  {"kind: A\napiVersion: v1\nmetadata: []\n", nil, "metadata must be a map, not a list"},
+		"text behind a separator":  {object("A", "a") + "--- x: y\n", ErrFormat, `standard input:4: not a manifest: a document separator must stand alone on its line; put "x: y" on the next`},
+		"nothing at all":           {"# nothing\n", ErrEmpty, "standard input: no manifests in it"},
+		"deep nesting":             {"a: " + strings.Repeat("[", 1_000_000), ErrFormat, "exceeded max depth"},
+		"deep objects":             {"a: " + strings.Repeat("{a: ", 20_000), ErrFormat, "exceeded max depth"},
+		"an anchor in itself":      {"a: &a [*a]\n", ErrFormat, `line 1: the anchor "a" contains itself`},
+		"an alias of nothing":      {"a: &b 1\nc: *a\n", ErrFormat, "unknown anchor"},
+		"a bomb of lists":          {bomb(), ErrTooLarge, "its aliases stand for more than 64 MiB"},
+		"a bomb of one long text":  {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 10_000) + "]\n", ErrTooLarge, "64 MiB"},
+		"a file that is too large": {strings.Repeat("# 34567\n", MaxSize/8) + "x", ErrTooLarge, "over 64 MiB; split it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Read([]string{"-"}, strings.NewReader(c.text))
+			require.ErrorContains(t, err, c.want)
+			if c.is != nil {
+				assert.ErrorIs(t, err, c.is)
+			}
+			assert.Less(t, len(err.Error()), 1000)
+		})
+	}
+}
+
+// bomb is nine lines that stand for a thousand million texts.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [" + strings.Repeat("x,", 10) + "]\n")
+	for i := range 9 {
+		prev, next := string(rune('0'+i)), string(rune('1'+i))
+		b.WriteString("a" + next + ": &a" + next + " [" + strings.Repeat("*a"+prev+",", 10) + "]\n")
+	}
+	return b.String()
+}
+
+func TestReadTellsAllThatIsWrongAtOnce(t *testing.T) {
+	dir := folder(t, map[string]string{"a.yaml": "kind: A\n---\n- b\n---\n--- c\n", "b.yaml": "\xff", "empty/x.txt": ""})
+	missing := filepath.Join(dir, "missing.yaml")
+	empty := filepath.Join(dir, "empty")
+	_, err := Read([]string{dir, missing, empty}, nil)
+	require.Error(t, err)
+	assert.Len(t, strings.Split(err.Error(), "\n"), 6, "%v", err)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, err, ErrEmpty)
+	for _, part := range []string{
+		filepath.Join(dir, "a.yaml") + ":1 (document 1): apiVersion is missing",
+		filepath.Join(dir, "a.yaml") + ":3 (document 2): not a manifest",
+		filepath.Join(dir, "a.yaml") + ":5: not a manifest: a document separator",
+		filepath.Join(dir, "b.yaml") + ":1: not a manifest",
+		missing + ": file does not exist; check the path",
+		empty + ": no manifests in it; name a file, or a folder with files that end in .yaml, .yml or .json",
+	} {
+		assert.ErrorContains(t, err, part)
+	}
+	var at *Error
+	require.ErrorAs(t, err, &at)
+}
+
+func TestReadTellsWhatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken pipe")
+	_, err := Read([]string{"-"}, iotest.ErrReader(broken))
+	require.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "read standard input")
+	_, err = Read([]string{"a\x00b"}, nil)
+	assert.ErrorContains(t, err, "look at a")
+}
