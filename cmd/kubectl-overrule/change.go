@@ -135,8 +135,12 @@ func (c *changes) one(ctx context.Context, o *manifest.Object) (judged bool, err
 	return true, nil
 }
 
-// change returns what the manifest of an object would do.
+// change returns what the manifest of an object would do; nothing for a kind
+// that is not read any more.
 func (c *changes) change(o *manifest.Object) (guard.Change, error) {
+	if !c.kinds.Reads(o.Kind) {
+		return guard.Change{}, nil // its definition was deleted before it
+	}
 	ref := o.Ref(c.kinds, c.namespace)
 	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
 	created, stored := c.now, false
@@ -153,9 +157,6 @@ func (c *changes) change(o *manifest.Object) (guard.Change, error) {
 		change.Operation = guard.Update
 	}
 	after, err := o.Decode(c.kinds, c.namespace, created, !stored) // a create gets its time from the API server
-	if errors.Is(err, store.ErrKind) {
-		return guard.Change{}, nil // its definition was deleted before it
-	}
 	change.After = after
 	return change, err
 }

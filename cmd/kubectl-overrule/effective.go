@@ -25,7 +25,9 @@ func (a *app) effectiveCommand() *cobra.Command {
 each kind of policies, the rules that hold there and which policy each is from.
 
 KIND/NAME is a route, a Gateway, a GatewayClass or a policy (the paths that it is
-on). Without it everything is shown, with -n what goes through a namespace.`,
+on). Without it everything is shown, with -n what goes through a namespace. Below
+stands what became of the policies: of the one that is named, else of all on the
+paths shown.`,
 		Example: `  kubectl overrule effective -n app httproute/toystore
   kubectl overrule effective -f manifests/ -o tree`,
 		Args: usage(func(cmd *cobra.Command, args []string) error {
@@ -52,8 +54,8 @@ func (a *app) effective(ctx context.Context, flags queryFlags, allPaths bool, ar
 	if err != nil {
 		return err
 	}
-	items := []api.EffectivePolicy{}
-	on := make(policySet)
+	var items []api.EffectivePolicy
+	asked, on := q.named(), make(policySet)
 	err = q.walk(ctx, allPaths, func(e *effective.Effective) {
 		items = append(items, e.API())
 		for i := range e.Outcomes {
@@ -64,8 +66,11 @@ func (a *app) effective(ctx context.Context, flags queryFlags, allPaths bool, ar
 		return err
 	}
 	slices.SortFunc(items, effective.CompareItems)
-	q.addNamed(on)
-	outcomes, err := q.outcomes(ctx, on.sorted())
+	if len(asked) == 0 {
+		q.addTargeting(on)
+		asked = on
+	}
+	outcomes, err := q.outcomes(ctx, asked.sorted())
 	if err != nil {
 		return err
 	}
@@ -93,22 +98,28 @@ func (s policySet) sorted() []*policykind.Policy {
 	return out
 }
 
-// addNamed adds the policies that are asked for although they may be on no
-// path: those that are named or target what is named; without a name all of
-// the namespace, if one is given.
-func (q *query) addNamed(on policySet) {
+// named returns the policies that are named.
+func (q *query) named() policySet {
+	out := make(policySet)
 	for _, o := range q.objects {
-		on.add(o)
-		for _, k := range q.view.Kinds() {
+		out.add(o)
+	}
+	return out
+}
+
+// addTargeting adds the policies that belong to the answer although they may be
+// on no path: those that target what is named; without a name all, or those of
+// the namespace if one is given.
+func (q *query) addTargeting(on policySet) {
+	for _, k := range q.view.Kinds() {
+		for _, o := range q.objects {
 			for p := range q.view.PoliciesOn(o.Ref(), k.Ref()) {
 				on.add(p)
 			}
 		}
-	}
-	if len(q.objects) > 0 {
-		return
-	}
-	for _, k := range q.view.Kinds() {
+		if len(q.objects) > 0 {
+			continue
+		}
 		for p := range q.view.Policies(k.Ref()) {
 			if q.everywhere || !q.given || p.Namespace == q.namespace {
 				on.add(p)
