@@ -128,6 +128,17 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var typed = regexp.MustCompile(`(?m)^\$ (.+)$`)
+
+func TestTheReadmeShowsCommandsOfTheStory(t *testing.T) {
+	story := content(t, "test/demo/story.go")
+	commands := typed.FindAllStringSubmatch(content(t, "README.md"), -1)
+	require.NotEmpty(t, commands)
+	for _, m := range commands {
+		assert.Contains(t, story, strconv.Quote(m[1]), "make demo types it")
+	}
+}
+
 var example = regexp.MustCompile(`examples/[\w./-]*[\w-]`)
 
 func TestTheExamplesThatPagesNameAreThere(t *testing.T) {
