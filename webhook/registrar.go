@@ -99,8 +99,9 @@ func (r *Registrar) write(ctx context.Context) error {
 	return nil
 }
 
-// watch tells edited when somebody writes to a configuration. Our own writes
-// come along: applying the same again changes nothing, and so ends there.
+// watch tells edited when somebody writes to a configuration, and whenever a
+// watch begins: nobody saw what was deleted before it. Our own writes come
+// along: applying the same again changes nothing, and so ends there.
 func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
 	hooks := r.Client.AdmissionregistrationV1()
 	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.Configuration.Name).String()}
@@ -112,14 +113,20 @@ func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
 				return
 			}
 			defer w.Stop()
+			hint(edited)
 			for range w.ResultChan() {
-				select {
-				case edited <- struct{}{}:
-				default:
-				}
+				hint(edited)
 			}
 		}, 5*time.Second, 0.2, true)
 	}
 	go follow(hooks.MutatingWebhookConfigurations().Watch)
 	follow(hooks.ValidatingWebhookConfigurations().Watch)
+}
+
+// hint sends a token; one that waits already is enough.
+func hint(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }

@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/cases"
+)
+
+// The webhook gives the verdicts of the one table that every door is held to.
+func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
+	for _, c := range cases.Load(t) {
+		t.Run(c.File, func(t *testing.T) {
+			d := open(t, Options{})
+			d.Now = func() time.Time { return cases.Now }
+			for i := range c.Against {
+				d.put(t, &c.Against[i])
+			}
+			for i := range c.Changes {
+				d.judged(t, &c.Changes[i])
+			}
+		})
+	}
+}
+
+// put does what the informers would do about an object.
+func (d *doors) put(t *testing.T, o *cases.Object) {
+	t.Helper()
+	if o.GetKind() == "CustomResourceDefinition" {
+		var crd apiextensionsv1.CustomResourceDefinition
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &crd))
+		profile, ok := policykind.FromLabel(&crd)
+		require.True(t, ok, "the label of %s", crd.Name)
+		kind, err := policykind.Compile(profile, policykind.Label)
+		require.NoError(t, err)
+		d.Store.AddKind(kind)
+		d.Store.KindListed(kind.Ref())
+		return
+	}
+	gvk := o.GroupVersionKind()
+	ref := api.PolicyKind{Group: gvk.Group, Kind: gvk.Kind}
+	v, _ := d.Store.View()
+	object, err := store.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
+	require.NoError(t, err)
+	d.Store.Apply(store.Put(object))
+}
+
+// marshalled is the JSON of an object, which may be nil.
+func marshalled(t *testing.T, o *cases.Object) []byte {
+	t.Helper()
+	if o == nil {
+		return nil
+	}
+	data, err := json.Marshal(o)
+	require.NoError(t, err)
+	return data
+}
+
+// asRequest is the request that an API server makes of a change.
+func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
+	t.Helper()
+	gvk := c.Object.GroupVersionKind()
+	r := &admissionv1.AdmissionRequest{
+		UID: uid, Operation: admissionv1.Operation(c.Operation),
+		Kind:      metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Namespace: c.Object.GetNamespace(), Name: c.Object.GetName(),
+		OldObject: runtime.RawExtension{Raw: marshalled(t, c.Old)},
+	}
+	if r.Operation != admissionv1.Delete {
+		object := c.Object.DeepCopy()
+		created := metav1.NewTime(cases.Now)
+		if c.Old != nil {
+			created = c.Old.GetCreationTimestamp()
+		}
+		object.SetCreationTimestamp(created)
+		r.Object.Raw = marshalled(t, object)
+	}
+	return r
+}
+
+// judged sends a change through the door, compares all that the guard makes of
+// it, and makes it if it is allowed.
+func (d *doors) judged(t *testing.T, c *cases.Change) {
+	t.Helper()
+	r := asRequest(t, c)
+	v, _ := d.Store.View()
+	asked, err := change(v, r, cases.Now)
+	require.NoError(t, err)
+	j, err := d.Guard.Judge(t.Context(), v, asked, nil)
+	require.NoError(t, err)
+	got := j.Verdict(guard.EnforceDeny)
+	assert.Equal(t, c.Verdict, cases.Want{
+		Allowed:  got.Allowed,
+		Reasons:  cases.Of(got.Reasons, c.Verdict.Reasons),
+		Warnings: cases.Of(got.Warnings, c.Verdict.Warnings),
+		Changes:  got.Changes,
+	})
+
+	a := d.validated(t, r)
+	assert.Equal(t, c.Verdict.Allowed, a.Allowed)
+	assert.Len(t, a.Warnings, len(c.Verdict.Warnings))
+	if a.Allowed {
+		d.made(t, c)
+		return
+	}
+	lines := strings.Split(a.Result.Message, "\n")
+	require.Len(t, lines, len(c.Verdict.Reasons))
+	for i, want := range c.Verdict.Reasons {
+		assert.Equal(t, string(want.Code)+": "+got.Reasons[i].Message, lines[i])
+		for _, part := range want.Says {
+			assert.Contains(t, lines[i], part)
+		}
+	}
+	assert.True(t, d.mutated(t, r).Allowed)
+}
+
+// made makes a change that was allowed.
+func (d *doors) made(t *testing.T, c *cases.Change) {
+	t.Helper()
+	if c.Operation == "DELETE" {
+		gvk := c.Object.GroupVersionKind()
+		d.Store.Apply(store.Delete(api.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()}))
+		return
+	}
+	object := c.Object.DeepCopy()
+	if c.Old != nil {
+		object.SetCreationTimestamp(c.Old.GetCreationTimestamp())
+	} else {
+		object.SetCreationTimestamp(metav1.NewTime(cases.Now))
+	}
+	d.put(t, object)
+}
