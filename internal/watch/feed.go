@@ -2,6 +2,8 @@ package watch
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,6 +19,13 @@ import (
 // backoff is between attempts at a resource that fails. Its end is lower than
 // a reflector's: whoever writes is judged by what is known here.
 var backoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 10 * time.Second}
+
+// emptyWatch is what client-go returns, with no error, where the connection is
+// cut before a watch begins. The reflector lists anew then, which is right; but
+// it is no sign of life.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
+var errCut = errors.New("the connection was cut or timed out before the watch began")
 
 // backoffReset is how long a resource must work to start from the beginning.
 const backoffReset = 2 * time.Minute
@@ -78,6 +87,8 @@ func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.lw.WatchWithContext(ctx, o)
 	switch {
+	case reflect.TypeOf(w) == emptyWatch:
+		f.failed(ctx, errCut)
 	case err == nil:
 		if f.contact.opened() {
 			f.log.Info("the watch works again")

@@ -45,6 +45,9 @@ func (s *server) feed(st *store.Store, log logr.Logger) *feed {
 			if s.watchErr != nil {
 				return nil, s.watchErr
 			}
+			if s.watched == nil {
+				return watch.NewEmptyWatch(), nil
+			}
 			w := watch.NewFake()
 			s.watched <- w
 			return w, nil
@@ -102,6 +105,13 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
+	f := (&server{}).feed(store.New(), logr.Discard())
+	_, err := f.watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err, "the reflector knows what to do")
+	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errCut, Failures: 1}, f.contact.get())
+}
+
 func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
 	log, lines := logged()
 	f := (&server{listErr: context.Canceled}).feed(store.New(), log)
@@ -141,7 +151,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		// A watch that is told that it fell behind lists anew.
 		s.answer(nil, *httpRoute("c"))
 		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
-		w = <-s.watched
+		<-s.watched
 		synctest.Wait()
 		assert.Equal(t, map[string][]string{"app/c": nil}, held(st))
 		assert.Equal(t, uint64(2), f.contact.get().Lists)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/store"
@@ -35,6 +35,6 @@ func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
 // nameable reports whether an object can have that name: a reference is
 // written by anyone, and may not even fit into the path of a request.
 func nameable(ref api.Ref) bool {
-	return ref.Name != "" && len(path.IsValidPathSegmentName(ref.Name)) == 0 &&
-		len(path.IsValidPathSegmentName(ref.Namespace)) == 0
+	return ref.Name != "" && len(content.IsPathSegmentName(ref.Name)) == 0 &&
+		len(content.IsPathSegmentName(ref.Namespace)) == 0
 }

@@ -17,11 +17,8 @@ type Problem struct {
 	Err error
 }
 
-// Error says what cannot be read, and why.
-func (p Problem) Error() string { return fmt.Sprintf("read %s: %v", p.Resource, p.Err) }
-
-// Unwrap returns the cause.
-func (p Problem) Unwrap() error { return p.Err }
+// String says what cannot be read, and why.
+func (p Problem) String() string { return fmt.Sprintf("read %s: %v", p.Resource, p.Err) }
 
 func sortProblems(all []Problem) []Problem {
 	slices.SortFunc(all, func(a, b Problem) int {

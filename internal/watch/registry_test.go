@@ -219,15 +219,15 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 	r.notified()
 	refusal := errors.New("no")
 	for _, c := range []crd{authCRD, colorCRD} {
-		r.reading[c.obj().Name].feed.refused(refusal)
+		r.reading[c.obj().Name].refused(refusal)
 	}
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
 	problems := r.found()
 	require.Len(t, problems, 2)
-	assert.EqualError(t, problems[1], "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com")
-	require.ErrorIs(t, problems[1], refusal)
+	assert.Equal(t, "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com", problems[1].String())
+	require.ErrorIs(t, problems[1].Err, refusal)
 	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone closes no kind to writes")
 	assert.True(t, r.notified())
 
@@ -236,7 +236,7 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources())
 	assert.True(t, r.notified())
 
-	r.reading[colorCRD.obj().Name].feed.refused(refusal)
+	r.reading[colorCRD.obj().Name].refused(refusal)
 	assert.Contains(t, r.servedResources(), "colorpolicies", "one that was read once stays")
 	r.replace(r.defs(authCRD))
 	assert.Len(t, r.found(), 1)
@@ -245,7 +245,7 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 func TestAForbiddenKindOfGatewayAPIIsAProblemAndWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(httpCRD))
-	r.reading[httpCRD.obj().Name].feed.refused(errors.New("no"))
+	r.reading[httpCRD.obj().Name].refused(errors.New("no"))
 	assert.Contains(t, r.store.Waiting(), "httproutes")
 	assert.Len(t, r.found(), 1)
 	r.list(httpCRD.obj().Name)
@@ -260,7 +260,7 @@ func TestAKindOfGatewayAPIWithoutV1IsAProblemUntilItHasIt(t *testing.T) {
 	r.replace(r.defs(old))
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
 	require.Len(t, r.found(), 1)
-	require.ErrorIs(t, r.found()[0], errVersion)
+	require.ErrorIs(t, r.found()[0].Err, errVersion)
 	r.put(r.defs(httpCRD)[0])
 	assert.Empty(t, r.found())
 	r.put(r.defs(old)[0])
