@@ -195,8 +195,9 @@ func plural(n int, noun string) string {
 // that the policies below left out: on the paths of the policy being written
 // always, else where the write brings them.
 func (j *judge) notes(p effective.Pair) {
+	own := j.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &j.policy.Policy })
 	for _, n := range p.After.Notes {
-		if j.policy == nil && noted(p.Before, n) {
+		if !own && noted(p.Before, n) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
