@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// print prints a list of any kind.
+func print(t *testing.T, p Printer, data []byte) error {
+	t.Helper()
+	var head api.TypeMeta
+	require.NoError(t, json.Unmarshal(data, &head))
+	switch head.Kind {
+	case api.KindEffectivePolicyList:
+		l := read[api.EffectivePolicyList](t, data)
+		return p.Effective(l.Items, l.Outcomes)
+	case api.KindExplanationList:
+		return p.Explanations(read[api.ExplanationList](t, data).Items)
+	case api.KindOutcomeList:
+		return p.Outcomes(read[api.OutcomeList](t, data).Items)
+	case api.KindVerdictList:
+		return p.Verdicts(read[api.VerdictList](t, data).Items)
+	default:
+		l := read[api.ChangeList](t, data)
+		objects := []Looked{{api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "no-difference"}, "CREATE"}}
+		for _, c := range l.Items {
+			if last := objects[len(objects)-1]; last.Object != c.Object {
+				objects = append(objects, Looked{c.Object, c.Operation})
+			}
+		}
+		return p.Changes(l.Items, objects)
+	}
+}
+
+func read[T any](t *testing.T, data []byte) T {
+	t.Helper()
+	var out T
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+func inputs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/input.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+func TestPeopleReadTablesAndTrees(t *testing.T) {
+	for _, file := range inputs(t) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, format := range []Format{Table, Tree} {
+			var out bytes.Buffer
+			require.NoError(t, print(t, Printer{Out: &out, Format: format}, data))
+			golden := filepath.Join(filepath.Dir(file), string(format)+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), out.String(), golden)
+		}
+	}
+}
+
+func TestMachinesReadTheSameBack(t *testing.T) {
+	for _, file := range inputs(t) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var asJSON, asYAML bytes.Buffer
+		require.NoError(t, print(t, Printer{Out: &asJSON, Format: JSON}, data))
+		require.NoError(t, print(t, Printer{Out: &asYAML, Format: YAML}, data))
+		assert.JSONEq(t, string(data), asJSON.String(), file)
+		back, err := yaml.YAMLToJSONStrict(asYAML.Bytes())
+		require.NoError(t, err)
+		assert.JSONEq(t, string(data), string(back), file)
+	}
+}
+
+// Paint is all that colour adds.
+func TestColourChangesNoText(t *testing.T) {
+	for _, file := range inputs(t) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, format := range []Format{Table, Tree} {
+			var painted, plain bytes.Buffer
+			require.NoError(t, print(t, Printer{Out: &painted, Format: format, Color: true}, data))
+			require.NoError(t, print(t, Printer{Out: &plain, Format: format}, data))
+			assert.Contains(t, painted.String(), "\x1b[")
+			assert.NotContains(t, plain.String(), "\x1b")
+			assert.Equal(t, plain.String(), strip(painted.String()))
+		}
+	}
+}
+
+func strip(text string) string {
+	for _, s := range []style{bold, dim, red, green, yellow, cyan, "0"} {
+		text = strings.ReplaceAll(text, "\x1b["+string(s)+"m", "")
+	}
+	return text
+}
+
+func TestEmptyListsAreNotNull(t *testing.T) {
+	for name, show := range map[string]func(Printer) error{
+		"effective": func(p Printer) error { return p.Effective(nil, nil) },
+		"explain":   func(p Printer) error { return p.Explanations(nil) },
+		"outcome":   func(p Printer) error { return p.Outcomes(nil) },
+		"check":     func(p Printer) error { return p.Verdicts(nil) },
+		"diff":      func(p Printer) error { return p.Changes(nil, nil) },
+	} {
+		var out bytes.Buffer
+		require.NoError(t, show(Printer{Out: &out, Format: JSON}))
+		assert.Contains(t, out.String(), `"items": []`, name)
+		assert.NotContains(t, out.String(), "null", name)
+		out.Reset()
+		require.NoError(t, show(Printer{Out: &out, Format: Table}))
+		require.NoError(t, show(Printer{Out: &out, Format: Tree}))
+		assert.Empty(t, out.String(), name)
+	}
+}
+
+// Names and values come from whoever wrote the manifest: none of them moves the
+// cursor of whoever reads it.
+func TestControlCharactersStayOut(t *testing.T) {
+	bad := "a\x1b[2Jb\r\nc"
+	ref := api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: bad}
+	for _, format := range []Format{Table, Tree} {
+		var out bytes.Buffer
+		p := Printer{Out: &out, Format: format}
+		require.NoError(t, p.Verdicts([]api.Verdict{{Object: ref, Operation: "CREATE", Reasons: []api.Reason{{Code: "Invalid", Message: bad}}}}))
+		require.NoError(t, p.Outcomes([]api.Outcome{{Policy: ref, State: api.Invalid, Message: bad}}))
+		require.NoError(t, p.Explanations([]api.Explanation{{Notes: []string{bad}, Rules: []api.ExplainedRule{{Rule: bad}}}}))
+		require.NoError(t, p.Effective([]api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}, nil))
+		assert.NotContains(t, out.String(), "\x1b")
+		assert.NotContains(t, out.String(), "\r")
+		assert.Contains(t, out.String(), "a [2Jb  c")
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	for _, f := range Formats {
+		got, err := ParseFormat(string(f))
+		require.NoError(t, err)
+		assert.Equal(t, f, got)
+	}
+	_, err := ParseFormat("wide")
+	assert.EqualError(t, err, `output format "wide" is none of table, tree, json, yaml`)
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestAResultThatCannotBeWritten(t *testing.T) {
+	require.ErrorIs(t, Printer{Out: full{}, Format: JSON}.Verdicts(nil), errFull)
+	err := Printer{Out: full{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
+	assert.ErrorContains(t, err, "write *v1alpha1.EffectivePolicyList as json")
+}
+
+func TestLongValuesAreCutOrWrapped(t *testing.T) {
+	long := map[string]any{"text": strings.Repeat("ä", 100)}
+	assert.Equal(t, `{"text":"äää…`, short(long, 13))
+	assert.Equal(t, `{"a":"<b>"}`, short(map[string]any{"a": "<b>"}, 60), "no HTML escapes")
+	assert.Equal(t, []string{"text: " + strings.Repeat("ä", 100)}, lines(long, 100))
+	assert.Equal(t, []string{`[1,2]`}, lines([]any{1, 2}, 100))
+	assert.Equal(t, "?", compact(func() {}))
+}
+
+func TestManyPathsAreCounted(t *testing.T) {
+	var items []api.Change
+	for i := range 25 {
+		items = append(items, api.Change{
+			Object: api.Ref{Kind: "AuthPolicy", Name: "p"}, Operation: "CREATE", PolicyKind: api.PolicyKind{Kind: "AuthPolicy"},
+			Path: []api.PathElement{{Kind: "HTTPRoute", Name: string(rune('a' + i))}},
+		})
+	}
+	var out bytes.Buffer
+	require.NoError(t, Printer{Out: &out, Format: Table}.Changes(items, []Looked{{items[0].Object, "CREATE"}}))
+	assert.Equal(t, 12, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), "and on 15 more paths\n")
+}
