@@ -1,0 +1,157 @@
+package effective_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+func put(t testing.TB, v *store.View, doc string) store.Change {
+	t.Helper()
+	return store.Put(read(t, v, doc))
+}
+
+func storeDelete(ref api.Ref) store.Change { return store.Delete(ref) }
+
+func replaceName(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
+
+// compared shows the pairs of a comparison, as in
+// "g/http r#x: old-name d=1 -> d=2 changed".
+func compared(t testing.TB, before, after *store.View, s effective.Scope) []string {
+	t.Helper()
+	var out []string
+	side := func(e *effective.Effective) string {
+		if e == nil {
+			return "nothing"
+		}
+		text := fmt.Sprintf("[%d]", e.Path.Rule)
+		for _, r := range e.Rules {
+			text += fmt.Sprintf(" %s=%v", r.Key, r.Value)
+		}
+		return text
+	}
+	require.NoError(t, effective.NewEngine().Compare(before, after, s, unlimited(), func(p effective.Pair) error {
+		text := fmt.Sprintf("%s: %s -> %s", p.Effective().Path.Route.Name, side(p.Before), side(p.After))
+		if p.Changed() {
+			text += " changed"
+		}
+		out = append(out, text)
+		return nil
+	}))
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	const (
+		a = "matches: [{path: {value: /a}}]"
+		b = "matches: [{path: {value: /b}}]"
+		c = "matches: [{path: {value: /c}}]"
+	)
+	base := docs(
+		gatewayDoc("g", "istio", "http"), routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"),
+		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1"),
+		policyDoc("Paint", "app", "second", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nz: 2"),
+	)
+	tests := map[string]struct {
+		change string // a document
+		scope  effective.Scope
+		want   []string
+	}{
+		"nothing changed": {
+			routeDoc("r", "[{"+a+"}, {"+b+"}]", "g"), of(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
+		},
+		"a rule inserted in front is new, those behind it are who they were": {
+			routeDoc("r", "[{"+c+"}, {"+a+"}, {"+b+"}]", "g"), of(routeRef("r")),
+			// the section rule-2 now means what was the first rule
+			[]string{"r: nothing -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed", "r: [1] z=2 -> [2] x=1 changed"},
+		},
+		"a rule taken out is gone": {
+			routeDoc("r", "[{"+b+"}]", "g"), of(routeRef("r")),
+			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> nothing changed"},
+		},
+		"rules that changed places": {
+			routeDoc("r", "[{"+b+"}, {"+a+"}]", "g"), of(routeRef("r")),
+			[]string{"r: [1] z=2 -> [0] x=1 changed", "r: [0] x=1 -> [1] z=2 changed"},
+		},
+		"a policy edited": {
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 5"), of(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=5 changed", "r: [1] z=2 -> [1] z=2"},
+		},
+		"a policy edited with no effect": {
+			policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1.0"), of(routeRef("r")),
+			[]string{"r: [0] x=1 -> [0] x=1", "r: [1] z=2 -> [1] z=2"},
+		},
+		"a route that leaves its gateway": {
+			routeDoc("r", "[{"+a+"}]"), of(routeRef("r")),
+			[]string{"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed"},
+		},
+		"a listener that is renamed makes other paths": {
+			gatewayDoc("g", "istio", "https"), of(gatewayRef("g")),
+			[]string{
+				"r: nothing -> [0] x=1 changed", "r: nothing -> [1] z=2 changed",
+				"r: [0] x=1 -> nothing changed", "r: [1] z=2 -> nothing changed",
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := world(t, base)
+			after := before.With(put(t, before, test.change))
+			assert.Equal(t, test.want, compared(t, before, after, test.scope))
+		})
+	}
+}
+
+func TestAPolicyWithoutARuleChangesNothing(t *testing.T) {
+	before := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")))
+	after := before.With(put(t, before, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]")))
+	assert.Equal(t, []string{"r: nothing -> [0]"}, compared(t, before, after, of(routeRef("r"))))
+	assert.Equal(t, []string{"r: [0] -> nothing"}, compared(t, after, before, of(routeRef("r"))))
+}
+
+func TestCompareStopsAtTheVisitorsError(t *testing.T) {
+	v := world(t, twoGateways())
+	stop := errors.New("stop")
+	visit := func(effective.Pair) error { return stop }
+	require.ErrorIs(t, effective.NewEngine().Compare(v, v, effective.Scope{All: true}, unlimited(), visit), stop)
+	gone := v.With(store.Delete(routeRef("r1")))
+	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, of(routeRef("r1")), unlimited(), visit), stop)
+	broke := effective.NewBudget(t.Context(), 0)
+	expensive := v.With(put(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))
+	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, of(gatewayRef("g1")), broke, visit), effective.ErrTooMuch)
+}
+
+func TestRulesThatDiffer(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 1\ngone: 1")))
+	after := v.With(put(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\nsame: 1\nedited: 2\nadded: 1")))
+	var got []api.RuleChange
+	require.NoError(t, effective.NewEngine().Compare(v, after, of(routeRef("r")), unlimited(), func(p effective.Pair) error {
+		got = append(got, p.Rules()...)
+		return nil
+	}))
+	value := func(v any) *api.RuleValue { return &api.RuleValue{Value: v, From: paintRef("app", "p"), Block: "bare"} }
+	assert.Equal(t, []api.RuleChange{
+		{Rule: "added", After: value(int64(1))},
+		{Rule: "edited", Before: value(int64(1)), After: value(int64(2))},
+		{Rule: "gone", Before: value(int64(1))},
+	}, got)
+}
+
+func TestScopeOf(t *testing.T) {
+	v := world(t, twoGateways())
+	moved := read(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r9}]\na: 1"))
+	assert.Equal(t, effective.Scope{}, effective.ScopeOf())
+	assert.Equal(t, of(routeRef("r1")), effective.ScopeOf(v.Get(routeRef("r1")), nil))
+	assert.Equal(t, of(routeRef("r1"), routeRef("r2"), routeRef("r3"), routeRef("r9")), effective.ScopeOf(v.Get(paintRef("app", "p")), moved),
+		"both the old and the new targets are looked at")
+}

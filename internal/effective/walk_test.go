@@ -1,0 +1,289 @@
+package effective_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// twoGateways: g1 and g2 of class istio, g3 of another; r1 on g1, r2 on g1 and
+// g2, r3 on g3; every route has a policy.
+func twoGateways() string {
+	return docs(
+		"kind: GatewayClass\nmetadata: {name: istio}",
+		gatewayDoc("g1", "istio", "http"), gatewayDoc("g2", "istio", "http"), gatewayDoc("g3", "envoy", "http"),
+		routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g1", "g2"), routeDoc("r3", "[{}]", "g3"),
+		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r1}, {kind: HTTPRoute, name: r2}, {kind: HTTPRoute, name: r3}]\na: 1"),
+	)
+}
+
+func TestScopes(t *testing.T) {
+	class := api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "istio"}
+	const (
+		r1g1 = "Paint istio g1/http r1#rule-1"
+		r2g1 = "Paint istio g1/http r2#rule-1"
+		r2g2 = "Paint istio g2/http r2#rule-1"
+		r3g3 = "Paint envoy g3/http r3#rule-1"
+	)
+	tests := map[string]struct {
+		scope effective.Scope
+		want  []string
+	}{
+		"nothing":                             {effective.Scope{}, nil},
+		"everything":                          {effective.Scope{All: true}, []string{r1g1, r2g1, r2g2, r3g3}},
+		"a class":                             {of(class), []string{r1g1, r2g1, r2g2}},
+		"a gateway":                           {of(gatewayRef("g2")), []string{r2g2}},
+		"a route":                             {of(routeRef("r2")), []string{r2g1, r2g2}},
+		"a route twice":                       {of(routeRef("r2"), routeRef("r2")), []string{r2g1, r2g2}},
+		"a gateway twice":                     {of(gatewayRef("g1"), gatewayRef("g1")), []string{r1g1, r2g1}},
+		"a gateway and a class that holds it": {of(gatewayRef("g2"), class), []string{r2g2, r1g1, r2g1}},
+		"a gateway and a route that is on it too":   {of(gatewayRef("g1"), routeRef("r2")), []string{r1g1, r2g1, r2g2}},
+		"the same, the other way round":             {of(routeRef("r2"), gatewayRef("g1")), []string{r1g1, r2g1, r2g2}},
+		"all of it and more":                        {effective.Scope{All: true, Objects: []api.Ref{class}}, []string{r1g1, r2g1, r2g2, r3g3}},
+		"what does not exist, and kinds off a path": {of(routeRef("none"), gatewayRef("none"), paintRef("app", "p"), api.Ref{Kind: "Service", Name: "s"}), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, pathsOf(walked(t, world(t, twoGateways()), test.scope)))
+		})
+	}
+}
+
+func TestARouteThatNamesItsGatewayTwiceIsOnItOnce(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g", "g"), policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
+	assert.Equal(t, []string{"Paint istio g/http r#rule-1"}, pathsOf(walked(t, v, of(routeRef("r")))))
+}
+
+func of(refs ...api.Ref) effective.Scope { return effective.Scope{Objects: refs} }
+
+// A policy falls on the paths through its target, and its section if it names
+// one, at the level of the target.
+func TestStacks(t *testing.T) {
+	base := docs(
+		"kind: GatewayClass\nmetadata: {name: istio}",
+		gatewayDoc("g", "istio", "http", "alt"),
+		routeDoc("r", "[{name: x}, {}]", "g"),
+	)
+	const rest = "overrides: {strategy: patch, o: NAME}\ndefaults: {strategy: patch, d: NAME}"
+	tests := map[string]struct {
+		targets map[string]string // a target and its section by the policy's name
+		want    []string
+	}{
+		"the lower the level, the stronger its defaults, the weaker its overrides": {
+			map[string]string{"gateway": "kind: Gateway, name: g", "listener": "kind: Gateway, name: g, sectionName: alt"},
+			[]string{
+				"Paint istio g/http r#x: d=gateway gateway/defaults o=gateway gateway/overrides",
+				"Paint istio g/http r#rule-2: d=gateway gateway/defaults o=gateway gateway/overrides",
+				"Paint istio g/alt r#x: d=listener listener/defaults o=gateway gateway/overrides",
+				"Paint istio g/alt r#rule-2: d=listener listener/defaults o=gateway gateway/overrides",
+			},
+		},
+		"a rule of a route is below the route": {
+			map[string]string{"route": "kind: HTTPRoute, name: r", "a-rule": "kind: HTTPRoute, name: r, sectionName: x"},
+			[]string{
+				"Paint istio g/http r#x: d=a-rule a-rule/defaults o=route route/overrides",
+				"Paint istio g/http r#rule-2: d=route route/defaults o=route route/overrides",
+				"Paint istio g/alt r#x: d=a-rule a-rule/defaults o=route route/overrides",
+				"Paint istio g/alt r#rule-2: d=route route/defaults o=route route/overrides",
+			},
+		},
+		"rule-N is the unnamed N-th": {
+			map[string]string{"rule": "kind: HTTPRoute, name: r, sectionName: rule-2"},
+			[]string{
+				"Paint istio g/http r#rule-2: d=rule rule/defaults o=rule rule/overrides",
+				"Paint istio g/alt r#rule-2: d=rule rule/defaults o=rule rule/overrides",
+			},
+		},
+		"a section that does not exist is no path": {map[string]string{"p": "kind: Gateway, name: g, sectionName: none"}, nil},
+		"the listener is above the route": {
+			map[string]string{"listener": "kind: Gateway, name: g, sectionName: http", "route": "kind: HTTPRoute, name: r, sectionName: x"},
+			[]string{
+				"Paint istio g/http r#x: d=route route/defaults o=listener listener/overrides",
+				"Paint istio g/http r#rule-2: d=listener listener/defaults o=listener listener/overrides",
+				"Paint istio g/alt r#x: d=route route/defaults o=route route/overrides",
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, base)
+			for policy, target := range test.targets {
+				spec := "targetRefs: [{" + target + "}]\n" + replaceName(rest, policy)
+				namespace := "app"
+				if target[6] == 'G' {
+					namespace = "infra"
+				}
+				v = v.With(put(t, v, policyDoc("Paint", namespace, policy, spec)))
+			}
+			assert.Equal(t, test.want, rulesOf(walked(t, v, effective.Scope{All: true})))
+		})
+	}
+}
+
+func TestClassPolicies(t *testing.T) {
+	v := world(t, twoGateways())
+	v = v.With(put(t, v, "kind: Paint\nmetadata: {name: top}\nspec: {overrides: {strategy: patch, a: 5}, targetRefs: [{kind: GatewayClass, name: istio}]}"))
+	v = v.With(put(t, v, "kind: Paint\nmetadata: {name: section}\nspec: {overrides: {strategy: patch, a: 6}, targetRefs: [{kind: GatewayClass, name: istio, sectionName: none}]}"))
+	assert.Equal(t, []string{
+		"Paint istio g1/http r1#rule-1: a=5 top/overrides",
+		"Paint istio g1/http r2#rule-1: a=5 top/overrides",
+		"Paint istio g2/http r2#rule-1: a=5 top/overrides",
+		"Paint envoy g3/http r3#rule-1: a=1 p/bare",
+	}, rulesOf(walked(t, v, effective.Scope{All: true})))
+}
+
+// Invalid policies and refused targets take no part; kinds never meet.
+func TestWhatTakesNoPart(t *testing.T) {
+	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))
+	t.Run("an invalid policy", func(t *testing.T) {
+		v := world(t, docs(base, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 5\na: 1")))
+		assert.Empty(t, walked(t, v, effective.Scope{All: true}))
+	})
+	t.Run("a target in another namespace", func(t *testing.T) {
+		v := world(t, docs(base, policyDoc("Paint", "other", "p", "targetRefs: [{kind: HTTPRoute, name: r, namespace: app}]\na: 1")))
+		assert.Empty(t, walked(t, v, effective.Scope{All: true}))
+	})
+	t.Run("policies of another kind have a fold of their own", func(t *testing.T) {
+		v := world(t, docs(base,
+			policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\noverrides: {a: 1}"),
+			policyDoc("Label", "app", "q", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 2")))
+		assert.Equal(t, []string{
+			"Label istio g/http r#rule-1: a=2 q/bare", "Paint istio g/http r#rule-1: a=1 p/overrides",
+		}, rulesOf(walked(t, v, effective.Scope{All: true})))
+	})
+	t.Run("a route that no listener takes", func(t *testing.T) {
+		v := world(t, docs(gatewayDoc("g", "istio"), routeDoc("r", "[{}]", "g"), policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
+		assert.Empty(t, walked(t, v, effective.Scope{All: true}))
+		assert.Equal(t, api.NoPath, outcomeOf(t, v, paintRef("app", "p")).State)
+	})
+}
+
+// SEMANTICS section 5, sameTarget none: the oldest holds the target.
+func TestDirectKindsHaveOneHolder(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		"kind: Label\nmetadata: {namespace: app, name: old, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {a: old, targetRefs: [{kind: HTTPRoute, name: r}]}",
+		"kind: Label\nmetadata: {namespace: app, name: a-newer, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: newer, targetRefs: [{kind: HTTPRoute, name: r}]}",
+		"kind: Label\nmetadata: {namespace: app, name: oldest-but-invalid, creationTimestamp: '2020-01-01T00:00:00Z'}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}, 5]}",
+		"kind: Label\nmetadata: {namespace: app, name: rule, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {a: rule, targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]}",
+	))
+	label := func(name string) api.Ref {
+		return api.Ref{Group: "example.com", Kind: "Label", Namespace: "app", Name: name}
+	}
+	assert.Equal(t, []string{"Label istio g/http r#rule-1: a=rule rule/bare"}, rulesOf(walked(t, v, effective.Scope{All: true})), "a section is a target of its own")
+
+	newer := outcomeOf(t, v, label("a-newer"))
+	assert.Equal(t, api.Conflicted, newer.State)
+	assert.Equal(t, "HTTPRoute app/r is held by Label app/old, which is older", newer.Message)
+	by := label("old")
+	assert.Equal(t, []api.Target{{Target: routeRef("r"), Reason: api.Conflicted, By: &by}}, newer.Targets)
+	assert.Equal(t, api.Enforced, outcomeOf(t, v, label("rule")).State)
+
+	v = v.With(storeDelete(label("rule")), storeDelete(label("old")))
+	assert.Equal(t, []string{"Label istio g/http r#rule-1: a=newer a-newer/bare"}, rulesOf(walked(t, v, effective.Scope{All: true})))
+}
+
+func TestWalkWithEmptyPaths(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")))
+	var got []string
+	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, true, unlimited(), func(e *effective.Effective) error {
+		assert.Empty(t, e.Rules)
+		got = append(got, e.Kind.Kind)
+		return nil
+	}))
+	assert.Equal(t, []string{"Label", "Paint", "AuthPolicy", "RateLimitPolicy"}, got, "an item for each kind, by group and kind")
+}
+
+func TestWalkStops(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\ndefaults: {a: 1}\noverrides: {when: 'spec.a > 0', b: 1}")))
+	visit := func(*effective.Effective) error { return nil }
+	all := effective.Scope{All: true}
+
+	t.Run("at the visitor's error", func(t *testing.T) {
+		stop := errors.New("stop")
+		require.ErrorIs(t, effective.NewEngine().Walk(v, all, false, unlimited(), func(*effective.Effective) error { return stop }), stop)
+	})
+	t.Run("when conditions cost more than the budget", func(t *testing.T) {
+		err := effective.NewEngine().Walk(v, all, false, effective.NewBudget(t.Context(), 0), visit)
+		require.ErrorIs(t, err, effective.ErrTooMuch)
+	})
+	t.Run("what was spent is spent", func(t *testing.T) {
+		b := effective.NewBudget(t.Context(), 10)
+		require.NoError(t, b.Spend(6))
+		require.ErrorIs(t, b.Spend(6), effective.ErrTooMuch)
+	})
+	t.Run("between two conditions, too", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := effective.NewBudget(ctx, 10)
+		require.NoError(t, b.Spend(1))
+		cancel()
+		require.ErrorIs(t, b.Spend(1), effective.ErrTooMuch)
+	})
+	t.Run("without any condition", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		v := world(t, twoGateways())
+		require.ErrorIs(t, effective.NewEngine().Walk(v, all, false, effective.NewBudget(ctx, 1), visit), effective.ErrTooMuch)
+	})
+	t.Run("when its context ends", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := effective.NewEngine().Walk(v, all, false, effective.NewBudget(ctx, 1_000_000), visit)
+		require.ErrorIs(t, err, effective.ErrTooMuch)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// The memo tells stacks of the same policies at other levels apart, and what
+// was edited from what it was.
+func TestTheMemoDoesNotMixStacks(t *testing.T) {
+	v := world(t, docs(
+		gatewayDoc("g1", "istio", "http", "alt"), gatewayDoc("g2", "istio", "http"), routeDoc("r1", "[{}]", "g1"), routeDoc("r2", "[{}]", "g2"),
+		"kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: a}, targetRefs: [{kind: Gateway, name: g1}, {kind: Gateway, name: g2, sectionName: http}]}",
+		"kind: Paint\nmetadata: {namespace: infra, name: b, creationTimestamp: '2025-01-01T00:00:00Z'}\nspec: {defaults: {x: b}, targetRefs: [{kind: Gateway, name: g1, sectionName: http}, {kind: Gateway, name: g2}]}",
+	))
+	engine := effective.NewEngine()
+	look := func(v2 effective.Scope) []string {
+		var all []*effective.Effective
+		require.NoError(t, engine.Walk(v, v2, false, unlimited(), func(e *effective.Effective) error {
+			all = append(all, e)
+			return nil
+		}))
+		return rulesOf(all)
+	}
+	want := []string{
+		"Paint istio g1/http r1#rule-1: x=b b/defaults",
+		"Paint istio g1/alt r1#rule-1: x=a a/defaults",
+		"Paint istio g2/http r2#rule-1: x=a a/defaults",
+	}
+	assert.Equal(t, want, look(effective.Scope{All: true}))
+	assert.Equal(t, want, look(effective.Scope{All: true}), "remembered")
+	v = v.With(put(t, v, "kind: Paint\nmetadata: {namespace: infra, name: a, creationTimestamp: '2024-01-01T00:00:00Z'}\nspec: {defaults: {x: edited}, targetRefs: [{kind: Gateway, name: g1}]}"))
+	assert.Equal(t, []string{
+		"Paint istio g1/http r1#rule-1: x=b b/defaults",
+		"Paint istio g1/alt r1#rule-1: x=edited a/defaults",
+		"Paint istio g2/http r2#rule-1: x=b b/defaults",
+	}, look(effective.Scope{All: true}))
+}
+
+func TestLevel(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}, {kind: Gateway, name: g, sectionName: http}]\na: 1"),
+		policyDoc("Paint", "infra", "q", "targetRefs: [{kind: Gateway, name: g, sectionName: http}, {kind: Gateway, name: g}]\na: 1"),
+		policyDoc("Paint", "app", "r", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
+	e := walked(t, v, effective.Scope{All: true})[0]
+	levels := map[string]hierarchy.Level{}
+	for _, o := range e.Outcomes {
+		levels[o.Policy.Name] = e.Level(o.Policy)
+	}
+	assert.Equal(t, map[string]hierarchy.Level{
+		"p": hierarchy.LevelGateway, "q": hierarchy.LevelGateway, "r": hierarchy.LevelRoute,
+	}, levels, "the highest, if there are several")
+}
