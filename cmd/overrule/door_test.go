@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/webhook"
+)
+
+// given is a Source with one certificate.
+type given struct {
+	pair tls.Certificate
+	ca   []byte
+}
+
+func newGiven(t *testing.T) *given {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(certificate, key)
+	require.NoError(t, err)
+	return &given{pair, certificate}
+}
+
+func (g *given) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &g.pair, nil }
+func (g *given) CABundle() []byte                                              { return g.ca }
+func (g *given) Changed() <-chan struct{}                                      { return nil }
+func (g *given) Healthy(*http.Request) error                                   { return nil }
+
+// client trusts the source, and keeps its connections.
+func (g *given) client() *http.Client {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(g.ca)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
+}
+
+// feeder is a Runnable that tells when it ends.
+type feeder struct {
+	fail  error
+	ended atomic.Bool
+}
+
+func (f *feeder) Start(ctx context.Context) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	<-ctx.Done()
+	f.ended.Store(true)
+	return nil
+}
+
+// opened is a door on a free port that was started, and how it ends.
+func opened(t *testing.T, d *frontDoor) (url string, leave context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	address := make(chan string, 1)
+	d.log = funcr.New(func(_, args string) {
+		if _, rest, ok := strings.Cut(args, `"msg"="serving" "address"="`); ok {
+			address <- strings.TrimSuffix(rest, `"`)
+		}
+	}, funcr.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	done := make(chan error, 1)
+	go func() { done <- d.Start(ctx) }()
+	select {
+	case a := <-address:
+		return "https://" + a, cancel, done
+	case err := <-done:
+		require.NoError(t, err)
+		return "", nil, nil
+	}
+}
+
+func hooks() *webhook.Server {
+	return webhook.New(webhook.Options{Store: store.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
+}
+
+func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
+	certificates, f := newGiven(t), &feeder{}
+	d := &frontDoor{address: "127.0.0.1:0", drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates, feeders: []manager.Runnable{f}}
+	url, leave, ended := opened(t, d)
+	client := certificates.client()
+	ask := func() (*http.Response, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+webhook.PathValidate, strings.NewReader(
+			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(r)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return response, err
+	}
+	require.NoError(t, d.open(nil))
+	response, err := ask()
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.False(t, response.Close)
+
+	leave()
+	require.Eventually(t, func() bool { return d.open(nil) != nil }, time.Minute, time.Millisecond)
+	assert.EqualError(t, d.open(nil), "draining")
+	response, err = ask()
+	require.NoError(t, err, "a draining server answers")
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.True(t, response.Close, "and asks its client to go elsewhere")
+	assert.False(t, f.ended.Load(), "what feeds it is still there")
+
+	require.NoError(t, <-ended)
+	assert.True(t, f.ended.Load())
+	_, err = ask()
+	assert.Error(t, err)
+	assert.False(t, d.NeedLeaderElection(), "every replica serves")
+}
+
+func TestADoorWhoseFeederFailsEnds(t *testing.T) {
+	d := &frontDoor{address: "127.0.0.1:0", drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
+		&feeder{fail: errors.New("the cluster is away")},
+	}}
+	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
+}
+
+func TestADoorWhosePortIsTakenSaysSo(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	d := &frontDoor{address: taken.Addr().String(), hooks: hooks(), certificates: newGiven(t)}
+	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
+}
+
+func TestBrokenConnectionsAreTheDebugLogs(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+	errorLog(log).Print("TLS handshake error")
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], `"level"=1 "msg"="connection" "error"="TLS handshake error`)
+}

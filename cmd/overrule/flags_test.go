@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// parsed are the options that some arguments give.
+func parsed(t *testing.T, args ...string) options {
+	t.Helper()
+	var o options
+	f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
+	o.bind(f)
+	require.NoError(t, f.Parse(args))
+	return o
+}
+
+func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "")
+	o := parsed(t)
+	require.NoError(t, o.check())
+	assert.Equal(t, options{
+		namespace: "overrule-system", service: "overrule", servicePort: 443,
+		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081",
+		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
+		logLevel: "info", logFormat: "json",
+		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
+	}, o)
+}
+
+func TestTheNamespaceIsThatOfThePod(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "elsewhere")
+	assert.Equal(t, "elsewhere", parsed(t).namespace)
+	assert.Equal(t, "there", parsed(t, "--namespace=there").namespace)
+}
+
+func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
+	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s")
+	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn]
+--failure-policy="fail" is none of [Fail Ignore]
+--log-level="loud" is none of [error info debug]
+--log-format="xml" is none of [json text]
+--drain-period=-1s is negative`)
+}
+
+func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "kubeconfig")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an argument":                    {[]string{"serve"}, `unknown command "serve" for "overrule"`},
+		"an unknown flag":                {[]string{"--port=1"}, "unknown flag: --port"},
+		"a duration that is none":        {[]string{"--ca-validity=long"}, `invalid argument "long" for "--ca-validity" flag: time: invalid duration "long"`},
+		"a bad flag, before any cluster": {[]string{"--enforcement=x", "--kubeconfig", missing}, `--enforcement="x" is none of [deny warn]`},
+		"a kubeconfig that is not there": {[]string{"--kubeconfig", missing}, "read kubeconfig \"" + missing + "\": stat " + missing + ": no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := command()
+			cmd.SetArgs(c.args)
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			assert.EqualError(t, cmd.ExecuteContext(t.Context()), c.want)
+			assert.Empty(t, out.String(), "main says it, once")
+		})
+	}
+}
+
+func TestEveryFlagHasAnExplanation(t *testing.T) {
+	command().Flags().VisitAll(func(f *pflag.Flag) {
+		assert.NotEmpty(t, f.Usage, f.Name)
+	})
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"overrule.dev/overrule/test/env"
+)
+
+func TestReadyzSaysWhatIsMissing(t *testing.T) {
+	var caches, certificate error
+	var lines []string
+	h := &health{last: "starting", log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
+		checks: map[string]healthz.Checker{
+			"caches":      func(*http.Request) error { return caches },
+			"certificate": func(*http.Request) error { return certificate },
+		}}
+	ask := func() (int, string) {
+		w := httptest.NewRecorder()
+		h.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		return w.Code, w.Body.String()
+	}
+
+	caches, certificate = errors.New("not listed yet: [gateways]"), errors.New("no serving certificate yet")
+	code, text := ask()
+	assert.Equal(t, http.StatusServiceUnavailable, code)
+	assert.Equal(t, "[-] caches: not listed yet: [gateways]\n[-] certificate: no serving certificate yet\n", text)
+	ask()
+	require.Len(t, lines, 1, "the log tells changes alone")
+	assert.Contains(t, lines[0], `"msg"="not ready" "checks"=["[-] caches: not listed yet: [gateways]"`)
+
+	caches = nil
+	code, text = ask()
+	assert.Equal(t, http.StatusServiceUnavailable, code)
+	assert.Equal(t, "[+] caches\n[-] certificate: no serving certificate yet\n", text)
+
+	certificate = nil
+	code, text = ask()
+	assert.Equal(t, http.StatusOK, code)
+	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
+	require.Len(t, lines, 3)
+	assert.Contains(t, lines[2], `"msg"="ready"`)
+}
+
+func TestProbesAreServedUntilTheEnd(t *testing.T) {
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	h := &health{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), log: funcr.New(func(string, string) {}, funcr.Options{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- h.Start(ctx) }()
+	get := func() (string, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.address+"/healthz", nil)
+		require.NoError(t, err)
+		response, err := (&http.Client{}).Do(r)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		return string(body), err
+	}
+	require.Eventually(t, func() bool { got, err := get(); return err == nil && got == "ok\n" }, time.Minute, time.Millisecond)
+
+	second := &health{address: h.address, log: h.log}
+	assert.ErrorContains(t, second.Start(ctx), "listen for probes: listen tcp "+h.address)
+
+	cancel()
+	assert.NoError(t, <-ended)
+	assert.False(t, h.NeedLeaderElection())
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/watch"
+)
+
+func TestAServerWhoseWatchesFailForLongIsNotReady(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	refused := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		sources []watch.SourceHealth
+		want    string
+	}{
+		"all is well":                   {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now}}},
+		"quiet, but without errors":     {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now.Add(-time.Hour)}}},
+		"a moment without contact":      {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now.Add(-staleAfter), Err: refused}}},
+		"never listed: the caches tell": {sources: []watch.SourceHealth{{Source: "policies", LastContact: now.Add(-time.Hour), Err: refused}}},
+		"one source is gone": {
+			sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now}, {Source: "httproutes", Synced: true, LastContact: now.Add(-90 * time.Second), Err: refused}},
+			want:    "httproutes: nothing heard for 1m30s: connection refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := stale(c.sources, now)
+			if c.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, refused)
+			assert.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestTheLoggerHeedsLevelAndFormat(t *testing.T) {
+	for level, enabled := range map[string][2]bool{"error": {false, false}, "info": {true, false}, "debug": {true, true}} {
+		log := newLogger(options{logLevel: level, logFormat: "json"})
+		assert.Equal(t, enabled, [2]bool{log.Enabled(), log.V(1).Enabled()}, level)
+	}
+	assert.True(t, newLogger(options{logLevel: "info", logFormat: "text"}).Enabled())
+}
+
+func TestTheMetricsTellWhatTheStoreHolds(t *testing.T) {
+	s := store.New("gateways")
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	for _, k := range kinds {
+		s.AddKind(k)
+		s.KindListed(k.Ref())
+	}
+	for kind, manifest := range map[string]string{
+		"Gateway":   `{"metadata":{"namespace":"infra","name":"edge"},"spec":{"gatewayClassName":"c","listeners":[{"name":"http","protocol":"HTTP","port":80,"allowedRoutes":{"namespaces":{"from":"All"}}}]}}`,
+		"HTTPRoute": `{"metadata":{"namespace":"app","name":"r"},"spec":{"parentRefs":[{"namespace":"infra","name":"edge"}],"rules":[{},{}]}}`,
+	} {
+		o, err := store.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, nil, []byte(manifest), 0)
+		require.NoError(t, err)
+		s.Apply(store.Put(o))
+	}
+	auth := api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}
+	v, _ := s.View()
+	o, err := store.Decode(auth, v.Kind(auth), []byte(`{"metadata":{"namespace":"app","name":"p"},"spec":{}}`), 0)
+	require.NoError(t, err)
+	s.Apply(store.Put(o))
+
+	const held = `
+# HELP overrule_cache_ready 1 once every source has been listed.
+# TYPE overrule_cache_ready gauge
+overrule_cache_ready 0
+# HELP overrule_objects Gateways and routes held, by kind.
+# TYPE overrule_objects gauge
+overrule_objects{kind="GRPCRoute"} 0
+overrule_objects{kind="Gateway"} 1
+overrule_objects{kind="HTTPRoute"} 1
+# HELP overrule_paths Paths from a gateway class to a route's rule.
+# TYPE overrule_paths gauge
+overrule_paths 2
+# HELP overrule_policies Policies held, by kind.
+# TYPE overrule_policies gauge
+overrule_policies{kind="AuthPolicy.kuadrant.io"} 1
+overrule_policies{kind="RateLimitPolicy.kuadrant.io"} 0
+`
+	names := []string{"overrule_cache_ready", "overrule_objects", "overrule_paths", "overrule_policies"}
+	require.NoError(t, testutil.CollectAndCompare(holdings{s}, strings.NewReader(held[1:]), names...))
+	s.Listed("gateways")
+	require.NoError(t, testutil.CollectAndCompare(holdings{s}, strings.NewReader(strings.Replace(held[1:], "ready 0", "ready 1", 1)), names...))
+	problems, err := testutil.CollectAndLint(holdings{s})
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+}
