@@ -76,7 +76,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 // assemble puts the parts together.
 func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) error {
 	objects := store.New(watch.Sources...)
-	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch")})
+	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}

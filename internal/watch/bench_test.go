@@ -52,7 +52,7 @@ func BenchmarkEvent(b *testing.B) {
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(b, err)
 	auth := &sink[store.Object]{
-		decode: policies(kinds[0]), target: objects{s, kinds[0].Ref()},
+		decode: policies(kinds[0]), target: objects{store: s, kind: kinds[0].Ref()},
 		contact: newContact("authpolicies"), log: logr.Discard(), listed: func() {},
 	}
 	s.AddKind(kinds[0])

@@ -19,6 +19,7 @@ type registry struct {
 	store   *store.Store
 	clients *clients
 	log     logr.Logger
+	exempt  string // the namespace whose policies take no part
 	// start runs a feed in a goroutine until its cancel is called.
 	start func(*feed)
 	// changed gets a token when what served returns has changed.
@@ -41,9 +42,9 @@ type kind struct {
 	forbidden error
 }
 
-func newRegistry(s *store.Store, c *clients, log logr.Logger) *registry {
+func newRegistry(s *store.Store, c *clients, o Options) *registry {
 	return &registry{
-		store: s, clients: c, log: log, changed: make(chan struct{}, 1),
+		store: s, clients: c, log: o.Log, exempt: o.Exempt, changed: make(chan struct{}, 1),
 		reading: make(map[string]*kind), problems: make(map[string]error), waiting: make(map[string]bool),
 	}
 }
@@ -143,7 +144,7 @@ func (r *registry) startPolicies(d *definition) {
 	r.store.AddKind(d.policy)
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.policy.Kind))
-	into := &sink[store.Object]{decode: policies(d.policy), target: objects{r.store, d.policy.Ref()}}
+	into := &sink[store.Object]{decode: policies(d.policy), target: objects{r.store, d.policy.Ref(), r.exempt}}
 	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), example, r.prepare(d.name, into)))
 	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
 		"profile", d.policy.Source, "class", d.policy.Class)
@@ -154,7 +155,7 @@ func (r *registry) startPolicies(d *definition) {
 
 func (r *registry) startGateway(d *definition) {
 	b := d.gateway
-	into := &sink[store.Object]{decode: b.decode, target: objects{r.store, b.kind}}
+	into := &sink[store.Object]{decode: b.decode, target: objects{store: r.store, kind: b.kind}}
 	k := r.begin(d, newFeed(b.resource, r.clients.all(b), b.example, r.prepare(b.resource, into)))
 	into.listed = func() { r.gatewayListed(k) }
 	r.start(k.feed)

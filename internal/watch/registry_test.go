@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +29,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	r := &rig{t: t, known: known(t), registry: newRegistry(store.New(Sources...), c, logr.Discard())}
+	r := &rig{t: t, known: known(t), registry: newRegistry(store.New(Sources...), c, Options{})}
 	r.start = func(f *feed) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -150,11 +151,23 @@ func (s *sink[T]) read(obj any) decoded[T] {
 type objects struct {
 	store *store.Store
 	kind  api.PolicyKind
+	// exempt is a namespace whose objects are left out.
+	exempt string
 }
 
-func (o objects) put(obj store.Object) { o.store.Apply(store.Put(obj)) }
+func (o objects) put(obj store.Object) {
+	if !o.leavesOut(obj) {
+		o.store.Apply(store.Put(obj))
+	}
+}
 
-func (o objects) replace(all []store.Object) { o.store.Replace(o.kind, all) }
+func (o objects) replace(all []store.Object) {
+	o.store.Replace(o.kind, slices.DeleteFunc(all, o.leavesOut))
+}
+
+func (o objects) leavesOut(obj store.Object) bool {
+	return o.exempt != "" && obj.Ref().Namespace == o.exempt
+}
 
 func (o objects) remove(name cache.ObjectName) {
 	o.store.Apply(store.Delete(api.Ref{

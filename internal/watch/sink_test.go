@@ -29,7 +29,7 @@ func logged() (logr.Logger, *bytes.Buffer) {
 func routeSink(s *store.Store) *sink[store.Object] {
 	b := &gatewayKinds[2]
 	return &sink[store.Object]{
-		decode: b.decode, target: objects{s, b.kind}, contact: newContact("httproutes"),
+		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
@@ -124,4 +124,15 @@ func TestDecodersTakeTheirOwnType(t *testing.T) {
 
 	_, err = policies(nil)(policy("AuthPolicy", "app", "a"))
 	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
+}
+
+func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
+	s := store.New()
+	k := routeSink(s)
+	k.target = objects{store: s, kind: gatewayKind(hierarchy.KindHTTPRoute), exempt: "app"}
+	other := httpRoute("b")
+	other.Namespace = "other"
+	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))
+	require.NoError(t, k.Add(httpRoute("c")))
+	assert.Equal(t, map[string][]string{"other/b": nil}, held(s))
 }

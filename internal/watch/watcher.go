@@ -19,6 +19,9 @@ type Options struct {
 	// Log gets what comes, changes and goes, and what cannot be read. Its zero
 	// value logs nothing.
 	Log logr.Logger
+	// Exempt is a namespace whose policies take no part, since their writes are
+	// not judged: the server's own. Empty for none.
+	Exempt string
 }
 
 // Watcher keeps a store up to date with a cluster. It is safe for concurrent
@@ -41,7 +44,7 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, opts.Log)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, opts)}
 	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			decode: known.decode, target: w.registry,
@@ -49,7 +52,7 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 		})
 	w.namespaces = newFeed(sourceNamespaces, c.all(&namespaces), namespaces.example,
 		&sink[store.Object]{
-			decode: namespaces.decode, target: objects{s, namespaces.kind},
+			decode: namespaces.decode, target: objects{store: s, kind: namespaces.kind},
 			log: opts.Log.WithValues("source", sourceNamespaces), listed: func() { s.Listed(sourceNamespaces) },
 		})
 	return w, nil
