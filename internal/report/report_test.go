@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// print prints a list of any kind.
-func print(t *testing.T, p Printer, data []byte) error {
+// printed prints a list of any kind.
+func printed(t *testing.T, p Printer, data []byte) error {
 	t.Helper()
 	var head api.TypeMeta
 	require.NoError(t, json.Unmarshal(data, &head))
@@ -67,7 +67,7 @@ func TestPeopleReadTablesAndTrees(t *testing.T) {
 		require.NoError(t, err)
 		for _, format := range []Format{Table, Tree} {
 			var out bytes.Buffer
-			require.NoError(t, print(t, Printer{Out: &out, Format: format}, data))
+			require.NoError(t, printed(t, Printer{Out: &out, Format: format}, data))
 			golden := filepath.Join(filepath.Dir(file), string(format)+".txt")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o600))
@@ -84,8 +84,8 @@ func TestMachinesReadTheSameBack(t *testing.T) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		var asJSON, asYAML bytes.Buffer
-		require.NoError(t, print(t, Printer{Out: &asJSON, Format: JSON}, data))
-		require.NoError(t, print(t, Printer{Out: &asYAML, Format: YAML}, data))
+		require.NoError(t, printed(t, Printer{Out: &asJSON, Format: JSON}, data))
+		require.NoError(t, printed(t, Printer{Out: &asYAML, Format: YAML}, data))
 		assert.JSONEq(t, string(data), asJSON.String(), file)
 		back, err := yaml.YAMLToJSONStrict(asYAML.Bytes())
 		require.NoError(t, err)
@@ -100,8 +100,8 @@ func TestColourChangesNoText(t *testing.T) {
 		require.NoError(t, err)
 		for _, format := range []Format{Table, Tree} {
 			var painted, plain bytes.Buffer
-			require.NoError(t, print(t, Printer{Out: &painted, Format: format, Color: true}, data))
-			require.NoError(t, print(t, Printer{Out: &plain, Format: format}, data))
+			require.NoError(t, printed(t, Printer{Out: &painted, Format: format, Color: true}, data))
+			require.NoError(t, printed(t, Printer{Out: &plain, Format: format}, data))
 			assert.Contains(t, painted.String(), "\x1b[")
 			assert.NotContains(t, plain.String(), "\x1b")
 			assert.Equal(t, plain.String(), strip(painted.String()))
