@@ -70,16 +70,16 @@ func (c *changes) all(ctx context.Context, a *app) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	any := false
+	judged := false
 	for _, d := range decoded {
 		ok, err := c.one(ctx, d)
 		if err != nil {
 			return err
 		}
-		any = any || ok
+		judged = judged || ok
 	}
 	a.tellRead(c.set, c.kinds)
-	if !any {
+	if !judged {
 		a.tell("there is no policy, route or Gateway among the changes: nothing to judge")
 	}
 	return nil

@@ -25,7 +25,7 @@ func main() {
 	a := &app{
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		now:       time.Now, list: watch.List,
-		color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "", //nolint:gosec // a file descriptor is small
+		color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()
@@ -47,7 +47,7 @@ var errNotFound = errors.New("not found")
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands the context to the commands
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {

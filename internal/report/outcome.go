@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -65,7 +66,7 @@ func (w *page) target(t api.Target) string {
 
 // pathCounts says on how many paths a policy is, and what became of it there.
 func pathCounts(c api.PathCounts) string {
-	out := "on " + plural(c.Total, "path")
+	out := []string{"on " + plural(c.Total, "path")}
 	for _, part := range []struct {
 		n    int
 		what string
@@ -74,8 +75,8 @@ func pathCounts(c api.PathCounts) string {
 		{c.Overridden, "overridden"}, {c.Inactive, "inactive"},
 	} {
 		if part.n > 0 {
-			out += fmt.Sprintf(", %d %s", part.n, part.what)
+			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	return out
+	return strings.Join(out, ", ")
 }

@@ -177,8 +177,8 @@ func TestAResultThatCannotBeWritten(t *testing.T) {
 
 func TestLongValuesAreCutOrWrapped(t *testing.T) {
 	long := map[string]any{"text": strings.Repeat("ä", 100)}
-	assert.Equal(t, `{"text":"äää…`, short(long, 13))
-	assert.Equal(t, `{"a":"<b>"}`, short(map[string]any{"a": "<b>"}, 60), "no HTML escapes")
+	assert.Equal(t, "[äää…", strings.ReplaceAll(short([]string{long["text"].(string)}, 6), `"`, ""))
+	assert.Equal(t, "<b>", strings.Trim(short("<b>", 60), `"`), "no HTML escapes")
 	assert.Equal(t, []string{"text: " + strings.Repeat("ä", 100)}, lines(long, 100))
 	assert.Equal(t, []string{`[1,2]`}, lines([]any{1, 2}, 100))
 	assert.Equal(t, "?", compact(func() {}))
