@@ -81,4 +81,8 @@ func TestCheckAllowsWhatItWouldDeny(t *testing.T) {
 		assert.True(t, v.Allowed)
 		assert.Equal(t, c.Changes[i].Verdict.Reasons, cases.Of(v.Reasons, nil))
 	}
+	got = run(t, "", "check", "--enforcement=warn", "--against", manifests(t, c.Against), "-f", manifests(t, []cases.Object{c.Changes[0].Object}))
+	assert.Equal(t, exitFound, got.code)
+	assert.Contains(t, got.stdout, "CREATE AuthPolicy app/route: allowed")
+	assert.Contains(t, got.stdout, "would be denied UnsetOverride: ")
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -130,6 +133,12 @@ func TestTheOrderOfTheFilesDoesNotMatter(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	missing := t.TempDir() + "/missing.yaml"
+	other := write(t, "crd.yaml", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: authpolicies.example.com, labels: {gateway.networking.k8s.io/policy: inherited}}
+spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: authpolicies}}
+`)
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -148,6 +157,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"too many parts":                   {append(demoScene(), "outcome", "a/b/c"), 2, "name an object as KIND/NAME"},
 		"too many arguments":               {append(demoScene(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
 		"too many for explain":             {append(demoScene(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
+		"a kind of two groups":             {append(demoScene(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" may be any of AuthPolicy.example.com, AuthPolicy.kuadrant.io; write it with its group`},
+		"a format for explain":             {append(demoScene(), "explain", "-o", "x", "a/b"), 2, `output format "x"`},
+		"a format for outcome":             {append(demoScene(), "outcome", "-o", "x", "a/b"), 2, `output format "x"`},
+		"a format for check":               {[]string{"check", "-o", "x"}, 2, `output format "x"`},
+		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `output format "x"`},
 		"a format that there is not":       {append(demoScene(), "effective", "-o", "wide"), 2, `output format "wide" is none of table, tree, json, yaml`},
 		"a command that there is not":      {[]string{"reach"}, 2, `unknown command "reach" for "kubectl overrule"`},
 		"a flag that there is not":         {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
@@ -189,5 +203,31 @@ func TestColourIsForPeople(t *testing.T) {
 		args := append(demoScene(), "effective", "-o", format)
 		assert.Equal(t, painted, strings.Contains((&app{color: true}).ran(t, "", args...).stdout, "\x1b["), format)
 		assert.NotContains(t, run(t, "", args...).stdout, "\x1b[", format)
+	}
+}
+
+func TestNothingToShowIsTold(t *testing.T) {
+	for _, command := range []string{"effective", "explain"} {
+		got := run(t, "", append(demoFiles("cluster"), command, "-A", "httproute/toystore")...)
+		assert.Equal(t, exitFound, got.code)
+		assert.Contains(t, got.stderr, "no policy is on any of the paths")
+		assert.Empty(t, got.stdout)
+	}
+}
+
+// Whoever stops a command is told so, and gets no half of an answer.
+func TestAStoppedCommand(t *testing.T) {
+	for _, args := range [][]string{
+		append(demoScene(), "effective"),
+		append(demoScene(), "explain", "-A", "gateway/edge"),
+		append(demoScene(), "outcome", "-A", "authpolicy/gw-auth"),
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		var stdout, stderr bytes.Buffer
+		a := &app{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}
+		assert.Equal(t, exitUnusable, a.run(ctx, args))
+		assert.Contains(t, stderr.String(), "context canceled")
+		assert.Empty(t, stdout.String())
 	}
 }

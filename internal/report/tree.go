@@ -2,7 +2,8 @@ package report
 
 import "strings"
 
-// node is a node of a tree; its label is painted already.
+// node is a node of a tree; its label is painted already. That of a top node may
+// have many lines.
 type node struct {
 	label    string
 	children []*node
@@ -43,11 +44,7 @@ func (w *page) branches(n *node, indent string) {
 		if i == len(n.children)-1 {
 			branch, below = "└─ ", "   "
 		}
-		rows := strings.Split(child.label, "\n")
-		w.line(indent, branch, rows[0])
-		for _, row := range rows[1:] {
-			w.line(indent, below, row)
-		}
+		w.line(indent, branch, child.label)
 		w.branches(child, indent+below)
 	}
 }
