@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -158,8 +159,8 @@ func nested(value any, key string) map[string]any {
 	k, _ := merge.ParseKey(key)
 	segments := k.Segments()
 	out := any(value)
-	for i := len(segments) - 1; i >= 0; i-- {
-		out = map[string]any{segments[i]: out}
+	for _, segment := range slices.Backward(segments) {
+		out = map[string]any{segment: out}
 	}
 	return out.(map[string]any)
 }

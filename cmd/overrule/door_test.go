@@ -110,7 +110,7 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 		return response, err
 	}
 	require.NoError(t, d.open(nil))
-	response, err := ask()
+	response, err := ask() //nolint:bodyclose // ask closes it
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.False(t, response.Close)
@@ -118,7 +118,7 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 	leave()
 	require.Eventually(t, func() bool { return d.open(nil) != nil }, time.Minute, time.Millisecond)
 	assert.EqualError(t, d.open(nil), "draining")
-	response, err = ask()
+	response, err = ask() //nolint:bodyclose // ask closes it
 	require.NoError(t, err, "a draining server answers")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.True(t, response.Close, "and asks its client to go elsewhere")
@@ -126,7 +126,7 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 
 	require.NoError(t, <-ended)
 	assert.True(t, f.ended.Load())
-	_, err = ask()
+	_, err = ask() //nolint:bodyclose // ask closes it
 	assert.Error(t, err)
 	assert.False(t, d.NeedLeaderElection(), "every replica serves")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,10 +90,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 func (o *options) check() error {
 	var errs []error
 	oneOf := func(flag, value string, allowed ...string) {
-		for _, a := range allowed {
-			if value == a {
-				return
-			}
+		if slices.Contains(allowed, value) {
+			return
 		}
 		errs = append(errs, fmt.Errorf("--%s=%q is none of %v", flag, value, allowed))
 	}

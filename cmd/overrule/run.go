@@ -28,7 +28,7 @@ import (
 )
 
 // caSecret is the Secret that holds the certificate authority.
-const caSecret = "overrule-ca" //nolint:gosec // a name, no credential
+const caSecret = "overrule-ca"
 
 // run serves until ctx ends.
 func run(ctx context.Context, o options) error {

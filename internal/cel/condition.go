@@ -47,7 +47,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 // fail tells a key that is not there from every other failure.
 func (c *Condition) fail(answer *merge.Answer, err error) {
 	var (
-		missing   *missingKey
+		missing   *missingKeyError
 		at        *types.Err
 		cancelled interpreter.EvalCancelledError
 	)

@@ -166,7 +166,7 @@ func weighReplace(args []ref.Val) uint64 {
 	if !ok1 || !ok2 || !ok3 {
 		return 1
 	}
-	return weighLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with)))
+	return weighLength(uint64(len(in)) + uint64(strings.Count(string(in), string(old)))*uint64(len(with))) //nolint:gosec // a count is not negative
 }
 
 // weighJoin weighs the text that comes out.
@@ -178,7 +178,7 @@ func weighJoin(args []ref.Val) uint64 {
 	w := weight(l)
 	if len(args) > 1 {
 		size, _ := l.Size().(types.Int)
-		w += uint64(max(size, 0)) * weighText(args[1]) //nolint:gosec // not negative
+		w += uint64(max(size, 0)) * weighText(args[1])
 	}
 	return w
 }

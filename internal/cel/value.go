@@ -2,6 +2,7 @@ package cel
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/google/cel-go/common/types"
@@ -19,7 +20,7 @@ type place struct {
 }
 
 // object is a map of the spec. Unlike cel-go's own maps it knows its place, and
-// a selection of a key that it lacks is a *missingKey. Its values are made CEL
+// a selection of a key that it lacks is a *missingKeyError. Its values are made CEL
 // values when they are asked for.
 type object struct {
 	place
@@ -57,7 +58,7 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	}
 	native, ok := o.fields[string(name)]
 	if !ok {
-		return types.WrapErr(&missingKey{from: o, key: string(name)}), false
+		return types.WrapErr(&missingKeyError{from: o, key: string(name)}), false
 	}
 	return value(native, place{up: &o.place, key: string(name), index: -1}), true
 }
@@ -147,29 +148,29 @@ func (l *list) Value() any { return l.items }
 // plain is the same list without a place.
 func (l *list) plain() traits.Lister { return types.NewDynamicList(types.DefaultTypeAdapter, l.items) }
 
-// missingKey is the selection of a key that a map of the spec lacks.
-type missingKey struct {
+// missingKeyError is the selection of a key that a map of the spec lacks.
+type missingKeyError struct {
 	from *object
 	key  string
 }
 
 // Error names the key by its address.
-func (m *missingKey) Error() string { return "no such key: " + m.address() }
+func (m *missingKeyError) Error() string { return "no such key: " + m.address() }
 
 // address of the key from the spec's top, written as merge.Key writes it, and
 // with [0] for an element of a list.
-func (m *missingKey) address() string {
+func (m *missingKeyError) address() string {
 	steps := []place{{key: m.key, index: -1}}
 	for at := &m.from.place; at.up != nil; at = at.up {
 		steps = append(steps, *at)
 	}
 	text, names := "", merge.Key{}
-	for i := len(steps) - 1; i >= 0; i-- {
-		if steps[i].index < 0 {
-			names = names.Child(steps[i].key)
+	for _, step := range slices.Backward(steps) {
+		if step.index < 0 {
+			names = names.Child(step.key)
 			continue
 		}
-		text = join(text, names.String()) + "[" + strconv.Itoa(steps[i].index) + "]"
+		text = join(text, names.String()) + "[" + strconv.Itoa(step.index) + "]"
 		names = merge.Key{}
 	}
 	return join(text, names.String())

@@ -23,9 +23,9 @@ func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
 	rates := &list{place: place{up: &limits.place, key: "x.y", index: -1}}
 	inner := &list{place: place{up: &rates.place, index: 2}}
 	last := &object{place: place{up: &inner.place, index: 0}}
-	assert.Equal(t, "limits", (&missingKey{from: top, key: "limits"}).address())
-	assert.Equal(t, `limits["a b"]`, (&missingKey{from: limits, key: "a b"}).address())
-	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKey{from: last, key: "limit"}).address())
+	assert.Equal(t, "limits", (&missingKeyError{from: top, key: "limits"}).address())
+	assert.Equal(t, `limits["a b"]`, (&missingKeyError{from: limits, key: "a b"}).address())
+	assert.Equal(t, `limits["x.y"][2][0].limit`, (&missingKeyError{from: last, key: "limit"}).address())
 }
 
 func TestEveryScaleStandsBeforeAFunction(t *testing.T) {

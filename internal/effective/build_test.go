@@ -47,7 +47,7 @@ func kinds(t testing.TB) []*policykind.Kind {
 func world(t testing.TB, text string) *store.View {
 	t.Helper()
 	v := (&store.View{}).WithKinds(kinds(t))
-	for _, doc := range strings.Split(text, "\n---\n") {
+	for doc := range strings.SplitSeq(text, "\n---\n") {
 		v = v.With(store.Put(read(t, v, doc)))
 	}
 	return v

@@ -31,13 +31,13 @@ func (j *judge) policyAlone() {
 
 func (j *judge) target(t api.Target) {
 	what := effective.Describe(j.policy, t)
-	switch {
-	case t.Reason == api.TargetNotFound:
+	switch t.Reason {
+	case api.TargetNotFound:
 		j.report(api.ReasonTargetNotFound, policykind.Warn, Finding{
 			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
 			Advice: "check the target's kind, name and section, or create it",
 		})
-	case t.Reason == api.Conflicted:
+	case api.Conflicted:
 		action := policykind.Deny
 		if j.wasConflicted(t) {
 			action = policykind.Warn

@@ -112,19 +112,19 @@ remove: [b]
 // A wrong type is told by its place, and the same each time.
 func TestReadInvalid(t *testing.T) {
 	tests := map[string]struct{ kind, spec, want string }{
-		"no spec":                       {"RateLimitPolicy", "", ""},
-		"rules that are no map":         {"RateLimitPolicy", "limits: [a]", `spec.limits: Invalid value: "list": must be a map of rules by name`},
-		"deep rules that are no map":    {"AuthPolicy", "overrides: {rules: {authentication: yes}}", `spec.overrides.rules.authentication: Invalid value: "boolean": must be a map of rules by name`},
-		"a stanza that is no object":    {"RateLimitPolicy", "defaults: 5", `spec.defaults: Invalid value: "number": must be an object`},
-		"a strategy that is unknown":    {"RateLimitPolicy", "defaults: {strategy: replace, limits: {a: {}}}", `spec.defaults.strategy: Unsupported value: "replace": supported values: "atomic", "merge"`},
-		"one that the kind lacks":       {"RateLimitPolicy", "overrides: {strategy: patch, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: "patch": supported values: "atomic", "merge"`},
-		"a strategy that is no string":  {"RateLimitPolicy", "overrides: {strategy: 1, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: 1: supported values: "atomic", "merge"`},
-		"an unset list that is none":    {"RateLimitPolicy", "unset: limits.a", `spec.unset: Invalid value: "string": must be a list of rule names`},
-		"an unset entry that is none":   {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
-		"an unset entry without sense":  {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
-		"a condition that does not fit": {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
+		"no spec":                             {"RateLimitPolicy", "", ""},
+		"rules that are no map":               {"RateLimitPolicy", "limits: [a]", `spec.limits: Invalid value: "list": must be a map of rules by name`},
+		"deep rules that are no map":          {"AuthPolicy", "overrides: {rules: {authentication: yes}}", `spec.overrides.rules.authentication: Invalid value: "boolean": must be a map of rules by name`},
+		"a stanza that is no object":          {"RateLimitPolicy", "defaults: 5", `spec.defaults: Invalid value: "number": must be an object`},
+		"a strategy that is unknown":          {"RateLimitPolicy", "defaults: {strategy: replace, limits: {a: {}}}", `spec.defaults.strategy: Unsupported value: "replace": supported values: "atomic", "merge"`},
+		"one that the kind lacks":             {"RateLimitPolicy", "overrides: {strategy: patch, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: "patch": supported values: "atomic", "merge"`},
+		"a strategy that is no string":        {"RateLimitPolicy", "overrides: {strategy: 1, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: 1: supported values: "atomic", "merge"`},
+		"an unset list that is none":          {"RateLimitPolicy", "unset: limits.a", `spec.unset: Invalid value: "string": must be a list of rule names`},
+		"an unset entry that is none":         {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
+		"an unset entry without sense":        {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
+		"a condition that does not fit":       {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
 		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", `[spec.rules.authentication: Invalid value: "number": must be a map of rules by name, spec.rules.authorization: Invalid value: "number": must be a map of rules by name, spec.rules.callbacks: `},
-		"two mistakes, by their places": {"RateLimitPolicy", "overrides: 1\ndefaults: 1", `[spec.defaults: Invalid value: "number": must be an object, spec.overrides: Invalid value: "number": must be an object]`},
+		"two mistakes, by their places":       {"RateLimitPolicy", "overrides: 1\ndefaults: 1", `[spec.defaults: Invalid value: "number": must be an object, spec.overrides: Invalid value: "number": must be an object]`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func TestDecodeOfWhatDoesNotFit(t *testing.T) {
 			}
 			_, err := store.Decode(test.kind, k, []byte(test.data), 0)
 			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
-			assert.False(t, errors.Is(err, store.ErrKind))
+			assert.NotErrorIs(t, err, store.ErrKind)
 		})
 	}
 	t.Run("a policy that cannot be read is Invalid, and no error", func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
 
 func TestBuildContextHoldsEveryPackageOfTheServer(t *testing.T) {
 	sent := map[string]bool{}
-	for _, line := range strings.Split(read(t, ".dockerignore"), "\n") {
+	for line := range strings.SplitSeq(read(t, ".dockerignore"), "\n") {
 		if dir, kept := strings.CutPrefix(line, "!"); kept {
 			sent[dir] = true
 		}

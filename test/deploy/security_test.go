@@ -21,7 +21,7 @@ func TestEveryContainerIsConfined(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			spec := deployment(t, dir).Spec.Template.Spec
 			assert.Equal(t, &corev1.PodSecurityContext{
-				RunAsNonRoot:   ptr.To(true),
+				RunAsNonRoot:   new(true),
 				RunAsUser:      ptr.To[int64](65532),
 				RunAsGroup:     ptr.To[int64](65532),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -33,8 +33,8 @@ func TestEveryContainerIsConfined(t *testing.T) {
 			require.NotEmpty(t, containers)
 			for _, container := range containers {
 				assert.Equal(t, &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false),
-					ReadOnlyRootFilesystem:   ptr.To(true),
+					AllowPrivilegeEscalation: new(false),
+					ReadOnlyRootFilesystem:   new(true),
 					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				}, container.SecurityContext, container.Name)
 			}
@@ -45,11 +45,11 @@ func TestEveryContainerIsConfined(t *testing.T) {
 func TestTokenIsMountedByTheDeploymentAlone(t *testing.T) {
 	objects := render(t, "base")
 	account := find[corev1.ServiceAccount](t, objects, "ServiceAccount", "overrule")
-	assert.Equal(t, ptr.To(false), account.AutomountServiceAccountToken)
+	assert.Equal(t, new(false), account.AutomountServiceAccountToken)
 
 	spec := deployment(t, "base").Spec.Template.Spec
 	assert.Equal(t, "overrule", spec.ServiceAccountName)
-	assert.Equal(t, ptr.To(true), spec.AutomountServiceAccountToken)
+	assert.Equal(t, new(true), spec.AutomountServiceAccountToken)
 }
 
 func TestMemoryIsLimitedAndTheCollectorKnowsIt(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -79,8 +79,8 @@ func TestEverySelectorMatchesThePods(t *testing.T) {
 
 func TestStaticWebhooksCallTheService(t *testing.T) {
 	objects := fillIn(t, render(t, "overlays/static-webhooks"))
-	validating := find[admissionv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks
-	mutating := find[admissionv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks
+	validating := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks
+	mutating := find[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks
 	require.Len(t, validating, 1)
 	require.Len(t, mutating, 1)
 
@@ -94,12 +94,12 @@ func TestStaticWebhooksCallTheService(t *testing.T) {
 
 func TestStaticWebhooksMutateWhatTheyValidateButDeletes(t *testing.T) {
 	objects := fillIn(t, render(t, "overlays/static-webhooks"))
-	validating := find[admissionv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks[0]
-	mutating := find[admissionv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks[0]
+	validating := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks[0]
+	mutating := find[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks[0]
 	require.Len(t, mutating.Rules, len(validating.Rules))
 	for i, rule := range validating.Rules {
-		assert.Equal(t, []admissionv1.OperationType{"CREATE", "UPDATE", "DELETE"}, rule.Operations)
-		assert.Equal(t, []admissionv1.OperationType{"CREATE", "UPDATE"}, mutating.Rules[i].Operations)
+		assert.Equal(t, []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}, rule.Operations)
+		assert.Equal(t, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}, mutating.Rules[i].Operations)
 		assert.Equal(t, rule.Rule, mutating.Rules[i].Rule)
 	}
 }
@@ -112,10 +112,10 @@ func assertSelects(t *testing.T, selector *metav1.LabelSelector, pod map[string]
 	assert.True(t, selects.Matches(labels.Set(pod)), "%s does not select %v", selects, pod)
 }
 
-func assertCallsService(t *testing.T, called *admissionv1.ServiceReference, path string) {
+func assertCallsService(t *testing.T, called *admissionregistrationv1.ServiceReference, path string) {
 	t.Helper()
 	port := int32(443)
-	assert.Equal(t, &admissionv1.ServiceReference{Namespace: namespace, Name: "overrule", Path: &path, Port: &port}, called)
+	assert.Equal(t, &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "overrule", Path: &path, Port: &port}, called)
 }
 
 func assertExempt(t *testing.T, selector *metav1.LabelSelector) {
