@@ -80,7 +80,8 @@ func reasons(findings []Finding) []api.Reason {
 }
 
 // findings collects findings, each once, by all that they say: a write can
-// bring thousands.
+// bring thousands. What is said on two paths, with two actions, has the
+// stricter one.
 type findings map[said]Finding
 
 type said struct {
@@ -90,13 +91,20 @@ type said struct {
 
 func (s *findings) add(f Finding) {
 	at := said{Finding: f}
+	at.Action = ""
 	if f.Policy != nil {
 		at.policy, at.Policy = *f.Policy, nil
 	}
 	if *s == nil {
 		*s = make(findings)
 	}
-	(*s)[at] = f
+	if old, ok := (*s)[at]; !ok || strictness(f.Action) > strictness(old.Action) {
+		(*s)[at] = f
+	}
+}
+
+func strictness(a policykind.Action) int {
+	return slices.Index([]policykind.Action{policykind.Audit, policykind.Warn, policykind.Deny}, a)
 }
 
 // by returns the findings of an action, sorted.

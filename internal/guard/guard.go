@@ -40,9 +40,12 @@ func (c Change) Object() store.Object {
 
 // apply returns the views before and after the change.
 func (c Change) apply(v *store.View) (before, after *store.View) {
-	before = v
-	if c.Before != nil && !held(v, c.Before) {
-		before = v.With(store.Put(c.Before)) // the request knows better than a cache
+	before = v // but the request knows better than a cache
+	switch {
+	case c.Before == nil && v.Get(c.After.Ref()) != nil:
+		before = v.With(store.Delete(c.After.Ref()))
+	case c.Before != nil && !held(v, c.Before):
+		before = v.With(store.Put(c.Before))
 	}
 	if c.After == nil {
 		return before, before.With(store.Delete(c.Before.Ref()))
@@ -145,10 +148,12 @@ func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*stor
 	if !ok || g.Live == nil {
 		return v, nil
 	}
+	asked := make(map[api.Ref]bool)
 	for _, t := range p.Targets {
-		if t.Refused != "" || effective.Exists(v, t) {
+		if t.Refused != "" || asked[t.Ref] || effective.Exists(v, t) {
 			continue
 		}
+		asked[t.Ref] = true
 		o, err := g.Live(ctx, t.Ref)
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", t, err)

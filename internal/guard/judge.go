@@ -70,9 +70,15 @@ func (j *judge) ownLosses(p effective.Pair, i int) {
 	for _, l := range o.Lost {
 		if taken(p.After, i, l) {
 			old := lost(p.Before, was, l.Key)
-			j.own.add(p.After, o, l, old != nil && old.To.Conditional == l.To.Conditional)
+			j.own.add(p.After, o, l, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
 		}
 	}
+}
+
+// sameBlock reports whether one override took a rule before and after.
+func sameBlock(before, after merge.Origin) bool {
+	return before.Conditional == after.Conditional &&
+		before.Policy.Namespace == after.Policy.Namespace && before.Policy.Name == after.Policy.Name
 }
 
 // otherLosses books the rules of another policy that a higher override newly
@@ -151,14 +157,13 @@ type unsetRule struct {
 	by   api.Ref
 }
 
-// unsetRules returns the rules that p unsets and an override above it sets.
+// unsetRules returns the rules that p unsets and an override above it sets,
+// on a path that p is on.
 func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	out := make(map[unsetRule]bool)
-	for i := range e.Outcomes {
+	own := slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
+	for i := range max(own, 0) { // those behind it are lower
 		q := &e.Outcomes[i]
-		if q.Policy == p {
-			break // the rest are lower
-		}
 		if !q.Took(merge.Overrides) {
 			continue
 		}

@@ -23,7 +23,7 @@ type lossKey struct {
 	rule        string
 	to          *merge.Policy
 	conditional bool
-	before      bool // it was lost before the write, too
+	before      bool // a conditional one took it before the write, too
 }
 
 // loss is a rule lost on a number of paths; the first stands for all.

@@ -1,0 +1,224 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+func put(t testing.TB, v *store.View, doc string) store.Change {
+	t.Helper()
+	return store.Put(read(t, v, doc))
+}
+
+func del(ref api.Ref) store.Change { return store.Delete(ref) }
+
+func TestTooMuch(t *testing.T) {
+	v := world(t, base(gatewayPolicy(clip)))
+	t.Run("a budget that is too small", func(t *testing.T) {
+		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
+		assert.Equal(t, []string{
+			"Deny TooMuch: compare effective policies: too much to judge: the conditions of the policies on these paths cost more than one request may; " +
+				"split the policy, simplify its conditions, or ask the cluster's administrator",
+		}, told(j))
+	})
+	t.Run("a context that has ended", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		g := &guard.Guard{Engine: effective.NewEngine()}
+		j, err := g.Judge(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+	})
+	t.Run("no profile makes it less", func(t *testing.T) {
+		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, lenient(t, v), routePolicy("a: 100"))
+		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+	})
+}
+
+// lenient is the view with a Paint whose profile turns actions round.
+func lenient(t testing.TB, v *store.View) *store.View {
+	t.Helper()
+	var all []*policykind.Kind
+	var paints []*policykind.Policy
+	for _, k := range v.Kinds() {
+		if k.Kind == "Paint" {
+			p := k.Profile
+			p.Actions = map[api.ReasonCode]policykind.Action{
+				api.ReasonConstraintViolated: policykind.Warn, api.ReasonTooMuch: policykind.Audit,
+				api.ReasonOverridden: policykind.Deny, api.ReasonTargetNotFound: policykind.Audit,
+			}
+			for old := range v.Policies(k.Ref()) {
+				paints = append(paints, old)
+			}
+			var err error
+			k, err = policykind.Compile(p, policykind.Builtin)
+			require.NoError(t, err)
+			for i, old := range paints {
+				next := *old
+				next.Kind, paints[i] = k, &next
+			}
+		}
+		all = append(all, k)
+	}
+	out := v.WithKinds(all)
+	for _, p := range paints {
+		out = out.With(store.Put(p))
+	}
+	return out
+}
+
+func TestAProfileChangesActions(t *testing.T) {
+	v := lenient(t, world(t, base(gatewayPolicy(clip+"\nb: 1"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}"))))
+	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(judged(t, v, routePolicy("a: 100"))))
+	assert.Equal(t, []string{"Deny Overridden c", "Warn ConditionSkipped"}, codes(judged(t, v, routePolicy("c: 2"))))
+	assert.Equal(t, []string{"Audit TargetNotFound"}, codes(judged(t, v, policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: none}]\na: 1"))))
+
+}
+
+// What was there before the write is not denied, whatever the profile says.
+func TestAProfileDoesNotDenyWhatWasThere(t *testing.T) {
+	v := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
+	k := *v.Kind(api.PolicyKind{Group: "example.com", Kind: "Paint"})
+	k.Actions = map[api.ReasonCode]policykind.Action{api.ReasonConstraintViolated: policykind.Deny}
+	after := *read(t, v, routePolicy("a: 101")).(*policykind.Policy)
+	after.Kind = &k
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, &after), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Warn ConstraintViolated a"}, codes(j))
+}
+
+// An object that the cache does not have yet is looked for once.
+func TestLive(t *testing.T) {
+	v := world(t, base())
+	late := policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: late}, {kind: HTTPRoute, name: late, sectionName: rule-1}, {kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: x, namespace: other}]\na: 1")
+	looking := func(found store.Object, err error) (*guard.Guard, *[]api.Ref) {
+		var asked []api.Ref
+		return &guard.Guard{Engine: effective.NewEngine(), Live: func(_ context.Context, ref api.Ref) (store.Object, error) {
+			asked = append(asked, ref)
+			return found, err
+		}}, &asked
+	}
+	t.Run("and found", func(t *testing.T) {
+		g, asked := looking(read(t, v, routeDoc("late", "[{}]", "g")), nil)
+		j := judgedBy(t, g, v, late)
+		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
+		assert.Len(t, j.Warnings, 1, "only the refused target is left")
+		assert.Equal(t, api.Changes{Paths: 3, Namespaces: 1}, j.Changes)
+		assert.NotNil(t, j.After.Get(routeRef("late")))
+	})
+	t.Run("and not found", func(t *testing.T) {
+		g, asked := looking(nil, nil)
+		j := judgedBy(t, g, v, late)
+		assert.Equal(t, []api.Ref{routeRef("late")}, *asked)
+		assert.Len(t, j.Warnings, 3)
+	})
+	t.Run("and not to be had", func(t *testing.T) {
+		down := errors.New("down")
+		g, _ := looking(nil, down)
+		_, err := g.Judge(t.Context(), v, change(v, read(t, v, late)), nil)
+		require.ErrorIs(t, err, down)
+		require.EqualError(t, err, "look for HTTPRoute app/late: down")
+	})
+	t.Run("but not for a deletion, a route, or what is there", func(t *testing.T) {
+		g, asked := looking(nil, nil)
+		judgedBy(t, g, v, routeDoc("r", "[{}]", "none"))
+		judgedBy(t, g, v, routePolicy("a: 1"))
+		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
+		require.NoError(t, err)
+		assert.Empty(t, *asked)
+	})
+}
+
+// The request knows better than a cache what is stored.
+func TestTheRequestIsNewerThanTheCache(t *testing.T) {
+	stale := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
+	t.Run("on an update", func(t *testing.T) {
+		c := change(stale, read(t, stale, routePolicy("a: 200")))
+		c.Before = read(t, stale, routePolicy("a: 10"))
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), stale, c, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+	})
+	t.Run("on a create of what the cache has still got", func(t *testing.T) {
+		c := guard.Change{Operation: guard.Create, After: read(t, stale, routePolicy("a: 200"))}
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), stale, c, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
+	})
+}
+
+// Whatever the order of the maps, the findings come in one order, each once.
+func TestFindingsAreDeterministic(t *testing.T) {
+	spec := "overrides: {strategy: patch, b: 1, c: 1, d: 1, e: 1, when: 'has(spec.k)'}"
+	v := world(t, base(gatewayPolicy(spec), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, f: 1, g: 1}")))
+	write := routePolicy("k: 1\nb: 2\nc: 2\nd: 2\ne: 2\nf: 2\ng: 2\nunset: [g, f, e, d]")
+	want := told(judged(t, v, write))
+	assert.Len(t, want, 10)
+	for range 20 {
+		assert.Equal(t, want, told(judged(t, v, write)))
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	v := world(t, base(gatewayPolicy(clip+"\n"), policyDoc("Paint", "infra", "hard", toGateway+"overrides: {strategy: patch, c: 1}")))
+	j := judged(t, v, routePolicy("a: 100\nc: 2"))
+	top, hard := paintRef("infra", "top"), paintRef("infra", "hard")
+	want := api.Verdict{
+		Object: paintRef("app", "own"), Operation: "CREATE",
+		Reasons:  []api.Reason{{Code: api.ReasonConstraintViolated, Rule: "a", Policy: &top, Message: j.Denials[0].Message()}},
+		Warnings: []api.Reason{{Code: api.ReasonOverridden, Rule: "c", Policy: &hard, Message: j.Warnings[0].Message()}},
+		Changes:  api.Changes{Paths: 2, Namespaces: 1},
+	}
+	want.Changes = j.Changes
+	assert.Equal(t, want, j.Verdict(guard.EnforceDeny))
+	want.Allowed = true
+	assert.Equal(t, want, j.Verdict(guard.EnforceWarn), "it is told what would have been denied")
+}
+
+// observe is shown each touched path whose effective policy differs.
+func TestObserve(t *testing.T) {
+	v := world(t, base(policyDoc("Paint", "app", "rule", toRule+"a: 1")))
+	var seen []string
+	_, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, read(t, v, gatewayPolicy("defaults: {a: 5}"))), func(p effective.Pair) {
+		seen = append(seen, fmt.Sprint(p.Effective().Path.Rule, p.Before == nil))
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"1 true"}, seen, "the first rule has its own")
+}
+
+func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
+	g := &guard.Guard{Engine: effective.NewEngine()}
+	v := world(t, base(gatewayPolicy(clip), routePolicy("a: 10")))
+	writes := []string{routePolicy("a: 100"), gatewayPolicy("overrides: {a: 1}"), routeDoc("r", "[{}]", "g"), gatewayDoc("g", "istio", "alt")}
+	var want [][]string
+	for _, w := range writes {
+		want = append(want, told(judged(t, v, w)))
+	}
+	var wg sync.WaitGroup
+	for i, w := range writes {
+		for range 3 {
+			c := change(v, read(t, v, w))
+			wg.Go(func() {
+				for range 20 {
+					j, err := g.Judge(context.Background(), v, c, nil)
+					if assert.NoError(t, err) {
+						assert.Equal(t, want[i], told(j))
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
