@@ -1,6 +1,8 @@
 package effective
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
@@ -14,21 +16,20 @@ type attachment struct {
 	section string
 }
 
-// attachments returns the policies of a kind that are accepted on an object,
-// with the sections that they name.
-func attachments(v *store.View, kind *policykind.Kind, object api.Ref) []attachment {
-	var out []attachment
-	for p := range v.PoliciesOn(object, kind.Ref()) {
-		if p.Invalid != nil {
+// attachments calls take with the policies that are accepted on an object, and
+// with the index of their kind.
+func attachments(v *store.View, kinds []*policykind.Kind, object api.Ref, take func(kind int, a attachment)) {
+	for p := range v.AllPoliciesOn(object) {
+		kind := slices.IndexFunc(kinds, func(k *policykind.Kind) bool { return k.Ref() == p.Kind.Ref() })
+		if kind < 0 || p.Invalid != nil {
 			continue
 		}
 		for _, t := range p.Targets {
 			if t.Ref == object && t.Refused == "" && Holder(v, p, t) == p {
-				out = append(out, attachment{p, t.Section})
+				take(kind, attachment{p, t.Section})
 			}
 		}
 	}
-	return out
 }
 
 // Holder returns the policy that holds a target of p: p itself, unless the
@@ -77,7 +78,11 @@ type above struct{ class, gateway, route []attachment }
 
 // stack puts the layers of a path together.
 func (a *above) stack(p hierarchy.Path) stack {
-	var s stack
+	most := len(a.class) + len(a.gateway) + len(a.route)
+	if most == 0 {
+		return stack{}
+	}
+	s := stack{layers: make([]merge.Layer, 0, most), versions: make([]uint64, 0, most)}
 	for _, at := range a.class {
 		if at.section == "" {
 			s.add(at.policy, hierarchy.LevelGatewayClass)

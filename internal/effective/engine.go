@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
@@ -94,16 +96,19 @@ type walk struct {
 	view   *store.View
 	kinds  []*policykind.Kind
 	on     []above // by kind, for the branch at hand
-	empty  bool
-	budget *Budget
-	visit  func(*Effective) error
+	// labels of the namespace of the route before: routes come by namespace
+	namespace string
+	labels    labels.Set
+	empty     bool
+	budget    *Budget
+	visit     func(*Effective) error
 }
 
 func (w *walk) branch(b branch) error {
 	class := (&hierarchy.Class{Name: b.gateway.Class}).Ref()
-	for i, k := range w.kinds {
-		w.on[i] = above{class: attachments(w.view, k, class), gateway: attachments(w.view, k, b.gateway.Ref())}
-	}
+	clear(w.on)
+	attachments(w.view, w.kinds, class, func(k int, a attachment) { w.on[k].class = append(w.on[k].class, a) })
+	attachments(w.view, w.kinds, b.gateway.Ref(), func(k int, a attachment) { w.on[k].gateway = append(w.on[k].gateway, a) })
 	for r := range b.routes {
 		if err := w.budget.alive(); err != nil {
 			return err
@@ -116,12 +121,18 @@ func (w *walk) branch(b branch) error {
 }
 
 func (w *walk) route(g *hierarchy.Gateway, r *hierarchy.Route) error {
-	listeners := hierarchy.Attached(g, r, w.view.NamespaceLabels(r.Namespace))
+	if w.labels == nil || w.namespace != r.Namespace {
+		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
+	}
+	listeners := hierarchy.Attached(g, r, w.labels)
 	if len(listeners) == 0 {
 		return nil
 	}
+	for i := range w.on {
+		w.on[i].route = w.on[i].route[:0]
+	}
+	attachments(w.view, w.kinds, r.Ref(), func(k int, a attachment) { w.on[k].route = append(w.on[k].route, a) })
 	for i, k := range w.kinds {
-		w.on[i].route = attachments(w.view, k, r.Ref())
 		for _, l := range listeners {
 			for rule := range r.Rules {
 				p := hierarchy.Path{Gateway: g, Listener: l, Route: r, Rule: rule}

@@ -63,7 +63,12 @@ func (x *index[V]) under(prefix string) iter.Seq[V] {
 
 // key joins parts so that a prefix of parts is a prefix of the key.
 func key(parts ...string) string {
+	size := len(parts)
+	for _, p := range parts {
+		size += len(p)
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for _, p := range parts {
 		b.WriteString(p)
 		b.WriteByte(0)

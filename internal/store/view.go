@@ -194,6 +194,12 @@ func (v *View) PoliciesOn(target api.Ref, kind api.PolicyKind) iter.Seq[*policyk
 	return v.byTarget.under(key(target.Group, target.Kind, target.Namespace, target.Name, kind.Group, kind.Kind))
 }
 
+// AllPoliciesOn yields the policies of all kinds that name a target, whatever
+// the section, by kind, namespace and name.
+func (v *View) AllPoliciesOn(target api.Ref) iter.Seq[*policykind.Policy] {
+	return v.byTarget.under(key(target.Group, target.Kind, target.Namespace, target.Name))
+}
+
 // NamespaceLabels returns the labels of a namespace. One that is not known has
 // the label of its name, as every namespace.
 func (v *View) NamespaceLabels(name string) labels.Set {

@@ -89,6 +89,7 @@ func TestIndexesTellNamesApart(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
 	assert.Equal(t, []string{"Paint app/p", "Paint app/p2"}, names(v.Policies(paintKind)))
 	assert.Equal(t, 1, v.Count(other.Ref()))
+	assert.Equal(t, []string{"Paint app/p", "PaintJob app/j"}, names(v.AllPoliciesOn(routeRef("r"))))
 }
 
 func TestNamespaceLabels(t *testing.T) {

@@ -1,0 +1,39 @@
+package effective_test
+
+import (
+	"fmt"
+	"testing"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// The effective policies of 5,000 paths, each route with a policy of its own,
+// from cold.
+func BenchmarkWalk(b *testing.B) {
+	v := world(b, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g}]\ndefaults: {strategy: patch, a: 1}\noverrides: {strategy: patch, c: {d: 3}}"),
+		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 2\nb: 2")))
+	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "p")).(*policykind.Policy)
+	var changes []store.Change
+	for i := range 4_999 {
+		r, p := *template, *own
+		r.Name = fmt.Sprintf("r%d", i)
+		p.Name, p.Targets, p.Version = r.Name, []policykind.Target{{Ref: r.Ref()}}, uint64(1_000_000+i)
+		changes = append(changes, store.Put(&r), store.Put(&p))
+	}
+	v = v.With(changes...)
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, unlimited(), func(e *effective.Effective) error {
+			n += len(e.Rules) / 3
+			return nil
+		})
+		if err != nil || n != 5_000 {
+			b.Fatal(n, err)
+		}
+	}
+}

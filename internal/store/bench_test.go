@@ -1,0 +1,60 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// filled is a view of that many routes on 100 gateways, each with a policy.
+func filled(b *testing.B, routes int) (*store.Store, *policykind.Kind) {
+	b.Helper()
+	k := paint(b, "Paint")
+	s := store.New()
+	var changes []store.Change
+	for i := range 100 {
+		changes = append(changes, store.Put(gateway(b, fmt.Sprintf("g%d", i), "istio")))
+	}
+	template, own := route(b, "r", "g0"), policy(b, k, "p", "r")
+	for i := range routes {
+		r, p := *template, *own
+		r.Name = fmt.Sprintf("r%d", i)
+		r.Parents = []hierarchy.Parent{{Namespace: "infra", Name: fmt.Sprintf("g%d", i%100)}}
+		p.Name, p.Targets = r.Name, []policykind.Target{{Ref: r.Ref()}}
+		changes = append(changes, store.Put(&r), store.Put(&p))
+	}
+	s.Apply(changes...)
+	return s, k
+}
+
+// One informer event. Its cost does not grow with the number of objects.
+func BenchmarkApplyEvent(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
+			s, _ := filled(b, n)
+			r := route(b, "r77", "g5")
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Apply(store.Put(r))
+			}
+		})
+	}
+}
+
+// A private what-if of a policy.
+func BenchmarkWhatIf(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
+			s, k := filled(b, n)
+			v, _ := s.View()
+			p := policy(b, k, "r77", "r77")
+			b.ReportAllocs()
+			for b.Loop() {
+				v.With(store.Put(p))
+			}
+		})
+	}
+}
