@@ -7,9 +7,11 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// memoSize is how many results a generation of the memo holds. Two generations
-// of 16,384 small results are about 30 MB.
-const memoSize = 1 << 14
+// memoWeight is how much a generation of the memo holds, in parts of results:
+// some 16,000 small ones, and fewer large ones, so that a policy of two thousand
+// rules on every route does not fill the memory. Two generations are about
+// 40 MB.
+const memoWeight = 1 << 18
 
 // memo remembers the folds of stacks. Paths with the same stack share one: the
 // result depends on the stack alone. When a generation is full it becomes the
@@ -17,6 +19,7 @@ const memoSize = 1 << 14
 type memo struct {
 	mu       sync.Mutex
 	now, old map[string]*merge.Result
+	weight   int // of now
 }
 
 // memoKey identifies a stack by the versions and levels of its policies.
@@ -49,8 +52,18 @@ func (m *memo) put(key string, r *merge.Result) {
 }
 
 func (m *memo) store(key string, r *merge.Result) {
-	if m.now == nil || len(m.now) >= memoSize {
-		m.now, m.old = make(map[string]*merge.Result, 64), m.now
+	if m.now == nil || m.weight >= memoWeight {
+		m.now, m.old, m.weight = make(map[string]*merge.Result, 64), m.now, 0
 	}
 	m.now[key] = r
+	m.weight += weigh(r)
+}
+
+// weigh counts the parts of a result, each of which takes 50 to 100 bytes.
+func weigh(r *merge.Result) int {
+	n := 8 + len(r.Rules) + len(r.Notes)
+	for i := range r.Outcomes {
+		n += 2 + len(r.Outcomes[i].Lost)
+	}
+	return n
 }
