@@ -34,9 +34,11 @@ type Registrar struct {
 	// Configuration but for its CABundle and Policies.
 	Configuration Configuration
 	Authority     Authority
-	// Policies returns the resources of the known policy kinds. Changed tells
-	// that they changed.
-	Policies func() []Resource
+	// Policies returns the resources of the known policy kinds; known is false
+	// before the cluster was asked: rules that are there already must not be
+	// taken away by a leader that has just begun. Changed tells that they
+	// changed.
+	Policies func() (resources []Resource, known bool)
 	Changed  <-chan struct{}
 	Log      logr.Logger
 }
@@ -52,9 +54,7 @@ func (r *Registrar) Start(ctx context.Context) error {
 		again := time.Hour
 		if err := r.write(ctx); err != nil {
 			again = delay.Step()
-			if ctx.Err() == nil {
-				r.Log.Error(err, "write webhook configurations", "retry", again.String())
-			}
+			r.failed(ctx, err, again)
 		} else {
 			delay = backoff
 		}
@@ -76,14 +76,28 @@ func (r *Registrar) Start(ctx context.Context) error {
 // NeedLeaderElection tells controller-runtime to run a Registrar on the leader.
 func (r *Registrar) NeedLeaderElection() bool { return true }
 
-// errNoBundle tells that there is no certificate to lead the API server to yet.
-var errNoBundle = errors.New("no CA bundle yet")
+// errNotYet tells that what to write is not known yet.
+var errNotYet = errors.New("not yet")
+
+func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) {
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errNotYet):
+		r.Log.V(1).Info("webhook configurations wait", "for", err.Error())
+	default:
+		r.Log.Error(err, "write webhook configurations", "retry", retry.String())
+	}
+}
 
 func (r *Registrar) write(ctx context.Context) error {
 	c := r.Configuration
-	c.Policies, c.CABundle = r.Policies(), r.Authority.CABundle()
-	if len(c.CABundle) == 0 {
-		return errNoBundle
+	policies, known := r.Policies()
+	c.Policies, c.CABundle = policies, r.Authority.CABundle()
+	switch {
+	case !known:
+		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
+	case len(c.CABundle) == 0:
+		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
 	}
 	hooks := r.Client.AdmissionregistrationV1()
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}

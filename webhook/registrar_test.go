@@ -71,6 +71,7 @@ type office struct {
 
 	mu       sync.Mutex
 	policies []Resource
+	unknown  bool // the policies are, yet
 	fail     error
 	writes   []string
 	watches  []*watch.FakeWatcher
@@ -97,10 +98,10 @@ func register(t *testing.T, bundle string) *office {
 	c.CABundle, c.Policies = nil, nil
 	o.Registrar = &Registrar{
 		Client: o.api, Configuration: c, Authority: o.trust, Changed: o.changed, Log: o.log.logger(),
-		Policies: func() []Resource {
+		Policies: func() ([]Resource, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return o.policies
+			return o.policies, !o.unknown
 		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -157,6 +158,26 @@ func TestWithoutABundleNothingIsWritten(t *testing.T) {
 		o.trust.rotate("first")
 		synctest.Wait()
 		assert.Equal(t, []string{"first"}, o.trust.told())
+	})
+}
+
+// A new leader knows no kinds at first. Were that written, the writes of all
+// policies would pass unjudged.
+func TestRulesAreNotTakenAwayBeforeTheKindsAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first")
+		before := o.written()
+		o.set(func() { o.unknown = true })
+		o.trust.rotate("second")
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, before, o.written())
+		assert.Equal(t, []string{"first"}, o.trust.told())
+		assert.NotContains(t, o.log.String(), `"error"`, "waiting is no fault")
+
+		o.set(func() { o.unknown = false })
+		o.changed <- struct{}{}
+		synctest.Wait()
+		assert.Equal(t, []string{"first", "second"}, o.trust.told())
 	})
 }
 

@@ -122,12 +122,13 @@ func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Author
 			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
 		},
-		Policies: func() []webhook.Resource {
+		Policies: func() ([]webhook.Resource, bool) {
+			known := w.Surveyed() // before they are asked for: once it is so, they are all there
 			var out []webhook.Resource
 			for _, s := range w.Served() {
 				out = append(out, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 			}
-			return out
+			return out, known
 		},
 	}
 }

@@ -105,6 +105,7 @@ func (r *registry) survey() {
 		}
 	}
 	r.store.Listed(sourceDefinitions)
+	r.notify() // of no kinds, too
 }
 
 // settle tells the store when no policy kind is waited for. A kind that may

@@ -40,6 +40,12 @@ func (r *registry) health() []SourceHealth {
 	return out
 }
 
+func (r *registry) isSurveyed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.surveyed
+}
+
 // served returns the policy kinds whose writes are to be judged.
 func (r *registry) served() []Served {
 	r.mu.Lock()

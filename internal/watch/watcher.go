@@ -93,6 +93,10 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 // of every installation, so something is broken.
 func (w *Watcher) Served() []Served { return w.registry.served() }
 
+// Surveyed reports whether the definitions have been listed. Before, Served
+// lacks kinds that the cluster has.
+func (w *Watcher) Surveyed() bool { return w.registry.isSurveyed() }
+
 // Changed returns a channel that gets a value when what Served returns may
 // have changed since the last one was taken. There is one channel: it is for
 // one reader.

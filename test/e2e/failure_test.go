@@ -1,0 +1,157 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
+	"overrule.dev/overrule/test/server"
+)
+
+func TestEnforcementWarnDeniesNothing(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "warn")
+	start(t, "--enforcement=warn")
+	succeed(t, g.apply(gatewayLimits))
+	got := g.apply(limits("name: p", 100))
+	succeed(t, got)
+	assert.Contains(t, got.Stderr, "Warning: would be denied: limits.login: ")
+	assert.Contains(t, g.get(t, "ratelimitpolicy/p", outcome), `"state":"Overridden"`)
+}
+
+func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
+	for policy, allowed := range map[string]bool{"Fail": false, "Ignore": true} {
+		t.Run(policy, func(t *testing.T) {
+			fresh(t)
+			g := prepare(t, "failure-"+strings.ToLower(policy))
+			s := start(t, "--failure-policy="+policy)
+			succeed(t, g.apply(gatewayLimits))
+			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+
+			require.NoError(t, s.Signal(syscall.SIGTERM))
+			<-s.Done()
+			require.Zero(t, s.Code(), "SIGTERM is a good end")
+			got := g.apply(limits("name: p", 100))
+			assert.Equal(t, allowed, got.Code == 0, got.Stderr)
+			assert.Equal(t, !allowed, strings.Contains(got.Stderr, `failed calling webhook "mutate.overrule.dev"`), got.Stderr)
+			succeed(t, plane.Kubectl("label", "namespace", g.app, "a=b")) // all else goes on
+		})
+	}
+}
+
+func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "unready")
+	r := newRelay(t)
+	succeed(t, g.apply(gatewayLimits))
+	able := boot(t, r)
+	r.lead(able.Webhook)
+	called(t)
+	require.NoError(t, able.Stop())
+	before := rules(t)
+	require.Contains(t, before, "ratelimitpolicies")
+
+	succeed(t, plane.Kubectl("delete", "clusterrolebinding/overrule"))
+	s := unready(t, r)
+	soon(t, func() bool {
+		return strings.Contains(s.Log(), `"msg":"not ready"`) || strings.Contains(s.Log(), "forbidden")
+	}, "it can read the cluster")
+	got := g.apply(limits("name: p", 20))
+	require.Equal(t, 1, got.Code, got.Stdout)
+	assert.Contains(t, got.Stderr, `failed calling webhook "mutate.overrule.dev"`)
+	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it cannot judge")
+	assert.Equal(t, before, rules(t), "what it does not know yet is not taken off the rules")
+
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-read.yaml")))
+	called(t)
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+	succeed(t, g.apply(limits("name: p", 20)))
+}
+
+// unready runs a server with the rights that its account has, and does not wait
+// for anything.
+func unready(t *testing.T, r *relay) *process.Process {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	account, err := plane.ServiceAccount(t.Context(), server.Namespace, server.Name)
+	require.NoError(t, err)
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: []string{
+		"--kubeconfig=" + account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
+		r.flag(), fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port),
+		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
+	}})
+	require.NoError(t, err)
+	r.lead(fmt.Sprintf("127.0.0.1:%d", port))
+	t.Cleanup(func() {
+		assert.NoError(t, s.Stop())
+		assert.Zero(t, s.Code())
+		if t.Failed() {
+			t.Log(s.Log())
+		}
+	})
+	return s
+}
+
+// rules are the resources that the API server calls the webhooks for.
+func rules(t *testing.T) string {
+	t.Helper()
+	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].rules[*].resources}")
+	succeed(t, got)
+	return got.Stdout
+}
+
+// TestACRDThatGoesAway leaves policies of the kind behind, which the API server
+// deletes with it and tells nobody.
+func TestACRDThatGoesAway(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "crd")
+	s := start(t)
+	succeed(t, g.apply(gatewayLimits))
+	const color = `
+apiVersion: policies.example.com/v1
+kind: ColorPolicy
+metadata: {namespace: APP, name: color}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}
+`
+	succeed(t, g.apply(color))
+	require.Contains(t, rules(t), "colorpolicies")
+
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	crd := filepath.Join(root, "examples", "crds", "policies.example.com_colorpolicies.yaml")
+	require.FileExists(t, crd)
+	succeed(t, plane.Kubectl("delete", "-f", crd, "--timeout=1m"))
+	t.Cleanup(func() { assert.NoError(t, plane.InstallCRDs(crd)) })
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+	succeed(t, g.apply(limits("name: p", 20)))
+	soon(t, func() bool { return !strings.Contains(rules(t), "colorpolicies") }, "the rules still name the kind")
+
+	require.NoError(t, plane.InstallCRDs(crd))
+	soon(t, func() bool { return strings.Contains(rules(t), "colorpolicies") }, "the rules do not name the kind")
+	soon(t, func() bool { return g.apply(color).Code == 0 }, "the kind cannot be written")
+	select {
+	case <-s.Done():
+		t.Error("the server ended")
+	default:
+	}
+}
+
+func TestTheServerIsOnlyWhatItsFlagsSay(t *testing.T) {
+	_, err := server.Boot(t.Context(), plane, server.Options{Args: []string{"--enforcement=maybe"}})
+	require.ErrorIs(t, err, server.ErrNotReady)
+	assert.ErrorContains(t, err, `overrule: --enforcement="maybe" is none of [deny warn]`)
+}

@@ -1,0 +1,201 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	outcome = `.metadata.annotations.overrule\.dev/outcome`
+	version = ".metadata.resourceVersion"
+)
+
+// TestKubectl has one server for all that kubectl does, and grounds of its own
+// for each of its parts.
+func TestKubectl(t *testing.T) {
+	fresh(t)
+	s := start(t)
+	for name, test := range map[string]func(*testing.T, ground, *server.Server){
+		"tell":      tellsTheWriter,
+		"unchanged": unchangedIsUnchanged,
+		"apply":     appliesServerSide,
+		"dry":       runsDry,
+		"diff":      diffs,
+		"generate":  generatesNames,
+		"annotate":  mendsAnnotations,
+		"status":    leavesStatusAlone,
+		"delete":    deletes,
+		"finalize":  finalizes,
+		"namespace": deletesNamespaces,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := prepare(t, name)
+			succeed(t, g.apply(gatewayAuth+"---"+gatewayLimits))
+			test(t, g, s)
+		})
+	}
+}
+
+func tellsTheWriter(t *testing.T, g ground, _ *server.Server) {
+	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "told", 1))
+	succeed(t, got)
+	assert.Equal(t, g.of("Warning: rules.authentication.sso has no effect: AuthPolicy INFRA/gw-auth overrides it on Gateway INFRA/edge\n"), got.Stderr)
+	assert.Equal(t, `{"state":"PartiallyEnforced","paths":{"total":2,"enforced":0,"partiallyEnforced":2,"overridden":0,"inactive":0},`+
+		g.of(`"lost":[{"rule":"rules.authentication.sso","to":"AuthPolicy INFRA/gw-auth","paths":2}]}`), g.get(t, "authpolicy/told", outcome))
+	succeed(t, g.kubectl("delete", "authpolicy/told"))
+
+	denied(t, g.apply(limits("name: told", 100)), g.of(`ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what `+
+		`RateLimitPolicy INFRA/gw-limits allows on Gateway INFRA/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): `+
+		`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of INFRA/gw-limits`))
+	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/told").Code, "what is denied is not stored")
+	denied(t, g.apply(strings.Replace(routeAuth, "rules:", "unset: [sso]\n  rules:", 1)), "UnsetOverride: unset rules.authentication.sso has no effect")
+}
+
+func unchangedIsUnchanged(t *testing.T, g ground, _ *server.Server) {
+	policy := strings.Replace(routeAuth, "toystore-auth", "same", 1)
+	succeed(t, g.apply(policy))
+	before := g.get(t, "authpolicy/same", version)
+	got := g.apply(policy)
+	succeed(t, got)
+	assert.Equal(t, "authpolicy.kuadrant.io/same unchanged\n", got.Stdout)
+	assert.Equal(t, before, g.get(t, "authpolicy/same", version))
+
+	before = g.get(t, "httproute/toystore", version)
+	got = g.apply(toystore)
+	succeed(t, got)
+	// kubectl sends the route's lists, which the schema gives defaults, again.
+	assert.Equal(t, before, g.get(t, "httproute/toystore", version))
+}
+
+func appliesServerSide(t *testing.T, g ground, _ *server.Server) {
+	policy := limits("name: server-side", 20)
+	succeed(t, g.apply(policy, "--server-side"))
+	before := g.get(t, "ratelimitpolicy/server-side", version)
+	require.NotEmpty(t, g.get(t, "ratelimitpolicy/server-side", outcome))
+	for range 3 {
+		succeed(t, g.apply(policy, "--server-side"))
+	}
+	assert.Equal(t, before, g.get(t, "ratelimitpolicy/server-side", version))
+	succeed(t, plane.KubectlWith(g.of(policy), "diff", "--server-side", "-f", "-"))
+
+	denied(t, g.apply(limits("name: server-side", 100), "--server-side"), "ConstraintViolated: limits.login: ")
+	succeed(t, g.apply(limits("name: server-side", 30), "--server-side"))
+}
+
+func runsDry(t *testing.T, g ground, _ *server.Server) {
+	got := g.apply(strings.Replace(routeAuth, "toystore-auth", "dry", 1), "--dry-run=server")
+	succeed(t, got)
+	assert.Contains(t, got.Stderr, "Warning: rules.authentication.sso has no effect")
+	denied(t, g.apply(limits("name: dry", 100), "--dry-run=server"), "ConstraintViolated: ")
+	assert.Equal(t, 1, g.kubectl("get", "authpolicy/dry").Code, "a dry run stores nothing")
+}
+
+func diffs(t *testing.T, g ground, _ *server.Server) {
+	succeed(t, g.apply(limits("name: differ", 20)))
+	diff := func(login int) (int, string) {
+		got := plane.KubectlWith(g.of(limits("name: differ", login)), "diff", "-f", "-")
+		return got.Code, got.Stdout + got.Stderr
+	}
+	code, text := diff(20)
+	assert.Zero(t, code, text)
+	assert.Empty(t, text)
+
+	code, text = diff(30)
+	assert.Equal(t, 1, code, text)
+	assert.Contains(t, text, "-      - limit: 20\n+      - limit: 30\n")
+	assert.NotRegexp(t, `(?m)^[-+] .*overrule\.dev/`, text, "the outcome is the same")
+
+	code, text = diff(100)
+	assert.Greater(t, code, 1)
+	assert.Contains(t, text, "ConstraintViolated: ")
+}
+
+func generatesNames(t *testing.T, g ground, _ *server.Server) {
+	got := plane.KubectlWith(g.of(limits("generateName: gen-", 20)), "create", "-f", "-", "-o", "name")
+	succeed(t, got)
+	name := strings.TrimSpace(got.Stdout)
+	assert.Contains(t, name, "/gen-")
+	assert.NotEmpty(t, g.get(t, name, outcome))
+	succeed(t, g.kubectl("delete", name))
+
+	denied(t, plane.KubectlWith(g.of(limits("generateName: gen-", 100)), "create", "-f", "-"), "ConstraintViolated: ")
+}
+
+func mendsAnnotations(t *testing.T, g ground, _ *server.Server) {
+	succeed(t, g.apply(limits("name: mended", 20)))
+	want := g.get(t, "ratelimitpolicy/mended", outcome)
+	require.NotEmpty(t, want)
+	succeed(t, g.kubectl("annotate", "--overwrite", "ratelimitpolicy/mended", "overrule.dev/outcome=forged"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+	succeed(t, g.kubectl("annotate", "ratelimitpolicy/mended", "overrule.dev/outcome-"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+	succeed(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations"}]`))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+
+	succeed(t, g.kubectl("label", "ratelimitpolicy/mended", "team=toys"))
+	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
+	denied(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
+		"ConstraintViolated: ")
+}
+
+func leavesStatusAlone(t *testing.T, g ground, s *server.Server) {
+	decisions := func() int { return strings.Count(s.Log(), `"msg":"decision"`) }
+	before := decisions()
+	succeed(t, g.kubectl("patch", "httproute/toystore", "--subresource=status", "--type=merge", "-p", `{"status":{"parents":[]}}`))
+	assert.Equal(t, before, decisions())
+	succeed(t, g.kubectl("annotate", "httproute/toystore", "a=b"))
+	assert.Equal(t, before+2, decisions(), "mutating and validating")
+}
+
+func deletes(t *testing.T, g ground, _ *server.Server) {
+	policies := schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}
+	client, err := dynamic.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	left := func() int {
+		list, err := client.Resource(policies).Namespace(g.app).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+
+	succeed(t, g.apply(limits("name: a", 20)+"---"+limits("name: b", 20)))
+	succeed(t, g.kubectl("delete", "ratelimitpolicy/a"))
+	succeed(t, g.kubectl("delete", "ratelimitpolicies", "--all"))
+	assert.Zero(t, left())
+
+	succeed(t, g.apply(limits("name: a", 20)+"---"+limits("name: b", 20)))
+	require.NoError(t, client.Resource(policies).Namespace(g.app).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	assert.Zero(t, left())
+
+	got := plane.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
+	succeed(t, got)
+	assert.Contains(t, got.Stderr, g.of("Warning: AuthPolicy INFRA/gw-auth changes the effective policy of 2 paths in 1 namespace"))
+}
+
+// finalizes removes the finalizer of an object that nobody may write any more,
+// had it been written now.
+func finalizes(t *testing.T, g ground, _ *server.Server) {
+	succeed(t, plane.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
+	succeed(t, g.apply(limits("name: final, finalizers: [e2e.example.com/hold]", 100)))
+	succeed(t, g.apply(gatewayLimits))
+	denied(t, g.apply(limits("name: another", 100)), "ConstraintViolated: ")
+
+	succeed(t, g.kubectl("delete", "ratelimitpolicy/final", "--wait=false"))
+	require.NotEmpty(t, g.get(t, "ratelimitpolicy/final", ".metadata.deletionTimestamp"))
+	succeed(t, g.kubectl("patch", "ratelimitpolicy/final", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+	assert.Equal(t, 1, g.kubectl("get", "ratelimitpolicy/final").Code)
+}
+
+func deletesNamespaces(t *testing.T, g ground, _ *server.Server) {
+	succeed(t, g.apply(routeAuth))
+	succeed(t, plane.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m"))
+}

@@ -1,0 +1,214 @@
+//go:build e2e
+
+// Package e2e plays the server's binary and a real kubectl against a real API
+// server. The tests share one control plane and run one after another: each
+// starts the servers that it needs, under the names that all of them have.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// plane is the control plane of all tests here.
+var plane *env.Env
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	plane, err = env.Boot(context.Background(), env.WithControllers())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := plane.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the control plane:", err)
+		return 1
+	}
+	return code
+}
+
+// fresh takes away what an earlier test's servers registered: it goes on
+// turning writes away, and nobody answers.
+func fresh(t *testing.T) {
+	t.Helper()
+	succeed(t, plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
+	soon(t, func() bool { return plane.KubectlWith(probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
+}
+
+// probe is a policy without a target, whose writer is warned about that.
+const probe = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {name: probe, namespace: default}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: nothing}
+  rules: {authentication: {a: 1}}
+`
+
+// called waits until the API server calls a server that judges.
+func called(t *testing.T) {
+	t.Helper()
+	soon(t, func() bool {
+		got := plane.KubectlWith(probe, "create", "--dry-run=server", "-f", "-")
+		return got.Code == 0 && strings.Contains(got.Stderr, "Warning: ")
+	}, "the API server does not call the server")
+}
+
+// start runs a server until the test ends, and looks at its log then.
+func start(t *testing.T, args ...string) *server.Server {
+	t.Helper()
+	s := server.Start(t, plane, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
+	t.Cleanup(func() { unharmed(t, s) })
+	return s
+}
+
+// unharmed fails the test if a server's log tells of a panic.
+func unharmed(t *testing.T, s *server.Server) {
+	t.Helper()
+	for line := range strings.Lines(s.Log()) {
+		assert.NotContains(t, strings.ToLower(line), "panic")
+	}
+}
+
+// ground is two namespaces of one test: the gateway's and the application's.
+type ground struct{ infra, app string }
+
+// prepare makes a gateway and a route of two rules, before any server may
+// judge them or while one does.
+func prepare(t *testing.T, name string) ground {
+	t.Helper()
+	g := ground{name + "-infra", name + "-app"}
+	succeed(t, plane.Apply(g.of(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: INFRA}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: APP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: e2e}
+spec: {controllerName: example.com/gateways}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: INFRA, name: edge}
+spec:
+  gatewayClassName: e2e
+  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+---
+`+toystore)))
+	return g
+}
+
+// Manifests, with INFRA and APP for a test's own namespaces.
+const (
+	toystore = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: toystore}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge}]
+  rules:
+  - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
+  - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
+`
+	gatewayAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: INFRA, name: gw-auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
+`
+	routeAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: APP, name: toystore-auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  rules: {authentication: {sso: {issuer: mine}, key: {}}}
+`
+	gatewayLimits = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: INFRA, name: gw-limits}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides:
+    strategy: merge
+    when: spec.limits.login.rates.exists(r, r.limit > 50)
+    limits: {login: {rates: [{limit: 50, window: 10s}]}}
+`
+)
+
+// limits is a RateLimitPolicy on the route; metadata is what stands beside its
+// namespace.
+func limits(metadata string, login int) string {
+	return fmt.Sprintf(`
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: APP, %s}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: %d, window: 10s}]}}
+`, metadata, login)
+}
+
+func (g ground) of(manifest string) string {
+	return strings.NewReplacer("INFRA", g.infra, "APP", g.app).Replace(manifest)
+}
+
+// kubectl runs kubectl in the application's namespace.
+func (g ground) kubectl(args ...string) env.Result {
+	return plane.Kubectl(append([]string{"-n", g.app}, args...)...)
+}
+
+// apply runs kubectl apply on a manifest of the test.
+func (g ground) apply(manifest string, args ...string) env.Result {
+	return plane.Apply(g.of(manifest), args...)
+}
+
+// get is a field of an object in the application's namespace.
+func (g ground) get(t *testing.T, object, field string) string {
+	t.Helper()
+	got := g.kubectl("get", object, "-o", "jsonpath={"+field+"}")
+	succeed(t, got)
+	return got.Stdout
+}
+
+func succeed(t *testing.T, got env.Result) {
+	t.Helper()
+	require.Zero(t, got.Code, got.Stdout+got.Stderr)
+}
+
+// denied requires that kubectl was turned away by our webhook, for a reason.
+func denied(t *testing.T, got env.Result, says ...string) {
+	t.Helper()
+	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
+	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: `)
+	for _, part := range says {
+		assert.Contains(t, got.Stderr, part)
+	}
+}
+
+// soon is for what happens a moment later.
+func soon(t *testing.T, condition func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, condition, time.Minute, 50*time.Millisecond, msg)
+}

@@ -1,0 +1,64 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// relay does what a Service in a cluster does: a new connection goes to the
+// backend of the moment, and an old one stays where it is.
+type relay struct {
+	listener net.Listener
+	backend  atomic.Pointer[string]
+}
+
+func newRelay(t *testing.T) *relay {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	r := &relay{listener: listener}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.serve(client)
+		}
+	}()
+	return r
+}
+
+// flag is the server's flag that leads the API server to the relay.
+func (r *relay) flag() string {
+	return "--service-port=" + strconv.Itoa(r.listener.Addr().(*net.TCPAddr).Port)
+}
+
+// lead sends new connections to a backend.
+func (r *relay) lead(address string) { r.backend.Store(&address) }
+
+func (r *relay) serve(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	address := r.backend.Load()
+	if address == nil {
+		return
+	}
+	backend, err := new(net.Dialer).Dial("tcp", *address)
+	if err != nil {
+		return
+	}
+	go func() {
+		defer func() { _ = client.Close() }()
+		_, _ = io.Copy(client, backend)
+	}()
+	defer func() { _ = backend.Close() }()
+	_, _ = io.Copy(backend, client)
+}

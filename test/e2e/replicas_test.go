@@ -1,0 +1,177 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// verified dials a server as an API server does, trusting what the webhook
+// configuration says.
+func verified(t *testing.T, s *server.Server) error {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	hooks, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(hooks.Webhooks[0].ClientConfig.CABundle))
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "overrule.overrule-system.svc", MinVersion: tls.VersionTLS13}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.Webhook)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err
+}
+
+func leader(t *testing.T) string {
+	t.Helper()
+	got := plane.Kubectl("-n", server.Namespace, "get", "lease/overrule", "-o", "jsonpath={.spec.holderIdentity}")
+	succeed(t, got)
+	return got.Stdout
+}
+
+func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "replicas")
+	succeed(t, g.apply(gatewayLimits))
+	first := start(t)
+	led := leader(t)
+	require.NotEmpty(t, led)
+	second := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--log-level=debug"}})
+	t.Cleanup(func() { unharmed(t, second) })
+
+	soon(t, func() bool { return verified(t, second) == nil }, "the second replica's certificate is not trusted")
+	require.NoError(t, verified(t, first))
+	assert.Equal(t, led, leader(t), "the first goes on leading")
+	port := func() string {
+		got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
+		return "127.0.0.1:" + got.Stdout
+	}
+	assert.Equal(t, first.Webhook, port())
+
+	require.NoError(t, first.Stop())
+	soon(t, func() bool { return port() == second.Webhook }, "the second does not take over")
+	assert.NotEqual(t, led, leader(t))
+	called(t)
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+}
+
+func TestARollingRestartLosesNoWrite(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "rolling")
+	r := newRelay(t)
+	first := boot(t, r)
+	r.lead(first.Webhook)
+	called(t)
+
+	w := write(t, g, 4)
+	second := boot(t, r)
+	for range 2 {
+		r.lead(second.Webhook) // as a Service does once a pod is to end
+		require.NoError(t, first.Stop())
+		require.Zero(t, first.Code(), first.Log())
+		first, second = second, boot(t, r)
+	}
+	w.end()
+
+	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
+	assert.Greater(t, w.writes.Load(), int64(50))
+}
+
+// boot runs a replica behind a relay and does not wait until it is called.
+func boot(t *testing.T, r *relay) *server.Server {
+	t.Helper()
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
+	t.Cleanup(func() { unharmed(t, s) })
+	return s
+}
+
+// stream is writers that write without pause, and what went wrong.
+type stream struct {
+	writes atomic.Int64
+	end    func()
+
+	mu     sync.Mutex
+	failed []string
+}
+
+// write starts writers, each with a policy of its own.
+func write(t *testing.T, g ground, writers int) *stream {
+	t.Helper()
+	s := &stream{}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	s.end = func() {
+		cancel()
+		group.Wait()
+	}
+	t.Cleanup(s.end)
+	config := rest.CopyConfig(plane.Config)
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}).Namespace(g.app)
+	for i := range writers {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				s.done(writeOne(policies, g, fmt.Sprintf("stream-%d", i), n))
+			}
+		})
+	}
+	return s
+}
+
+// writeOne creates, edits or deletes a policy, each in turn. It is not cut off
+// in the middle when the stream ends.
+func writeOne(policies dynamic.ResourceInterface, g ground, name string, n int) error {
+	ctx := context.Background()
+	switch n % 3 {
+	case 0:
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(g.of(limits("name: "+name, 20))), &object.Object); err != nil {
+			return err
+		}
+		_, err := policies.Create(ctx, &object, metav1.CreateOptions{})
+		return err
+	case 1:
+		_, err := policies.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"limits":{"more":{}}}}`), metav1.PatchOptions{})
+		return err
+	default:
+		return policies.Delete(ctx, name, metav1.DeleteOptions{})
+	}
+}
+
+func (s *stream) done(err error) {
+	s.writes.Add(1)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.failed = append(s.failed, err.Error())
+	}
+}
+
+func (s *stream) failures() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
