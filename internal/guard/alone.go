@@ -46,6 +46,7 @@ func (j *judge) target(t api.Target) {
 			Policy: t.By, What: what,
 			Advice: fmt.Sprintf("a %s does not merge with another on the same target: edit %s or choose another target", j.policy.Kind.Kind, *t.By),
 		})
+	default: // accepted
 	}
 }
 

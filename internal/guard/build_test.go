@@ -97,10 +97,6 @@ func policyDoc(kind, namespace, name, spec string) string {
 
 func docs(all ...string) string { return strings.Join(all, "\n---\n") }
 
-func gatewayRef(name string) api.Ref {
-	return api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: name}
-}
-
 func routeRef(name string) api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: name}
 }
