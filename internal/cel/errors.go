@@ -43,8 +43,8 @@ func (e *CompileError) Error() string {
 // cannot be judged by it.
 type EvalError struct{ Cause error }
 
-// Error says that evaluation failed, and why.
-func (e *EvalError) Error() string { return "cannot be evaluated: " + e.Cause.Error() }
+// Error says why it cannot be judged.
+func (e *EvalError) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Cause }

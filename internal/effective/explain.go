@@ -25,7 +25,7 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 		}
 	}
 	for _, n := range e.Notes {
-		x.Notes = append(x.Notes, e.note(n))
+		x.Notes = append(x.Notes, e.Note(n))
 	}
 	return x, rule == nil || len(x.Policies) > 0
 }
@@ -132,8 +132,8 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 	return out
 }
 
-// note says what is to be known of a condition.
-func (e *Effective) note(n merge.Note) string {
+// Note says what is to be known of a condition.
+func (e *Effective) Note(n merge.Note) string {
 	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 	switch {
 	case n.Answer.Err == nil:

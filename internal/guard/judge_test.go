@@ -290,7 +290,7 @@ func TestConflicts(t *testing.T) {
 
 // A condition that fails is told with what became of its block.
 func TestFailedConditionsSayWhatTheirBlocksDo(t *testing.T) {
-	for block, want := range map[string]string{"overrides": "so that the block applies: ", "defaults": "so that the block takes no part: "} {
+	for block, want := range map[string]string{"overrides": "so the block applies: ", "defaults": "so the block takes no part: "} {
 		v := world(t, base(gatewayPolicy(block+": {strategy: patch, when: 'spec.a > 50', b: 50}")))
 		got := told(judged(t, v, routePolicy("a: many")))
 		assert.Len(t, got, 1)

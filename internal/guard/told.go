@@ -201,7 +201,7 @@ func (j *judge) notes(p effective.Pair) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		j.report(api.ReasonConditionSkipped, policykind.Warn, Finding{Policy: &by, What: skipped(by, n)})
+		j.report(api.ReasonConditionSkipped, policykind.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(n), n.When)})
 	}
 }
 
@@ -210,18 +210,6 @@ func noted(before *effective.Effective, n merge.Note) bool {
 	return before != nil && slices.ContainsFunc(before.Notes, func(o merge.Note) bool {
 		return o.Policy == n.Policy && o.Block == n.Block && o.Answer.Missing == n.Answer.Missing && (o.Answer.Err == nil) == (n.Answer.Err == nil)
 	})
-}
-
-func skipped(by api.Ref, n merge.Note) string {
-	block := fmt.Sprintf("the condition of the %s of %s", n.Block, by)
-	switch {
-	case n.Answer.Err == nil:
-		return fmt.Sprintf("%s names %s, which is not set beside what is: the block takes no part (when: %s)", block, n.Answer.Missing, n.When)
-	case n.Block == merge.Overrides:
-		return fmt.Sprintf("%s cannot be evaluated, so that the block applies: %v (when: %s)", block, n.Answer.Err, n.When)
-	default:
-		return fmt.Sprintf("%s cannot be evaluated, so that the block takes no part: %v (when: %s)", block, n.Answer.Err, n.When)
-	}
 }
 
 func (j *judge) judgement() *Judgement {

@@ -115,42 +115,59 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 	r.policy.Unset = append(r.policy.Unset, name)
 }
 
-// blocks reads the defaults, the bare rules and the overrides.
+// blocks reads the defaults, the bare rules and the overrides: what is in
+// neither a block nor another field that the profile names is bare.
 func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	k := r.kind
 	bare := maps.Clone(spec)
-	for _, names := range [][]string{k.Targets.Fields, k.Unset, k.Blocks.Defaults, k.Blocks.Overrides} {
-		for _, name := range names {
-			delete(bare, name)
-		}
+	for _, name := range slices.Concat(k.Targets.Fields, k.Unset) {
+		delete(bare, name)
 	}
-	r.stanzas(root, spec, k.Blocks.Defaults, merge.Defaults)
+	defaults := r.stanzas(root, bare, k.Blocks.Defaults)
+	overrides := r.stanzas(root, bare, k.Blocks.Overrides)
+	r.stanza(root, defaults, merge.Defaults)
 	r.block(root, bare, merge.Bare, r.strategy(root, bare, k.Blocks.Strategy.BareField))
-	r.stanzas(root, spec, k.Blocks.Overrides, merge.Overrides)
+	r.stanza(root, overrides, merge.Overrides)
 }
 
-// stanzas reads a block that may be spelled in several ways, and says so if
-// more than one is there.
-func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string, block merge.Block) {
-	found := ""
+// stanza is a block under the name that the policy gives it.
+type stanza struct {
+	name    string
+	content map[string]any
+}
+
+// stanzas takes out of spec a block that may be spelled in several ways, and
+// says so if more than one is there.
+func (r *reader) stanzas(root *field.Path, spec map[string]any, names []string) (s stanza) {
 	for _, name := range names {
 		value, ok := spec[name]
-		if !ok || value == nil {
+		if !ok {
 			continue
 		}
-		at := root.Child(name)
 		content, ok := value.(map[string]any)
+		if !ok && value != nil && r.kind.Source == Label {
+			continue // a guess: the field may be anything, and stays content
+		}
+		delete(spec, name)
 		switch {
+		case value == nil:
 		case !ok:
-			r.wrong(at, value, "an object")
-		case found != "":
-			r.errs = append(r.errs, field.Forbidden(at, "stands beside "+found+": use one of the two"))
+			r.wrong(root.Child(name), value, "an object")
+		case s.name != "":
+			r.errs = append(r.errs, field.Forbidden(root.Child(name), "stands beside "+s.name+": use one of the two"))
 		default:
-			found = name
-			content = maps.Clone(content)
-			r.block(at, content, block, r.strategy(at, content, r.kind.Blocks.Strategy.Field))
+			s = stanza{name, maps.Clone(content)}
 		}
 	}
+	return s
+}
+
+func (r *reader) stanza(root *field.Path, s stanza, block merge.Block) {
+	if s.name == "" {
+		return
+	}
+	at := root.Child(s.name)
+	r.block(at, s.content, block, r.strategy(at, s.content, r.kind.Blocks.Strategy.Field))
 }
 
 // strategy takes the strategy out of the content of a block.

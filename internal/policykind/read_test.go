@@ -234,3 +234,16 @@ func TestAPatternMayGoOnBehindAStar(t *testing.T) {
 		"bare atomic", "  zones.eu.limits.a=1", "  zones.eu.limits.b=map[c:2]", "  zones.eu.names=map[x:1]", "  zones.us.names=map[x:1]",
 	}, blocksOf(p))
 }
+
+func TestAGuessedStanzaThatIsNoObjectIsContent(t *testing.T) {
+	k, err := policykind.Compile(policykind.Profile{
+		Group: "g", Kind: "Guess", Class: policykind.Inherited, Targets: policykind.Targets{Fields: []string{"targetRef"}},
+		Blocks: policykind.Blocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
+	}, policykind.Label)
+	require.NoError(t, err)
+	p := k.Read(map[string]any{"spec": map[string]any{"default": int64(5), "overrides": []any{"id"}, "defaults": nil}}, 0)
+	require.NoError(t, p.Invalid)
+	require.Len(t, p.Blocks, 1)
+	assert.Equal(t, merge.Bare, p.Blocks[0].Block)
+	assert.Equal(t, []string{"default", "overrides"}, []string{p.Blocks[0].Rules[0].Key.String(), p.Blocks[0].Rules[1].Key.String()})
+}
