@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,18 +12,31 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+// given are the ports that FreePort has given away: what asked for one may not
+// listen yet when the next one asks.
+var given sync.Map
+
 // FreePort is a port of the loopback interface that nothing listens on, for a
-// program that cannot pick one itself.
+// program that cannot pick one itself. It is another one each time.
 func FreePort(ctx context.Context) (int32, error) {
+	for {
+		port, err := freePort(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		if _, taken := given.LoadOrStore(port, true); !taken {
+			return port, nil
+		}
+	}
+}
+
+func freePort(ctx context.Context) (int32, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+		return 0, err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	return int32(port), nil
+	return int32(port), l.Close()
 }
 
 // RouteService makes the Service namespace/name lead to the loopback interface,
@@ -56,10 +70,17 @@ func (e *Env) RouteService(ctx context.Context, namespace, name string, port int
 }
 
 // replaceService puts a Service in the place of one of the same name: its type
-// cannot always be changed in place.
+// cannot always be changed in place. One that leads the same way stays, so that
+// no call is lost.
 func replaceService(ctx context.Context, client kubernetes.Interface, service *corev1.Service) error {
 	services := client.CoreV1().Services(service.Namespace)
-	err := services.Delete(ctx, service.Name, metav1.DeleteOptions{})
+	old, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+	if err == nil && old.Spec.ExternalName == service.Spec.ExternalName {
+		old.Spec.Ports = service.Spec.Ports
+		_, err = services.Update(ctx, old, metav1.UpdateOptions{})
+		return err
+	}
+	err = services.Delete(ctx, service.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
