@@ -101,8 +101,8 @@ func (d *doors) judged(t *testing.T, c *cases.Change) {
 	require.NoError(t, err)
 	j, err := d.Guard.Judge(t.Context(), v, asked, nil)
 	require.NoError(t, err)
-	got := j.Verdict(guard.EnforceDeny)
-	assert.Equal(t, c.Verdict, cases.Want{
+	want, got := c.Verdict, j.Verdict(guard.EnforceDeny)
+	assert.Equal(t, want, cases.Want{
 		Allowed:  got.Allowed,
 		Reasons:  cases.Of(got.Reasons, c.Verdict.Reasons),
 		Warnings: cases.Of(got.Warnings, c.Verdict.Warnings),
