@@ -108,7 +108,7 @@ type fold struct {
 type participation struct{ took, silent uint8 }
 
 type unsetBy struct {
-	Name
+	Names
 	policy *Policy
 }
 
@@ -128,8 +128,8 @@ func (f *fold) apply(layer int, p *Policy) error {
 			}
 		}
 	}
-	for _, n := range p.Unset {
-		f.unset = append(f.unset, unsetBy{n, p})
+	if len(p.Unset) > 0 {
+		f.unset = append(f.unset, unsetBy{NewNames(p.Unset), p})
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (f *fold) withoutUnset(from Origin, rules []Rule) []Effective {
 // unsetBy returns the lowest policy that unsets a key of p, or nil.
 func (f *fold) unsetBy(p *Policy, k Key) *Policy {
 	for _, u := range f.unset {
-		if u.policy != p && u.Matches(k) {
+		if u.policy != p && u.Match(k) {
 			return u.policy
 		}
 	}

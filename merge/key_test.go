@@ -106,9 +106,11 @@ func TestNames(t *testing.T) {
 		assert.Equal(t, text, n.String())
 		for _, k := range test.matches {
 			assert.True(t, n.Matches(rule(k, 0).Key), "%s means %s", text, k)
+			assert.True(t, merge.NewNames([]merge.Name{n}).Match(rule(k, 0).Key), "a list with %s means %s", text, k)
 		}
 		for _, k := range test.not {
 			assert.False(t, n.Matches(rule(k, 0).Key), "%s does not mean %s", text, k)
+			assert.False(t, merge.NewNames([]merge.Name{n}).Match(rule(k, 0).Key), "a list with %s does not mean %s", text, k)
 		}
 	}
 }

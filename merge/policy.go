@@ -136,6 +136,35 @@ func (n Name) Matches(k Key) bool {
 	return n.key.Holds(k) || n.bare != "" && n.bare == k.last()
 }
 
+// Names is an unset list made ready to be asked about many rules: a question
+// costs what a key is deep, however long the list is.
+type Names struct {
+	paths map[string]struct{} // of the keys; that of a bare name is its only segment
+}
+
+// NewNames returns the list.
+func NewNames(list []Name) Names {
+	paths := make(map[string]struct{}, len(list))
+	for _, n := range list {
+		paths[n.key.path] = struct{}{}
+	}
+	return Names{paths}
+}
+
+// Match reports whether some name of the list means the rule of that key.
+func (n Names) Match(k Key) bool {
+	for i := range len(k.path) {
+		if k.path[i] != 0 {
+			continue
+		}
+		if _, ok := n.paths[k.path[:i+1]]; ok {
+			return true
+		}
+	}
+	_, bare := n.paths[k.last()+"\x00"]
+	return bare
+}
+
 // Layer is a policy at a level of a path. A policy that reaches a path at two
 // levels is two layers with the same Policy.
 type Layer struct {

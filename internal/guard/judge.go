@@ -82,7 +82,7 @@ func sameBlock(before, after merge.Origin) bool {
 }
 
 // otherLosses books the rules of another policy that a higher override newly
-// takes.
+// takes. What had no effect before has none to lose.
 func (j *judge) otherLosses(p effective.Pair, i int) {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return
@@ -90,7 +90,7 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
-		if taken(p.After, i, l) && lost(p.Before, was, l.Key) == nil {
+		if taken(p.After, i, l) && (was < 0 || held(&p.Before.Outcomes[was], l.Key)) {
 			j.others.add(p.After, o, l, false)
 		}
 	}
@@ -112,6 +112,14 @@ func before(p effective.Pair, policy *merge.Policy) int {
 	}
 	return slices.IndexFunc(p.Before.Outcomes, func(o merge.Outcome) bool {
 		return o.Policy.Namespace == policy.Namespace && o.Policy.Name == policy.Name
+	})
+}
+
+// held reports whether a rule of the policy took part and was not lost.
+func held(o *merge.Outcome, k merge.Key) bool {
+	isLost := slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
+	return !isLost && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool {
+		return o.Took(b.Block) && slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return r.Key == k })
 	})
 }
 
@@ -161,6 +169,7 @@ type unsetRule struct {
 // on a path that p is on.
 func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	out := make(map[unsetRule]bool)
+	unset := merge.NewNames(p.Unset)
 	own := slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
 	for i := range max(own, 0) { // those behind it are lower
 		q := &e.Outcomes[i]
@@ -169,19 +178,17 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 		}
 		for _, b := range q.Policy.Blocks {
 			if b.Block == merge.Overrides {
-				addUnset(out, e.Ref(q.Policy), p.Unset, b.Rules)
+				addUnset(out, e.Ref(q.Policy), unset, b.Rules)
 			}
 		}
 	}
 	return out
 }
 
-func addUnset(out map[unsetRule]bool, by api.Ref, names []merge.Name, rules []merge.Rule) {
+func addUnset(out map[unsetRule]bool, by api.Ref, names merge.Names, rules []merge.Rule) {
 	for _, r := range rules {
-		for _, n := range names {
-			if n.Matches(r.Key) {
-				out[unsetRule{r.Key.String(), by}] = true
-			}
+		if names.Match(r.Key) {
+			out[unsetRule{r.Key.String(), by}] = true
 		}
 	}
 }

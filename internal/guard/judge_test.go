@@ -152,6 +152,11 @@ func TestPolicyWrites(t *testing.T) {
 				"Warn BlastRadius: Paint infra/top changes the effective policy of 2 paths in 1 namespace",
 			},
 		},
+		"others that had no effect before have none to lose": {
+			base(gatewayPolicy("overrides: {strategy: patch, a: 1}"),
+				policyDoc("Paint", "infra", "second", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\noverrides: {strategy: patch, when: 'spec.k == 1', a: 2}")),
+			routePolicy("k: 1"), nil,
+		},
 		"others that had lost before are not told of again": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("a: 2")), gatewayPolicy("overrides: {strategy: patch, a: 3}"),
 			[]string{"Warn BlastRadius"},
