@@ -143,9 +143,9 @@ func (c *changes) change(o *manifest.Object) (guard.Change, error) {
 	}
 	ref := o.Ref(c.kinds, c.namespace)
 	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
-	created, stored := c.now, false
+	created := c.now
 	if p, ok := change.Before.(*policykind.Policy); ok {
-		created, stored = p.Created, true
+		created = p.Created
 	}
 	switch {
 	case c.remove && change.Before == nil:
@@ -156,7 +156,7 @@ func (c *changes) change(o *manifest.Object) (guard.Change, error) {
 	case change.Before != nil:
 		change.Operation = guard.Update
 	}
-	after, err := o.Decode(c.kinds, c.namespace, created, !stored) // a create gets its time from the API server
+	after, err := o.Decode(c.kinds, c.namespace, created, true) // the time is the API server's, whatever a manifest says
 	change.After = after
 	return change, err
 }

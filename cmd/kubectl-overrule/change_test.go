@@ -85,6 +85,8 @@ spec:
 	assert.Equal(t, "UPDATE", updated[0].Operation)
 	updated = check(t, policy("newer", "", "3"), file...)
 	assert.Zero(t, updated[0].Changes.Paths, "the newer one stays the newer")
+	updated = check(t, policy("newer", `, creationTimestamp: "2001-01-01T00:00:00Z"`, "3"), file...)
+	assert.Zero(t, updated[0].Changes.Paths, "whatever its manifest says")
 }
 
 func TestAnObjectWithoutANamespaceIsInTheGivenOne(t *testing.T) {
