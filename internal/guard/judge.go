@@ -90,7 +90,7 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
-		if taken(p.After, i, l) && (was < 0 || held(&p.Before.Outcomes[was], l.Key)) {
+		if taken(p.After, i, l) && (was < 0 || inForce(&p.Before.Outcomes[was], l.Key)) {
 			j.others.add(p.After, o, l, false)
 		}
 	}
@@ -115,11 +115,14 @@ func before(p effective.Pair, policy *merge.Policy) int {
 	})
 }
 
-// held reports whether a rule of the policy took part and was not lost.
-func held(o *merge.Outcome, k merge.Key) bool {
-	isLost := slices.ContainsFunc(o.Lost, func(l merge.Lost) bool { return l.Key == k })
-	return !isLost && slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool {
-		return o.Took(b.Block) && slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return r.Key == k })
+// inForce reports whether a rule of the policy took part and was not lost.
+func inForce(o *merge.Outcome, k merge.Key) bool {
+	if _, isLost := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) }); isLost {
+		return false
+	}
+	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool {
+		_, has := slices.BinarySearchFunc(b.Rules, k, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
+		return has && o.Took(b.Block)
 	})
 }
 
