@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"golang.org/x/sync/singleflight"
@@ -92,7 +93,13 @@ func (e *environment) compile(expression string) (*Condition, error) {
 	if err != nil {
 		return nil, problem(expression, err.Error())
 	}
-	return &Condition{expression: expression, program: program, loops: loops(checked.NativeRep())}, nil
+	traced := func() (cel.Program, error) {
+		return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
+	}
+	return &Condition{
+		expression: expression, program: program, loops: loops(checked.NativeRep()),
+		traced: sync.OnceValues(traced),
+	}, nil
 }
 
 // problem is a CompileError about the expression as a whole.

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -15,6 +16,8 @@ type Condition struct {
 	expression string
 	program    cel.Program
 	loops      map[int64]bool // the nodes that stand in the body of a comprehension
+	// traced is the program once more, remembering what each node yields.
+	traced func() (cel.Program, error)
 }
 
 var _ merge.Condition = (*Condition)(nil)
@@ -32,7 +35,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 		answer.Cost = *cost
 	}
 	if err != nil {
-		c.fail(&answer, err)
+		c.fail(&answer, spec, err)
 		return answer
 	}
 	met, ok := out.(types.Bool)
@@ -45,21 +48,57 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 }
 
 // fail tells a key that is not there from every other failure.
-func (c *Condition) fail(answer *merge.Answer, err error) {
-	var (
-		missing   *missingKeyError
-		at        *types.Err
-		cancelled interpreter.EvalCancelledError
-	)
+func (c *Condition) fail(answer *merge.Answer, spec map[string]any, err error) {
+	missing := c.missing(err)
+	if missing != nil {
+		err = c.unreadable(answer, spec)
+	}
+	var cancelled interpreter.EvalCancelledError
 	switch {
-	case errors.As(err, &missing) && errors.As(err, &at) && !c.loops[at.NodeID()]:
-		answer.Missing = missing.address()
-		answer.Neighbours = len(missing.from.fields) > 0
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		answer.Err = &EvalError{Cause: ErrBudget}
-	default:
+	case err != nil:
 		answer.Err = &EvalError{Cause: err}
+	default:
+		answer.Missing = missing.address()
+		answer.Neighbours = len(missing.from.fields) > 0
 	}
+}
+
+// missing returns the key that is not there, or nil for any other error: a key
+// that is missing in the body of a loop is one, too.
+func (c *Condition) missing(err error) *missingKeyError {
+	at, ok := errors.AsType[*types.Err](err)
+	if !ok || c.loops[at.NodeID()] {
+		return nil
+	}
+	missing, _ := errors.AsType[*missingKeyError](err)
+	return missing
+}
+
+// unreadable looks for a second error behind a missing key. Of two failed
+// operands || and && tell the first alone; a condition must not be dodged by
+// leaving out what one names and writing nonsense for the other.
+func (c *Condition) unreadable(answer *merge.Answer, spec map[string]any) error {
+	program, err := c.traced()
+	if err != nil {
+		return err
+	}
+	_, details, err := program.Eval(&scope{spec: object{fields: spec}})
+	if cost := details.ActualCost(); cost != nil {
+		answer.Cost += *cost
+	}
+	if err != nil && c.missing(err) == nil {
+		return err
+	}
+	state := details.State()
+	for _, id := range slices.Sorted(slices.Values(state.IDs())) {
+		value, _ := state.Value(id)
+		if failed, ok := value.(*types.Err); ok && !c.loops[id] && c.missing(failed) == nil {
+			return failed
+		}
+	}
+	return nil
 }
 
 // scope is the variables of one evaluation.
