@@ -197,15 +197,7 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 // block reads the rules of one block; content is the caller's to give away.
 func (r *reader) block(at *field.Path, content map[string]any, block merge.Block, s merge.Strategy) {
 	b := merge.Rules{Block: block, Strategy: s}
-	if text, ok := content[r.kind.Blocks.When].(string); ok && r.kind.Blocks.When != "" {
-		delete(content, r.kind.Blocks.When)
-		condition, err := cel.Compile(text)
-		if err != nil {
-			r.invalid(at.Child(r.kind.Blocks.When), text, "%v", err)
-		} else {
-			b.When = condition
-		}
-	}
+	b.When = r.when(at, content)
 	split := splitter{kind: r.kind}
 	split.walk(at, merge.Key{}, content, 0, r.kind.patterns)
 	r.errs = append(r.errs, split.errs...)
@@ -214,6 +206,31 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	if len(b.Rules) > 0 {
 		r.policy.Blocks = append(r.policy.Blocks, b)
 	}
+}
+
+// when takes the condition out of the content of a block. A list there is
+// content: what a request is asked, one by one.
+func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
+	name := r.kind.Blocks.When
+	value, ok := content[name]
+	if _, isList := value.([]any); name == "" || !ok || isList {
+		return nil
+	}
+	delete(content, name)
+	text, ok := value.(string)
+	switch {
+	case value == nil:
+		return nil
+	case !ok:
+		r.wrong(at.Child(name), value, "a condition in CEL, as a string")
+		return nil
+	}
+	condition, err := cel.Compile(text)
+	if err != nil {
+		r.invalid(at.Child(name), text, "%v", err)
+		return nil
+	}
+	return condition
 }
 
 // splitter takes the content of a block apart into rules.

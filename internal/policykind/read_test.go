@@ -68,6 +68,9 @@ when: [{predicate: "true"}]
 			"bare atomic", "  when=[map[predicate:true]]",
 			"overrides atomic", "  limits.a=map[]", "  when=[map[predicate:request.path == '/']]",
 		}},
+		"a null under when is none": {"RateLimitPolicy", `
+overrides: {when: null, limits: {a: {}}}
+`, []string{"overrides atomic", "  limits.a=map[]"}},
 		"a string under when beside bare rules is theirs": {"RateLimitPolicy", `
 when: "has(spec.limits.b)"
 limits: {a: {}}
@@ -123,6 +126,7 @@ func TestReadInvalid(t *testing.T) {
 		"an unset entry that is none":         {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
 		"an unset entry without sense":        {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
 		"a condition that does not fit":       {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
+		"a condition that is no string":       {"RateLimitPolicy", "overrides: {when: false, limits: {a: {}}}", `spec.overrides.when: Invalid value: "boolean": must be a condition in CEL, as a string`},
 		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", `[spec.rules.authentication: Invalid value: "number": must be a map of rules by name, spec.rules.authorization: Invalid value: "number": must be a map of rules by name, spec.rules.callbacks: `},
 		"two mistakes, by their places":       {"RateLimitPolicy", "overrides: 1\ndefaults: 1", `[spec.defaults: Invalid value: "number": must be an object, spec.overrides: Invalid value: "number": must be an object]`},
 	}

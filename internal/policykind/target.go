@@ -63,7 +63,8 @@ func (r *reader) target(at *field.Path, value any) {
 // place puts a target into its namespace, and books what may not be targeted.
 func (r *reader) place(at *field.Path, t *Target, namespace string) {
 	if !r.kind.MayTarget(t.Ref.PolicyKind()) {
-		r.errs = append(r.errs, field.NotSupported(at, t.Ref.PolicyKind().String(), kindNames(r.kind.Targets.Kinds)))
+		value := t.Ref.PolicyKind().String()
+		r.errs = append(r.errs, field.NotSupported(at, value, kindNames(r.kind.Targets.Kinds, value)))
 	}
 	if t.Ref.Group == api.GatewayGroup && t.Ref.Kind == "GatewayClass" {
 		t.Ref.Namespace = ""
@@ -78,10 +79,15 @@ func (r *reader) place(at *field.Path, t *Target, namespace string) {
 	}
 }
 
-func kindNames(kinds []api.PolicyKind) []string {
+// kindNames names the kinds, those of Gateway API without their group unless
+// that would be the very value that is refused.
+func kindNames(kinds []api.PolicyKind, refused string) []string {
 	out := make([]string, len(kinds))
 	for i, k := range kinds {
 		out[i] = strings.TrimSuffix(k.String(), "."+api.GatewayGroup)
+		if k.Kind == refused {
+			out[i] = k.String()
+		}
 	}
 	return out
 }

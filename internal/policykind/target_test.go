@@ -74,6 +74,10 @@ func TestTargetsThatCannotBeRead(t *testing.T) {
 			"targetRef: {group: '', kind: Service, name: s}",
 			`spec.targetRef: Unsupported value: "Service": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
 		},
+		"a kind without its group": {
+			"targetRef: {kind: HTTPRoute, name: s}",
+			`spec.targetRef: Unsupported value: "HTTPRoute": supported values: "Gateway", "HTTPRoute.gateway.networking.k8s.io", "GRPCRoute"`,
+		},
 		"a group that it may not target": {
 			"targetRef: {group: example.com, kind: HTTPRoute, name: s}",
 			`spec.targetRef: Unsupported value: "HTTPRoute.example.com": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
