@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,7 @@ type Object struct {
 	// Name and Namespace as they stand in the file, either may be empty.
 	Namespace, Name string
 
+	created string // as it stands in the file
 	content map[string]any
 }
 
@@ -32,6 +34,10 @@ func (r *reader) object(at Position, content map[string]any) {
 		return
 	}
 	items, isList := content["items"].([]any)
+	if !isList && o.Kind.Kind == "List" && content["items"] != nil {
+		r.fail(at.errorf("items must be a list, not %s", article(content["items"])))
+		return
+	}
 	if !isList || !strings.HasSuffix(o.Kind.Kind, "List") {
 		r.set.Objects = append(r.set.Objects, o)
 		return
@@ -76,6 +82,7 @@ func newObject(at Position, content map[string]any) (*Object, error) {
 		errs = append(errs, at.errorf("metadata must be a map, not %s", article(content["metadata"])))
 	}
 	o.Name, o.Namespace = text(metadata, "name", "metadata.name"), text(metadata, "namespace", "metadata.namespace")
+	o.created = text(metadata, "creationTimestamp", "metadata.creationTimestamp")
 	switch {
 	case len(errs) > 0:
 	case o.Kind.Kind == "":
@@ -118,6 +125,9 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bo
 	}
 	if o.Name == "" {
 		return nil, o.At.errorf("%s has no metadata.name; give it one", o.Kind.Kind)
+	}
+	if _, err := time.Parse(time.RFC3339, o.created); o.created != "" && err != nil {
+		return nil, o.At.errorf("%s has metadata.creationTimestamp %q: write it like 2026-01-31T12:00:00Z, or leave it out", o, o.created)
 	}
 	data, err := json.Marshal(o.placed(o.Ref(kinds, namespace).Namespace, forget))
 	if err != nil {

@@ -103,6 +103,7 @@ func TestReadTellsWhatIsWrongAndWhere(t *testing.T) {
 		"nothing":                  {"null\n", ErrFormat, "must be here, not nothing"},
 		"a truth value":            {"yes\n", ErrFormat, "must be here, not a truth value (YAML reads yes"},
 		"an item that is none":     {"apiVersion: v1\nkind: List\nitems: [{}, 1]\n", ErrFormat, "standard input:1 (document 1, item 2): not a manifest: an object must be here, not a number"},
+		"items that are no list":   {"apiVersion: v1\nkind: List\nitems: {}\n", nil, "standard input:1 (document 1): items must be a list, not a map"},
 		"no kind":                  {"apiVersion: v1\n", nil, "kind is missing"},
 		"no apiVersion":            {"kind: A\n", nil, "apiVersion is missing beside kind A"},
 		"a kind that is a map":     {"kind: {}\napiVersion: v1\n", nil, "kind must be a text, not a map"},

@@ -162,6 +162,10 @@ func TestViewTellsAllThatIsWrong(t *testing.T) {
 			[]string{"standard input:1 (document 1): HTTPRoute has no metadata.name; give it one"},
 		},
 		"no metadata": {"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\n", []string{"AuthPolicy has no metadata.name"}},
+		"a time that is none": {
+			"apiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {name: a, creationTimestamp: 2026-01-31}\n",
+			[]string{`standard input:1 (document 1): AuthPolicy a has metadata.creationTimestamp "2026-01-31": write it like 2026-01-31T12:00:00Z, or leave it out`},
+		},
 		"types that do not fit, in each object": {
 			gatewayAPI + "kind: HTTPRoute\nmetadata: {name: a}\nspec: {rules: all}\n---\n" + gatewayAPI + "kind: Gateway\nmetadata: {name: b}\nspec: {listeners: [{port: high}]}\n",
 			[]string{"HTTPRoute a does not fit its kind", "spec.rules", "Gateway b does not fit its kind", "spec.listeners.port", "standard input:6 (document 2)"},
