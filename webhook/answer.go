@@ -69,7 +69,7 @@ func of(j *guard.Judgement, e guard.Enforcement) answer {
 func wouldDeny(denials []guard.Finding) []guard.Finding {
 	out := make([]guard.Finding, len(denials))
 	for i, f := range denials {
-		f.What = "would be denied: " + f.What
+		f.What = "would be denied: " + string(f.Code) + ": " + f.What
 		out[i] = f
 	}
 	return out

@@ -101,8 +101,8 @@ func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 	require.Len(t, lines, 5, "one line a decision")
 	assert.Contains(t, lines[0], `"msg"="decision" "door"="validate" "uid"="`+string(uid)+`" "operation"="CREATE" `+
 		`"kind"="RateLimitPolicy.kuadrant.io" "namespace"="app" "name"="toystore-limits" "allowed"=false "reason"="ConstraintViolated" `+
-		`"warnings"=0 "patched"="false" "dryRun"=true`)
+		`"warnings"=0 "patched"=false "dryRun"=true`)
 	assert.Contains(t, lines[1], `"door"="mutate"`)
-	assert.Contains(t, lines[1], `"patched"="true"`)
+	assert.Contains(t, lines[1], `"patched"=true`)
 	assert.NotContains(t, d.log.String(), secret)
 }

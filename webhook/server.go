@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -205,5 +204,5 @@ func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	s.Log.V(1).Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
-		"patched", strconv.FormatBool(len(a.Patch) > 0), "dryRun", r.DryRun != nil && *r.DryRun)
+		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun)
 }

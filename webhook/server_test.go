@@ -179,7 +179,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gateway)
 	a := d.validated(t, create(t, routeAuth(spec)))
 	require.Len(t, a.Warnings, 11)
-	assert.Equal(t, "and 20 more; see them all with kubectl overrule", a.Warnings[10])
+	assert.Equal(t, "and 20 more: kubectl overrule check -f tells them all", a.Warnings[10])
 	assert.Equal(t, "UnsetOverride", a.AuditAnnotations["denied"], "each code once")
 }
 

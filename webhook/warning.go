@@ -24,7 +24,7 @@ func warnings(findings []guard.Finding) []string {
 	for i, f := range findings {
 		line := warning(f)
 		if total += len([]rune(line)); i >= warningCount || total > warningTotal {
-			return append(out, fmt.Sprintf("and %d more; see them all with kubectl overrule", len(findings)-i))
+			return append(out, fmt.Sprintf("and %d more: kubectl overrule check -f tells them all", len(findings)-i))
 		}
 		out = append(out, line)
 	}

@@ -25,7 +25,7 @@ on). RULE narrows it to a rule by its key as it is shown, to the rules under a
 prefix of keys, or to those of a name.`,
 		Example: `  kubectl overrule explain -n app httproute/toystore
   kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso`,
-		Args: objectArgs(1),
+		Args: usage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)

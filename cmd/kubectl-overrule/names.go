@@ -34,7 +34,7 @@ func object(args []string) (kind, name string, rest []string, err error) {
 // objectArgs checks that the arguments name an object, with up to that many
 // arguments behind it.
 func objectArgs(more int) cobra.PositionalArgs {
-	return usage(func(_ *cobra.Command, args []string) error {
+	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return errName
 		}
@@ -43,7 +43,7 @@ func objectArgs(more int) cobra.PositionalArgs {
 			err = fmt.Errorf("unexpected argument %q", rest[more])
 		}
 		return err
-	})
+	}
 }
 
 // shortNames are those of Gateway API's definitions.

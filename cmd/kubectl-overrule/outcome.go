@@ -17,7 +17,7 @@ func (a *app) outcomeCommand() *cobra.Command {
 		Long: `Show what became of a policy over all paths that it is on: its state, its targets,
 and which of its rules have no effect because of which other policy.`,
 		Example: `  kubectl overrule outcome -n app authpolicy/toystore-auth`,
-		Args:    objectArgs(0),
+		Args:    usage(objectArgs(0)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.outcome(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -166,5 +167,6 @@ func newLogger(o options) logr.Logger {
 	if o.logFormat == "text" {
 		encoder = zap.ConsoleEncoder()
 	}
-	return zap.New(encoder, zap.Level(zapLevel(level)))
+	return zap.New(encoder, zap.Level(zapLevel(level)), zap.StacktraceLevel(zapcore.DPanicLevel),
+		func(z *zap.Options) { z.TimeEncoder = zapcore.RFC3339NanoTimeEncoder })
 }

@@ -120,16 +120,17 @@ func (s findings) by(a policykind.Action) []Finding {
 }
 
 // order is the order in which findings are told: what is wrong with the object
-// itself first, how far it reaches last.
+// itself, how far it reaches, and then what it costs others, which may be long.
 var order = []api.ReasonCode{
 	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonConflicted,
-	api.ReasonUnsetOverride, api.ReasonConstraintViolated, api.ReasonOverridden,
-	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonBlastRadius,
+	api.ReasonUnsetOverride, api.ReasonConstraintViolated, api.ReasonBlastRadius,
+	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonOverridden,
 }
 
 func compare(a, b Finding) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
+		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),
 		comparePolicies(a.Policy, b.Policy),
 		strings.Compare(a.What, b.What),

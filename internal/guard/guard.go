@@ -85,8 +85,8 @@ const DefaultBudget = 1_500_000
 // Judge judges one change on top of a view. observe, if not nil, is shown
 // every touched path whose effective policy differs.
 //
-// A change that would cost too much to judge is denied with the reason
-// TooMuch. The errors are those of ctx and of Live.
+// A change that would cost too much to judge, or longer than ctx lasts, is
+// denied with the reason TooMuch. The errors are those of Live.
 func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
 	v, err := g.withTargets(ctx, v, c)
 	if err != nil {
@@ -141,11 +141,15 @@ func objects(c Change) []store.Object {
 	return out
 }
 
+// mostLive is the most targets that a policy may have to have them looked for:
+// Gateway API takes at most 16.
+const mostLive = 16
+
 // withTargets adds to the view the targets of a policy that it lacks: they may
 // have been created a moment ago.
 func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*store.View, error) {
 	p, ok := c.After.(*policykind.Policy)
-	if !ok || g.Live == nil {
+	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > mostLive {
 		return v, nil
 	}
 	asked := make(map[api.Ref]bool)

@@ -148,8 +148,8 @@ func TestPolicyWrites(t *testing.T) {
 		"Overridden: others lose by the write of a higher policy": {
 			base(routePolicy("a: 2")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
 			[]string{
-				"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 				"Warn BlastRadius: Paint infra/top changes the effective policy of 2 paths in 1 namespace",
+				"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 			},
 		},
 		"others that had no effect before have none to lose": {
@@ -207,15 +207,15 @@ func TestOtherWrites(t *testing.T) {
 	t.Run("a route that comes under an override", func(t *testing.T) {
 		v := world(t, docs(paint, gatewayDoc("h", "istio", "http"), routeDoc("s", "[{}]", "h"), policyDoc("Paint", "app", "of-s", "targetRefs: [{kind: HTTPRoute, name: s}]\na: 3")))
 		assert.Equal(t, []string{
-			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/top overrides it",
 			"Warn BlastRadius: HTTPRoute app/s changes the effective policy of 2 paths in 1 namespace",
+			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/top overrides it",
 		}, told(judged(t, v, routeDoc("s", "[{}]", "g"))))
 	})
 	t.Run("a gateway that lets routes in", func(t *testing.T) {
 		v := world(t, paint).With(put(t, world(t, paint), gatewayDoc("g", "istio")))
 		assert.Equal(t, []string{
-			"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 			"Warn BlastRadius: Gateway infra/g changes the effective policy of 2 paths in 1 namespace",
+			"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 		}, told(judged(t, v, gatewayDoc("g", "istio", "http"))))
 	})
 	t.Run("a policy deleted", func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestOtherWrites(t *testing.T) {
 	})
 	t.Run("a route is told of conditions that it brings, not of those that were there", func(t *testing.T) {
 		v := world(t, base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', x: 1}"), routePolicy("c: {unit: s}")))
-		assert.Equal(t, []string{"Warn ConditionSkipped", "Warn BlastRadius"}, codes(judged(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
+		assert.Equal(t, []string{"Warn BlastRadius", "Warn ConditionSkipped"}, codes(judged(t, v.With(del(routeRef("r"))), routeDoc("r", "[{}]", "g"))))
 		assert.Equal(t, []string{"Warn BlastRadius"}, codes(judged(t, v, routeDoc("r", "[{}]", "g"))), "the second rule is gone")
 	})
 }
@@ -312,5 +312,5 @@ func TestManyLosers(t *testing.T) {
 	}
 	j := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {zz: 1}"))
 	assert.Len(t, j.Warnings, 22)
-	assert.Contains(t, told(j), "Warn Overridden: and 4 more rules of other policies lose their effect")
+	assert.Contains(t, told(j), "Warn Overridden: 4 more rules of other policies lose their effect, too")
 }

@@ -172,7 +172,7 @@ func (j *judge) othersLose() {
 	for i, l := range losses {
 		if i == mostLosers {
 			j.report(api.ReasonOverridden, policykind.Warn, Finding{
-				What: fmt.Sprintf("and %s of other policies lose their effect", plural(len(losses)-i, "more rule")),
+				What: fmt.Sprintf("%s of other policies lose their effect, too", plural(len(losses)-i, "more rule")),
 			})
 			return
 		}
