@@ -69,7 +69,11 @@ func of(j *guard.Judgement, e guard.Enforcement) answer {
 func wouldDeny(denials []guard.Finding) []guard.Finding {
 	out := make([]guard.Finding, len(denials))
 	for i, f := range denials {
-		f.What = "would be denied: " + string(f.Code) + ": " + f.What
+		mark := "would be denied: " + string(f.Code) + ": "
+		f.What = mark + f.What
+		if f.Short != "" {
+			f.Short = mark + f.Short
+		}
 		out[i] = f
 	}
 	return out

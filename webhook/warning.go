@@ -39,6 +39,9 @@ func warning(f guard.Finding) string {
 		return line
 	}
 	line = oneLine(f.What)
+	if !fits(line) && f.Short != "" {
+		line = oneLine(f.Short)
+	}
 	for _, longest := range []int{60, 40, 30, 24, 18} {
 		if fits(line) {
 			return line

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -90,4 +91,15 @@ func TestWarningsTogetherFitWhatTheAPIServerPassesOnWhole(t *testing.T) {
 		total += utf8.RuneCountInString(line)
 	}
 	assert.LessOrEqual(t, total, warningTotal)
+}
+
+func TestALongConstraintIsToldInFewerWords(t *testing.T) {
+	f := guard.Finding{
+		Code: api.ReasonConstraintViolated, What: "limits.login: " + strings.Repeat("x", 200), Advice: "change it",
+		Short: "limits.login is not what RateLimitPolicy infra/gw-limits allows",
+	}
+	assert.Equal(t, f.Short, warning(f))
+	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(wouldDeny([]guard.Finding{f})))
+	f.What = "limits.login: 5"
+	assert.Equal(t, "limits.login: 5; change it", warning(f))
 }

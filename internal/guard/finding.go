@@ -21,6 +21,9 @@ type Finding struct {
 	Policy *api.Ref
 	// What happened, and what to do about it.
 	What, Advice string
+	// Short is What in fewer words, for a line of a terminal; empty if it has
+	// no more than it needs.
+	Short string
 }
 
 // Message returns the whole message.

@@ -107,6 +107,7 @@ func (j *judge) constraint(l *loss) {
 		Rule: l.rule, Policy: &by,
 		What: fmt.Sprintf("%s: %s is not what %s allows on %s (when: %s): %s",
 			l.rule, compact(l.lost.Value), by, where(l), when(l), instead(l)),
+		Short:  fmt.Sprintf("%s is not what %s allows", l.rule, by),
 		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
 	})
 }
