@@ -38,7 +38,7 @@ var verdicts = map[string]struct {
 	},
 	"one that broke it before stays editable, and is told": {
 		request:  func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(100), routeLimits(90)) },
-		warnings: []string{"limits.login: "},
+		warnings: []string{"limits.login is not what RateLimitPolicy infra/gw-limits allows"},
 	},
 	"an edit that breaks it is denied": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(20), routeLimits(51)) },
