@@ -74,20 +74,22 @@ func Read(t testing.TB, v *store.View, doc string) store.Object {
 
 // GatewayDoc is a gateway in namespace infra, for World.
 func GatewayDoc(name, class string, listeners ...string) string {
-	out := fmt.Sprintf("kind: Gateway\nmetadata: {namespace: infra, name: %s}\nspec:\n  gatewayClassName: %s\n  listeners:\n", name, class)
+	var out strings.Builder
+	fmt.Fprintf(&out, "kind: Gateway\nmetadata: {namespace: infra, name: %s}\nspec:\n  gatewayClassName: %s\n  listeners:\n", name, class)
 	for i, l := range listeners {
-		out += fmt.Sprintf("  - {name: %s, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}\n", l, 80+i)
+		fmt.Fprintf(&out, "  - {name: %s, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}\n", l, 80+i)
 	}
-	return out
+	return out.String()
 }
 
 // RouteDoc is an HTTPRoute in namespace app, for World; rules is YAML.
 func RouteDoc(name string, rules string, gateways ...string) string {
-	out := fmt.Sprintf("kind: HTTPRoute\nmetadata: {namespace: app, name: %s}\nspec:\n  rules: %s\n  parentRefs:\n", name, rules)
+	var out strings.Builder
+	fmt.Fprintf(&out, "kind: HTTPRoute\nmetadata: {namespace: app, name: %s}\nspec:\n  rules: %s\n  parentRefs:\n", name, rules)
 	for _, g := range gateways {
-		out += "  - {namespace: infra, name: " + g + "}\n"
+		fmt.Fprintf(&out, "  - {namespace: infra, name: %s}\n", g)
 	}
-	return out
+	return out.String()
 }
 
 // PolicyDoc is a policy; spec is YAML in lines.
