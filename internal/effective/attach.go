@@ -41,21 +41,11 @@ func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykin
 		return holder
 	}
 	for other := range v.PoliciesOn(t.Ref, p.Kind.Ref()) {
-		if other.Invalid == nil && names(other, t) && older(other, holder) {
+		if other.Invalid == nil && other.Has(t) && older(other, holder) {
 			holder = other
 		}
 	}
 	return holder
-}
-
-// names reports whether the policy has the very same target.
-func names(p *policykind.Policy, t policykind.Target) bool {
-	for _, own := range p.Targets {
-		if own.Ref == t.Ref && own.Section == t.Section && own.Refused == "" {
-			return true
-		}
-	}
-	return false
 }
 
 func older(a, b *policykind.Policy) bool {

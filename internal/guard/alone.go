@@ -75,10 +75,7 @@ func (j *judge) rivals() {
 }
 
 func (j *judge) newlyConflicted(rival *policykind.Policy, t policykind.Target) bool {
-	names := slices.ContainsFunc(rival.Targets, func(o policykind.Target) bool {
-		return o.Ref == t.Ref && o.Section == t.Section && o.Refused == ""
-	})
-	return names && effective.Holder(j.before, rival, t) == rival && effective.Holder(j.after, rival, t) != rival
+	return rival.Has(t) && effective.Holder(j.before, rival, t) == rival && effective.Holder(j.after, rival, t) != rival
 }
 
 // routeAlone tells what of a route Overrule does not read.

@@ -28,6 +28,14 @@ func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
+// Has reports whether the policy may target, and does, the very same object and
+// section.
+func (p *Policy) Has(t Target) bool {
+	return slices.ContainsFunc(p.Targets, func(own Target) bool {
+		return own.Ref == t.Ref && own.Section == t.Section && own.Refused == ""
+	})
+}
+
 // Same reports whether two policies read the same, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&

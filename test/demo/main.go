@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/term"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"overrule.dev/overrule/test/env"
@@ -27,7 +28,7 @@ func main() {
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := demo(ctx, os.Stdout, newPainter(os.Stdout, os.Getenv), *stay)
+	err := demo(ctx, os.Stdout, newPainter(term.IsTerminal(int(os.Stdout.Fd())), os.Getenv), *stay)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)

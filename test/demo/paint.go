@@ -1,17 +1,11 @@
 package main
 
-import (
-	"os"
-
-	"golang.org/x/term"
-)
-
 // painter colours text, or leaves it as it is.
 type painter struct{ on bool }
 
 // newPainter paints on a terminal, and never where NO_COLOR is set.
-func newPainter(out *os.File, getenv func(string) string) painter {
-	return painter{on: getenv("NO_COLOR") == "" && term.IsTerminal(int(out.Fd()))}
+func newPainter(terminal bool, getenv func(string) string) painter {
+	return painter{on: terminal && getenv("NO_COLOR") == ""}
 }
 
 func (p painter) title(s string) string   { return p.wrap("1;36", s) }
