@@ -3,6 +3,7 @@
 //
 // The JSON is a contract. References are {group, kind, namespace, name} with
 // empty fields left out, and every list has a total order.
+// +groupName=overrule.dev
 package v1alpha1
 
 // APIVersion is the apiVersion of every document of this package.
