@@ -58,19 +58,24 @@ func ComparePolicyKinds(a, b PolicyKind) int {
 
 // PathElement is one step of a path from a root to a leaf.
 type PathElement struct {
-	// Kind is GatewayClass, Gateway, Listener, a route's kind, or a route's
-	// kind followed by Rule.
+	// Kind is GatewayClass, Namespace, Gateway, ListenerSet, Listener, a
+	// route's kind, that followed by Rule, or a backend's kind. The path of a
+	// mesh starts with the Service that is the route's parent.
 	Kind string `json:"kind"`
 	// Namespace and Name are those of the object; a listener's are those of
-	// its Gateway, a rule's those of its route.
+	// its Gateway or ListenerSet, a rule's those of its route.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Section is the listener's name, or the rule's, or rule-N.
+	// Section is the listener's name, the rule's or rule-N, or the number of
+	// the port of a Service.
 	Section string `json:"section,omitempty"`
 	// Index is the position in spec.rules: the identity of a rule.
 	Index *int `json:"index,omitempty"`
 	// Client is the namespace of the clients, on paths of a mesh's consumers.
 	Client string `json:"client,omitempty"`
+	// Member is the item of a list of the rule, filters[1] say, where a policy
+	// kind controls a field of each item.
+	Member string `json:"member,omitempty"`
 }
 
 // String returns the element as people name it.
@@ -82,7 +87,13 @@ func (e PathElement) String() string {
 	if e.Section != "" {
 		name += "#" + e.Section
 	}
-	return e.Kind + " " + name
+	if e.Member != "" {
+		name += "." + e.Member
+	}
+	if e.Client != "" {
+		name += " (clients in " + e.Client + ")"
+	}
+	return strings.TrimSpace(e.Kind + " " + name)
 }
 
 // ComparePaths orders paths element by element.
@@ -103,6 +114,7 @@ func compareElements(a, b PathElement) int {
 		cmp.Compare(index(a), index(b)),
 		strings.Compare(a.Section, b.Section),
 		strings.Compare(a.Client, b.Client),
+		strings.Compare(a.Member, b.Member),
 	)
 }
 

@@ -7,40 +7,66 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Attached tells which listeners of the gateway take the route (SEMANTICS
-// section 7), in the order of the listeners. namespaceLabels are those of the
-// route's namespace.
-func Attached(g *Gateway, r *Route, namespaceLabels labels.Set) []int {
-	var out []int
+// Door is a listener of a gateway, its own or one that a ListenerSet adds.
+type Door struct {
+	Gateway  *Gateway
+	Set      *ListenerSet // nil for a listener of the gateway's own
+	Listener *Listener
+}
+
+// OwnDoors returns the gateway's own listeners.
+func OwnDoors(g *Gateway) []Door {
+	out := make([]Door, len(g.Listeners))
 	for i := range g.Listeners {
-		if names(g, &g.Listeners[i], r) && admits(g, &g.Listeners[i], r, namespaceLabels) {
-			out = append(out, i)
-		}
+		out[i] = Door{Gateway: g, Listener: &g.Listeners[i]}
 	}
 	return out
 }
 
-// names reports whether a parentRef of the route means the listener.
-func names(g *Gateway, l *Listener, r *Route) bool {
-	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
-		return p.Namespace == g.Namespace && p.Name == g.Name &&
-			(p.Section == "" || p.Section == l.Name) &&
-			(p.Port == 0 || p.Port == l.Port)
-	})
+// SetDoors returns the listeners that a set adds to the gateway: none if the
+// gateway does not admit it. namespaceLabels are those of the set's namespace.
+func SetDoors(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []Door {
+	if s.GatewayNamespace != g.Namespace || s.GatewayName != g.Name ||
+		!g.Sets.Admits(g.Namespace, s.Namespace, namespaceLabels) {
+		return nil
+	}
+	out := make([]Door, len(s.Listeners))
+	for i := range s.Listeners {
+		out[i] = Door{Gateway: g, Set: s, Listener: &s.Listeners[i]}
+	}
+	return out
 }
 
-func admits(g *Gateway, l *Listener, r *Route, namespaceLabels labels.Set) bool {
-	return l.Namespaces.admits(g.Namespace, r.Namespace, namespaceLabels) &&
+// Takes reports whether the route is on the listener (SEMANTICS section 7).
+// namespaceLabels are those of the route's namespace.
+func (d Door) Takes(r *Route, namespaceLabels labels.Set) bool {
+	kind, namespace, name := KindGateway, d.Gateway.Namespace, d.Gateway.Name
+	if d.Set != nil {
+		kind, namespace, name = KindListenerSet, d.Set.Namespace, d.Set.Name
+	}
+	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
+		return p.Is(kind, namespace, name) &&
+			(p.Section == "" || p.Section == d.Listener.Name) &&
+			(p.Port == 0 || p.Port == d.Listener.Port)
+	}) && d.Listener.admits(namespace, r, namespaceLabels)
+}
+
+// admits reports whether the listener of an object in a namespace admits the
+// route.
+func (l *Listener) admits(namespace string, r *Route, namespaceLabels labels.Set) bool {
+	return l.Namespaces.Admits(namespace, r.Namespace, namespaceLabels) &&
 		(l.AnyKind || slices.Contains(l.Kinds, r.Kind)) &&
 		hostnamesIntersect(l.Hostname, r.Hostnames)
 }
 
-func (n NamespaceRule) admits(gateway, route string, set labels.Set) bool {
+// Admits reports whether the rule of an object in a namespace lets in one from
+// a namespace with those labels.
+func (n NamespaceRule) Admits(own, from string, set labels.Set) bool {
 	switch {
 	case n.All:
 		return true
 	case n.Same:
-		return gateway == route
+		return own == from
 	default:
 		return n.Selector != nil && n.Selector.Matches(set)
 	}

@@ -1,8 +1,6 @@
 package hierarchy
 
 import (
-	"encoding/json"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -22,50 +20,99 @@ func FromNamespace(n *corev1.Namespace) *Namespace {
 }
 
 // FromGatewayClass reads a GatewayClass.
-func FromGatewayClass(c *gatewayv1.GatewayClass) *Class { return &Class{Name: c.Name} }
+func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
+	return &Class{Name: c.Name, Labels: c.Labels}
+}
 
 // FromGateway reads a Gateway, defaulted as the API server would.
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
-		Namespace: namespace(g.Namespace), Name: g.Name,
+		Namespace: namespace(g.Namespace), Name: g.Name, Labels: g.Labels,
 		Class:     string(g.Spec.GatewayClassName),
 		Listeners: make([]Listener, len(g.Spec.Listeners)),
 	}
 	for i := range g.Spec.Listeners {
-		out.Listeners[i] = fromListener(&g.Spec.Listeners[i])
+		l := &g.Spec.Listeners[i]
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+	}
+	if a := g.Spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil {
+		out.Sets = namespaceRule(*a.Namespaces.From, a.Namespaces.Selector)
 	}
 	return out
 }
 
-func fromListener(l *gatewayv1.Listener) Listener {
-	out := Listener{
-		Name:       string(l.Name),
-		Port:       int32(l.Port),
-		Namespaces: NamespaceRule{Same: true},
+// FromListenerSet reads a ListenerSet, defaulted as the API server would.
+func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
+	out := &ListenerSet{
+		Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels,
+		Listeners: make([]Listener, len(s.Spec.Listeners)),
 	}
-	if l.Hostname != nil {
-		out.Hostname = strings.ToLower(string(*l.Hostname))
+	p := &s.Spec.ParentRef
+	if (p.Group == nil || *p.Group == api.GatewayGroup) && (p.Kind == nil || *p.Kind == KindGateway) {
+		out.GatewayNamespace, out.GatewayName = out.Namespace, string(p.Name)
+		if p.Namespace != nil {
+			out.GatewayNamespace = string(*p.Namespace)
+		}
+	}
+	for i := range s.Spec.Listeners {
+		l := &s.Spec.Listeners[i]
+		out.Listeners[i] = listener(l.Name, l.Hostname, l.Port, l.Protocol, l.AllowedRoutes)
+	}
+	return out
+}
+
+// FromService reads a Service.
+func FromService(s *corev1.Service) *Service {
+	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels}
+	for _, p := range s.Spec.Ports {
+		out.Ports = append(out.Ports, Port{p.Name, p.Port})
+	}
+	return out
+}
+
+// FromReferenceGrant reads a ReferenceGrant.
+func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
+	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name}
+	for _, f := range g.Spec.From {
+		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
+	}
+	for _, t := range g.Spec.To {
+		to := GrantTo{Group: string(t.Group), Kind: string(t.Kind)}
+		if t.Name != nil {
+			to.Name = string(*t.Name)
+		}
+		out.To = append(out.To, to)
+	}
+	return out
+}
+
+func listener(
+	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
+	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
+) Listener {
+	out := Listener{Name: string(name), Port: port, Namespaces: NamespaceRule{Same: true}}
+	if hostname != nil {
+		out.Hostname = strings.ToLower(string(*hostname))
 	}
 	var kinds []gatewayv1.RouteGroupKind
-	if l.AllowedRoutes != nil {
-		kinds = l.AllowedRoutes.Kinds
-		out.Namespaces = namespaceRule(l.AllowedRoutes.Namespaces)
+	if allowed != nil {
+		kinds = allowed.Kinds
+		if n := allowed.Namespaces; n != nil && n.From != nil {
+			out.Namespaces = namespaceRule(*n.From, n.Selector)
+		}
 	}
-	out.Kinds, out.AnyKind = routeKinds(l.Protocol, kinds)
+	out.Kinds, out.AnyKind = routeKinds(protocol, kinds)
 	return out
 }
 
-func namespaceRule(n *gatewayv1.RouteNamespaces) NamespaceRule {
-	if n == nil || n.From == nil {
-		return NamespaceRule{Same: true}
-	}
-	switch *n.From {
+func namespaceRule(from gatewayv1.FromNamespaces, s *metav1.LabelSelector) NamespaceRule {
+	switch from {
 	case gatewayv1.NamespacesFromAll:
 		return NamespaceRule{All: true}
 	case gatewayv1.NamespacesFromSame:
 		return NamespaceRule{Same: true}
 	case gatewayv1.NamespacesFromSelector:
-		return NamespaceRule{Selector: selector(n.Selector)}
+		return NamespaceRule{Selector: selector(s)}
 	default: // None
 		return NamespaceRule{}
 	}
@@ -106,78 +153,9 @@ func routeKinds(protocol gatewayv1.ProtocolType, named []gatewayv1.RouteGroupKin
 var protocolKinds = map[gatewayv1.ProtocolType][]string{
 	gatewayv1.HTTPProtocolType:  {KindHTTPRoute, KindGRPCRoute},
 	gatewayv1.HTTPSProtocolType: {KindHTTPRoute, KindGRPCRoute},
-	gatewayv1.TLSProtocolType:   {"TLSRoute", "TCPRoute"},
-	gatewayv1.TCPProtocolType:   {"TCPRoute"},
-	gatewayv1.UDPProtocolType:   {"UDPRoute"},
-}
-
-// FromHTTPRoute reads an HTTPRoute, defaulted as the API server would: one
-// without rules has one that matches everything.
-func FromHTTPRoute(r *gatewayv1.HTTPRoute) *Route {
-	out := fromRoute(KindHTTPRoute, r.ObjectMeta, &r.Spec.CommonRouteSpec, r.Spec.Hostnames)
-	out.Rules = make([]Rule, len(r.Spec.Rules))
-	for i := range r.Spec.Rules {
-		out.Rules[i] = rule(r.Spec.Rules[i].Name, httpMatches(r.Spec.Rules[i].Matches))
-	}
-	if r.Spec.Rules == nil {
-		out.Rules = []Rule{rule(nil, httpMatches(nil))}
-	}
-	return out
-}
-
-// FromGRPCRoute reads a GRPCRoute. The API server gives it no rule of its own.
-func FromGRPCRoute(r *gatewayv1.GRPCRoute) *Route {
-	out := fromRoute(KindGRPCRoute, r.ObjectMeta, &r.Spec.CommonRouteSpec, r.Spec.Hostnames)
-	out.Rules = make([]Rule, len(r.Spec.Rules))
-	for i := range r.Spec.Rules {
-		out.Rules[i] = rule(r.Spec.Rules[i].Name, grpcMatches(r.Spec.Rules[i].Matches))
-	}
-	return out
-}
-
-func fromRoute(kind string, meta metav1.ObjectMeta, spec *gatewayv1.CommonRouteSpec, hostnames []gatewayv1.Hostname) *Route {
-	out := &Route{
-		Kind: kind, Namespace: namespace(meta.Namespace), Name: meta.Name,
-		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
-	}
-	for _, h := range hostnames {
-		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
-	}
-	for i := range spec.ParentRefs {
-		if p, ok := parent(&spec.ParentRefs[i], out.Namespace); ok {
-			out.Parents = append(out.Parents, p)
-		}
-	}
-	return out
-}
-
-// parent reads a parentRef; ok is false if it names no Gateway.
-func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok bool) {
-	if ref.Group != nil && *ref.Group != api.GatewayGroup || ref.Kind != nil && *ref.Kind != KindGateway {
-		return Parent{}, false
-	}
-	p = Parent{Namespace: routeNamespace, Name: string(ref.Name)}
-	if ref.Namespace != nil {
-		p.Namespace = string(*ref.Namespace)
-	}
-	if ref.SectionName != nil {
-		p.Section = string(*ref.SectionName)
-	}
-	if ref.Port != nil {
-		p.Port = int32(*ref.Port)
-	}
-	return p, true
-}
-
-func rule[M any](name *gatewayv1.SectionName, matches M) Rule {
-	var out Rule
-	if name != nil {
-		out.Name = string(*name)
-	}
-	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(matches) // a hash takes every write, and matches are plain data
-	out.Fingerprint = h.Sum64()
-	return out
+	gatewayv1.TLSProtocolType:   {KindTLSRoute, KindTCPRoute},
+	gatewayv1.TCPProtocolType:   {KindTCPRoute},
+	gatewayv1.UDPProtocolType:   {KindUDPRoute},
 }
 
 // namespace returns where an object from a file without a namespace is.

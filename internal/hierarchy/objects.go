@@ -1,27 +1,61 @@
 package hierarchy
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Kinds of Gateway API that paths are made of.
+// Kinds that paths are made of.
 const (
-	KindGatewayClass = "GatewayClass"
-	KindGateway      = "Gateway"
-	KindListener     = "Listener"
-	KindHTTPRoute    = "HTTPRoute"
-	KindGRPCRoute    = "GRPCRoute"
-	KindNamespace    = "Namespace"
+	KindGatewayClass   = "GatewayClass"
+	KindGateway        = "Gateway"
+	KindListenerSet    = "ListenerSet"
+	KindListener       = "Listener"
+	KindHTTPRoute      = "HTTPRoute"
+	KindGRPCRoute      = "GRPCRoute"
+	KindTLSRoute       = "TLSRoute"
+	KindTCPRoute       = "TCPRoute"
+	KindUDPRoute       = "UDPRoute"
+	KindReferenceGrant = "ReferenceGrant"
+	KindNamespace      = "Namespace"
+	KindService        = "Service"
+	// KindMesh is the kind of the whole mesh, which is no object.
+	KindMesh = "Mesh"
 )
 
 // RouteKinds are the kinds of routes that paths go through.
-var RouteKinds = []string{KindGRPCRoute, KindHTTPRoute}
+var RouteKinds = []string{KindGRPCRoute, KindHTTPRoute, KindTCPRoute, KindTLSRoute, KindUDPRoute}
+
+// GatewayKinds are all kinds of Gateway API that are read.
+var GatewayKinds = append([]string{KindGatewayClass, KindGateway, KindListenerSet, KindReferenceGrant}, RouteKinds...)
+
+// IsRoute reports whether a kind is one of a route.
+func IsRoute(k api.PolicyKind) bool {
+	return k.Group == api.GatewayGroup && slices.Contains(RouteKinds, k.Kind)
+}
+
+// Known reports whether objects of a kind are read, so that one that is not
+// there is known not to exist.
+func Known(k api.PolicyKind) bool {
+	if k.Group == api.GatewayGroup {
+		return slices.Contains(GatewayKinds, k.Kind)
+	}
+	return k.Group == "" && (k.Kind == KindNamespace || k.Kind == KindService)
+}
+
+// ClusterScoped reports whether objects of a kind that is Known have no
+// namespace.
+func ClusterScoped(k api.PolicyKind) bool {
+	return k == api.PolicyKind{Group: api.GatewayGroup, Kind: KindGatewayClass} || k == api.PolicyKind{Kind: KindNamespace}
+}
 
 // Class is a GatewayClass.
 type Class struct {
-	Name string
+	Name   string
+	Labels labels.Set
 }
 
 // Ref names the class.
@@ -41,8 +75,11 @@ func (n *Namespace) Ref() api.Ref { return api.Ref{Kind: KindNamespace, Name: n.
 // Gateway is what paths need of a Gateway.
 type Gateway struct {
 	Namespace, Name string
+	Labels          labels.Set
 	Class           string
 	Listeners       []Listener
+	// Sets admits ListenerSets by their namespace.
+	Sets NamespaceRule
 }
 
 // Ref names the gateway.
@@ -50,17 +87,30 @@ func (g *Gateway) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
 }
 
-// Listener returns the index of the listener of that name, or -1.
-func (g *Gateway) Listener(name string) int {
-	for i := range g.Listeners {
-		if g.Listeners[i].Name == name {
-			return i
-		}
-	}
-	return -1
+// ListenerSet is what paths need of a ListenerSet.
+type ListenerSet struct {
+	Namespace, Name string
+	Labels          labels.Set
+	// Gateway that it adds its listeners to; GatewayName is empty if its
+	// parent is none.
+	GatewayNamespace, GatewayName string
+	Listeners                     []Listener
 }
 
-// Listener is a listener of a Gateway.
+// Ref names the listener set.
+func (s *ListenerSet) Ref() api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: KindListenerSet, Namespace: s.Namespace, Name: s.Name}
+}
+
+// HasListener reports whether there is a listener of that name, and port if
+// one is given; an empty name stands for any.
+func HasListener(all []Listener, name string, port int32) bool {
+	return slices.ContainsFunc(all, func(l Listener) bool {
+		return (name == "" || l.Name == name) && (port == 0 || l.Port == port)
+	})
+}
+
+// Listener is a listener of a Gateway or ListenerSet.
 type Listener struct {
 	Name string
 	// Hostname is in lower case, empty for any.
@@ -74,43 +124,89 @@ type Listener struct {
 	AnyKind bool
 }
 
-// NamespaceRule is allowedRoutes.namespaces.
+// NamespaceRule is allowedRoutes.namespaces, or allowedListeners.namespaces.
 type NamespaceRule struct {
 	// All or Same; else Selector decides, and nil selects nothing.
 	All, Same bool
 	Selector  labels.Selector
 }
 
-// Route is what paths need of a route.
-type Route struct {
-	Kind            string
+// Service is what paths need of a Service.
+type Service struct {
 	Namespace, Name string
-	// Hostnames are in lower case, none for any.
-	Hostnames []string
-	Parents   []Parent
-	Rules     []Rule
-	// WantsDefaultGateways tells that the route asks for default gateways,
-	// which are experimental and not read.
-	WantsDefaultGateways bool
+	Labels          labels.Set
+	Ports           []Port
 }
 
-// Ref names the route.
-func (r *Route) Ref() api.Ref {
-	return api.Ref{Group: api.GatewayGroup, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+// Port of a Service.
+type Port struct {
+	Name   string
+	Number int32
 }
 
-// Parent is a parentRef to a Gateway.
-type Parent struct {
+// Ref names the service.
+func (s *Service) Ref() api.Ref {
+	return api.Ref{Kind: KindService, Namespace: s.Namespace, Name: s.Name}
+}
+
+// Port returns the number of the port of that name, or 0.
+func (s *Service) Port(name string) int32 {
+	for _, p := range s.Ports {
+		if p.Name == name {
+			return p.Number
+		}
+	}
+	return 0
+}
+
+// HasPort reports whether the service has a port of that number.
+func (s *Service) HasPort(number int32) bool {
+	return slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Number == number })
+}
+
+// Grant is a ReferenceGrant.
+type Grant struct {
 	Namespace, Name string
-	// Section is the listener's name, empty for all.
-	Section string
-	// Port is the listener's, 0 for all.
-	Port int32
+	From            []GrantFrom
+	To              []GrantTo
 }
 
-// Rule is a rule of a route. Its identity is its position.
-type Rule struct {
-	Name string
-	// Fingerprint tells rules without a name apart, before and after an edit.
-	Fingerprint uint64
+// GrantFrom is who may refer.
+type GrantFrom struct{ Group, Kind, Namespace string }
+
+// GrantTo is what may be referred to; an empty name stands for all.
+type GrantTo struct{ Group, Kind, Name string }
+
+// Ref names the grant.
+func (g *Grant) Ref() api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: KindReferenceGrant, Namespace: g.Namespace, Name: g.Name}
+}
+
+// Allows reports whether the grant lets objects of a kind in a namespace refer
+// to an object of the grant's namespace.
+func (g *Grant) Allows(from api.PolicyKind, namespace string, to api.Ref) bool {
+	return slices.Contains(g.From, GrantFrom{from.Group, from.Kind, namespace}) &&
+		slices.ContainsFunc(g.To, func(t GrantTo) bool {
+			return t.Group == to.Group && t.Kind == to.Kind && (t.Name == "" || t.Name == to.Name)
+		})
+}
+
+// LabelsOf returns the labels of an object of the hierarchy, nil for others.
+func LabelsOf(object any) labels.Set {
+	switch o := object.(type) {
+	case *Class:
+		return o.Labels
+	case *Namespace:
+		return o.Labels
+	case *Gateway:
+		return o.Labels
+	case *ListenerSet:
+		return o.Labels
+	case *Service:
+		return o.Labels
+	case *Route:
+		return o.Labels
+	default:
+		return nil
+	}
 }

@@ -1,132 +1,199 @@
 package hierarchy
 
 import (
-	"fmt"
+	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Path is one chain GatewayClass > Gateway > Listener > route > rule.
+// Path is one chain from a root to a leaf. It starts at a gateway, or in a mesh
+// at the Service that is the route's parent, or is a single Virtual element;
+// it ends where its kind's paths end.
 type Path struct {
+	// Gateway, and Set and Listener as far as the path has them.
 	Gateway  *Gateway
-	Listener int // in Gateway.Listeners
-	Route    *Route
-	Rule     int // in Route.Rules
+	Set      *ListenerSet
+	Listener *Listener
+	// Service that is the parent, and its Port where a policy tells the ports
+	// apart or the route names one.
+	Service *Service
+	Port    int32
+	// Client is the namespace of the clients, on the paths of consumers.
+	Client string
+	Route  *Route
+	// Rule in Route.Rules, or -1.
+	Rule int
+	// Backend is nil where the path ends above.
+	Backend *Backend
+	// Member is the item of a route's list, where fields of its items are
+	// controlled one by one.
+	Member string
+	// Virtual is a target that exists nowhere as an object.
+	Virtual *api.Ref
+	// GatewayNamespace, ServiceNamespace and RouteNamespace tell whether these
+	// are levels of the path.
+	GatewayNamespace, ServiceNamespace, RouteNamespace bool
 }
 
 // ID identifies a path across versions of its objects.
 type ID struct {
-	Class, GatewayNamespace, Gateway, Listener string
-	RouteKind, RouteNamespace, Route           string
-	Rule                                       int
+	Class                             string
+	GatewayNamespace, Gateway         string
+	SetNamespace, Set, Listener       string
+	ServiceNamespace, Service, Client string
+	Port                              int32
+	RouteKind, RouteNamespace, Route  string
+	Rule                              int
+	Backend                           Backend
+	Member                            string
+	Virtual                           api.Ref
 }
 
 // ID returns the identity of the path. A rule's is its position.
 func (p Path) ID() ID {
-	return ID{
-		Class: p.Gateway.Class, GatewayNamespace: p.Gateway.Namespace, Gateway: p.Gateway.Name,
-		Listener:  p.Gateway.Listeners[p.Listener].Name,
-		RouteKind: p.Route.Kind, RouteNamespace: p.Route.Namespace, Route: p.Route.Name,
-		Rule: p.Rule,
+	id := ID{Port: p.Port, Client: p.Client, Rule: p.Rule, Member: p.Member}
+	if p.Gateway != nil {
+		id.Class, id.GatewayNamespace, id.Gateway = p.Gateway.Class, p.Gateway.Namespace, p.Gateway.Name
 	}
+	if p.Set != nil {
+		id.SetNamespace, id.Set = p.Set.Namespace, p.Set.Name
+	}
+	if p.Listener != nil {
+		id.Listener = p.Listener.Name
+	}
+	if p.Service != nil {
+		id.ServiceNamespace, id.Service = p.Service.Namespace, p.Service.Name
+	}
+	if p.Route != nil {
+		id.RouteKind, id.RouteNamespace, id.Route = p.Route.Kind, p.Route.Namespace, p.Route.Name
+	}
+	if p.Backend != nil {
+		id.Backend = *p.Backend
+	}
+	if p.Virtual != nil {
+		id.Virtual = *p.Virtual
+	}
+	return id
 }
 
 // Elements returns the path as the JSON contract shows it.
 func (p Path) Elements() []api.PathElement {
-	index := p.Rule
-	return []api.PathElement{
-		{Kind: KindGatewayClass, Name: p.Gateway.Class},
-		{Kind: KindGateway, Namespace: p.Gateway.Namespace, Name: p.Gateway.Name},
-		{
-			Kind: KindListener, Namespace: p.Gateway.Namespace, Name: p.Gateway.Name,
-			Section: p.Gateway.Listeners[p.Listener].Name,
-		},
-		{Kind: p.Route.Kind, Namespace: p.Route.Namespace, Name: p.Route.Name},
-		{
-			Kind: p.Route.Kind + "Rule", Namespace: p.Route.Namespace, Name: p.Route.Name,
-			Section: p.Route.RuleName(p.Rule), Index: &index,
-		},
-	}
-}
-
-// Element returns the element of the path at a level.
-func (p Path) Element(l Level) api.PathElement {
-	e := p.Elements()
-	switch l {
-	case LevelGatewayClass:
-		return e[0]
-	case LevelGateway:
-		return e[1]
-	case LevelListener:
-		return e[2]
-	case LevelRoute:
-		return e[3]
-	default:
-		return e[4]
-	}
-}
-
-// RuleName returns how a rule is shown: its name, or rule-N counted from 1.
-func (r *Route) RuleName(i int) string {
-	if r.Rules[i].Name != "" {
-		return r.Rules[i].Name
-	}
-	return fmt.Sprintf("rule-%d", i+1)
-}
-
-// RuleAt reports whether a target's sectionName means the i-th rule: by its
-// name, or as rule-N the unnamed N-th one, unless some rule is really named so
-// (SEMANTICS section 5).
-func (r *Route) RuleAt(section string, i int) bool {
-	if r.Rules[i].Name != "" {
-		return r.Rules[i].Name == section
-	}
-	return r.RuleName(i) == section && !r.named(section)
-}
-
-// HasSection reports whether some rule of the route is meant by section.
-func (r *Route) HasSection(section string) bool {
-	for i := range r.Rules {
-		if r.RuleAt(section, i) {
-			return true
+	out := make([]api.PathElement, 0, 8)
+	for l := LevelGatewayClass; l < LevelObject; l++ {
+		if e, ok := p.at(l); ok {
+			out = append(out, e)
 		}
 	}
-	return false
-}
-
-func (r *Route) named(section string) bool {
-	for i := range r.Rules {
-		if r.Rules[i].Name == section {
-			return true
-		}
-	}
-	return false
-}
-
-// MatchRules pairs the rules of a route before and after an edit: by name,
-// then by their matches in order, then, for what is left without a name, by
-// position. It returns for each rule after its position before, or -1.
-func MatchRules(before, after *Route) []int {
-	taken := make([]bool, len(before.Rules))
-	out := make([]int, len(after.Rules))
-	for i := range out {
-		out[i] = -1
-	}
-	pair := func(same func(b, a int) bool) {
-		for a := range after.Rules {
-			for b := range before.Rules {
-				if out[a] < 0 && !taken[b] && same(b, a) {
-					out[a], taken[b] = b, true
-				}
-			}
-		}
-	}
-	pair(func(b, a int) bool {
-		return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name
-	})
-	pair(func(b, a int) bool { return before.Rules[b].Fingerprint == after.Rules[a].Fingerprint })
-	pair(func(b, a int) bool {
-		return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == ""
-	})
 	return out
+}
+
+// Element returns the element of the path at a level; that of a level that has
+// no element of its own is the one that holds it.
+func (p Path) Element(l Level) api.PathElement {
+	if l == LevelMesh {
+		return api.PathElement{Kind: KindMesh}
+	}
+	switch l {
+	case LevelServicePort:
+		l = LevelService
+	case LevelBackendPort:
+		l = LevelBackend
+	case LevelObject:
+		l = LevelRule
+	default:
+	}
+	for ; l > LevelMesh; l-- {
+		if e, ok := p.at(l); ok {
+			return e
+		}
+	}
+	return api.PathElement{Kind: KindMesh}
+}
+
+// at returns the element of a level, if the path has one.
+func (p Path) at(l Level) (e api.PathElement, ok bool) {
+	switch l {
+	case LevelGatewayClass, LevelGatewayNamespace, LevelGateway, LevelListenerSet, LevelListener:
+		if p.Gateway != nil {
+			return p.atGateway(l)
+		}
+	case LevelServiceNamespace, LevelService:
+		if p.Service != nil {
+			return p.atService(l)
+		}
+	case LevelRouteNamespace, LevelRoute, LevelRule:
+		if p.Route != nil {
+			return p.atRoute(l)
+		}
+	case LevelBackend:
+		if p.Backend != nil {
+			return p.backend(), true
+		}
+		if p.Virtual != nil {
+			return api.PathElement{Kind: p.Virtual.Kind, Namespace: p.Virtual.Namespace, Name: p.Virtual.Name}, true
+		}
+	default:
+	}
+	return api.PathElement{}, false
+}
+
+func (p Path) atGateway(l Level) (e api.PathElement, ok bool) {
+	g := p.Gateway
+	switch {
+	case l == LevelGatewayClass:
+		return api.PathElement{Kind: KindGatewayClass, Name: g.Class}, true
+	case l == LevelGatewayNamespace && p.GatewayNamespace:
+		return api.PathElement{Kind: KindNamespace, Name: g.Namespace}, true
+	case l == LevelGateway:
+		return api.PathElement{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}, true
+	case l == LevelListenerSet && p.Set != nil:
+		return api.PathElement{Kind: KindListenerSet, Namespace: p.Set.Namespace, Name: p.Set.Name}, true
+	case l == LevelListener && p.Listener != nil:
+		e = api.PathElement{Kind: KindListener, Namespace: g.Namespace, Name: g.Name, Section: p.Listener.Name}
+		if p.Set != nil {
+			e.Namespace, e.Name = p.Set.Namespace, p.Set.Name
+		}
+		return e, true
+	}
+	return e, false
+}
+
+func (p Path) atService(l Level) (e api.PathElement, ok bool) {
+	s := p.Service
+	switch {
+	case l == LevelServiceNamespace && p.ServiceNamespace:
+		return api.PathElement{Kind: KindNamespace, Name: s.Namespace}, true
+	case l == LevelService:
+		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: number(p.Port), Client: p.Client}, true
+	}
+	return e, false
+}
+
+func (p Path) atRoute(l Level) (e api.PathElement, ok bool) {
+	r := p.Route
+	switch {
+	case l == LevelRouteNamespace && p.RouteNamespace:
+		return api.PathElement{Kind: KindNamespace, Name: r.Namespace}, true
+	case l == LevelRoute:
+		return api.PathElement{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, true
+	case l == LevelRule && p.Rule >= 0:
+		index := p.Rule
+		return api.PathElement{
+			Kind: r.Kind + "Rule", Namespace: r.Namespace, Name: r.Name,
+			Section: r.RuleName(p.Rule), Index: &index, Member: p.Member,
+		}, true
+	}
+	return e, false
+}
+
+func (p Path) backend() api.PathElement {
+	b := p.Backend.Object
+	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: number(p.Backend.Port)}
+}
+
+func number(port int32) string {
+	if port == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(port))
 }

@@ -1,12 +1,11 @@
+// Package policykind knows how to read the kinds of policies: a profile says
+// where a kind's targets, blocks and rules are, and Read makes values of them
+// that the engine folds.
 package policykind
 
 import (
-	"embed"
 	"fmt"
 	"slices"
-	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
@@ -18,120 +17,140 @@ type Source string
 // The sources of profiles.
 const (
 	Builtin Source = "built-in"
-	Label   Source = "label" // a guess by the label on the CRD
+	Cluster Source = "cluster" // a PolicyProfile
+	Label   Source = "label"   // a guess by the label on the CRD
 )
 
 // Kind is a compiled profile.
 type Kind struct {
-	Profile
+	api.PolicyProfileSpec
 	Source Source
+	// Name of the PolicyProfile, where there is one.
+	Name string
 
-	patterns   []pattern
-	whole      []pattern
-	strategies []merge.Strategy
-	leaves     bool // the rules are the leaves
+	rules, whole []address
+	lists        []keyedList
+	strategies   []merge.Strategy
+	spellings    map[string]merge.Strategy
+	readings     map[string]*merge.Reading
+	leaves       bool // the rules are the leaves
+	fields       []Field
+	content      address
+	taken        []address // of spec, what is no content
+	ignored      []address // of the content, likewise
 }
 
-// pattern is the segments of an address, * for any.
-type pattern []string
-
-// Compile checks a profile and makes a kind of it.
-func Compile(p Profile, source Source) (*Kind, error) {
-	k := &Kind{Profile: p, Source: source}
-	if p.Kind == "" {
-		return nil, fmt.Errorf("profile of group %q: kind is missing", p.Group)
-	}
-	if err := k.compileStrategies(); err != nil {
-		return nil, err
-	}
-	switch {
-	case len(p.Targets.Fields) == 0:
-		return nil, k.errorf("targets.fields is empty: name the field of spec that holds the target")
-	case p.Class != Inherited && p.Class != Direct:
-		return nil, k.errorf("class %q is none of %s, %s", p.Class, Inherited, Direct)
-	case p.SameTarget == "" && p.Class == Inherited:
-		k.SameTarget = Hierarchical
-	case p.SameTarget == "":
-		k.SameTarget = None
-	case p.SameTarget != Hierarchical && p.SameTarget != None:
-		return nil, k.errorf("sameTarget %q is none of %s, %s", p.SameTarget, Hierarchical, None)
-	}
-	k.patterns, k.whole = compile(p.Rules), compile(p.Whole)
-	return k, nil
+type keyedList struct {
+	at  address
+	key string
 }
 
-func (k *Kind) compileStrategies() error {
-	for _, text := range k.Blocks.Strategy.Allowed {
-		s, ok := merge.ParseStrategy(text)
-		if !ok {
-			return k.errorf("strategy %q is none of atomic, merge, patch", text)
-		}
-		k.strategies = append(k.strategies, s)
-	}
-	if len(k.strategies) == 0 {
-		k.strategies = []merge.Strategy{merge.Atomic}
-	}
-	k.leaves = slices.Contains(k.strategies, merge.Patch)
-	return nil
+// Field is a field of a route that a rule of the kind controls.
+type Field struct {
+	Rule  merge.Key
+	Kinds []string
+	// Route is its address in the route, from the top.
+	Route []Segment
 }
 
-func (k *Kind) errorf(format string, args ...any) error {
-	return fmt.Errorf("profile of %s: %w", k.Ref(), fmt.Errorf(format, args...))
-}
-
-func compile(addresses []string) []pattern {
-	out := make([]pattern, len(addresses))
-	for i, a := range addresses {
-		out[i] = strings.Split(a, ".")
-	}
-	return out
+// Segment is a step into a route.
+type Segment struct {
+	Name string
+	// List tells that what Name holds is a list, and that each of its items
+	// is meant.
+	List bool
 }
 
 // Ref names the kind.
 func (k *Kind) Ref() api.PolicyKind { return api.PolicyKind{Group: k.Group, Kind: k.Kind} }
 
 // Action returns what happens for a reason: the profile's word, else def.
-func (k *Kind) Action(code api.ReasonCode, def Action) Action {
+func (k *Kind) Action(code api.ReasonCode, def api.Action) api.Action {
 	if a, ok := k.Actions[code]; ok {
 		return a
 	}
 	return def
 }
 
-// MayTarget reports whether the profile lists a target kind. A profile that
-// lists none leaves it open.
-func (k *Kind) MayTarget(target api.PolicyKind) bool {
-	return len(k.Targets.Kinds) == 0 || slices.Contains(k.Targets.Kinds, target)
+// Has reports whether policies of the kind may stand at a level.
+func (k *Kind) Has(l api.LevelName) bool { return slices.Contains(k.Levels, l) }
+
+// Controls returns the fields of routes that the kind's rules control.
+func (k *Kind) Controls() []Field { return k.fields }
+
+// Meet says how the policies of one target meet in the fold.
+func (k *Kind) Meet() merge.Meet {
+	switch k.SameTarget {
+	case api.OldestWins:
+		return merge.MeetOldestWins
+	case api.Collect:
+		return merge.MeetCollect
+	default:
+		return merge.MeetHierarchical
+	}
 }
 
-//go:embed profiles/*.yaml
-var builtin embed.FS
-
-// BuiltinKinds returns the kinds whose profiles come with Overrule.
-func BuiltinKinds() ([]*Kind, error) {
-	files, err := builtin.ReadDir("profiles")
-	if err != nil {
-		return nil, fmt.Errorf("list built-in profiles: %w", err)
+// Reading returns how the bare rules of the policies above a route with those
+// annotations are applied, nil if as they say themselves.
+func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
+	if a := k.Strategy.Annotation; a != nil {
+		return k.readings[annotations[a.Name]]
 	}
-	var out []*Kind
-	for _, f := range files {
-		k, err := builtinKind("profiles/" + f.Name())
-		if err != nil {
-			return nil, err
+	return nil
+}
+
+// target returns what the profile says of a target kind; nil if it may not be
+// targeted. A profile that lists none leaves it open.
+func (k *Kind) target(ref api.PolicyKind) *api.TargetKind {
+	if len(k.Targets.Kinds) == 0 {
+		return &api.TargetKind{Group: ref.Group, Kind: ref.Kind}
+	}
+	best := -1
+	for i, t := range k.Targets.Kinds {
+		exact := t.Group == ref.Group && t.Kind == ref.Kind
+		if exact || best < 0 && (t.Group == "*" || t.Group == ref.Group) && (t.Kind == "*" || t.Kind == ref.Kind) {
+			best = i
 		}
-		out = append(out, k)
+		if exact {
+			break
+		}
 	}
-	return out, nil
+	if best < 0 {
+		return nil
+	}
+	return &k.Targets.Kinds[best]
 }
 
-func builtinKind(file string) (*Kind, error) {
-	data, err := builtin.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+// MayTarget reports whether policies of the kind may target a kind.
+func (k *Kind) MayTarget(ref api.PolicyKind) bool { return k.target(ref) != nil }
+
+// Shape gives a spec that was put together of rules the lists that the rules
+// took apart. The spec is the caller's own; it is edited and returned.
+func (k *Kind) Shape(spec map[string]any) map[string]any {
+	for _, l := range k.lists {
+		shape(spec, l.at)
 	}
-	var p Profile
-	if err := yaml.UnmarshalStrict(data, &p); err != nil {
-		return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+	return spec
+}
+
+func shape(at map[string]any, rest address) {
+	for name, value := range at {
+		items, ok := value.(map[string]any)
+		if !ok || rest[0] != "*" && rest[0] != name {
+			continue
+		}
+		if len(rest) > 1 {
+			shape(items, rest[1:])
+			continue
+		}
+		list := make([]any, 0, len(items))
+		for _, key := range sortedKeys(items) {
+			list = append(list, items[key])
+		}
+		at[name] = list
 	}
-	return Compile(p, Builtin)
+}
+
+func (k *Kind) errorf(format string, args ...any) error {
+	return fmt.Errorf("profile of %s: %w", k.Ref(), fmt.Errorf(format, args...))
 }

@@ -21,29 +21,27 @@ var (
 // section 5): stanzas of defaults and overrides are blocks, the rest but the
 // target references is bare, and each top-level field is a rule. ok is false
 // without a label that says so.
-func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p Profile, ok bool) {
-	p = Profile{
+func FromLabel(crd *apiextensionsv1.CustomResourceDefinition) (p api.PolicyProfileSpec, ok bool) {
+	p = api.PolicyProfileSpec{
 		Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind,
-		Targets: Targets{Fields: []string{"targetRef", "targetRefs"}},
+		Targets: api.ProfileTargets{Fields: []string{"targetRef", "targetRefs"}},
 	}
 	switch strings.ToLower(crd.Labels[LabelPolicy]) {
 	case "inherited":
-		p.Class = Inherited
+		p.Class = api.Inherited
 	case "direct":
-		p.Class = Direct
+		p.Class = api.Direct
 	case "true":
-		p.Class = Direct
+		p.Class = api.Direct
 		if specHas(crd, defaultsNames) || specHas(crd, overridesNames) {
-			p.Class = Inherited
+			p.Class = api.Inherited
 		}
 	default:
-		return Profile{}, false
+		return api.PolicyProfileSpec{}, false
 	}
-	if p.Class == Inherited {
-		p.Blocks = Blocks{
-			Defaults: defaultsNames, Overrides: overridesNames,
-			Strategy: Strategy{Field: "strategy", Allowed: []string{"atomic", "merge"}},
-		}
+	if p.Class == api.Inherited {
+		p.Blocks = api.ProfileBlocks{Defaults: defaultsNames, Overrides: overridesNames}
+		p.Strategy = api.ProfileStrategy{Field: "strategy", Allowed: []api.StrategyName{"atomic", "merge"}}
 	}
 	return p, true
 }

@@ -1,8 +1,11 @@
 package policykind
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
@@ -16,6 +19,12 @@ type Policy struct {
 	// the content in a memo.
 	Version uint64
 	Targets []Target
+	// Onto is how the policy meets the next higher one, in kinds where the
+	// lower dictates; nil in others.
+	Onto *merge.Strategy
+	// Unread tells what the policy is attached to that is not read; empty if
+	// nothing is.
+	Unread string
 	// Invalid tells why the policy cannot be read or compiled; nil if it can.
 	// An invalid policy takes no part.
 	Invalid error
@@ -23,26 +32,24 @@ type Policy struct {
 
 var versions atomic.Uint64
 
+// NextVersion returns a version that no policy has.
+func NextVersion() uint64 { return versions.Add(1) }
+
 // Ref names the policy.
 func (p *Policy) Ref() api.Ref {
 	return api.Ref{Group: p.Kind.Group, Kind: p.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-// Has reports whether the policy may target, and does, the very same object and
-// section.
-func (p *Policy) Has(t Target) bool {
-	return slices.ContainsFunc(p.Targets, func(own Target) bool {
-		return own.Ref == t.Ref && own.Section == t.Section && own.Refused == ""
-	})
-}
-
 // Same reports whether two policies read the same, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		slices.Equal(p.Targets, o.Targets) && slices.Equal(p.Unset, o.Unset) &&
+		p.Rank == o.Rank && p.Unread == o.Unread && equal(p.Onto, o.Onto) &&
+		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())
 }
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func sameBlock(a, b merge.Rules) bool {
 	return a.Block == b.Block && a.Strategy == b.Strategy &&
@@ -54,17 +61,76 @@ func sameBlock(a, b merge.Rules) bool {
 
 // Target is one target reference of a policy.
 type Target struct {
+	// Ref names the object. With a Selector it has no name, and no namespace
+	// where the selector has its own rule for them.
 	Ref api.Ref
-	// Section is a listener's or a rule's name, empty for the whole object.
+	// Section is a listener's, a rule's or a port's name, empty for the whole
+	// object.
 	Section string
+	// Port is a listener's or a service's number, 0 for all.
+	Port     int32
+	Selector *Selector
+	// Virtual tells that the kind exists nowhere as objects.
+	Virtual bool
+	// Grant tells that a ReferenceGrant has to allow the target.
+	Grant bool
+	// Consumer tells that only traffic from the policy's own namespace is
+	// affected.
+	Consumer bool
 	// Refused tells why the policy may not target this, where it may not.
 	Refused string
 }
 
+// Selector selects targets by their labels.
+type Selector struct {
+	Labels labels.Selector
+	// AnyNamespace, or those that Namespaces selects by their labels; else the
+	// policy's own.
+	AnyNamespace bool
+	Namespaces   labels.Selector
+}
+
+// Own reports whether it selects in the policy's own namespace alone.
+func (s *Selector) Own() bool { return !s.AnyNamespace && s.Namespaces == nil }
+
+// String returns the selector as kubectl spells it.
+func (s *Selector) String() string {
+	text := s.Labels.String()
+	if text == "" {
+		text = "any labels"
+	}
+	switch {
+	case s.AnyNamespace:
+		text += " in any namespace"
+	case s.Namespaces != nil:
+		text += " in namespaces with " + s.Namespaces.String()
+	}
+	return text
+}
+
+// Same reports whether two targets say the same.
+func (t Target) Same(o Target) bool {
+	if (t.Selector == nil) != (o.Selector == nil) || t.Selector != nil && t.Selector.String() != o.Selector.String() {
+		return false
+	}
+	t.Selector, o.Selector = nil, nil
+	return t == o
+}
+
+// Whole reports whether the target is a whole object, no section of it.
+func (t Target) Whole() bool { return t.Section == "" && t.Port == 0 }
+
 // String names the target as messages do.
 func (t Target) String() string {
-	if t.Section == "" {
-		return t.Ref.String()
+	text := t.Ref.String()
+	if t.Selector != nil {
+		text = fmt.Sprintf("%s with %s", t.Ref.Kind, t.Selector)
 	}
-	return t.Ref.String() + " section " + t.Section
+	if t.Section != "" {
+		text += " section " + t.Section
+	}
+	if t.Port != 0 {
+		text += fmt.Sprintf(" port %d", t.Port)
+	}
+	return text
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/merge"
 )
@@ -23,7 +24,7 @@ import (
 // The policy keeps parts of the object: it must not be edited afterwards.
 func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	u := unstructured.Unstructured{Object: object}
-	p := &Policy{Kind: k, Version: versions.Add(1)}
+	p := &Policy{Kind: k, Version: NextVersion()}
 	p.Namespace, p.Name, p.Created = u.GetNamespace(), u.GetName(), created
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
@@ -35,6 +36,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 		r.wrong(root, object["spec"], "an object")
 	} else {
 		r.targets(root, spec)
+		r.rank(root, spec, u.GetAnnotations())
 		r.unset(root, spec)
 		r.blocks(root, spec)
 	}
@@ -86,17 +88,17 @@ func typeName(v any) string {
 // unset reads the lists of rules to take out of higher defaults.
 func (r *reader) unset(root *field.Path, spec map[string]any) {
 	for _, name := range r.kind.Unset {
-		value, ok := spec[name]
-		if !ok || value == nil {
+		value, at := lookup(root, spec, name)
+		if value == nil {
 			continue
 		}
 		list, ok := value.([]any)
 		if !ok {
-			r.wrong(root.Child(name), value, "a list of rule names")
+			r.wrong(at, value, "a list of rule names")
 			continue
 		}
 		for i, entry := range list {
-			r.unsetOne(root.Child(name).Index(i), entry)
+			r.unsetOne(at.Index(i), entry)
 		}
 	}
 }
@@ -115,19 +117,94 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 	r.policy.Unset = append(r.policy.Unset, name)
 }
 
+// lookup returns the value at an address of the profile, nil if there is none,
+// and the place for messages.
+func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Path) {
+	a, _ := parseAddress(text) // the profile was compiled
+	value, _ := a.in(spec)
+	at := root
+	for _, segment := range a {
+		at = at.Child(segment)
+	}
+	return value, at
+}
+
 // blocks reads the defaults, the bare rules and the overrides: what is in
 // neither a block nor another field that the profile names is bare.
 func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	k := r.kind
-	bare := maps.Clone(spec)
-	for _, name := range slices.Concat(k.Targets.Fields, k.Unset) {
-		delete(bare, name)
+	bareAs := r.bareBlock(root, spec)
+	for _, a := range k.taken {
+		spec = a.without(spec)
+	}
+	bare, root := r.content(root, spec)
+	if bare == nil {
+		return
+	}
+	if k.SameTarget == api.Collect {
+		r.collect(bare, bareAs)
+		return
 	}
 	defaults := r.stanzas(root, bare, k.Blocks.Defaults)
 	overrides := r.stanzas(root, bare, k.Blocks.Overrides)
+	strategy := r.strategy(root, bare, k.Strategy.BareField)
+	if k.Strategy.By == api.ByLower {
+		r.policy.Onto = &strategy
+	}
 	r.stanza(root, defaults, merge.Defaults)
-	r.block(root, bare, merge.Bare, r.strategy(root, bare, k.Blocks.Strategy.BareField))
+	r.block(root, bare, bareAs, strategy)
 	r.stanza(root, overrides, merge.Overrides)
+}
+
+// content returns what of spec is content, to be edited, and where it is.
+func (r *reader) content(root *field.Path, spec map[string]any) (map[string]any, *field.Path) {
+	for _, segment := range r.kind.content {
+		root = root.Child(segment)
+	}
+	value, ok := r.kind.content.in(spec)
+	content, isObject := value.(map[string]any)
+	switch {
+	case !ok || value == nil:
+		return nil, root
+	case !isObject:
+		r.wrong(root, value, "an object")
+		return nil, root
+	}
+	content = maps.Clone(content)
+	for _, a := range r.kind.ignored {
+		content = a.without(content)
+	}
+	return content, root
+}
+
+// bareBlock tells as what the bare rules are applied.
+func (r *reader) bareBlock(root *field.Path, spec map[string]any) merge.Block {
+	b := r.kind.Blocks.Bare
+	if b == nil {
+		return merge.Bare
+	}
+	value, at := lookup(root, spec, b.Field)
+	text, ok := value.(string)
+	if value != nil && !ok {
+		r.wrong(at, value, "a string")
+	}
+	if slices.Contains(b.Overrides, text) {
+		return merge.Overrides
+	}
+	return merge.Bare
+}
+
+// collect makes one rule of the whole content, under the policy's own name: it
+// stands beside those of others. An empty one says something, too.
+func (r *reader) collect(content map[string]any, block merge.Block) {
+	name := r.policy.Name
+	if r.policy.Namespace != "" {
+		name = r.policy.Namespace + "/" + name
+	}
+	r.policy.Blocks = []merge.Rules{{
+		Block: block, Strategy: r.kind.strategies[0],
+		Rules: []merge.Rule{{Key: merge.Key{}.Child(name), Value: content}},
+	}}
 }
 
 // stanza is a block under the name that the policy gives it.
@@ -167,7 +244,7 @@ func (r *reader) stanza(root *field.Path, s stanza, block merge.Block) {
 		return
 	}
 	at := root.Child(s.name)
-	r.block(at, s.content, block, r.strategy(at, s.content, r.kind.Blocks.Strategy.Field))
+	r.block(at, s.content, block, r.strategy(at, s.content, r.kind.Strategy.Field))
 }
 
 // strategy takes the strategy out of the content of a block.
@@ -182,14 +259,17 @@ func (r *reader) strategy(at *field.Path, content map[string]any, name string) m
 		return k.strategies[0]
 	}
 	text, _ := value.(string)
-	s, ok := merge.ParseStrategy(text)
-	ok = ok && slices.Contains(k.strategies, s)
+	s, ok := k.spellings[text]
+	if !ok {
+		s, ok = merge.ParseStrategy(text)
+		ok = ok && slices.Contains(k.strategies, s)
+	}
 	if !ok && k.Source == Label {
 		return k.strategies[0] // a guess: the field may be anything, and stays content
 	}
 	delete(content, name)
 	if !ok {
-		r.errs = append(r.errs, field.NotSupported(at.Child(name), value, k.Blocks.Strategy.Allowed))
+		r.errs = append(r.errs, field.NotSupported(at.Child(name), value, k.strategyNames()))
 	}
 	return s
 }
@@ -199,8 +279,9 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	b := merge.Rules{Block: block, Strategy: s}
 	b.When = r.when(at, content)
 	split := splitter{kind: r.kind}
-	split.walk(at, merge.Key{}, content, 0, r.kind.patterns)
+	split.walk(at, merge.Key{}, content, 0, r.kind.rules)
 	r.errs = append(r.errs, split.errs...)
+	b.When = r.kind.shaped(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)
 	if len(b.Rules) > 0 {
@@ -233,66 +314,29 @@ func (r *reader) when(at *field.Path, content map[string]any) merge.Condition {
 	return condition
 }
 
-// splitter takes the content of a block apart into rules.
-type splitter struct {
-	kind  *Kind
-	rules []merge.Rule
-	errs  field.ErrorList
+// shaped lets a condition see the lists that the rules took apart.
+func (k *Kind) shaped(c merge.Condition) merge.Condition {
+	if c == nil || len(k.lists) == 0 {
+		return c
+	}
+	return shapedCondition{c, k}
 }
 
-// walk goes down while some pattern goes on; live are those that match so far.
-func (s *splitter) walk(at *field.Path, key merge.Key, value any, depth int, live []pattern) {
-	content, isMap := value.(map[string]any)
-	switch {
-	case depth > 0 && s.kind.leaves:
-		s.leaf(key, value, depth)
-		return
-	case depth > 0 && ends(live, depth):
-		s.rules = append(s.rules, merge.Rule{Key: key, Value: value})
-		return
-	case value == nil:
-		return // an absent container
-	case !isMap:
-		s.errs = append(s.errs, field.TypeInvalid(at, typeName(value), "must be a map of rules by name"))
-		return
-	}
-	for name, child := range content {
-		s.walk(at.Child(name), key.Child(name), child, depth+1, matching(live, depth, name))
-	}
+type shapedCondition struct {
+	merge.Condition
+	kind *Kind
 }
 
-// leaf goes down to the leaves, or to a map that is one value.
-func (s *splitter) leaf(key merge.Key, value any, depth int) {
-	content, isMap := value.(map[string]any)
-	if !isMap || slices.ContainsFunc(s.kind.whole, func(p pattern) bool { return p.is(key) }) {
-		s.rules = append(s.rules, merge.Rule{Key: key, Value: value})
-		return
-	}
-	if len(content) == 0 {
-		s.rules = append(s.rules, merge.Rule{Key: key, Value: content, Hollow: true})
-	}
-	for name, child := range content {
-		s.leaf(key.Child(name), child, depth+1)
-	}
+// Evaluate implements merge.Condition.
+func (c shapedCondition) Evaluate(spec map[string]any) merge.Answer {
+	return c.Condition.Evaluate(c.kind.Shape(spec))
 }
 
-// ends reports whether a rule ends here: a pattern does, or none goes on.
-func ends(live []pattern, depth int) bool {
-	return len(live) == 0 || slices.ContainsFunc(live, func(p pattern) bool { return len(p) == depth })
-}
-
-// matching returns the patterns that go on with a segment.
-func matching(live []pattern, depth int, segment string) []pattern {
-	var out []pattern
-	for _, p := range live {
-		if len(p) > depth && (p[depth] == "*" || p[depth] == segment) {
-			out = append(out, p)
-		}
+// strategyNames are all words for a strategy that the kind knows.
+func (k *Kind) strategyNames() []string {
+	out := sortedKeys(k.spellings)
+	for _, s := range k.strategies {
+		out = append(out, s.String())
 	}
 	return out
-}
-
-// is reports whether the pattern is the address of a key.
-func (p pattern) is(k merge.Key) bool {
-	return slices.EqualFunc(p, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
 }

@@ -2,91 +2,277 @@ package policykind
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
+// Kinds that targets are told apart by.
+const (
+	kindGatewayClass = "GatewayClass"
+	kindNamespace    = "Namespace"
+	kindService      = "Service"
+	kindMesh         = "Mesh"
+)
+
 // targets reads the target references, one or a list in each field.
 func (r *reader) targets(root *field.Path, spec map[string]any) {
-	for _, name := range r.kind.Targets.Fields {
-		value, ok := spec[name]
-		if !ok || value == nil {
+	t := r.kind.Targets
+	for _, name := range slices.Concat(t.Fields, t.Selectors) {
+		value, at := lookup(root, spec, name)
+		if value == nil {
 			continue
 		}
 		list, isList := value.([]any)
 		if !isList {
-			r.target(root.Child(name), value)
+			r.target(at, value)
 			continue
 		}
 		for i, entry := range list {
-			r.target(root.Child(name).Index(i), entry)
+			r.target(at.Index(i), entry)
 		}
 	}
-	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.kind.Source != Label {
-		r.errs = append(r.errs, field.Required(root.Child(r.kind.Targets.Fields[0]), "a policy needs a target"))
+	for _, name := range t.Workloads {
+		if value, at := lookup(root, spec, name); value != nil {
+			r.policy.Unread = fmt.Sprintf("it selects workloads by their labels in %s, which Overrule does not read", at)
+		}
+	}
+	if len(r.policy.Targets) == 0 && len(r.errs) == 0 && r.policy.Unread == "" {
+		r.noTarget(root)
 	}
 }
 
+// noTarget attaches a policy without a target to its namespace or the mesh, if
+// its kind does so.
+func (r *reader) noTarget(root *field.Path) {
+	t := r.kind.Targets
+	switch {
+	case t.Implicit == nil && r.kind.Source == Label: // a guess: it may target in ways of its own
+		r.policy.Unread = fmt.Sprintf("it names no target in %s, and nothing else is known of its kind", strings.Join(t.Fields, " or "))
+	case t.Implicit == nil:
+		r.errs = append(r.errs, field.Required(root.Child(slices.Concat(t.Fields, t.Selectors)[0]), "a policy needs a target"))
+	case r.policy.Namespace == "" || r.policy.Namespace == t.Implicit.MeshNamespace:
+		r.add(Target{Ref: api.Ref{Kind: kindMesh}})
+	default:
+		r.add(Target{Ref: api.Ref{Kind: kindNamespace, Name: r.policy.Namespace}})
+	}
+}
+
+func (r *reader) add(t Target) {
+	if !slices.ContainsFunc(r.policy.Targets, t.Same) { // named twice, it is one target
+		r.policy.Targets = append(r.policy.Targets, t)
+	}
+}
+
+// reference reads the fields of one target reference.
+type reference struct {
+	*reader
+	at     *field.Path
+	fields map[string]any
+}
+
 func (r *reader) target(at *field.Path, value any) {
-	ref, ok := value.(map[string]any)
+	fields, ok := value.(map[string]any)
 	if !ok {
 		r.wrong(at, value, "a target reference")
 		return
 	}
-	str := func(name string) string {
-		text, ok := ref[name].(string)
-		if v := ref[name]; v != nil && !ok {
-			r.wrong(at.Child(name), v, "a string")
-		}
-		return text
-	}
+	ref := reference{r, at, fields}
 	t := Target{
-		Ref:     api.Ref{Group: str("group"), Kind: str("kind"), Namespace: r.policy.Namespace, Name: str("name")},
-		Section: str("sectionName"),
+		Ref:     api.Ref{Kind: ref.text("kind"), Namespace: r.policy.Namespace, Name: ref.text("name")},
+		Section: ref.text("sectionName"), Port: ref.port(),
 	}
-	if t.Ref.Kind == "" || t.Ref.Name == "" {
+	t.Ref.Group = ref.group(t.Ref.Kind)
+	if t.Ref.Group == "" && strings.EqualFold(t.Ref.Kind, kindNamespace) {
+		t.Ref.Kind = kindNamespace
+	}
+	if t.Ref.Name == "" {
+		t.Selector = ref.selector()
+	}
+	if t.Ref.Kind == "" || t.Ref.Name == "" && t.Selector == nil {
 		if r.kind.Source != Label { // a guessed kind may select in ways of its own
 			r.errs = append(r.errs, field.Required(at, "kind and name must be set"))
 		}
 		return
 	}
-	r.place(at, &t, str("namespace"))
-	if !slices.Contains(r.policy.Targets, t) { // named twice, it is one target
-		r.policy.Targets = append(r.policy.Targets, t)
+	ref.allow(&t)
+	r.add(t)
+}
+
+func (r *reference) text(name string) string {
+	value := r.fields[name]
+	text, ok := value.(string)
+	if value != nil && !ok {
+		r.wrong(r.at.Child(name), value, "a string")
+	}
+	return text
+}
+
+// group returns the group of the target. One that is left out is Gateway
+// API's, but for the kinds of Kubernetes' core; a version behind it, as the
+// examples of GEP-713 have it, is none of its business.
+func (r *reference) group(kind string) string {
+	if r.fields["group"] == nil {
+		if kind == kindService || strings.EqualFold(kind, kindNamespace) {
+			return ""
+		}
+		return api.GatewayGroup
+	}
+	group, _, _ := strings.Cut(r.text("group"), "/")
+	return group
+}
+
+func (r *reference) port() int32 {
+	switch n := r.fields["port"].(type) {
+	case nil:
+		return 0
+	case int64:
+		if n > 0 && n <= math.MaxUint16 {
+			return int32(n)
+		}
+	}
+	r.invalid(r.at.Child("port"), r.fields["port"], "must be a port number, 1 to 65535")
+	return 0
+}
+
+// selector reads a label selector, beside the kind or under "selector"; nil if
+// there is none.
+func (r *reference) selector() *Selector {
+	at, fields := r.at, r.fields
+	if nested, ok := fields["selector"].(map[string]any); ok {
+		at, fields = at.Child("selector"), nested
+	}
+	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !slices.Contains(r.kind.Targets.Selectors, r.field()) {
+		return nil
+	}
+	out := &Selector{Labels: r.labels(at, fields)}
+	rule, _ := r.fields["namespaces"].(map[string]any)
+	switch rule["from"] {
+	case "All":
+		out.AnyNamespace = true
+	case "Selector":
+		below, _ := rule["selector"].(map[string]any)
+		out.Namespaces = r.labels(r.at.Child("namespaces", "selector"), below)
+	}
+	return out
+}
+
+// field returns the field of spec that the reference stands in.
+func (r *reference) field() string {
+	text, _, _ := strings.Cut(strings.TrimPrefix(r.at.String(), "spec."), "[")
+	return text
+}
+
+func (r *reference) labels(at *field.Path, fields map[string]any) labels.Selector {
+	var s metav1.LabelSelector
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{
+		"matchLabels": fields["matchLabels"], "matchExpressions": fields["matchExpressions"],
+	}, &s)
+	if err == nil {
+		var out labels.Selector
+		if out, err = metav1.LabelSelectorAsSelector(&s); err == nil {
+			return out
+		}
+	}
+	r.invalid(at, "", "is no label selector: %v", err)
+	return labels.Nothing()
+}
+
+// allow books what may not be targeted, or on whose leave it may.
+func (r *reference) allow(t *Target) {
+	kind := r.kind.target(t.Ref.PolicyKind())
+	if kind == nil {
+		value := t.Ref.PolicyKind().String()
+		r.errs = append(r.errs, field.NotSupported(r.at, value, kindNames(r.kind.Targets.Kinds, value)))
+		return
+	}
+	t.Virtual = kind.Virtual
+	r.section(t, kind.Section)
+	namespace := r.text("namespace")
+	switch {
+	case t.Ref.Group == api.GatewayGroup && t.Ref.Kind == kindGatewayClass:
+		t.Ref.Namespace = ""
+		r.class(t)
+	case t.Ref.PolicyKind() == api.PolicyKind{Kind: kindNamespace}:
+		t.Ref.Namespace = ""
+		if t.Selector != nil || t.Ref.Name != r.policy.Namespace {
+			r.elsewhere(t)
+		}
+	case t.Selector != nil && !t.Selector.Own():
+		t.Ref.Namespace = ""
+		r.elsewhere(t)
+	case namespace != "" && namespace != r.policy.Namespace:
+		t.Ref.Namespace = namespace
+		r.elsewhere(t)
 	}
 }
 
-// place puts a target into its namespace, and books what may not be targeted.
-func (r *reader) place(at *field.Path, t *Target, namespace string) {
-	if !r.kind.MayTarget(t.Ref.PolicyKind()) {
-		value := t.Ref.PolicyKind().String()
-		r.errs = append(r.errs, field.NotSupported(at, value, kindNames(r.kind.Targets.Kinds, value)))
-	}
-	if t.Ref.Group == api.GatewayGroup && t.Ref.Kind == "GatewayClass" {
-		t.Ref.Namespace = ""
-		if r.policy.Namespace != "" {
-			t.Refused = fmt.Sprintf("a %s has a namespace and may not target a GatewayClass", r.kind.Kind)
-		}
+// section reads what the section means.
+func (r *reference) section(t *Target, meaning api.SectionMeaning) {
+	if t.Section == "" {
 		return
 	}
-	if namespace != "" && namespace != r.policy.Namespace {
-		t.Ref.Namespace = namespace
+	at := r.at.Child("sectionName")
+	switch meaning {
+	case api.SectionNone:
+		r.invalid(at, t.Section, "a %s targets a %s as a whole", r.kind.Kind, t.Ref.Kind)
+	case api.SectionPortNumber:
+		n, err := strconv.ParseUint(t.Section, 10, 16)
+		if err != nil || n == 0 {
+			r.invalid(at, t.Section, "must be the number of a port")
+			return
+		}
+		t.Section, t.Port = "", int32(n) //nolint:gosec // 16 bits
+	default: // what the target's kind has
+	}
+}
+
+// class lets policies of some namespaces target a GatewayClass.
+func (r *reference) class(t *Target) {
+	from := r.kind.Targets.ClassFrom
+	if r.policy.Namespace == "" || slices.Contains(from, "*") || slices.Contains(from, r.policy.Namespace) {
+		return
+	}
+	t.Refused = fmt.Sprintf("a %s has a namespace and may not target a GatewayClass", r.kind.Kind)
+	if len(from) > 0 {
+		t.Refused = fmt.Sprintf("a %s may target a GatewayClass only from namespace %s", r.kind.Kind, strings.Join(from, ", "))
+	}
+}
+
+// elsewhere asks for leave for a target in another namespace. A policy without
+// a namespace needs none.
+func (r *reference) elsewhere(t *Target) {
+	if r.policy.Namespace == "" {
+		return
+	}
+	switch leave := r.kind.Targets.Namespaces; {
+	case leave == api.LeaveFree:
+	case leave == api.LeaveGrant && t.Ref.Kind != kindNamespace:
+		t.Grant = true
+	case leave == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
+		t.Consumer = true
+	default:
 		t.Refused = fmt.Sprintf("a %s may not target another namespace than its own", r.kind.Kind)
 	}
 }
 
 // kindNames names the kinds, those of Gateway API without their group unless
 // that would be the very value that is refused.
-func kindNames(kinds []api.PolicyKind, refused string) []string {
+func kindNames(kinds []api.TargetKind, refused string) []string {
 	out := make([]string, len(kinds))
 	for i, k := range kinds {
-		out[i] = strings.TrimSuffix(k.String(), "."+api.GatewayGroup)
+		name := api.PolicyKind{Group: k.Group, Kind: k.Kind}.String()
+		out[i] = strings.TrimSuffix(name, "."+api.GatewayGroup)
 		if k.Kind == refused {
-			out[i] = k.String()
+			out[i] = name
 		}
 	}
 	return out

@@ -1,0 +1,32 @@
+package hierarchy
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// RouteObjectList is a list of routes of one kind.
+type RouteObjectList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []RouteObject `json:"items"`
+}
+
+func (o *RouteObject) copy() *RouteObject {
+	return &RouteObject{TypeMeta: o.TypeMeta, ObjectMeta: *o.ObjectMeta.DeepCopy(), Spec: slices.Clone(o.Spec)}
+}
+
+// DeepCopyObject implements runtime.Object.
+func (o *RouteObject) DeepCopyObject() runtime.Object { return o.copy() }
+
+// DeepCopyObject implements runtime.Object.
+func (l *RouteObjectList) DeepCopyObject() runtime.Object {
+	out := &RouteObjectList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: make([]RouteObject, len(l.Items))}
+	for i := range l.Items {
+		out.Items[i] = *l.Items[i].copy()
+	}
+	return out
+}

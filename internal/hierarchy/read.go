@@ -1,0 +1,152 @@
+package hierarchy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	sigsjson "sigs.k8s.io/json"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// RouteObject is a route of any kind as the API server sends it. Its spec stays
+// as it stands: routes have fields that only some profile knows.
+type RouteObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec json.RawMessage `json:"spec,omitempty"`
+}
+
+// routeSpec is what is read of a route's spec.
+type routeSpec struct {
+	gatewayv1.CommonRouteSpec `json:",inline"`
+
+	Hostnames []gatewayv1.Hostname `json:"hostnames"`
+	Rules     []routeRule          `json:"rules"`
+}
+
+type routeRule struct {
+	Name        *gatewayv1.SectionName `json:"name"`
+	Matches     json.RawMessage        `json:"matches"`
+	BackendRefs []backendRef           `json:"backendRefs"`
+}
+
+type backendRef struct {
+	gatewayv1.BackendObjectReference `json:",inline"`
+}
+
+// FromRoute reads a route of a kind, defaulted as the API server would: an
+// HTTPRoute without rules has one that matches everything.
+func FromRoute(kind string, o *RouteObject) (*Route, error) {
+	var spec routeSpec
+	if err := unmarshal(o.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("read its spec: %w", err)
+	}
+	out := &Route{
+		Kind: kind, Namespace: namespace(o.Namespace), Name: o.Name,
+		Labels: o.Labels, Annotations: annotations(o.Annotations),
+		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
+		spec:                 o.Spec,
+	}
+	for _, h := range spec.Hostnames {
+		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
+	}
+	for i := range spec.ParentRefs {
+		if p, ok := parent(&spec.ParentRefs[i], out.Namespace); ok {
+			out.Parents = append(out.Parents, p)
+		}
+	}
+	if spec.Rules == nil && kind == KindHTTPRoute {
+		spec.Rules = []routeRule{{}}
+	}
+	out.Rules = make([]Rule, len(spec.Rules))
+	for i := range spec.Rules {
+		out.Rules[i] = rule(&spec.Rules[i], out.Namespace)
+	}
+	return out, nil
+}
+
+// annotations leaves out those that only tools read, which can be long.
+func annotations(all map[string]string) map[string]string {
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(name, _ string) bool {
+		return name == corev1.LastAppliedConfigAnnotation || strings.HasPrefix(name, api.AnnotationPrefix)
+	})
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func rule(r *routeRule, routeNamespace string) Rule {
+	out := Rule{matches: r.Matches}
+	if r.Name != nil {
+		out.Name = string(*r.Name)
+	}
+	for i := range r.BackendRefs {
+		if b := backend(&r.BackendRefs[i], routeNamespace); !slices.Contains(out.Backends, b) {
+			out.Backends = append(out.Backends, b)
+		}
+	}
+	return out
+}
+
+func backend(ref *backendRef, routeNamespace string) Backend {
+	out := Backend{Object: api.Ref{Kind: KindService, Namespace: routeNamespace, Name: string(ref.Name)}}
+	if ref.Group != nil {
+		out.Object.Group = string(*ref.Group)
+	}
+	if ref.Kind != nil {
+		out.Object.Kind = string(*ref.Kind)
+	}
+	if ref.Namespace != nil {
+		out.Object.Namespace = string(*ref.Namespace)
+	}
+	if ref.Port != nil {
+		out.Port = int32(*ref.Port)
+	}
+	return out
+}
+
+// parent reads a parentRef; ok is false if it names nothing that routes attach
+// to.
+func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok bool) {
+	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}
+	if ref.Group != nil {
+		kind.Group = string(*ref.Group)
+	}
+	if ref.Kind != nil {
+		kind.Kind = string(*ref.Kind)
+	}
+	if kind != (api.PolicyKind{Kind: KindService}) &&
+		(kind.Group != api.GatewayGroup || kind.Kind != KindGateway && kind.Kind != KindListenerSet) {
+		return Parent{}, false
+	}
+	p = Parent{Kind: kind.Kind, Namespace: routeNamespace, Name: string(ref.Name)}
+	if ref.Namespace != nil {
+		p.Namespace = string(*ref.Namespace)
+	}
+	if ref.SectionName != nil {
+		p.Section = string(*ref.SectionName)
+	}
+	if ref.Port != nil {
+		p.Port = int32(*ref.Port)
+	}
+	return p, true
+}
+
+// unmarshal reads JSON as the API server does: names in their very case, whole
+// numbers as int64. Nothing is the zero value.
+func unmarshal(data []byte, into any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into)
+}

@@ -1,0 +1,189 @@
+package hierarchy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Route is what paths need of a route.
+type Route struct {
+	Kind            string
+	Namespace, Name string
+	Labels          labels.Set
+	// Annotations but those that only tools read.
+	Annotations map[string]string
+	// Hostnames are in lower case, none for any.
+	Hostnames []string
+	Parents   []Parent
+	Rules     []Rule
+	// WantsDefaultGateways tells that the route asks for default gateways,
+	// which are experimental and not read.
+	WantsDefaultGateways bool
+
+	spec json.RawMessage // as it stands
+	read sync.Once
+	tree any // spec, decoded when it is first asked for
+}
+
+// Ref names the route.
+func (r *Route) Ref() api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// Parent is a parentRef to a Gateway, a ListenerSet or a Service.
+type Parent struct {
+	Kind            string
+	Namespace, Name string
+	// Section is the listener's name, empty for all.
+	Section string
+	// Port is the listener's or the service's, 0 for all.
+	Port int32
+}
+
+// Is reports whether the parent is an object, whatever the section and port.
+func (p Parent) Is(kind, namespace, name string) bool {
+	return p.Kind == kind && p.Namespace == namespace && p.Name == name
+}
+
+// Rule is a rule of a route. Its identity is its position.
+type Rule struct {
+	Name string
+	// Backends that it sends traffic to, each once.
+	Backends []Backend
+
+	matches json.RawMessage
+}
+
+// Backend is a backend of a rule: a Service, or an object of any other kind.
+type Backend struct {
+	Object api.Ref
+	// Port number, 0 where the kind has none.
+	Port int32
+}
+
+// Spec returns the route's spec as decoded JSON. It is shared: do not edit.
+func (r *Route) Spec() any {
+	r.read.Do(func() { _ = unmarshal(r.spec, &r.tree) }) // it was read before
+	return r.tree
+}
+
+// RuleName returns how a rule is shown: its name, or rule-N counted from 1.
+func (r *Route) RuleName(i int) string {
+	if r.Rules[i].Name != "" {
+		return r.Rules[i].Name
+	}
+	return fmt.Sprintf("rule-%d", i+1)
+}
+
+// RuleAt reports whether a target's sectionName means the i-th rule: by its
+// name, or as rule-N the unnamed N-th one, unless some rule is really named so
+// (SEMANTICS section 5).
+func (r *Route) RuleAt(section string, i int) bool {
+	if r.Rules[i].Name != "" {
+		return r.Rules[i].Name == section
+	}
+	return r.RuleName(i) == section && !r.named(section)
+}
+
+// HasSection reports whether some rule of the route is meant by section.
+func (r *Route) HasSection(section string) bool {
+	for i := range r.Rules {
+		if r.RuleAt(section, i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Route) named(section string) bool {
+	for i := range r.Rules {
+		if r.Rules[i].Name == section {
+			return true
+		}
+	}
+	return false
+}
+
+// MatchRules pairs the rules of a route before and after an edit: by name,
+// then by their matches in order, then, for what is left without a name, by
+// position. It returns for each rule after its position before, or -1.
+func MatchRules(before, after *Route) []int {
+	out := make([]int, len(after.Rules))
+	if sameRules(before, after) {
+		for i := range out {
+			out[i] = i
+		}
+		return out
+	}
+	taken := make([]bool, len(before.Rules))
+	for i := range out {
+		out[i] = -1
+	}
+	pair := func(same func(b, a int) bool) {
+		for a := range after.Rules {
+			for b := range before.Rules {
+				if out[a] < 0 && !taken[b] && same(b, a) {
+					out[a], taken[b] = b, true
+				}
+			}
+		}
+	}
+	pair(func(b, a int) bool {
+		return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name
+	})
+	was, is := before.fingerprints(), after.fingerprints()
+	pair(func(b, a int) bool { return was[b] == is[a] })
+	pair(func(b, a int) bool {
+		return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == ""
+	})
+	return out
+}
+
+// sameRules reports whether the rules have the same names and matches, letter
+// by letter: the ordinary edit of a route leaves them.
+func sameRules(before, after *Route) bool {
+	if len(before.Rules) != len(after.Rules) {
+		return false
+	}
+	for i := range before.Rules {
+		if before.Rules[i].Name != after.Rules[i].Name || !bytes.Equal(before.Rules[i].matches, after.Rules[i].matches) {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprints tell rules without a name apart, before and after an edit.
+func (r *Route) fingerprints() []uint64 {
+	out := make([]uint64, len(r.Rules))
+	for i := range r.Rules {
+		out[i] = fingerprint(r.Kind, r.Rules[i].matches)
+	}
+	return out
+}
+
+// fingerprint hashes the matches of a rule, defaulted as the API server would.
+func fingerprint(kind string, matches json.RawMessage) uint64 {
+	var canonical any
+	switch kind {
+	case KindHTTPRoute:
+		var m []gatewayv1.HTTPRouteMatch
+		_ = unmarshal(matches, &m) // it was read before
+		canonical = httpMatches(m)
+	case KindGRPCRoute:
+		var m []gatewayv1.GRPCRouteMatch
+		_ = unmarshal(matches, &m)
+		canonical = grpcMatches(m)
+	}
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode(canonical) // a hash takes every write, and matches are plain data
+	return h.Sum64()
+}

@@ -1,0 +1,89 @@
+package policykind
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"overrule.dev/overrule/merge"
+)
+
+// address is the segments of a dotted address, * for any.
+type address []string
+
+// parseAddress reads an address as profiles spell it.
+func parseAddress(text string) (address, error) {
+	quoted := strings.ReplaceAll(text, ".*", `["*"]`) // as a rule key spells it
+	if rest, ok := strings.CutPrefix(quoted, "*"); ok {
+		quoted = `["*"]` + rest
+	}
+	k, err := merge.ParseKey(quoted)
+	if err != nil {
+		return nil, fmt.Errorf("address %q cannot be read: write it like rules.authentication.*", text)
+	}
+	return k.Segments(), nil
+}
+
+// is reports whether the address is that of a key.
+func (a address) is(k merge.Key) bool {
+	return slices.EqualFunc(a, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
+}
+
+// in returns the value at the address, without any *.
+func (a address) in(content any) (any, bool) {
+	for _, segment := range a {
+		object, ok := content.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if content, ok = object[segment]; !ok {
+			return nil, false
+		}
+	}
+	return content, true
+}
+
+// without returns content without what is at the address, and without the
+// objects that this empties. It edits nothing.
+func (a address) without(content map[string]any) map[string]any {
+	if _, ok := a.in(content); !ok {
+		return content
+	}
+	out := maps.Clone(content)
+	if len(a) == 1 {
+		delete(out, a[0])
+		return out
+	}
+	below, _ := out[a[0]].(map[string]any)
+	if below = a[1:].without(below); len(below) == 0 {
+		delete(out, a[0])
+		return out
+	}
+	out[a[0]] = below
+	return out
+}
+
+// String returns the address as profiles spell it.
+func (a address) String() string { return strings.Join(a, ".") }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// parseRoute reads the address of a field of a route.
+func parseRoute(text string) ([]Segment, error) {
+	var out []Segment
+	for part := range strings.SplitSeq(text, ".") {
+		name, list := strings.CutSuffix(part, "[*]")
+		if name == "" || strings.ContainsAny(name, "[]*") {
+			return nil, fmt.Errorf("address %q cannot be read: write it like spec.rules[*].timeouts.request", text)
+		}
+		out = append(out, Segment{name, list})
+	}
+	if out[0] != (Segment{Name: "spec"}) || len(out) == 1 {
+		return nil, fmt.Errorf("address %q is not below spec", text)
+	}
+	if out[len(out)-1].List {
+		return nil, fmt.Errorf("address %q ends with a list's items: name the list, which is one value, or a field of its items", text)
+	}
+	return out, nil
+}

@@ -1,0 +1,206 @@
+package policykind
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+//go:embed profiles/*.yaml
+var builtin embed.FS
+
+// BuiltinKinds returns the kinds whose profiles come with Overrule, sorted.
+func BuiltinKinds() ([]*Kind, error) {
+	files, err := fs.Glob(builtin, "profiles/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list built-in profiles: %w", err)
+	}
+	var out []*Kind
+	for _, file := range files {
+		data, err := builtin.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+		}
+		for doc := range strings.SplitSeq(string(data), "\n---\n") {
+			var p api.PolicyProfile
+			if err := yaml.UnmarshalStrict([]byte(doc), &p); err != nil {
+				return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+			}
+			k, err := Compile(p.Spec, Builtin)
+			if err != nil {
+				return nil, fmt.Errorf("read built-in profile %s: %w", file, err)
+			}
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
+	return out, nil
+}
+
+// Profiles knows which profile is in force for each policy kind: a cluster's
+// own (the oldest that is valid), else the built-in one, else a guess by the
+// label on the kind's CustomResourceDefinition. It is not safe for concurrent
+// use.
+type Profiles struct {
+	builtin map[api.PolicyKind]*Kind
+	cluster map[string]clusterProfile // by name
+}
+
+// clusterProfile is a PolicyProfile, compiled.
+type clusterProfile struct {
+	name    string
+	created int64
+	of      api.PolicyKind
+	kind    *Kind // nil if it is invalid
+	err     error
+}
+
+// NewProfiles returns the built-in profiles.
+func NewProfiles() (*Profiles, error) {
+	kinds, err := BuiltinKinds()
+	if err != nil {
+		return nil, err
+	}
+	p := &Profiles{builtin: make(map[api.PolicyKind]*Kind, len(kinds)), cluster: make(map[string]clusterProfile)}
+	for _, k := range kinds {
+		p.builtin[k.Ref()] = k
+	}
+	return p, nil
+}
+
+// Clone returns a copy that can be added to.
+func (p *Profiles) Clone() *Profiles {
+	return &Profiles{builtin: p.builtin, cluster: maps.Clone(p.cluster)}
+}
+
+// Put adds a cluster's profile, or replaces it. created, in seconds since
+// 1970, stands in for a creation time that the object does not have. The error
+// tells what is wrong with the profile; it then is listed as refused.
+func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
+	if !o.CreationTimestamp.IsZero() {
+		created = o.CreationTimestamp.Unix()
+	}
+	c := clusterProfile{name: o.Name, created: created, of: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind}}
+	c.kind, c.err = Compile(o.Spec, Cluster)
+	if c.kind != nil {
+		c.kind.Name = o.Name
+	}
+	p.cluster[o.Name] = c
+	return c.err
+}
+
+// Remove takes a cluster's profile out.
+func (p *Profiles) Remove(name string) { delete(p.cluster, name) }
+
+// candidates returns the cluster's profiles of a kind, the oldest first.
+func (p *Profiles) candidates(ref api.PolicyKind) []clusterProfile {
+	var out []clusterProfile
+	for _, c := range p.cluster {
+		if c.of == ref {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b clusterProfile) int {
+		return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.name, b.name))
+	})
+	return out
+}
+
+// Of returns the kind by its cluster's or built-in profile; nil if it has
+// neither.
+func (p *Profiles) Of(ref api.PolicyKind) *Kind {
+	for _, c := range p.candidates(ref) {
+		if c.kind != nil {
+			return c.kind
+		}
+	}
+	return p.builtin[ref]
+}
+
+// Defined returns the kind that a CustomResourceDefinition defines: as Of
+// says, else by its label; nil if it is no policy kind.
+func (p *Profiles) Defined(crd *apiextensionsv1.CustomResourceDefinition) (*Kind, error) {
+	if k := p.Of(api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}); k != nil {
+		return k, nil
+	}
+	spec, ok := FromLabel(crd)
+	if !ok {
+		return nil, nil
+	}
+	k, err := Compile(spec, Label)
+	if err != nil {
+		return nil, fmt.Errorf("guess a profile by label %s: %w", LabelPolicy, err)
+	}
+	return k, nil
+}
+
+// Known returns the kinds that have a cluster's or built-in profile, sorted.
+func (p *Profiles) Known() []*Kind {
+	refs := make(map[api.PolicyKind]bool)
+	for ref := range p.builtin {
+		refs[ref] = true
+	}
+	for _, c := range p.cluster {
+		refs[c.of] = true
+	}
+	var out []*Kind
+	for _, ref := range slices.SortedFunc(maps.Keys(refs), api.ComparePolicyKinds) {
+		if k := p.Of(ref); k != nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Refused returns the cluster's profiles of a kind that are not in force, the
+// oldest first.
+func (p *Profiles) Refused(ref api.PolicyKind) []api.RefusedProfile {
+	var out []api.RefusedProfile
+	holder := ""
+	for _, c := range p.candidates(ref) {
+		switch {
+		case c.err != nil:
+			out = append(out, api.RefusedProfile{Name: c.name, Reason: api.Invalid, Message: c.err.Error()})
+		case holder != "":
+			out = append(out, api.RefusedProfile{
+				Name: c.name, Reason: api.Conflicted,
+				Message: fmt.Sprintf("PolicyProfile %s is older and has %s: delete one of the two", holder, ref),
+			})
+		default:
+			holder = c.name
+		}
+	}
+	return out
+}
+
+// Status tells what became of a cluster's profile: nil if it is in force. ok
+// is false if there is no such profile.
+func (p *Profiles) Status(name string) (refused *api.RefusedProfile, ok bool) {
+	c, ok := p.cluster[name]
+	if !ok {
+		return nil, false
+	}
+	for _, r := range p.Refused(c.of) {
+		if r.Name == name {
+			return &r, true
+		}
+	}
+	return nil, true
+}
+
+// InForce returns the kind as `profiles` shows it.
+func (p *Profiles) InForce(k *Kind, installed bool) api.ProfileInForce {
+	return api.ProfileInForce{
+		PolicyKind: k.Ref(), Source: string(k.Source), Profile: k.Name, Installed: installed,
+		Spec: k.PolicyProfileSpec, Refused: p.Refused(k.Ref()),
+	}
+}
