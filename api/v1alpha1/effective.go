@@ -24,10 +24,12 @@ type EffectivePolicyList struct {
 
 // EffectivePolicy is what is in force on one path, of one policy kind.
 type EffectivePolicy struct {
-	PolicyKind PolicyKind     `json:"policyKind"`
-	Path       []PathElement  `json:"path"`
-	Spec       map[string]any `json:"spec"`
-	Rules      []RuleOrigin   `json:"rules"`
+	PolicyKind PolicyKind    `json:"policyKind"`
+	Path       []PathElement `json:"path"`
+	// Spec is the effective spec, an object; in kinds whose policies all apply
+	// side by side it is the list of their specs in order.
+	Spec  any          `json:"spec"`
+	Rules []RuleOrigin `json:"rules"`
 	// Policies on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
 }

@@ -12,87 +12,278 @@ import (
 
 // attachment is a policy on a target of it.
 type attachment struct {
-	policy  *policykind.Policy
-	section string
+	policy *policykind.Policy
+	target policykind.Target
 }
 
-// attachments calls take with the policies that are accepted on an object, and
-// with the index of their kind.
-func attachments(v *store.View, kinds []*policykind.Kind, object api.Ref, take func(kind int, a attachment)) {
-	for p := range v.AllPoliciesOn(object) {
-		kind := slices.IndexFunc(kinds, func(k *policykind.Kind) bool { return k.Ref() == p.Kind.Ref() })
-		if kind < 0 || p.Invalid != nil {
+// attached returns the policies that are accepted on an object, by kind; nil
+// where there are none at all.
+func attached(v *store.View, kinds []*policykind.Kind, object api.Ref) [][]attachment {
+	var out [][]attachment
+	for p, t := range v.On(object) {
+		kind := slices.Index(kinds, p.Kind)
+		if kind < 0 || p.Invalid != nil || t.Refused != "" {
 			continue
 		}
-		for _, t := range p.Targets {
-			if t.Ref == object && t.Refused == "" && Holder(v, p, t) == p {
-				take(kind, attachment{p, t.Section})
+		if out == nil {
+			out = make([][]attachment, len(kinds))
+		}
+		out[kind] = append(out[kind], attachment{p, t})
+	}
+	for i := range out {
+		if conflicts(kinds[i]) && len(out[i]) > 1 {
+			out[i] = accepted(out[i])
+		}
+	}
+	return out
+}
+
+// conflicts reports whether one policy of the kind can keep another off a
+// target.
+func conflicts(k *policykind.Kind) bool {
+	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict
+}
+
+// accepted takes out the policies whose target an older one holds.
+func accepted(all []attachment) []attachment {
+	var out []attachment
+	for _, a := range oldestFirst(all) {
+		if rivalOf(a, out) == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func oldestFirst(all []attachment) []attachment {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b attachment) int {
+		return merge.Compare(merge.Layer{Policy: &a.policy.Policy}, merge.Layer{Policy: &b.policy.Policy})
+	})
+}
+
+// rivalOf returns which of the policies that hold a target keeps another one
+// off it, or nil (SEMANTICS section 5, none and fieldConflict).
+func rivalOf(a attachment, holders []attachment) *policykind.Policy {
+	for _, h := range holders {
+		if h.policy == a.policy || h.target.Section != a.target.Section || h.target.Port != a.target.Port {
+			continue
+		}
+		if a.policy.Kind.SameTarget == api.None || overlap(h.policy, a.policy) {
+			return h.policy
+		}
+	}
+	return nil
+}
+
+// overlap reports whether two policies have rules at the same place.
+func overlap(a, b *policykind.Policy) bool {
+	for _, x := range a.Blocks {
+		for _, y := range b.Blocks {
+			if overlapRules(x.Rules, y.Rules) {
+				return true
 			}
 		}
 	}
+	return false
 }
 
-// Holder returns the policy that holds a target of p: p itself, unless the
-// kind takes only one policy on a target and an older one is there (SEMANTICS
-// section 5, sameTarget none).
-func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
-	holder := p
-	if p.Kind.SameTarget != policykind.None {
-		return holder
-	}
-	for other := range v.PoliciesOn(t.Ref, p.Kind.Ref()) {
-		if other.Invalid == nil && other.Has(t) && older(other, holder) {
-			holder = other
+// overlapRules walks two sorted lists of rules side by side.
+func overlapRules(a, b []merge.Rule) bool {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		x, y := a[i], b[j]
+		switch {
+		case x.Key == y.Key, x.Key.Holds(y.Key) && !x.Hollow, y.Key.Holds(x.Key) && !y.Hollow:
+			return true
+		case x.Key.Compare(y.Key) < 0:
+			i++
+		default:
+			j++
 		}
 	}
-	return holder
+	return false
 }
 
-func older(a, b *policykind.Policy) bool {
-	return merge.Compare(merge.Layer{Policy: &a.Policy}, merge.Layer{Policy: &b.Policy}) < 0
+// Holder returns the policy that holds a target of p, which is no selector: p
+// itself, unless its kind conflicts and an older one is there.
+func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
+	if !conflicts(p.Kind) {
+		return p
+	}
+	var all []attachment
+	for other, target := range v.On(t.Ref) {
+		if other.Kind == p.Kind && other.Invalid == nil && target.Refused == "" {
+			all = append(all, attachment{other, target})
+		}
+	}
+	var holders []attachment
+	for _, a := range oldestFirst(all) {
+		rival := rivalOf(a, holders)
+		if a.policy == p && a.target.Section == t.Section && a.target.Port == t.Port {
+			if rival != nil {
+				return rival
+			}
+			return p
+		}
+		if rival == nil {
+			holders = append(holders, a)
+		}
+	}
+	return p
+}
+
+// above holds what falls on the paths of one root or one route, of a kind.
+type above struct {
+	mesh, class, gatewayNamespace, gateway []attachment
+	serviceNamespace, service              []attachment
+	routeNamespace, route                  []attachment
 }
 
 // stack is the policies of one kind on one path.
 type stack struct {
 	layers   []merge.Layer
-	versions []uint64
+	policies []*policykind.Policy // likewise; nil for the object
+	versions []uint64             // likewise
 }
 
-func (s *stack) add(p *policykind.Policy, l hierarchy.Level) {
-	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l)})
+func (s *stack) add(k *kindWalk, p *policykind.Policy, l hierarchy.Level) {
+	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Meet: k.meet})
+	s.policies = append(s.policies, p)
 	s.versions = append(s.versions, p.Version)
 }
 
-// above holds what falls on all paths of one gateway or one route, of a kind.
-type above struct{ class, gateway, route []attachment }
-
-// stack puts the layers of a path together.
-func (a *above) stack(p hierarchy.Path) stack {
-	most := len(a.class) + len(a.gateway) + len(a.route)
+// stack puts the layers of a path together. set and backend are what is
+// attached to those of the path.
+func (k *kindWalk) stack(p hierarchy.Path, set, backend []attachment) stack {
+	on := &k.on
+	most := len(on.mesh) + len(on.class) + len(on.gatewayNamespace) + len(on.gateway) + len(set) +
+		len(on.serviceNamespace) + len(on.service) + len(on.routeNamespace) + len(on.route) + len(backend)
 	if most == 0 {
 		return stack{}
 	}
-	s := stack{layers: make([]merge.Layer, 0, most), versions: make([]uint64, 0, most)}
-	for _, at := range a.class {
-		if at.section == "" {
-			s.add(at.policy, hierarchy.LevelGatewayClass)
-		}
+	s := stack{
+		layers: make([]merge.Layer, 0, most+1), policies: make([]*policykind.Policy, 0, most+1),
+		versions: make([]uint64, 0, most+1),
 	}
-	for _, at := range a.gateway {
-		switch at.section {
-		case "":
-			s.add(at.policy, hierarchy.LevelGateway)
-		case p.Gateway.Listeners[p.Listener].Name:
-			s.add(at.policy, hierarchy.LevelListener)
-		}
+	k.whole(&s, on.mesh, hierarchy.LevelMesh)
+	if p.Gateway != nil {
+		k.whole(&s, on.class, hierarchy.LevelGatewayClass)
+		k.whole(&s, on.gatewayNamespace, hierarchy.LevelGatewayNamespace)
+		k.section(&s, on.gateway, hierarchy.LevelGateway, hierarchy.LevelListener, func(t policykind.Target) bool {
+			return p.Set == nil && onListener(t, p.Listener)
+		})
+		k.section(&s, set, hierarchy.LevelListenerSet, hierarchy.LevelListener, func(t policykind.Target) bool {
+			return onListener(t, p.Listener)
+		})
 	}
-	for _, at := range a.route {
-		switch {
-		case at.section == "":
-			s.add(at.policy, hierarchy.LevelRoute)
-		case p.Route.RuleAt(at.section, p.Rule):
-			s.add(at.policy, hierarchy.LevelRule)
-		}
+	if p.Service != nil {
+		k.whole(&s, on.serviceNamespace, hierarchy.LevelServiceNamespace)
+		k.client(&s, p, on.service)
+	}
+	if p.Route != nil {
+		k.whole(&s, on.routeNamespace, hierarchy.LevelRouteNamespace)
+		k.section(&s, on.route, hierarchy.LevelRoute, hierarchy.LevelRule, func(t policykind.Target) bool {
+			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
+		})
+	}
+	if p.Backend != nil {
+		k.section(&s, backend, hierarchy.LevelBackend, hierarchy.LevelBackendPort, func(t policykind.Target) bool {
+			return k.onPort(t, p.Backend.Object, p.Backend.Port)
+		})
 	}
 	return s
+}
+
+// whole adds the policies on a whole object.
+func (k *kindWalk) whole(s *stack, all []attachment, l hierarchy.Level) {
+	k.section(s, all, l, l, func(policykind.Target) bool { return false })
+}
+
+// section adds the policies on an object, and those on a section of it that
+// the path goes through. A policy that affects only its own namespace's
+// clients is on no path but theirs.
+func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy.Level, through func(policykind.Target) bool) {
+	for _, a := range all {
+		switch {
+		case a.target.Consumer:
+		case a.target.Whole():
+			if k.shape.has[object] {
+				s.add(k, a.policy, object)
+			}
+		case k.shape.has[section] && through(a.target):
+			s.add(k, a.policy, section)
+		}
+	}
+}
+
+// client adds the policies on the service that is the path's root, with those
+// of its clients.
+func (k *kindWalk) client(s *stack, p hierarchy.Path, all []attachment) {
+	for _, a := range all {
+		if a.target.Consumer && a.policy.Namespace != p.Client {
+			continue
+		}
+		switch {
+		case a.target.Whole():
+			if k.shape.has[hierarchy.LevelService] {
+				s.add(k, a.policy, hierarchy.LevelService)
+			}
+		case k.shape.has[hierarchy.LevelServicePort] && k.onPort(a.target, p.Service.Ref(), p.Port):
+			s.add(k, a.policy, hierarchy.LevelServicePort)
+		}
+	}
+}
+
+func onListener(t policykind.Target, l *hierarchy.Listener) bool {
+	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
+}
+
+// onPort reports whether a target means the port of a backend or service.
+func (k *kindWalk) onPort(t policykind.Target, object api.Ref, port int32) bool {
+	if t.Port != 0 && t.Port != port || port == 0 {
+		return false
+	}
+	if t.Section == "" {
+		return true
+	}
+	s, ok := k.view.Get(object).(*hierarchy.Service)
+	return ok && s.Port(t.Section) == port
+}
+
+// dictate lets whoever does so in the kind decide how the bare rules of higher
+// policies are applied: the route's annotation, or the next lower policy.
+func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
+	if k.Strategy.By == api.ByLower {
+		s.sort()
+		for i := range s.layers[:len(s.layers)-1] {
+			if onto := s.policies[i+1].Onto; onto != nil {
+				s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: *onto}
+			}
+		}
+	}
+	if route == nil {
+		return
+	}
+	if reading := k.Reading(route.Annotations); reading != nil {
+		for i := range s.layers {
+			if s.layers[i].Level < int(hierarchy.LevelRoute) {
+				s.layers[i].As = reading
+			}
+		}
+	}
+}
+
+// sort puts the layers into their order, from the highest to the lowest.
+func (s *stack) sort() {
+	order := make([]int, len(s.layers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return merge.Compare(s.layers[a], s.layers[b]) })
+	sorted := stack{}
+	for _, i := range order {
+		sorted.layers = append(sorted.layers, s.layers[i])
+		sorted.policies = append(sorted.policies, s.policies[i])
+		sorted.versions = append(sorted.versions, s.versions[i])
+	}
+	*s = sorted
 }

@@ -6,7 +6,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
@@ -115,6 +114,9 @@ type rulePairing struct {
 
 func (r *rulePairing) earlier(p hierarchy.Path) hierarchy.ID {
 	id := p.ID()
+	if p.Route == nil {
+		return id
+	}
 	if r.route != p.Route {
 		r.route, r.positions = p.Route, nil
 		was, ok := r.before.Get(p.Route.Ref()).(*hierarchy.Route)
@@ -122,29 +124,8 @@ func (r *rulePairing) earlier(p hierarchy.Path) hierarchy.ID {
 			r.positions = hierarchy.MatchRules(was, p.Route)
 		}
 	}
-	if r.positions != nil {
+	if r.positions != nil && p.Rule >= 0 {
 		id.Rule = r.positions[p.Rule]
 	}
 	return id
-}
-
-// ScopeOf returns the paths that a change of an object can touch, given the
-// object before and after: both are looked at, since a write may move it.
-func ScopeOf(objects ...store.Object) Scope {
-	var s Scope
-	for _, o := range objects {
-		switch o := o.(type) {
-		case nil:
-		case *policykind.Policy:
-			if o == nil {
-				continue
-			}
-			for _, t := range o.Targets {
-				s.Objects = append(s.Objects, t.Ref)
-			}
-		default:
-			s.Objects = append(s.Objects, o.Ref())
-		}
-	}
-	return s
 }

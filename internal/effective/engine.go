@@ -1,16 +1,15 @@
 package effective
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/labels"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
 
@@ -25,16 +24,21 @@ func NewEngine() *Engine { return &Engine{} }
 
 // Effective is the effective policy of one kind on one path.
 type Effective struct {
-	Kind   *policykind.Kind
-	Path   hierarchy.Path
+	Kind *policykind.Kind
+	Path hierarchy.Path
+	// Layers are the policies on the path, and below them its own fields.
 	Layers []merge.Layer
 	*merge.Result
+	// Outcomes of the policies, from the highest to the lowest, each once.
+	Outcomes []merge.Outcome
+
+	object *merge.Policy // the fields of the path's route, nil if it has none
 }
 
 // Level returns the level of the path at which a policy is attached, the
 // highest if it is at several.
 func (e *Effective) Level(p *merge.Policy) hierarchy.Level {
-	level := hierarchy.LevelBackend
+	level := hierarchy.LevelObject
 	for _, l := range e.Layers {
 		if l.Policy == p {
 			level = min(level, hierarchy.Level(l.Level))
@@ -43,9 +47,34 @@ func (e *Effective) Level(p *merge.Policy) hierarchy.Level {
 	return level
 }
 
-// Ref names a policy of the effective policy's kind.
+// Ref names a policy of the effective policy's kind, or the route whose own
+// field it stands for.
 func (e *Effective) Ref(p *merge.Policy) api.Ref {
+	if p == e.object && p != nil {
+		return e.Path.Route.Ref()
+	}
 	return api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+// Spec returns the effective spec, or in a kind that collects the list of
+// specs in their order. The values in it are shared: do not edit.
+func (e *Effective) Spec() any {
+	if e.Kind.SameTarget != api.Collect {
+		return e.Kind.Shape(e.Result.Spec())
+	}
+	rules := slices.Clone(e.Rules)
+	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
+		x, y := a.From.Policy, b.From.Policy
+		return cmp.Or(
+			cmp.Compare(x.Rank, y.Rank), // over the levels, too
+			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}),
+		)
+	})
+	out := make([]any, len(rules))
+	for i, r := range rules {
+		out[i] = r.Value
+	}
+	return out
 }
 
 // ErrTooMuch tells that a walk would cost more than it may.
@@ -77,86 +106,7 @@ func (b *Budget) alive() error {
 	return nil
 }
 
-// Walk calls visit for every path of the scope and every policy kind of the
-// view that has a policy on it; with empty, also where no policy is. It stops
-// at the first error, which is the budget's or visit's.
-func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
-	w := walk{engine: e, view: v, kinds: v.Kinds(), empty: empty, budget: b, visit: visit}
-	w.on = make([]above, len(w.kinds))
-	for br := range s.branches(v) {
-		if err := w.branch(br); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type walk struct {
-	engine *Engine
-	view   *store.View
-	kinds  []*policykind.Kind
-	on     []above // by kind, for the branch at hand
-	// labels of the namespace of the route before: routes come by namespace
-	namespace string
-	labels    labels.Set
-	empty     bool
-	budget    *Budget
-	visit     func(*Effective) error
-}
-
-func (w *walk) branch(b branch) error {
-	class := (&hierarchy.Class{Name: b.gateway.Class}).Ref()
-	clear(w.on)
-	attachments(w.view, w.kinds, class, func(k int, a attachment) { w.on[k].class = append(w.on[k].class, a) })
-	attachments(w.view, w.kinds, b.gateway.Ref(), func(k int, a attachment) { w.on[k].gateway = append(w.on[k].gateway, a) })
-	for r := range b.routes {
-		if err := w.budget.alive(); err != nil {
-			return err
-		}
-		if err := w.route(b.gateway, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *walk) route(g *hierarchy.Gateway, r *hierarchy.Route) error {
-	if w.labels == nil || w.namespace != r.Namespace {
-		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
-	}
-	listeners := hierarchy.Attached(g, r, w.labels)
-	if len(listeners) == 0 {
-		return nil
-	}
-	for i := range w.on {
-		w.on[i].route = w.on[i].route[:0]
-	}
-	attachments(w.view, w.kinds, r.Ref(), func(k int, a attachment) { w.on[k].route = append(w.on[k].route, a) })
-	for i, k := range w.kinds {
-		for _, l := range listeners {
-			for rule := range r.Rules {
-				p := hierarchy.Path{Gateway: g, Listener: l, Route: r, Rule: rule}
-				if err := w.path(&w.on[i], k, p); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (w *walk) path(on *above, k *policykind.Kind, p hierarchy.Path) error {
-	s := on.stack(p)
-	if len(s.layers) == 0 && !w.empty {
-		return nil
-	}
-	result, err := w.engine.fold(s, w.budget)
-	if err != nil {
-		return err
-	}
-	return w.visit(&Effective{Kind: k, Path: p, Layers: s.layers, Result: result})
-}
-
+// fold folds a stack, or remembers what came of it.
 func (e *Engine) fold(s stack, b *Budget) (*merge.Result, error) {
 	at := memoKey(s)
 	if r, ok := e.memo.get(at); ok {

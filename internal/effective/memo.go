@@ -22,14 +22,22 @@ type memo struct {
 	weight   int // of now
 }
 
-// memoKey identifies a stack by the versions and levels of its policies.
+// memoKey identifies a stack by the versions and levels of its policies, and
+// how they are read.
 func memoKey(s stack) string {
-	b := make([]byte, 0, 9*len(s.layers))
+	b := make([]byte, 0, 10*len(s.layers))
 	for i, l := range s.layers {
 		b = binary.LittleEndian.AppendUint64(b, s.versions[i])
-		b = append(b, byte(l.Level)) //nolint:gosec // a handful of levels
+		b = append(b, byte(l.Level), reading(l.As)) //nolint:gosec // a handful of levels
 	}
 	return string(b)
+}
+
+func reading(r *merge.Reading) byte {
+	if r == nil {
+		return 0
+	}
+	return 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
 }
 
 func (m *memo) get(key string) (*merge.Result, bool) {

@@ -145,7 +145,7 @@ func Describe(p *policykind.Policy, t api.Target) string {
 // order of group, kind, namespace, name and section.
 func Targets(v *store.View, p *policykind.Policy) []api.Target {
 	out := make([]api.Target, 0, len(p.Targets))
-	for _, t := range p.Targets {
+	for _, t := range v.Targets(p) {
 		out = append(out, target(v, p, t))
 	}
 	slices.SortStableFunc(out, func(a, b api.Target) int {
@@ -172,25 +172,27 @@ func target(v *store.View, p *policykind.Policy, t policykind.Target) api.Target
 }
 
 // Exists reports whether a target and its section exist. A target of a kind
-// that the hierarchy does not know is taken to: nothing is known against it.
+// that the hierarchy does not know, and a virtual one, is taken to: nothing is
+// known against it. So is a namespace, which need not be known.
 func Exists(v *store.View, t policykind.Target) bool {
-	if !Known(t.Ref.PolicyKind()) {
+	if t.Selector != nil {
+		return false // it selected nothing
+	}
+	if t.Virtual || !hierarchy.Known(t.Ref.PolicyKind()) {
 		return true
 	}
 	switch o := v.Get(t.Ref).(type) {
-	case *hierarchy.Class:
-		return t.Section == ""
+	case *hierarchy.Class, *hierarchy.Namespace:
+		return t.Whole()
 	case *hierarchy.Gateway:
-		return t.Section == "" || o.Listener(t.Section) >= 0
+		return t.Whole() || hierarchy.HasListener(o.Listeners, t.Section, t.Port)
+	case *hierarchy.ListenerSet:
+		return t.Whole() || hierarchy.HasListener(o.Listeners, t.Section, t.Port)
 	case *hierarchy.Route:
-		return t.Section == "" || o.HasSection(t.Section)
+		return t.Whole() || o.HasSection(t.Section)
+	case *hierarchy.Service:
+		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
 	default:
-		return false
+		return t.Ref.Kind == hierarchy.KindNamespace
 	}
-}
-
-// Known reports whether a kind is one of the hierarchy's.
-func Known(k api.PolicyKind) bool {
-	return k.Group == api.GatewayGroup && (k.Kind == hierarchy.KindGatewayClass ||
-		k.Kind == hierarchy.KindGateway || slices.Contains(hierarchy.RouteKinds, k.Kind))
 }

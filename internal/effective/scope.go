@@ -2,10 +2,10 @@ package effective
 
 import (
 	"iter"
-	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -14,78 +14,277 @@ type Scope struct {
 	// All paths of the view, whatever else is said.
 	All     bool
 	Objects []api.Ref
+	// Policies stand for the objects that they target.
+	Policies []*policykind.Policy
 }
 
-// branch is a gateway with the routes on it that a scope asks for.
-type branch struct {
+// ScopeOf returns the paths that a change of an object can touch, given the
+// object before and after: both are looked at, since a write may move it.
+func ScopeOf(objects ...store.Object) Scope {
+	var s Scope
+	for _, o := range objects {
+		switch o := o.(type) {
+		case nil:
+		case *policykind.Policy:
+			if o != nil {
+				s.Policies = append(s.Policies, o)
+			}
+		default:
+			s.Objects = append(s.Objects, o.Ref())
+		}
+	}
+	return s
+}
+
+// root is where paths start: a gateway, with its doors, or a service.
+type root struct {
 	gateway *hierarchy.Gateway
-	routes  iter.Seq[*hierarchy.Route]
+	service *hierarchy.Service
 }
 
-// branches yields the gateways and routes of a scope, each pair once. It costs
-// what lies under the objects of the scope, and nothing else.
-func (s Scope) branches(v *store.View) iter.Seq[branch] {
+// branch is a root with the routes on it that a scope asks for.
+type branch struct {
+	root
+	// doors that are walked themselves, for the kinds whose paths end there.
+	doors []hierarchy.Door
+	// whole tells that the root itself is walked, for the kinds whose paths
+	// end there.
+	whole  bool
+	routes iter.Seq[*hierarchy.Route]
+}
+
+// plan is a scope, looked up in a view: each root and route once.
+type plan struct {
+	view    *store.View
+	roots   ordered[root]
+	sets    ordered[*hierarchy.ListenerSet]
+	routes  ordered[*hierarchy.Route]
+	virtual ordered[api.Ref]
+}
+
+// ordered is a set in the order in which it was filled.
+type ordered[T comparable] struct {
+	list []T
+	has  map[T]bool
+}
+
+func (o *ordered[T]) add(v T) {
+	if o.has[v] {
+		return
+	}
+	if o.has == nil {
+		o.has = make(map[T]bool)
+	}
+	o.has[v] = true
+	o.list = append(o.list, v)
+}
+
+// plan looks a scope up. It costs what lies under the objects of the scope,
+// and nothing else.
+func (s Scope) plan(v *store.View) *plan {
+	p := &plan{view: v}
+	if s.All {
+		p.all()
+		return p
+	}
+	for _, ref := range s.Objects {
+		p.object(ref)
+	}
+	for _, policy := range s.Policies {
+		for _, t := range v.Targets(policy) {
+			switch {
+			case t.Virtual:
+				p.virtual.add(t.Ref)
+			case t.Selector == nil:
+				p.object(t.Ref)
+			}
+		}
+	}
+	return p
+}
+
+func (p *plan) all() {
+	for g := range p.view.Gateways() {
+		p.roots.add(root{gateway: g})
+	}
+	for o := range p.view.Objects(api.PolicyKind{Kind: hierarchy.KindService}) {
+		if s, ok := o.(*hierarchy.Service); ok {
+			p.roots.add(root{service: s})
+		}
+	}
+	for _, k := range p.view.Kinds() {
+		if !hasVirtual(k) {
+			continue
+		}
+		for policy := range p.view.Policies(k.Ref()) {
+			for _, t := range policy.Targets {
+				if t.Virtual {
+					p.virtual.add(t.Ref)
+				}
+			}
+		}
+	}
+}
+
+func hasVirtual(k *policykind.Kind) bool {
+	for _, t := range k.Targets.Kinds {
+		if t.Virtual {
+			return true
+		}
+	}
+	return false
+}
+
+// object adds the paths through an object. One that is not there is a backend,
+// perhaps: routes may name what no one reads.
+func (p *plan) object(ref api.Ref) {
+	switch o := p.view.Get(ref).(type) {
+	case *hierarchy.Class:
+		for g := range p.view.GatewaysOf(o.Name) {
+			p.roots.add(root{gateway: g})
+		}
+	case *hierarchy.Gateway:
+		p.roots.add(root{gateway: o})
+	case *hierarchy.ListenerSet:
+		p.sets.add(o)
+		for r := range p.view.RoutesOf(ref) {
+			p.routes.add(r)
+		}
+	case *hierarchy.Route:
+		p.routes.add(o)
+	case *hierarchy.Service:
+		p.roots.add(root{service: o})
+		p.backend(ref)
+	case *hierarchy.Grant:
+		p.grant(o)
+	default:
+		p.unread(ref)
+	}
+}
+
+// unread adds the paths through what is no object of the store, or whose
+// object says nothing: a namespace that a policy targets need not be known.
+func (p *plan) unread(ref api.Ref) {
+	switch ref.PolicyKind() {
+	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
+		p.namespace(ref.Name)
+	case api.PolicyKind{Kind: hierarchy.KindMesh}:
+		p.all()
+	default:
+		p.backend(ref)
+	}
+}
+
+func (p *plan) backend(ref api.Ref) {
+	for r := range p.view.RoutesTo(ref) {
+		p.routes.add(r)
+	}
+}
+
+// namespace adds the paths through the gateways, listener sets, services and
+// routes of a namespace.
+func (p *plan) namespace(name string) {
+	for _, kind := range []string{hierarchy.KindGateway, hierarchy.KindListenerSet} {
+		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
+			p.object(o.Ref())
+		}
+	}
+	for o := range p.view.In(api.PolicyKind{Kind: hierarchy.KindService}, name) {
+		if s, ok := o.(*hierarchy.Service); ok {
+			p.roots.add(root{service: s})
+		}
+	}
+	for _, kind := range hierarchy.RouteKinds {
+		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
+			p.object(o.Ref())
+		}
+	}
+}
+
+// grant adds the paths that hang on a ReferenceGrant: those of the policies
+// with a target in its namespace, and of the routes with a backend there.
+func (p *plan) grant(g *hierarchy.Grant) {
+	for _, to := range g.To {
+		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
+		for policy := range p.view.TargetsIn(kind, g.Namespace) {
+			for _, t := range policy.Targets {
+				if t.Grant && t.Ref.Namespace == g.Namespace {
+					p.object(t.Ref)
+				}
+			}
+		}
+		for policy := range p.view.Selecting(kind) {
+			for _, t := range p.view.Targets(policy) {
+				if t.Grant && t.Ref.Namespace == g.Namespace && t.Selector == nil {
+					p.object(t.Ref)
+				}
+			}
+		}
+		for r := range p.view.BackendsIn(kind, g.Namespace) {
+			if r.Namespace != g.Namespace {
+				p.routes.add(r)
+			}
+		}
+	}
+}
+
+// branches yields the branches of the plan, each path in one of them.
+func (p *plan) branches() iter.Seq[branch] {
 	return func(yield func(branch) bool) {
-		if s.All {
-			for g := range v.Gateways() {
-				if !yield(branch{g, v.RoutesOf(g.Namespace, g.Name)}) {
+		for _, r := range p.roots.list {
+			if !yield(branch{root: r, doors: p.doors(r), whole: true, routes: p.under(r)}) {
+				return
+			}
+		}
+		for _, s := range p.sets.list {
+			g := p.view.Gateway(s.GatewayNamespace, s.GatewayName)
+			if g == nil || p.roots.has[root{gateway: g}] {
+				continue
+			}
+			if !yield(branch{root: root{gateway: g}, doors: p.setDoors(g, s), routes: none}) {
+				return
+			}
+		}
+		for _, r := range p.routes.list {
+			for _, above := range p.rootsOf(r) {
+				if !p.roots.has[above] && !yield(branch{root: above, routes: one(r)}) {
 					return
 				}
 			}
-			return
-		}
-		whole := s.gateways(v)
-		for _, g := range whole {
-			if !yield(branch{g, v.RoutesOf(g.Namespace, g.Name)}) {
-				return
-			}
-		}
-		for b := range s.routes(v, whole) {
-			if !yield(b) {
-				return
-			}
 		}
 	}
 }
 
-// gateways returns the gateways of the scope and those of its classes.
-func (s Scope) gateways(v *store.View) []*hierarchy.Gateway {
-	var out []*hierarchy.Gateway
-	add := func(g *hierarchy.Gateway) {
-		if !slices.Contains(out, g) {
-			out = append(out, g)
-		}
+// doors returns all listeners of a gateway: its own and those of its sets.
+func (p *plan) doors(r root) []hierarchy.Door {
+	if r.gateway == nil {
+		return nil
 	}
-	for _, ref := range s.Objects {
-		switch o := v.Get(ref).(type) {
-		case *hierarchy.Gateway:
-			add(o)
-		case *hierarchy.Class:
-			for g := range v.GatewaysOf(o.Name) {
-				add(g)
-			}
-		}
+	out := hierarchy.OwnDoors(r.gateway)
+	for s := range p.view.SetsOf(r.gateway) {
+		out = append(out, p.setDoors(r.gateway, s)...)
 	}
 	return out
 }
 
-// routes yields the routes of the scope, each with its parents that are not
-// walked as a whole.
-func (s Scope) routes(v *store.View, whole []*hierarchy.Gateway) iter.Seq[branch] {
-	return func(yield func(branch) bool) {
-		for i, ref := range s.Objects {
-			r, ok := v.Get(ref).(*hierarchy.Route)
-			if !ok || slices.Contains(s.Objects[:i], ref) {
-				continue
+func (p *plan) setDoors(g *hierarchy.Gateway, s *hierarchy.ListenerSet) []hierarchy.Door {
+	return hierarchy.SetDoors(g, s, p.view.NamespaceLabels(s.Namespace))
+}
+
+// under yields the routes that name a root, or a listener set of it, each once.
+func (p *plan) under(r root) iter.Seq[*hierarchy.Route] {
+	if r.service != nil {
+		return p.view.RoutesOf(r.service.Ref())
+	}
+	return func(yield func(*hierarchy.Route) bool) {
+		for route := range p.view.RoutesOf(r.gateway.Ref()) {
+			if !yield(route) {
+				return
 			}
-			var seen []*hierarchy.Gateway
-			for _, p := range r.Parents {
-				g := v.Gateway(p.Namespace, p.Name)
-				if g == nil || slices.Contains(whole, g) || slices.Contains(seen, g) {
-					continue
-				}
-				seen = append(seen, g)
-				if !yield(branch{g, one(r)}) {
+		}
+		for s := range p.view.SetsOf(r.gateway) {
+			for route := range p.view.RoutesOf(s.Ref()) {
+				if p.firstOf(route, r.gateway) == s && !yield(route) {
 					return
 				}
 			}
@@ -93,15 +292,52 @@ func (s Scope) routes(v *store.View, whole []*hierarchy.Gateway) iter.Seq[branch
 	}
 }
 
-func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
-
-// CountPaths returns the number of paths of a view.
-func CountPaths(v *store.View) int {
-	n := 0
-	for b := range (Scope{All: true}).branches(v) {
-		for r := range b.routes {
-			n += len(hierarchy.Attached(b.gateway, r, v.NamespaceLabels(r.Namespace))) * len(r.Rules)
+// firstOf returns the first listener set by which a route is under a gateway,
+// nil if the route names the gateway itself.
+func (p *plan) firstOf(r *hierarchy.Route, g *hierarchy.Gateway) *hierarchy.ListenerSet {
+	var first *hierarchy.ListenerSet
+	for _, parent := range r.Parents {
+		if parent.Is(hierarchy.KindGateway, g.Namespace, g.Name) {
+			return nil
+		}
+		if s := p.set(parent); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
+			first = s
 		}
 	}
-	return n
+	return first
 }
+
+func (p *plan) set(parent hierarchy.Parent) *hierarchy.ListenerSet {
+	if parent.Kind != hierarchy.KindListenerSet {
+		return nil
+	}
+	s, _ := p.view.Get((&hierarchy.ListenerSet{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*hierarchy.ListenerSet)
+	return s
+}
+
+// rootsOf returns the gateways and services that a route is under, each once.
+func (p *plan) rootsOf(r *hierarchy.Route) []root {
+	var out ordered[root]
+	for _, parent := range r.Parents {
+		switch parent.Kind {
+		case hierarchy.KindService:
+			if s, ok := p.view.Get((&hierarchy.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*hierarchy.Service); ok {
+				out.add(root{service: s})
+			}
+		case hierarchy.KindListenerSet:
+			if s := p.set(parent); s != nil {
+				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
+			}
+			fallthrough
+		default:
+			if g := p.view.Gateway(parent.Namespace, parent.Name); g != nil {
+				out.add(root{gateway: g})
+			}
+		}
+	}
+	return out.list
+}
+
+func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
+
+func none(func(*hierarchy.Route) bool) {}

@@ -59,14 +59,14 @@ func TestParentRefs(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := routing(t, test.namespace, "{parentRefs: "+test.refs+"}")
-			assert.Equal(t, test.want, hierarchy.Attached(g, r, nil))
+			assert.Equal(t, test.want, attached(hierarchy.OwnDoors(g), r, nil))
 		})
 	}
 }
 
 // SEMANTICS section 7: which routes a listener admits.
 func TestAllowedRoutes(t *testing.T) {
-	const http, grpc = "HTTPRoute", "GRPCRoute"
+	const http, grpc, tls, tcp, udp = "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"
 	other := labels.Set{"team": "red"}
 	tests := map[string]struct {
 		listener  string // after name and port
@@ -97,6 +97,17 @@ func TestAllowedRoutes(t *testing.T) {
 		"TLS takes neither":                               {"protocol: TLS, " + allowAll, http, "app", nil, false},
 		"TCP takes neither":                               {"protocol: TCP, " + allowAll, grpc, "app", nil, false},
 		"UDP takes neither":                               {"protocol: UDP, " + allowAll, http, "app", nil, false},
+		"TLS takes TLSRoutes":                             {"protocol: TLS, " + allowAll, tls, "app", nil, true},
+		"TLS takes TCPRoutes":                             {"protocol: TLS, " + allowAll, tcp, "app", nil, true},
+		"TLS takes no UDPRoutes":                          {"protocol: TLS, " + allowAll, udp, "app", nil, false},
+		"TCP takes TCPRoutes":                             {"protocol: TCP, " + allowAll, tcp, "app", nil, true},
+		"TCP takes no TLSRoutes":                          {"protocol: TCP, " + allowAll, tls, "app", nil, false},
+		"UDP takes UDPRoutes":                             {"protocol: UDP, " + allowAll, udp, "app", nil, true},
+		"UDP takes no TCPRoutes":                          {"protocol: UDP, " + allowAll, tcp, "app", nil, false},
+		"HTTP takes no TLSRoutes":                         {"protocol: HTTP, " + allowAll, tls, "app", nil, false},
+		"HTTPS takes no TCPRoutes":                        {"protocol: HTTPS, " + allowAll, tcp, "app", nil, false},
+		"TLS narrowed to TCPRoutes":                       {"protocol: TLS, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: TCPRoute}]}", tls, "app", nil, false},
+		"an unknown protocol takes UDPRoutes, too":        {"protocol: example.com/quic, " + allowAll, udp, "app", nil, true},
 		"named kinds narrow":                              {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: GRPCRoute}]}", http, "app", nil, false},
 		"a kind that is named":                            {"protocol: HTTP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: GRPCRoute}]}", grpc, "app", nil, true},
 		"named kinds never widen":                         {"protocol: TCP, allowedRoutes: {namespaces: {from: All}, kinds: [{kind: HTTPRoute}]}", http, "app", nil, false},
@@ -110,11 +121,8 @@ func TestAllowedRoutes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := listening(t, "{name: l, port: 80, "+test.listener+"}")
 			text := "metadata: {namespace: " + test.namespace + ", name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}\n"
-			r := httpRoute(t, text)
-			if test.kind == grpc {
-				r = grpcRoute(t, text)
-			}
-			assert.Equal(t, test.want, len(hierarchy.Attached(g, r, test.labels)) == 1)
+			r := route(t, test.kind, text)
+			assert.Equal(t, test.want, len(attached(hierarchy.OwnDoors(g), r, test.labels)) == 1)
 		})
 	}
 }
@@ -156,7 +164,7 @@ func TestHostnames(t *testing.T) {
 			}
 			g := listening(t, "{name: l, port: 80, protocol: HTTP"+host+", "+allowAll+"}")
 			r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge}], hostnames: "+test.route+"}")
-			assert.Equal(t, test.want, len(hierarchy.Attached(g, r, nil)) == 1)
+			assert.Equal(t, test.want, len(attached(hierarchy.OwnDoors(g), r, nil)) == 1)
 		})
 	}
 }
@@ -171,5 +179,5 @@ func TestEachListenerDecidesForItself(t *testing.T) {
 		"{name: other, port: 82, protocol: HTTP, "+allowAll+"}",
 	)
 	r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge, port: 80}], hostnames: [a.example.com]}")
-	assert.Equal(t, []int{0, 1}, hierarchy.Attached(g, r, nil))
+	assert.Equal(t, []int{0, 1}, attached(hierarchy.OwnDoors(g), r, nil))
 }

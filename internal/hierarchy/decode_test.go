@@ -1,9 +1,11 @@
 package hierarchy_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -42,13 +44,13 @@ func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	}
 	for name, test := range routes {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, httpRoute(t, test.stored), httpRoute(t, test.file))
+			assertSame(t, hierarchy.KindHTTPRoute, test.stored, test.file)
 		})
 	}
 	t.Run("a GRPCRoute's methods and headers", func(t *testing.T) {
-		assert.Equal(t,
-			grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {type: Exact, service: s}, headers: [{type: Exact, name: h, value: v}]}]}]}"),
-			grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {service: s}, headers: [{name: h, value: v}]}]}]}"))
+		assertSame(t, hierarchy.KindGRPCRoute,
+			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {type: Exact, service: s}, headers: [{type: Exact, name: h, value: v}]}]}]}",
+			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {service: s}, headers: [{name: h, value: v}]}]}]}")
 	})
 	t.Run("a GRPCRoute without rules has none", func(t *testing.T) {
 		assert.Empty(t, grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {}").Rules)
@@ -64,11 +66,38 @@ func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	})
 }
 
+// assertSame checks that two texts of a route read the same, and that their
+// rules are the same ones wherever they stand.
+func assertSame(t *testing.T, kind, stored, file string) {
+	t.Helper()
+	want, got := route(t, kind, stored), route(t, kind, file)
+	assert.Equal(t, want.Ref(), got.Ref())
+	assert.Equal(t, want.Parents, got.Parents)
+	require.Len(t, got.Rules, len(want.Rules))
+	for i := range want.Rules {
+		assert.Equal(t, want.RuleName(i), got.RuleName(i))
+	}
+	front := "rules: [{matches: [{path: {value: /front}, method: {service: front}}]}, "
+	if kind == hierarchy.KindHTTPRoute {
+		front = "rules: [{matches: [{path: {value: /front}}]}, "
+	}
+	shifted := []int{-1}
+	for i := range got.Rules {
+		shifted = append(shifted, i)
+	}
+	if moved := strings.Replace(stored, "rules: [", front, 1); moved != stored {
+		assert.Equal(t, shifted, hierarchy.MatchRules(got, route(t, kind, moved)))
+	}
+}
+
 func TestReadingDoesNotEditTheObject(t *testing.T) {
-	const text = "metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{headers: [{name: h, value: v}]}]}]}"
-	r := read[gatewayv1.HTTPRoute](t, text)
-	hierarchy.FromHTTPRoute(r)
-	assert.Equal(t, read[gatewayv1.HTTPRoute](t, text), r)
+	const text = "metadata: {namespace: app, name: r, annotations: {overrule.dev/x: y, a: b}}\nspec: {rules: [{matches: [{headers: [{name: h, value: v}]}]}]}"
+	o := read[hierarchy.RouteObject](t, text)
+	r, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, o)
+	require.NoError(t, err)
+	hierarchy.MatchRules(r, httpRoute(t, "metadata: {name: r}"))
+	r.Spec()
+	assert.Equal(t, read[hierarchy.RouteObject](t, text), o)
 }
 
 func TestDefaultGatewaysAreAskedFor(t *testing.T) {
@@ -86,8 +115,8 @@ func TestRefs(t *testing.T) {
 	g := gateway(t, "metadata: {namespace: infra, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: a, port: 80, protocol: HTTP}, {name: b, port: 81, protocol: HTTP}]}")
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, g.Ref())
 	assert.Equal(t, "istio", g.Class)
-	assert.Equal(t, 1, g.Listener("b"))
-	assert.Equal(t, -1, g.Listener("c"))
+	assert.True(t, hierarchy.HasListener(g.Listeners, "b", 0))
+	assert.False(t, hierarchy.HasListener(g.Listeners, "c", 0))
 	class := hierarchy.FromGatewayClass(read[gatewayv1.GatewayClass](t, "metadata: {name: istio}"))
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "istio"}, class.Ref())
 	assert.Equal(t, api.Ref{Kind: "Namespace", Name: "app"}, namespace(t, "metadata: {name: app}").Ref())

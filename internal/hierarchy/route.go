@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,6 +32,7 @@ type Route struct {
 	spec json.RawMessage // as it stands
 	read sync.Once
 	tree any // spec, decoded when it is first asked for
+	made sync.Map
 }
 
 // Ref names the route.
@@ -186,4 +188,30 @@ func fingerprint(kind string, matches json.RawMessage) uint64 {
 	h := fnv.New64a()
 	_ = json.NewEncoder(h).Encode(canonical) // a hash takes every write, and matches are plain data
 	return h.Sum64()
+}
+
+// ParentPorts returns the ports that the route's references to a parent name,
+// each once; 0 stands for all, and then for the others, too.
+func (r *Route) ParentPorts(kind, namespace, name string) []int32 {
+	var out []int32
+	for _, p := range r.Parents {
+		switch {
+		case !p.Is(kind, namespace, name) || slices.Contains(out, p.Port):
+		case p.Port == 0:
+			return []int32{0}
+		default:
+			out = append(out, p.Port)
+		}
+	}
+	return out
+}
+
+// Remember returns what was made of the route under a key, making it the first
+// time.
+func (r *Route) Remember(key any, make func() any) any {
+	if v, ok := r.made.Load(key); ok {
+		return v
+	}
+	v, _ := r.made.LoadOrStore(key, make())
+	return v
 }

@@ -89,3 +89,17 @@ func matching(live []address, depth int, segment string) []address {
 	}
 	return out
 }
+
+// FieldRules returns the rules that a route's own value of a field stands for,
+// none where it is unset.
+func (k *Kind) FieldRules(f Field, value any) []merge.Rule {
+	if value == nil {
+		return nil
+	}
+	if !k.leaves {
+		return []merge.Rule{{Key: f.Rule, Value: value}}
+	}
+	split := splitter{kind: k}
+	split.leaf(f.Rule, value, 1)
+	return split.rules
+}

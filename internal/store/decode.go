@@ -34,22 +34,27 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	switch {
 	case ref == (api.PolicyKind{Kind: hierarchy.KindNamespace}):
 		return typed(ref, data, hierarchy.FromNamespace)
+	case ref == (api.PolicyKind{Kind: hierarchy.KindService}):
+		return typed(ref, data, hierarchy.FromService)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == hierarchy.KindGatewayClass:
 		return typed(ref, data, hierarchy.FromGatewayClass)
 	case ref.Kind == hierarchy.KindGateway:
 		return typed(ref, data, hierarchy.FromGateway)
-	case ref.Kind == hierarchy.KindHTTPRoute:
-		return typed(ref, data, hierarchy.FromHTTPRoute)
-	case ref.Kind == hierarchy.KindGRPCRoute:
-		return typed(ref, data, hierarchy.FromGRPCRoute)
+	case ref.Kind == hierarchy.KindListenerSet:
+		return typed(ref, data, hierarchy.FromListenerSet)
+	case ref.Kind == hierarchy.KindReferenceGrant:
+		return typed(ref, data, hierarchy.FromReferenceGrant)
+	case hierarchy.IsRoute(ref):
+		return route(ref, data)
 	}
 	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
 }
 
 // Typed objects that Decode reads.
 type typedObject interface {
-	corev1.Namespace | gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.HTTPRoute | gatewayv1.GRPCRoute
+	corev1.Namespace | corev1.Service |
+		gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
 }
 
 func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*T) O) (Object, error) {
@@ -58,6 +63,18 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
 	return from(&t), nil
+}
+
+func route(ref api.PolicyKind, data []byte) (Object, error) {
+	var o hierarchy.RouteObject
+	err := unmarshal(data, &o)
+	if err == nil {
+		var r *hierarchy.Route
+		if r, err = hierarchy.FromRoute(ref.Kind, &o); err == nil {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("read %s: %w", ref, err)
 }
 
 // unmarshal reads JSON as the API server does: names in their very case, whole

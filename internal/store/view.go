@@ -12,8 +12,9 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Object is what the store holds: a *hierarchy.Class, Namespace, Gateway or
-// Route, or a *policykind.Policy. Objects are immutable.
+// Object is what the store holds: a *hierarchy.Class, Namespace, Gateway,
+// ListenerSet, Service, Grant or Route, or a *policykind.Policy. Objects are
+// immutable.
 type Object interface{ Ref() api.Ref }
 
 // Change puts an object into a view, or takes it out.
@@ -32,11 +33,14 @@ func Delete(ref api.Ref) Change { return Change{Ref: ref} }
 // View is the objects of one moment. It never changes; it may be read by any
 // number of goroutines.
 type View struct {
-	kinds    []*policykind.Kind // sorted, those whose policies are all here
-	objects  index[Object]
-	byParent index[*hierarchy.Route]   // by gateway
-	byClass  index[*hierarchy.Gateway] // by class
-	byTarget index[*policykind.Policy] // by target, then kind
+	kinds     []*policykind.Kind // sorted, those whose policies are all here
+	objects   index[Object]
+	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
+	byBackend index[*hierarchy.Route]       // by backend
+	byClass   index[*hierarchy.Gateway]     // by class
+	bySet     index[*hierarchy.ListenerSet] // by gateway
+	byTarget  index[*policykind.Policy]     // by target, then kind
+	selecting index[*policykind.Policy]     // by the kind that they select, then namespace
 }
 
 // With returns the view as it would be after the changes. v stays as it is.
@@ -50,7 +54,8 @@ func (v *View) With(changes ...Change) *View {
 }
 
 func (v *View) freeze() {
-	v.objects.mine, v.byParent.mine, v.byClass.mine, v.byTarget.mine = false, false, false, false
+	v.objects.mine, v.byTarget.mine, v.selecting.mine = false, false, false
+	v.byParent.mine, v.byBackend.mine, v.byClass.mine, v.bySet.mine = false, false, false, false
 }
 
 func (v *View) apply(c Change) {
@@ -70,12 +75,21 @@ func (v *View) link(o Object) {
 	switch o := o.(type) {
 	case *hierarchy.Gateway:
 		v.byClass.set(key(o.Class, o.Namespace, o.Name), o)
+	case *hierarchy.ListenerSet:
+		v.bySet.set(setKey(o), o)
 	case *hierarchy.Route:
 		for _, p := range o.Parents {
 			v.byParent.set(parentKey(p, o), o)
 		}
+		for at := range backendKeys(o) {
+			v.byBackend.set(at, o)
+		}
 	case *policykind.Policy:
 		for _, t := range o.Targets {
+			if t.Selector != nil {
+				v.selecting.set(selectKey(t, o), o)
+				continue
+			}
 			v.byTarget.set(targetKey(t, o), o)
 		}
 	}
@@ -85,12 +99,21 @@ func (v *View) unlink(o Object) {
 	switch o := o.(type) {
 	case *hierarchy.Gateway:
 		v.byClass.remove(key(o.Class, o.Namespace, o.Name))
+	case *hierarchy.ListenerSet:
+		v.bySet.remove(setKey(o))
 	case *hierarchy.Route:
 		for _, p := range o.Parents {
 			v.byParent.remove(parentKey(p, o))
 		}
+		for at := range backendKeys(o) {
+			v.byBackend.remove(at)
+		}
 	case *policykind.Policy:
 		for _, t := range o.Targets {
+			if t.Selector != nil {
+				v.selecting.remove(selectKey(t, o))
+				continue
+			}
 			v.byTarget.remove(targetKey(t, o))
 		}
 	}
@@ -98,12 +121,33 @@ func (v *View) unlink(o Object) {
 
 func objectKey(r api.Ref) string { return key(r.Group, r.Kind, r.Namespace, r.Name) }
 
+func setKey(s *hierarchy.ListenerSet) string {
+	return key(s.GatewayNamespace, s.GatewayName, s.Namespace, s.Name)
+}
+
 func parentKey(p hierarchy.Parent, r *hierarchy.Route) string {
-	return key(p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
+	return key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
+}
+
+func backendKeys(r *hierarchy.Route) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range r.Rules {
+			for _, b := range r.Rules[i].Backends {
+				if !yield(objectKey(b.Object) + key(r.Kind, r.Namespace, r.Name)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func targetKey(t policykind.Target, p *policykind.Policy) string {
-	return key(t.Ref.Group, t.Ref.Kind, t.Ref.Namespace, t.Ref.Name, p.Kind.Group, p.Kind.Kind, p.Namespace, p.Name)
+	return objectKey(t.Ref) + objectKey(p.Ref())
+}
+
+// selectKey has the namespace in which a policy selects, or none if in several.
+func selectKey(t policykind.Target, p *policykind.Policy) string {
+	return key(t.Ref.Group, t.Ref.Kind, t.Ref.Namespace) + objectKey(p.Ref())
 }
 
 // Kinds returns the policy kinds whose policies the view holds, sorted.
@@ -119,7 +163,7 @@ func (v *View) Kind(ref api.PolicyKind) *policykind.Kind {
 }
 
 // WithKinds returns the view with other policy kinds. Policies of kinds that
-// are no longer among them are taken out.
+// are no longer among them, or are read by another profile now, are taken out.
 func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	next := *v
 	next.kinds = slices.Clone(kinds)
@@ -127,7 +171,7 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 		return api.ComparePolicyKinds(a.Ref(), b.Ref())
 	})
 	for _, k := range v.kinds {
-		if next.Kind(k.Ref()) == nil {
+		if next.Kind(k.Ref()) != k {
 			next.drop(k.Ref())
 		}
 	}
@@ -177,27 +221,38 @@ func (v *View) GatewaysOf(class string) iter.Seq[*hierarchy.Gateway] {
 	return v.byClass.under(key(class))
 }
 
-// RoutesOf yields the routes that name a gateway as a parent, by kind,
-// namespace and name.
-func (v *View) RoutesOf(namespace, name string) iter.Seq[*hierarchy.Route] {
-	return v.byParent.under(key(namespace, name))
+// SetsOf yields the listener sets that name a gateway as their parent, whether
+// it admits them or not, by namespace and name.
+func (v *View) SetsOf(g *hierarchy.Gateway) iter.Seq[*hierarchy.ListenerSet] {
+	return v.bySet.under(key(g.Namespace, g.Name))
+}
+
+// RoutesOf yields the routes that name a Gateway, ListenerSet or Service as a
+// parent, by kind, namespace and name.
+func (v *View) RoutesOf(parent api.Ref) iter.Seq[*hierarchy.Route] {
+	return v.byParent.under(key(parent.Kind, parent.Namespace, parent.Name))
+}
+
+// RoutesTo yields the routes with a rule that sends traffic to a backend, by
+// kind, namespace and name.
+func (v *View) RoutesTo(backend api.Ref) iter.Seq[*hierarchy.Route] {
+	return v.byBackend.under(objectKey(backend))
+}
+
+// BackendsIn yields the routes with a backend of a kind in a namespace: a
+// route comes once for each of these backends.
+func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*hierarchy.Route] {
+	return v.byBackend.under(key(kind.Group, kind.Kind, namespace))
+}
+
+// In yields the objects of a kind in a namespace, by name.
+func (v *View) In(kind api.PolicyKind, namespace string) iter.Seq[Object] {
+	return v.objects.under(key(kind.Group, kind.Kind, namespace))
 }
 
 // Policies yields the policies of a kind, by namespace and name.
 func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
 	return of[*policykind.Policy](v, kind)
-}
-
-// PoliciesOn yields the policies of a kind that name a target, whatever the
-// section, by namespace and name.
-func (v *View) PoliciesOn(target api.Ref, kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return v.byTarget.under(key(target.Group, target.Kind, target.Namespace, target.Name, kind.Group, kind.Kind))
-}
-
-// AllPoliciesOn yields the policies of all kinds that name a target, whatever
-// the section, by kind, namespace and name.
-func (v *View) AllPoliciesOn(target api.Ref) iter.Seq[*policykind.Policy] {
-	return v.byTarget.under(key(target.Group, target.Kind, target.Namespace, target.Name))
 }
 
 // NamespaceLabels returns the labels of a namespace. One that is not known has

@@ -1,0 +1,152 @@
+package effective
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// member is what of a route's rule the policies of a kind control together:
+// the rule, or one item of a list in it.
+type member struct {
+	// name of the item, as in filters[1]; empty for the rule itself.
+	name string
+	// fields are the values that the route itself has, as the lowest policy.
+	fields  merge.Policy
+	version uint64
+}
+
+type memberKey struct {
+	kind *policykind.Kind
+	rule int
+}
+
+// membersOf returns the members of a path's rule that a kind controls, none if
+// the rule has no such list; controlled is false if the kind has nothing to do
+// with fields of this route.
+func membersOf(k *policykind.Kind, p hierarchy.Path) (members []member, controlled bool) {
+	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
+		return nil, false
+	}
+	out := p.Route.Remember(memberKey{k, p.Rule}, func() any { return readMembers(k, p.Route, p.Rule) })
+	members, _ = out.([]member)
+	return members, true
+}
+
+func readMembers(k *policykind.Kind, r *hierarchy.Route, rule int) []member {
+	values := make(map[string][]merge.Rule)
+	var names []string
+	for _, f := range k.Controls() {
+		if !slices.Contains(f.Kinds, r.Kind) {
+			continue
+		}
+		at := place{rule: rule}
+		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
+			if !slices.Contains(names, found.member) {
+				names = append(names, found.member)
+			}
+			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
+		}
+	}
+	out := make([]member, 0, len(names))
+	for _, name := range names {
+		m := member{name: name, version: policykind.NextVersion()}
+		m.fields.Namespace, m.fields.Name, m.fields.Created = r.Namespace, r.Name, merge.Newest
+		if rules := values[name]; len(rules) > 0 {
+			slices.SortFunc(rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
+			m.fields.Blocks = []merge.Rules{{Block: merge.Object, Strategy: merge.Merge, Rules: rules}}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// place is where one is in a route.
+type place struct {
+	rule   int // of spec.rules that is meant
+	at     []string
+	member string
+}
+
+// found is a field of a route: its value, nil if it is not set.
+type found struct {
+	place
+	value any
+}
+
+// find returns the places of a field: one, or one for each item of a list that
+// has the object which the field is in.
+func (p place) find(object any, route []policykind.Segment) []found {
+	if len(route) == 0 {
+		if unset(object) {
+			object = nil
+		}
+		return []found{{p, object}}
+	}
+	s, rest := route[0], route[1:]
+	content, ok := object.(map[string]any)
+	if !ok && (object != nil || p.member != "") {
+		return nil
+	}
+	value := content[s.Name]
+	next := p
+	next.at = append(slices.Clip(p.at), s.Name)
+	if !s.List {
+		return next.find(value, rest)
+	}
+	if list, _ := value.([]any); slices.Equal(next.at, []string{"spec", "rules"}) {
+		return next.findRule(list, rest)
+	}
+	return next.findItems(value, rest)
+}
+
+func (p place) findRule(list []any, rest []policykind.Segment) []found {
+	var rule any = map[string]any{} // an HTTPRoute without rules has one
+	if p.rule < len(list) {
+		rule = list[p.rule]
+	}
+	p.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", p.rule))
+	return p.find(rule, rest)
+}
+
+func (p place) findItems(value any, rest []policykind.Segment) []found {
+	var out []found
+	list, _ := value.([]any)
+	for i, item := range list {
+		next := p
+		next.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", i))
+		next.member = next.below()
+		out = append(out, next.find(item, rest)...)
+	}
+	return out
+}
+
+// below returns the place as people write it, from the rule on.
+func (p place) below() string {
+	at := p.at[1:] // spec
+	if len(at) > 2 && at[0] == "rules" {
+		at = at[2:]
+	}
+	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[")
+}
+
+// unset reports whether a value is one that Go writes for none: the 2023 text
+// counts an empty list as unset.
+func unset(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	default:
+		return false
+	}
+}

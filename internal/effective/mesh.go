@@ -1,0 +1,103 @@
+package effective
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// serviceBranch visits the paths that start at a service: those that end there,
+// and those by the routes that name it as their parent. Routes of its own
+// namespace are its producers'; one of another namespace is a consumer's, and
+// touches only clients of that namespace.
+func (w *walk) serviceBranch(b branch) error {
+	s := b.service
+	w.attach((&hierarchy.Namespace{Name: s.Namespace}).Ref(), func(a *above) *[]attachment { return &a.serviceNamespace })
+	w.attach(s.Ref(), func(a *above) *[]attachment { return &a.service })
+	for i := range w.by {
+		k := &w.by[i]
+		if !b.whole || !k.shape.mesh || k.shape.meshEnd != hierarchy.LevelService {
+			continue
+		}
+		if err := w.servicePaths(i, hierarchy.Path{Service: s, Rule: -1}, 0); err != nil {
+			return err
+		}
+	}
+	for r := range b.routes {
+		if err := w.budget.alive(); err != nil {
+			return err
+		}
+		w.enter(r)
+		for i := range w.by {
+			if err := w.meshRoute(i, s, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// meshRoute visits the paths of a kind from a service through a route.
+func (w *walk) meshRoute(kind int, s *hierarchy.Service, r *hierarchy.Route) error {
+	k := &w.by[kind]
+	if !k.shape.mesh || k.shape.meshEnd == hierarchy.LevelService || !k.shape.through(r.Kind) {
+		return nil
+	}
+	p := hierarchy.Path{Service: s, Route: r, Rule: -1}
+	if r.Namespace != s.Namespace {
+		p.Client = r.Namespace
+	}
+	ports := r.ParentPorts(hierarchy.KindService, s.Namespace, s.Name)
+	for _, port := range ports {
+		if err := w.servicePaths(kind, p, port); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servicePaths visits the paths from a service on: one for each port where the
+// route or a policy tells them apart, and one for each namespace of clients
+// that has a policy of its own.
+func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
+	k := &w.by[kind]
+	ports := []int32{port}
+	if port == 0 && slices.ContainsFunc(k.on.service, func(a attachment) bool { return !a.target.Whole() }) {
+		ports = ports[:0]
+		for _, q := range p.Service.Ports {
+			ports = append(ports, q.Number)
+		}
+	}
+	clients := []string{p.Client}
+	if p.Client == "" {
+		clients = append(clients, k.clients()...)
+	}
+	for _, p.Port = range ports {
+		for _, p.Client = range clients {
+			if err := w.fromService(kind, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) fromService(kind int, p hierarchy.Path) error {
+	if p.Route == nil {
+		return w.path(kind, p)
+	}
+	return w.below(kind, w.by[kind].shape.meshEnd, p)
+}
+
+// clients returns the namespaces of those whose policies affect only their own
+// traffic to the service, sorted.
+func (k *kindWalk) clients() []string {
+	var out []string
+	for _, a := range k.on.service {
+		if a.target.Consumer {
+			out = append(out, a.policy.Namespace)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

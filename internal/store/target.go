@@ -1,0 +1,145 @@
+package store
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// On yields the policies that target an object, by name or by its labels, each
+// with the target as that object; twice for two sections of it. Policies that
+// are invalid or may not target it are among them, the latter with the target
+// refused. By kind, namespace and name; those that select follow.
+func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Target] {
+	return func(yield func(*policykind.Policy, policykind.Target) bool) {
+		for p := range v.byTarget.under(objectKey(object)) {
+			for _, t := range p.Targets {
+				if t.Selector == nil && t.Ref == object && !yield(p, v.granted(p, t)) {
+					return
+				}
+			}
+		}
+		v.selected(object, yield)
+	}
+}
+
+// selected yields the policies that select an object by its labels.
+func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
+	namespaces := []string{object.Namespace, ""}
+	if object.Namespace == "" {
+		namespaces = namespaces[1:]
+	}
+	for _, namespace := range namespaces {
+		for p := range v.selecting.under(key(object.Group, object.Kind, namespace)) {
+			for _, t := range p.Targets {
+				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || named(p, object, t) {
+					continue
+				}
+				if !yield(p, v.granted(p, chosen(t, object))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// named reports whether the policy names the object and section, too: it then
+// is one target.
+func named(p *policykind.Policy, object api.Ref, t policykind.Target) bool {
+	return slices.ContainsFunc(p.Targets, func(o policykind.Target) bool {
+		return o.Selector == nil && o.Ref == object && o.Section == t.Section && o.Port == t.Port
+	})
+}
+
+// chosen returns the target of a selector as the object that it selects.
+func chosen(t policykind.Target, object api.Ref) policykind.Target {
+	t.Ref, t.Selector = object, nil
+	return t
+}
+
+// selects reports whether a target of a policy selects an object.
+func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref) bool {
+	if t.Selector == nil || t.Ref.PolicyKind() != object.PolicyKind() {
+		return false
+	}
+	o := v.Get(object)
+	if o == nil || !t.Selector.Labels.Matches(labels.Set(hierarchy.LabelsOf(o))) {
+		return false
+	}
+	switch {
+	case object.Namespace == "" || object.Namespace == p.Namespace || t.Selector.AnyNamespace:
+		return true
+	default:
+		return t.Selector.Namespaces != nil && t.Selector.Namespaces.Matches(v.NamespaceLabels(object.Namespace))
+	}
+}
+
+// granted refuses a target that needs a ReferenceGrant and has none.
+func (v *View) granted(p *policykind.Policy, t policykind.Target) policykind.Target {
+	if t.Grant && t.Refused == "" && t.Ref.Namespace != p.Namespace && !v.Granted(p.Kind.Ref(), p.Namespace, t.Ref) {
+		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s lets a %s of namespace %s target %s",
+			t.Ref.Namespace, p.Kind.Kind, p.Namespace, t.Ref)
+	}
+	return t
+}
+
+// Granted reports whether a ReferenceGrant lets objects of a kind in a
+// namespace refer to an object of another namespace.
+func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
+	grants := api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}
+	for o := range v.In(grants, to.Namespace) {
+		if g, ok := o.(*hierarchy.Grant); ok && g.Allows(from, namespace, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// Targets returns the targets of a policy: a selector's are the objects that
+// it selects, by namespace and name, or itself if it selects none.
+func (v *View) Targets(p *policykind.Policy) []policykind.Target {
+	out := make([]policykind.Target, 0, len(p.Targets))
+	for _, t := range p.Targets {
+		if t.Selector == nil {
+			out = append(out, v.granted(p, t))
+			continue
+		}
+		n := len(out)
+		for o := range v.candidates(p, t) {
+			if v.selects(p, t, o.Ref()) && !named(p, o.Ref(), t) {
+				out = append(out, v.granted(p, chosen(t, o.Ref())))
+			}
+		}
+		if len(out) == n {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// candidates yields the objects among which a target selects.
+func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Object] {
+	kind := t.Ref.PolicyKind()
+	if t.Selector.Own() && !hierarchy.ClusterScoped(kind) {
+		return v.In(kind, p.Namespace)
+	}
+	return v.Objects(kind)
+}
+
+// TargetsIn yields the policies with a target of a kind in a namespace, by
+// name; a policy comes once for each of these targets.
+func (v *View) TargetsIn(kind api.PolicyKind, namespace string) iter.Seq[*policykind.Policy] {
+	return v.byTarget.under(key(kind.Group, kind.Kind, namespace))
+}
+
+// Selecting yields the policies that select objects of a kind in other
+// namespaces than their own alone.
+func (v *View) Selecting(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
+	return v.selecting.under(key(kind.Group, kind.Kind, ""))
+}
