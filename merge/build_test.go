@@ -175,3 +175,35 @@ func at(o merge.Origin) string {
 	}
 	return text
 }
+
+// aged gives a policy its creation time, in seconds: less is older.
+func aged(created int64, p *merge.Policy) *merge.Policy {
+	p.Created = created
+	return p
+}
+
+// on puts policies on one target, where they meet in the way that is given.
+func on(level int, meet merge.Meet, policies ...*merge.Policy) []merge.Layer {
+	out := make([]merge.Layer, len(policies))
+	for i, p := range policies {
+		out[i] = merge.Layer{Policy: p, Level: level, Meet: meet}
+	}
+	return out
+}
+
+// as makes a path read the bare blocks of layers in another way.
+func as(b merge.Block, s merge.Strategy, layers ...merge.Layer) []merge.Layer {
+	for i := range layers {
+		layers[i].As = &merge.Reading{Block: b, Strategy: s}
+	}
+	return layers
+}
+
+// path joins the layers of a path.
+func path(layers ...[]merge.Layer) []merge.Layer { return slices.Concat(layers...) }
+
+// ranked gives a policy its place in the kind's own order.
+func ranked(rank int, p *merge.Policy) *merge.Policy {
+	p.Rank = rank
+	return p
+}

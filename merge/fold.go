@@ -1,76 +1,6 @@
 package merge
 
-import (
-	"slices"
-)
-
-// Origin is where a surviving rule came from, or what beat a lost one.
-type Origin struct {
-	Policy *Policy
-	Block  Block
-	// Conditional tells that the block stands under a `when`.
-	Conditional bool
-}
-
-// Effective is a rule of the effective policy.
-type Effective struct {
-	*Rule
-	// From set the value last.
-	From Origin
-	// same are origins whose equal value met this one: they survive with it.
-	same []Origin
-}
-
-// Lost is a rule that is not in the effective policy.
-type Lost struct {
-	*Rule
-	Block Block
-	// To beat it: the holder of its place when it was lost, or, for a block
-	// refused as a whole, the lowest policy with a rule.
-	To Origin
-}
-
-// Note is something about a condition that its readers should be told.
-type Note struct {
-	Policy *Policy
-	Block  Block
-	When   Condition
-	// Answer has Err set, or Missing with Neighbours.
-	Answer Answer
-}
-
-// Outcome is what became of one policy on the path.
-type Outcome struct {
-	Policy *Policy
-	// Rules counts the keys of the blocks that took part, each key once.
-	Rules int
-	// TookPart tells that some block with a rule took part.
-	TookPart bool
-	// Silent tells that some block with a rule did not, its condition not met.
-	Silent bool
-	// Lost rules, sorted by key, each key once.
-	Lost []Lost
-
-	took uint8
-}
-
-// Took reports whether a block took part.
-func (o *Outcome) Took(b Block) bool { return o.took&(1<<b) != 0 }
-
-// Result is an effective policy with its history. It is shared and never
-// edited.
-type Result struct {
-	// Rules are sorted by key. A rule whose value is nil holds its place and
-	// is not part of the spec.
-	Rules []Effective
-	// Outcomes of the policies, from the highest to the lowest, each once.
-	Outcomes []Outcome
-	// Notes in the order in which the conditions were evaluated.
-	Notes []Note
-}
-
-// Spec returns the effective spec. The values in it are shared: do not edit.
-func (r *Result) Spec() map[string]any { return specOf(r.Rules) }
+import "slices"
 
 // Meter limits what conditions may cost.
 type Meter interface {
@@ -85,8 +15,10 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 	ordered := slices.Clone(layers) // the caller keeps its order
 	slices.SortStableFunc(ordered, func(a, b Layer) int { return Compare(b, a) })
 	f := fold{meter: meter, layers: ordered, part: make([]participation, len(ordered))}
-	for i, l := range ordered {
-		if err := f.apply(i, l.Policy); err != nil {
+	for next := 0; next < len(ordered); {
+		start := next
+		next = groupEnd(ordered, start)
+		if err := f.applyGroup(start, next); err != nil {
 			return nil, err
 		}
 	}
@@ -104,9 +36,6 @@ type fold struct {
 	lost   map[lostKey]Lost // the last loss of each rule
 }
 
-// participation is which blocks of a layer took part, one bit per Block.
-type participation struct{ took, silent uint8 }
-
 type unsetBy struct {
 	Names
 	policy *Policy
@@ -117,170 +46,87 @@ type lostKey struct {
 	path   string
 }
 
-func (f *fold) apply(layer int, p *Policy) error {
-	for _, kind := range []Block{Object, Defaults, Bare, Overrides} {
-		for i := range p.Blocks {
-			if p.Blocks[i].Block != kind || len(p.Blocks[i].Rules) == 0 {
+// side chooses blocks by what they act as.
+type side uint8
+
+const (
+	both   side = iota
+	weak        // all but overrides
+	strong      // overrides
+)
+
+// has reports whether a block that acts as b is on this side.
+func (s side) has(b Block) bool { return s == both || (s == strong) == (b == Overrides) }
+
+// taker does with a block that takes part what is to be done with it.
+type taker func(from Origin, s Strategy, rules []Rule)
+
+// apply gives the blocks of a layer that are on a side and take part to take,
+// in their order. That order is the one in which they are written whatever a
+// bare block is read as: it comes behind the defaults and before the overrides.
+func (f *fold) apply(layer int, s side, take taker) error {
+	l := &f.layers[layer]
+	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
+		for i := range l.Blocks {
+			b := &l.Blocks[i]
+			if b.Block != kind || len(b.Rules) == 0 {
 				continue
 			}
-			if err := f.applyBlock(&f.part[layer], p, &p.Blocks[i]); err != nil {
+			as := l.reading(b)
+			if !s.has(as.Block) {
+				continue
+			}
+			if err := f.applyBlock(layer, b, as, take); err != nil {
 				return err
 			}
 		}
 	}
-	if len(p.Unset) > 0 {
-		f.unset = append(f.unset, unsetBy{NewNames(p.Unset), p})
-	}
 	return nil
 }
 
-func (f *fold) applyBlock(part *participation, p *Policy, b *Rules) error {
-	met, err := f.met(p, b)
+func (f *fold) applyBlock(layer int, b *Rules, as Reading, take taker) error {
+	from := Origin{Policy: f.layers[layer].Policy, Block: as.Block, Conditional: b.When != nil}
+	met, err := f.met(from, b.When)
 	if err != nil {
 		return err
 	}
+	part := &f.part[layer]
 	if !met {
 		part.silent |= 1 << b.Block
 		return nil
 	}
 	part.took |= 1 << b.Block
-	from := Origin{Policy: p, Block: b.Block, Conditional: b.When != nil}
-	if b.Block == Overrides {
-		f.override(from, b)
-	} else {
-		f.defaults(from, b)
+	if b.Block == Bare {
+		part.bareAs |= 1 << as.Block
 	}
+	take(from, as.Strategy, b.Rules)
 	return nil
 }
 
 // met evaluates the condition of a block. What cannot be evaluated does not
 // dodge a constraint: an overrides block then applies, a defaults block not.
-func (f *fold) met(p *Policy, b *Rules) (bool, error) {
-	if b.When == nil {
+func (f *fold) met(from Origin, when Condition) (bool, error) {
+	if when == nil {
 		return true, nil
 	}
-	a := b.When.Evaluate(specOf(f.rules))
+	a := when.Evaluate(specOf(f.rules))
 	if f.meter != nil {
 		if err := f.meter.Spend(a.Cost); err != nil {
 			return false, err
 		}
 	}
 	if a.Err != nil || a.Missing != "" && a.Neighbours {
-		f.notes = append(f.notes, Note{Policy: p, Block: b.Block, When: b.When, Answer: a})
+		f.notes = append(f.notes, Note{Policy: from.Policy, Block: from.Block, When: when, Answer: a})
 	}
 	if a.Err != nil {
-		return b.Block == Overrides, nil
+		return from.Block == Overrides, nil
 	}
 	return a.Met && a.Missing == "", nil
 }
 
-func (f *fold) defaults(from Origin, b *Rules) {
-	left := f.withoutUnset(from, b.Rules)
-	switch {
-	case len(left) == 0:
-	case len(f.rules) == 0:
-		f.rules = left
-	case b.Strategy == Atomic:
-		f.refuse(left)
-	default:
-		f.rules = f.overlay(f.rules, left)
+// joinUnset adds the unset list of a layer to that of E.
+func (f *fold) joinUnset(layer int) {
+	if p := f.layers[layer].Policy; len(p.Unset) > 0 {
+		f.unset = append(f.unset, unsetBy{NewNames(p.Unset), p})
 	}
-}
-
-func (f *fold) override(from Origin, b *Rules) {
-	set := effective(from, b.Rules)
-	if b.Strategy != Atomic {
-		f.set(set)
-		return
-	}
-	old := f.rules
-	f.rules = set
-	for _, e := range old {
-		if i, ok := find(set, e.Key); ok && Equal(set[i].Value, e.Value) {
-			set[i].share(e)
-			continue
-		}
-		f.lose(e, from)
-	}
-}
-
-// withoutUnset takes out of a defaults block what lower policies unset.
-func (f *fold) withoutUnset(from Origin, rules []Rule) []Effective {
-	out := make([]Effective, 0, len(rules))
-	for i := range rules {
-		e := Effective{Rule: &rules[i], From: from}
-		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
-			f.lose(e, Origin{Policy: by, Block: Unset})
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// unsetBy returns the lowest policy that unsets a key of p, or nil.
-func (f *fold) unsetBy(p *Policy, k Key) *Policy {
-	for _, u := range f.unset {
-		if u.policy != p && u.Match(k) {
-			return u.policy
-		}
-	}
-	return nil
-}
-
-// set puts rules into E, the empty maps among them last: they replace nothing,
-// but find their places as the others leave them.
-func (f *fold) set(rules []Effective) {
-	isHollow := func(e Effective) bool { return e.Hollow }
-	if !slices.ContainsFunc(rules, isHollow) {
-		f.rules = f.overlay(rules, f.rules)
-		return
-	}
-	hollow := slices.DeleteFunc(slices.Clone(rules), func(e Effective) bool { return !e.Hollow })
-	f.rules = f.overlay(slices.DeleteFunc(rules, isHollow), f.rules)
-	f.rules = f.overlay(f.placed(hollow), f.rules)
-}
-
-// placed takes out the empty maps whose place holds a rule. Both lists are
-// sorted, so that the last rule before a key is the only one that can hold it.
-func (f *fold) placed(hollow []Effective) []Effective {
-	var above *Effective
-	i := 0
-	return slices.DeleteFunc(hollow, func(e Effective) bool {
-		for ; i < len(f.rules) && f.rules[i].Key.Compare(e.Key) <= 0; i++ {
-			if !f.rules[i].Hollow {
-				above = &f.rules[i]
-			}
-		}
-		if above == nil || !above.Key.Holds(e.Key) {
-			return false
-		}
-		f.lose(e, above.From)
-		return true
-	})
-}
-
-// refuse books the loss of an atomic defaults block, save for the rules that
-// met an equal value.
-func (f *fold) refuse(block []Effective) {
-	to := f.lowest()
-	for _, b := range block {
-		if i, ok := find(f.rules, b.Key); ok && Equal(f.rules[i].Value, b.Value) {
-			f.rules[i].share(b)
-			continue
-		}
-		f.lose(b, to)
-	}
-}
-
-// lowest returns the origin of the lowest policy with a rule in E.
-func (f *fold) lowest() Origin {
-	for _, l := range f.layers {
-		for _, e := range f.rules {
-			if e.From.Policy == l.Policy {
-				return e.From
-			}
-		}
-	}
-	return Origin{}
 }

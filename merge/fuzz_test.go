@@ -1,7 +1,6 @@
 package merge_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -74,17 +73,35 @@ func collide(a, b merge.Rule) bool {
 	return a.Key == b.Key || !a.Hollow && a.Key.Holds(b.Key) || !b.Hollow && b.Key.Holds(a.Key)
 }
 
+// layers makes a path, the half of them with groups and readings.
 func (d *dice) layers(t testing.TB) []merge.Layer {
+	meets := []merge.Meet{hierarchical}
+	if rich := d.roll(6); rich > 2 {
+		meets = [][]merge.Meet{{oldestWins}, {collect}, {hierarchical, oldestWins, collect}}[rich-3]
+	}
+	out := d.policies(t)
+	for i := range out {
+		out[i].Meet = meets[d.roll(len(meets))]
+		if d.roll(4) == 3 {
+			out[i].As = &merge.Reading{Block: merge.Block(d.roll(3)), Strategy: merge.Strategy(d.roll(3))}
+		}
+	}
+	return out
+}
+
+// policies makes a path of policies at one or more levels.
+func (d *dice) policies(t testing.TB) []merge.Layer {
 	var out []merge.Layer
 	for i := range 1 + d.roll(6) {
-		if i > 0 && d.roll(5) == 0 { // an earlier policy at one more level
-			p := out[d.roll(len(out))].Policy
-			level := 10 + i
-			out = append(out, merge.Layer{Policy: p, Level: level})
+		if i > 0 && d.roll(5) == 0 { // an earlier policy at one more level, or again at one
+			out = append(out, merge.Layer{Policy: out[d.roll(len(out))].Policy, Level: d.roll(4)})
 			continue
 		}
 		p := policy(fmt.Sprintf("p%d", i), d.block(merge.Defaults), d.block(merge.Bare), d.block(merge.Overrides))
-		p.Created = int64(d.roll(2))
+		p.Created, p.Rank = int64(d.roll(2)), d.roll(3)-1
+		if d.roll(6) == 5 {
+			p.Blocks = append(p.Blocks, d.block(merge.Object))
+		}
 		for range d.roll(2) {
 			if !d.plain {
 				unsets(t, p, []string{"a", "a.b", "c", `["a.b"]`}[d.roll(4)])
@@ -156,6 +173,7 @@ func FuzzFoldNoPanic(f *testing.F) {
 		assert.Equal(t, before, contents(t, layers), "the input was edited")
 		for _, o := range result.Outcomes {
 			assert.LessOrEqual(t, len(o.Lost), o.Rules)
+			assert.Equal(t, keysThatTookPart(o), o.Rules, "a rule of %s was neither kept nor lost", o.Policy.Name)
 			for _, l := range o.Lost {
 				require.NotNil(t, l.Rule, "%s lost a rule that nobody knows", o.Policy.Name)
 				require.NotNil(t, l.To.Policy, "%s lost %s to nobody", o.Policy.Name, l.Key)
@@ -163,6 +181,18 @@ func FuzzFoldNoPanic(f *testing.F) {
 			assert.True(t, slices.IsSortedFunc(o.Lost, func(a, b merge.Lost) int { return a.Key.Compare(b.Key) }))
 		}
 	})
+}
+
+func keysThatTookPart(o merge.Outcome) int {
+	keys := make(map[merge.Key]bool)
+	for _, b := range o.Policy.Blocks {
+		if o.Took(b.Block) {
+			for _, r := range b.Rules {
+				keys[r.Key] = true
+			}
+		}
+	}
+	return len(keys)
 }
 
 func contents(t testing.TB, layers []merge.Layer) string {
@@ -177,124 +207,6 @@ func contents(t testing.TB, layers []merge.Layer) string {
 	data, err := json.Marshal(all)
 	require.NoError(t, err)
 	return string(data)
-}
-
-// The fold agrees with a slow one that is written as SEMANTICS section 3 is.
-func FuzzFoldReference(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(func(t *testing.T, data []byte, _ uint64) {
-		layers := (&dice{data: data, tidy: true}).layers(t)
-		assert.Equal(t, reference(layers), effectiveOf(fold(t, layers...)))
-	})
-}
-
-type held struct {
-	merge.Rule
-	from merge.Origin
-}
-
-// reference is the fold, word by word, with no thought of speed and no books.
-func reference(layers []merge.Layer) []string {
-	layers = slices.Clone(layers)
-	slices.SortFunc(layers, merge.Compare)
-	slices.Reverse(layers)
-	var e []held
-	type entry struct {
-		merge.Name
-		by *merge.Policy
-	}
-	var unset []entry
-	for _, l := range layers {
-		for _, b := range l.Blocks { // defaults, bare, overrides
-			from := merge.Origin{Policy: l.Policy, Block: b.Block, Conditional: b.When != nil}
-			if len(b.Rules) == 0 || b.When != nil && !takesPart(b, e) {
-				continue
-			}
-			var left []held
-			for _, r := range b.Rules {
-				gone := b.Block != merge.Overrides && slices.ContainsFunc(unset, func(u entry) bool { return u.by != l.Policy && u.Matches(r.Key) })
-				if !gone {
-					left = append(left, held{r, from})
-				}
-			}
-			switch {
-			case b.Block == merge.Overrides && b.Strategy == merge.Atomic:
-				e = left
-			case b.Block == merge.Overrides:
-				e = set(e, left)
-			case len(e) == 0:
-				e = left
-			case b.Strategy != merge.Atomic:
-				e = add(e, left)
-			}
-		}
-		for _, n := range l.Unset {
-			unset = append(unset, entry{n, l.Policy})
-		}
-	}
-	slices.SortFunc(e, func(a, b held) int { return a.Key.Compare(b.Key) })
-	var out []string
-	for _, h := range e {
-		out = append(out, fmt.Sprintf("%s=%v %s", h.Key, h.Value, at(h.from)))
-	}
-	return out
-}
-
-func takesPart(b merge.Rules, e []held) bool {
-	spec := map[string]any{}
-	slices.SortFunc(e, func(a, b held) int { return a.Key.Compare(b.Key) })
-	for _, h := range e {
-		at, segments := spec, h.Key.Segments()
-		for _, s := range segments[:len(segments)-1] {
-			if _, ok := at[s]; !ok && h.Value != nil {
-				at[s] = map[string]any{}
-			}
-			at, _ = at[s].(map[string]any)
-		}
-		if h.Value != nil {
-			at[segments[len(segments)-1]] = h.Value
-			if h.Hollow {
-				at[segments[len(segments)-1]] = map[string]any{}
-			}
-		}
-	}
-	a := b.When.Evaluate(spec)
-	if a.Err != nil {
-		return b.Block == merge.Overrides
-	}
-	return a.Met && a.Missing == ""
-}
-
-// set puts each rule of an override into E; what wants its place goes.
-func set(e, block []held) []held {
-	block = slices.Clone(block) // the empty maps last
-	slices.SortStableFunc(block, func(a, b held) int { return cmp.Compare(btoi(a.Hollow), btoi(b.Hollow)) })
-	for _, h := range block {
-		if h.Hollow && slices.ContainsFunc(e, func(o held) bool { return !o.Hollow && o.Key.Holds(h.Key) }) {
-			continue // replaces nothing
-		}
-		e = slices.DeleteFunc(slices.Clone(e), func(o held) bool { return collide(o.Rule, h.Rule) })
-		e = append(e, h)
-	}
-	return e
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// add puts each rule that E does not have into it.
-func add(e, block []held) []held {
-	had := slices.Clone(e)
-	for _, h := range block {
-		if !slices.ContainsFunc(had, func(o held) bool { return collide(o.Rule, h.Rule) }) {
-			e = append(e, h)
-		}
-	}
-	return e
 }
 
 // What a key prints as is read as the same key.

@@ -1,6 +1,7 @@
 package merge_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +14,14 @@ func TestOrder(t *testing.T) {
 	layer := func(level int, created int64, namespace, name string) merge.Layer {
 		return merge.Layer{Level: level, Policy: &merge.Policy{Namespace: namespace, Name: name, Created: created}}
 	}
+	rank := func(rank int, l merge.Layer) merge.Layer {
+		l.Rank = rank
+		return l
+	}
 	tests := map[string]struct{ higher, lower merge.Layer }{
+		"the kind's own order goes before age and name":  {rank(1, layer(1, 9, "z", "z")), rank(2, layer(1, 1, "a", "a"))},
+		"it may be below nought":                         {rank(-1, layer(1, 9, "z", "z")), layer(1, 1, "a", "a")},
+		"but not before the level":                       {rank(2, layer(1, 9, "z", "z")), rank(1, layer(2, 1, "a", "a"))},
 		"nearer the root is higher, however new":         {layer(1, 9, "z", "z"), layer(2, 1, "a", "a")},
 		"on one level the older is higher":               {layer(1, 1, "z", "z"), layer(1, 2, "a", "a")},
 		"without a creation time it counts as newest":    {layer(1, 1<<40, "z", "z"), layer(1, merge.Newest, "a", "a")},
@@ -35,6 +43,25 @@ func TestOrder(t *testing.T) {
 				assert.Same(t, test.higher.Policy, result.Outcomes[0].Policy, "outcomes go from the highest to the lowest")
 			}
 		})
+	}
+}
+
+// Layers of one policy on one level have an order too, or that of the input
+// would show.
+func TestOrderOfOnePolicy(t *testing.T) {
+	p := policy("p", bare(rule("a", 1)))
+	ordered := path(
+		on(1, hierarchical, p),
+		on(1, oldestWins, p),
+		as(merge.Defaults, mixed, on(1, hierarchical, p)...),
+		as(merge.Bare, atomic, on(1, hierarchical, p)...),
+		as(merge.Bare, patch, on(1, hierarchical, p)...),
+		as(merge.Bare, patch, on(1, collect, p)...),
+	)
+	for i, a := range ordered {
+		for j, b := range ordered {
+			assert.Equal(t, cmp.Compare(i, j), merge.Compare(a, b), "%d and %d", i, j)
+		}
 	}
 }
 

@@ -22,13 +22,16 @@ func (f *fold) outcome(p *Policy) Outcome {
 		if l.Policy == p {
 			part.took |= f.part[i].took
 			part.silent |= f.part[i].silent
+			part.bareAs |= f.part[i].bareAs
 		}
 	}
-	o.took, o.TookPart, o.Silent = part.took, part.took != 0, part.silent != 0
+	o.participation, o.TookPart, o.Silent = part, part.took != 0, part.silent != 0
 	for _, r := range rulesOf(p, part.took) {
-		o.Rules++
-		if !f.survives(p, r.Key) {
-			o.Lost = append(o.Lost, f.lost[lostKey{p, r.Key.path}])
+		if f.survives(p, r.Key) {
+			o.Rules++
+		} else if l, ok := f.lost[lostKey{p, r.Key.path}]; ok { // else of a second block of that name, silent
+			o.Rules++
+			o.Lost = append(o.Lost, l)
 		}
 	}
 	return o

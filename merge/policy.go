@@ -1,10 +1,8 @@
 package merge
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Block says which part of a policy a rule stands in.
@@ -100,9 +98,12 @@ const Newest int64 = math.MaxInt64
 // Policy is one policy, read.
 type Policy struct {
 	Namespace, Name string
+	// Rank is the kind's own order on one level, before age: lower is higher.
+	Rank int
 	// Created is in seconds since 1970, or Newest.
 	Created int64
-	// Blocks are applied in the order of their Block values.
+	// Blocks are applied in the order of their Block values, the object's own
+	// field first, however they are ordered here.
 	Blocks []Rules
 	// Unset takes rules out of the defaults of higher policies.
 	Unset []Name
@@ -163,30 +164,4 @@ func (n Names) Match(k Key) bool {
 	}
 	_, bare := n.paths[k.last()+"\x00"]
 	return bare
-}
-
-// Layer is a policy at a level of a path. A policy that reaches a path at two
-// levels is two layers with the same Policy.
-type Layer struct {
-	*Policy
-	// Level of the policy's target on the path: 0 at the root, more is lower.
-	Level int
-}
-
-// Compare orders layers from the highest to the lowest (SEMANTICS section 2):
-// by level, then the older first, then by namespace/name.
-func Compare(a, b Layer) int {
-	return cmp.Or(
-		cmp.Compare(a.Level, b.Level),
-		cmp.Compare(a.Created, b.Created),
-		compareNames(a.Policy, b.Policy),
-	)
-}
-
-// compareNames orders by "namespace/name" as one text.
-func compareNames(a, b *Policy) int {
-	if a.Namespace == b.Namespace {
-		return strings.Compare(a.Name, b.Name)
-	}
-	return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 }

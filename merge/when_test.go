@@ -95,6 +95,15 @@ func TestFoldWhen(t *testing.T) {
 			counts:    []string{"gw 0 of 0 silent", "route 1 of 1"},
 			notes:     []string{`gw bare when spec.a > 1: missing "", err a is no number`},
 		},
+		"of two blocks of one kind, the one that is silent neither survives nor is lost": {
+			stack: []*merge.Policy{
+				policy("gw", overrides(mixed, rule("a", 5)), when(overrides(mixed, rule("b", 5)), over("a", 50))),
+				policy("route", bare(rule("a", 9))),
+			},
+			effective: []string{"a=5 gw/overrides"},
+			lost:      []string{"route: a bare to gw/overrides"},
+			counts:    []string{"gw 1 of 1 silent", "route 0 of 1"},
+		},
 		"a null is not in the spec that a condition sees": {
 			stack:     []*merge.Policy{policy("gw", when(overrides(mixed, rule("b", 5)), over("a", 1))), policy("route", bare(rule("a", nil)))},
 			effective: []string{"a=<nil> route/bare"},

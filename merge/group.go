@@ -1,0 +1,128 @@
+package merge
+
+// groupEnd returns where the group of layers ends that begins at start: those
+// that are applied together (SEMANTICS section 5, sameTarget).
+func groupEnd(layers []Layer, start int) int {
+	first, end := &layers[start], start+1
+	if first.Meet == MeetHierarchical {
+		return end
+	}
+	for end < len(layers) && layers[end].Level == first.Level && layers[end].Meet == first.Meet {
+		end++
+	}
+	return end
+}
+
+// applyGroup applies the layers from start to end, lowest first, to E. Their
+// unset lists join afterwards: they never act inside the group.
+func (f *fold) applyGroup(start, end int) error {
+	var err error
+	switch f.layers[start].Meet {
+	case MeetOldestWins:
+		err = f.oldestWins(start, end)
+	case MeetCollect:
+		err = f.collect(start, end)
+	default:
+		err = f.apply(start, both, f.put)
+	}
+	for i := start; i < end; i++ {
+		f.joinUnset(i)
+	}
+	return err
+}
+
+func (f *fold) oldestWins(start, end int) error {
+	if err := f.highestFirst(start, end, f.put); err != nil {
+		return err
+	}
+	return f.lowestFirst(start, end, f.put)
+}
+
+// highestFirst gives the defaults and bare blocks of a group to take.
+func (f *fold) highestFirst(start, end int, take taker) error {
+	for i := end - 1; i >= start; i-- {
+		if err := f.apply(i, weak, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lowestFirst gives the overrides of a group to take.
+func (f *fold) lowestFirst(start, end int, take taker) error {
+	for i := start; i < end; i++ {
+		if err := f.apply(i, strong, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect applies a group side by side: first all its defaults and bare blocks,
+// then all its overrides. E stands still while either are gathered, so that
+// none of them, nor a condition, sees a sibling on its own side. Should two
+// want one place all the same, the oldest wins.
+func (f *fold) collect(start, end int) error {
+	before := f.rules
+	if err := f.collectDefaults(start, end); err != nil {
+		return err
+	}
+	return f.collectOverrides(start, end, before)
+}
+
+func (f *fold) collectDefaults(start, end int) error {
+	var gathered []Effective
+	err := f.highestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
+		left := f.withoutUnset(from, rules)
+		if s == Atomic && len(f.rules) > 0 {
+			f.refuse(left)
+			return
+		}
+		gathered = f.add(gathered, left)
+	})
+	f.rules = f.add(f.rules, gathered)
+	return err
+}
+
+// collectOverrides sets the overrides of a group in E. If one of them is atomic
+// the rules that were there before the group go.
+func (f *fold) collectOverrides(start, end int, before []Effective) error {
+	var gathered []Effective
+	var taken *Origin // by the lowest atomic block
+	err := f.lowestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
+		gathered = f.set(gathered, effective(from, rules))
+		if s == Atomic && taken == nil {
+			taken = &from
+		}
+	})
+	if taken != nil {
+		old, group := split(f.rules, before)
+		f.rules = group
+		gathered, old = split(f.overlay(gathered, old), gathered)
+		for _, e := range old {
+			f.lose(e, *taken)
+		}
+	}
+	f.rules = f.set(f.rules, gathered)
+	return err
+}
+
+// add puts the rules of defaults into a list that has rules of its own.
+func (f *fold) add(list, rules []Effective) []Effective {
+	if len(list) == 0 {
+		return rules
+	}
+	return f.overlay(list, rules)
+}
+
+// split parts a list into the rules with a key of some, and the others.
+func split(list, some []Effective) (in, out []Effective) {
+	for _, e := range list {
+		if _, ok := find(some, e.Key); ok {
+			in = append(in, e)
+		} else {
+			out = append(out, e)
+		}
+	}
+	return in, out
+}

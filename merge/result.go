@@ -1,0 +1,88 @@
+package merge
+
+// Origin is where a surviving rule came from, or what beat a lost one.
+type Origin struct {
+	Policy *Policy
+	// Block is what the block acted as on this path (Layer.As).
+	Block Block
+	// Conditional tells that the block stands under a `when`.
+	Conditional bool
+}
+
+// Effective is a rule of the effective policy.
+type Effective struct {
+	*Rule
+	// From set the value last.
+	From Origin
+	// same are origins whose equal value met this one: they survive with it.
+	same []Origin
+}
+
+// Lost is a rule that is not in the effective policy.
+type Lost struct {
+	*Rule
+	// Block is what the rule's own block acted as.
+	Block Block
+	// To beat it: the holder of its place when it was lost, or, for a block
+	// refused as a whole, the lowest other policy with a rule.
+	To Origin
+}
+
+// Note is something about a condition that its readers should be told.
+type Note struct {
+	Policy *Policy
+	Block  Block
+	When   Condition
+	// Answer has Err set, or Missing with Neighbours.
+	Answer Answer
+}
+
+// Outcome is what became of one policy on the path.
+type Outcome struct {
+	Policy *Policy
+	// Rules counts the keys of the blocks that took part, each key once.
+	Rules int
+	// TookPart tells that some block with a rule took part.
+	TookPart bool
+	// Silent tells that some block with a rule did not, its condition not met.
+	Silent bool
+	// Lost rules, sorted by key, each key once.
+	Lost []Lost
+
+	participation
+}
+
+// Took reports whether a block that the policy writes as b took part, whatever
+// it was read as.
+func (o *Outcome) Took(b Block) bool { return o.took&(1<<b) != 0 }
+
+// Acted reports whether a block that the policy writes as b took part as as:
+// as itself, or as the path reads bare blocks (Layer.As). A policy at two
+// levels may have done both.
+func (o *Outcome) Acted(b, as Block) bool {
+	if b == Bare {
+		return o.bareAs&(1<<as) != 0
+	}
+	return b == as && o.Took(b)
+}
+
+// participation is which blocks of a layer took part, one bit per Block.
+type participation struct {
+	took, silent uint8 // as the policy writes them
+	bareAs       uint8 // what the bare blocks that took part were read as
+}
+
+// Result is an effective policy with its history. It is shared and never
+// edited.
+type Result struct {
+	// Rules are sorted by key. A rule whose value is nil holds its place and
+	// is not part of the spec.
+	Rules []Effective
+	// Outcomes of the policies, from the highest to the lowest, each once.
+	Outcomes []Outcome
+	// Notes in the order in which the conditions were evaluated.
+	Notes []Note
+}
+
+// Spec returns the effective spec. The values in it are shared: do not edit.
+func (r *Result) Spec() map[string]any { return specOf(r.Rules) }
