@@ -18,6 +18,7 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
 )
 
 // annotationLimit is the most that an annotation of ours takes.
@@ -175,7 +176,7 @@ type counts struct {
 func (s *Server) effectivePolicy(v *store.View, o store.Object, b *effective.Budget) (string, error) {
 	var items []api.EffectivePolicy
 	err := s.Guard.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
-		items = append(items, e.API())
+		items = append(items, unnamed(e.API()))
 		return nil
 	})
 	if err != nil || len(items) == 0 {
@@ -194,6 +195,9 @@ func (n *routeNote) add(it api.EffectivePolicy) {
 	rules := make(map[string]string, len(it.Rules))
 	for _, r := range it.Rules {
 		rules[r.Rule] = r.From.Key()
+		if r.Block == merge.Object.String() {
+			rules[r.Rule] = itself
+		}
 	}
 	at := pathNote(it.Path)
 	for i, w := range n.Policies[kind] {
@@ -205,10 +209,37 @@ func (n *routeNote) add(it api.EffectivePolicy) {
 	n.Policies[kind] = append(n.Policies[kind], winners{Paths: []string{at}, Rules: rules})
 }
 
-// pathNote names a path of the route: gateway#listener, and the rule.
+// unnamed takes the route's name out of what its own fields gave: it may be yet
+// to be generated.
+func unnamed(it api.EffectivePolicy) api.EffectivePolicy {
+	for i := range it.Rules {
+		if it.Rules[i].Block == merge.Object.String() {
+			it.Rules[i].From.Name = ""
+		}
+	}
+	return it
+}
+
+// pathNote names a path of the route: gateway#listener or the service that is
+// its parent, and what is below the route.
 func pathNote(path []api.PathElement) string {
-	listener, rule := path[len(path)-3], path[len(path)-1]
-	return fmt.Sprintf("%s/%s#%s %s", listener.Namespace, listener.Name, listener.Section, rule.Section)
+	var above api.PathElement
+	var below []string
+	for _, e := range path {
+		switch {
+		case e.Index != nil:
+			below = append(below, e.Section)
+			if e.Member != "" {
+				below = append(below, e.Member)
+			}
+		case len(below) > 0: // a backend
+			below = append(below, e.String())
+		case e.Kind == hierarchy.KindListener || e.Kind == hierarchy.KindService:
+			above = e
+		}
+	}
+	text := strings.TrimPrefix(above.String(), hierarchy.KindListener+" ")
+	return strings.TrimSpace(text + " " + strings.Join(below, " "))
 }
 
 func (n *routeNote) counted(items []api.EffectivePolicy) routeNote {

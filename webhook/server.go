@@ -14,6 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -193,7 +194,7 @@ func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 // port can ask for any kind: only those that are judged have a name there.
 func kindLabel(v *store.View, r *admissionv1.AdmissionRequest) string {
 	k := kindOf(r)
-	if v.Kind(k) == nil && !effective.Known(k) {
+	if v.Kind(k) == nil && !hierarchy.Known(k) {
 		return "other"
 	}
 	return k.String()

@@ -6,8 +6,11 @@
 // +groupName=overrule.dev
 package v1alpha1
 
+// Group is the API group of this package.
+const Group = "overrule.dev"
+
 // APIVersion is the apiVersion of every document of this package.
-const APIVersion = "overrule.dev/v1alpha1"
+const APIVersion = Group + "/v1alpha1"
 
 // Annotations that Overrule writes, and nothing else does.
 const (

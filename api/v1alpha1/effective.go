@@ -32,6 +32,31 @@ type EffectivePolicy struct {
 	Rules []RuleOrigin `json:"rules"`
 	// Policies on the path, from the highest to the lowest.
 	Policies []PolicyOnPath `json:"policies"`
+	// Route is what the path's route comes to, in kinds that control fields of
+	// routes.
+	Route *EffectiveRoute `json:"route,omitempty"`
+}
+
+// EffectiveRoute is what a route comes to where policies control fields of it.
+type EffectiveRoute struct {
+	// Fields that are controlled, by their address in the route.
+	Fields []EffectiveField `json:"fields"`
+	// Spec of the route with these values, of its rules the path's alone.
+	Spec map[string]any `json:"spec"`
+}
+
+// EffectiveField is a field of a route that policies control.
+type EffectiveField struct {
+	Field string `json:"field"`
+	// Rule that controls it.
+	Rule string `json:"rule"`
+	// Value in force. Absent where neither the route nor a policy sets it.
+	Value any    `json:"value,omitempty"`
+	From  *Ref   `json:"from,omitempty"`
+	Block string `json:"block,omitempty"`
+	// Contested names the policy kinds that control the same field on the
+	// path with another value; direct kinds win. They should not overlap.
+	Contested []PolicyKind `json:"contested,omitempty"`
 }
 
 // RuleOrigin tells where a rule of the effective policy came from.
@@ -83,13 +108,19 @@ type PathCounts struct {
 	Inactive          int `json:"inactive"`
 }
 
-// Target is a target of a policy, and whether the policy holds it.
+// Target is a target of a policy, and whether the policy holds it. What a
+// selector selects is one target each; a selector that selects nothing is one
+// itself, without a name.
 type Target struct {
 	Target   Ref    `json:"target"`
 	Section  string `json:"section,omitempty"`
+	Port     int32  `json:"port,omitempty"`
+	Selector string `json:"selector,omitempty"`
 	Accepted bool   `json:"accepted"`
 	// Reason is Conflicted, Invalid or TargetNotFound where not accepted.
 	Reason State `json:"reason,omitempty"`
+	// Refused tells why the policy may not target this, where it may not.
+	Refused string `json:"refused,omitempty"`
 	// By is the policy that holds the target of a Conflicted one.
 	By *Ref `json:"by,omitempty"`
 }

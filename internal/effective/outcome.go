@@ -115,8 +115,11 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 	if p.Invalid != nil {
 		return api.Invalid, p.Invalid.Error()
 	}
-	if slices.ContainsFunc(targets, func(t api.Target) bool { return t.Accepted }) {
-		return api.NoPath, ""
+	if p.Unread != "" {
+		return api.NoPath, "its reach is not known: " + p.Unread
+	}
+	if i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Accepted }); i >= 0 {
+		return api.NoPath, noPath(p, targets[i])
 	}
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
@@ -127,18 +130,28 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 	return api.NoPath, ""
 }
 
+// noPath says why no path of the kind goes through a target.
+func noPath(p *policykind.Policy, t api.Target) string {
+	if p.Kind.Source == policykind.Label && !p.Kind.MayStandOn(t.Target.PolicyKind()) {
+		return fmt.Sprintf("how a %s works on a %s is not known: its profile is a guess by its CRD's label; write a PolicyProfile for it",
+			p.Kind.Kind, t.Target.Kind)
+	}
+	return fmt.Sprintf("no path of a %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
+}
+
 // Describe says why a target is not accepted.
 func Describe(p *policykind.Policy, t api.Target) string {
-	target := policykind.Target{Ref: t.Target, Section: t.Section}
-	for _, own := range p.Targets {
-		if own.Refused != "" && own.Ref == t.Target && own.Section == t.Section {
-			return own.Refused
-		}
-	}
-	if t.By != nil {
+	target := policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port}
+	switch {
+	case t.Refused != "":
+		return t.Refused
+	case t.By != nil:
 		return fmt.Sprintf("%s is held by %s, which is older", target, *t.By)
+	case t.Selector != "":
+		return fmt.Sprintf("no %s has %s", t.Target.Kind, t.Selector)
+	default:
+		return target.String() + " does not exist"
 	}
-	return target.String() + " does not exist"
 }
 
 // Targets tells for each target of a policy whether it is accepted, in the
@@ -149,13 +162,16 @@ func Targets(v *store.View, p *policykind.Policy) []api.Target {
 		out = append(out, target(v, p, t))
 	}
 	slices.SortStableFunc(out, func(a, b api.Target) int {
-		return cmp.Or(api.CompareRefs(a.Target, b.Target), strings.Compare(a.Section, b.Section))
+		return cmp.Or(api.CompareRefs(a.Target, b.Target), strings.Compare(a.Section, b.Section), cmp.Compare(a.Port, b.Port), strings.Compare(a.Selector, b.Selector))
 	})
 	return out
 }
 
 func target(v *store.View, p *policykind.Policy, t policykind.Target) api.Target {
-	out := api.Target{Target: t.Ref, Section: t.Section}
+	out := api.Target{Target: t.Ref, Section: t.Section, Port: t.Port, Refused: t.Refused}
+	if t.Selector != nil {
+		out.Selector = t.Selector.String()
+	}
 	switch {
 	case p.Invalid != nil:
 		out.Reason = api.Invalid

@@ -24,7 +24,7 @@ func ScopeOf(objects ...store.Object) Scope {
 	var s Scope
 	for _, o := range objects {
 		switch o := o.(type) {
-		case nil:
+		case nil, *policykind.Profile:
 		case *policykind.Policy:
 			if o != nil {
 				s.Policies = append(s.Policies, o)

@@ -14,9 +14,9 @@ import (
 // targets, before any path is looked at.
 func (j *judge) policyAlone() {
 	if j.policy.Invalid != nil {
-		action := policykind.Deny
+		action := api.Deny
 		if j.old != nil && j.old.Invalid != nil {
-			action = policykind.Warn // it was before: it stays editable
+			action = api.Warn // it was before: it stays editable
 		}
 		j.report(api.ReasonInvalid, action, Finding{
 			What: fmt.Sprintf("%s cannot be read, so it has no effect: %v", j.policy.Ref(), j.policy.Invalid),
@@ -27,20 +27,21 @@ func (j *judge) policyAlone() {
 		j.target(t)
 	}
 	j.rivals()
+	j.unread()
 }
 
 func (j *judge) target(t api.Target) {
 	what := effective.Describe(j.policy, t)
 	switch t.Reason {
 	case api.TargetNotFound:
-		j.report(api.ReasonTargetNotFound, policykind.Warn, Finding{
+		j.report(api.ReasonTargetNotFound, api.Warn, Finding{
 			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
 			Advice: "check the target's kind, name and section, or create it",
 		})
 	case api.Conflicted:
-		action := policykind.Deny
+		action := api.Deny
 		if j.wasConflicted(t) {
-			action = policykind.Warn
+			action = api.Warn
 		}
 		j.report(api.ReasonConflicted, action, Finding{
 			Policy: t.By, What: what,
@@ -58,14 +59,15 @@ func (j *judge) wasConflicted(t api.Target) bool {
 
 // rivals tells which policies lose a target to the one being written.
 func (j *judge) rivals() {
-	if j.policy.Kind.SameTarget != policykind.None {
+	if j.policy.Kind.SameTarget != api.None && j.policy.Kind.SameTarget != api.FieldConflict {
 		return
 	}
-	for _, t := range j.policy.Targets {
-		for rival := range j.after.PoliciesOn(t.Ref, j.policy.Kind.Ref()) {
-			if rival.Ref() != j.policy.Ref() && rival.Invalid == nil && j.newlyConflicted(rival, t) {
+	for _, t := range j.after.Targets(j.policy) {
+		for rival, on := range j.after.On(t.Ref) {
+			if rival.Kind == j.policy.Kind && rival.Ref() != j.policy.Ref() && on.Section == t.Section && on.Port == t.Port &&
+				rival.Invalid == nil && on.Refused == "" && j.newlyConflicted(rival, on) {
 				ref := rival.Ref()
-				j.report(api.ReasonConflicted, policykind.Warn, Finding{
+				j.report(api.ReasonConflicted, api.Warn, Finding{
 					Policy: &ref,
 					What:   fmt.Sprintf("%s loses %s to this policy, which is older, and has no effect there any more", ref, t),
 				})
@@ -75,13 +77,74 @@ func (j *judge) rivals() {
 }
 
 func (j *judge) newlyConflicted(rival *policykind.Policy, t policykind.Target) bool {
-	return rival.Has(t) && effective.Holder(j.before, rival, t) == rival && effective.Holder(j.after, rival, t) != rival
+	return effective.Holder(j.before, rival, t) == rival && effective.Holder(j.after, rival, t) != rival
+}
+
+// unread tells what of the policy being written Overrule does not read.
+func (j *judge) unread() {
+	if j.policy.Unread != "" {
+		j.report(api.ReasonNotRead, api.Warn, Finding{
+			What: fmt.Sprintf("the reach of %s is not known: %s", j.policy.Ref(), j.policy.Unread),
+		})
+	}
+}
+
+// otherAlone finds what is to be told of an object that is no policy, before
+// any path is looked at.
+func (j *judge) otherAlone() {
+	switch o := j.change.Object().(type) {
+	case *hierarchy.Route:
+		j.routeAlone()
+	case *hierarchy.ListenerSet:
+		j.setAlone(o)
+	case *hierarchy.Grant:
+		j.grantAlone()
+	}
+}
+
+// setAlone tells that a gateway does not take the listeners of a set.
+func (j *judge) setAlone(s *hierarchy.ListenerSet) {
+	g := j.after.Gateway(s.GatewayNamespace, s.GatewayName)
+	if j.change.After == nil || g == nil || g.Sets.Admits(g.Namespace, s.Namespace, j.after.NamespaceLabels(s.Namespace)) {
+		return
+	}
+	j.report(api.ReasonTargetNotFound, api.Warn, Finding{
+		What: fmt.Sprintf("%s has no effect: the allowedListeners of %s do not admit listener sets of namespace %s, so neither routes nor policies reach its listeners",
+			s.Ref(), g.Ref(), s.Namespace),
+		Advice: fmt.Sprintf("ask the owner of %s", g.Ref().Key()),
+	})
+}
+
+// grantAlone tells which policies lose a target with a ReferenceGrant.
+func (j *judge) grantAlone() {
+	for _, o := range objects(j.change) {
+		for _, to := range o.(*hierarchy.Grant).To { //nolint:forcetypeassert // both are of one kind
+			for p := range j.before.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Ref().Namespace) {
+				j.lostTargets(p)
+			}
+			for p := range j.before.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}) {
+				j.lostTargets(p)
+			}
+		}
+	}
+}
+
+func (j *judge) lostTargets(p *policykind.Policy) {
+	was, is := j.before.Targets(p), j.after.Targets(p)
+	for i, t := range is {
+		if t.Grant && t.Refused != "" && was[i].Refused == "" {
+			ref := p.Ref()
+			j.report(api.ReasonTargetNotFound, api.Warn, Finding{
+				Policy: &ref, What: fmt.Sprintf("%s loses its target: %s", ref, t.Refused),
+			})
+		}
+	}
 }
 
 // routeAlone tells what of a route Overrule does not read.
 func (j *judge) routeAlone() {
 	if r, ok := j.change.After.(*hierarchy.Route); ok && r.WantsDefaultGateways {
-		j.report(api.ReasonNotRead, policykind.Warn, Finding{
+		j.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   "useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known",
 			Advice: "name the gateways in parentRefs",
 		})
@@ -91,7 +154,7 @@ func (j *judge) routeAlone() {
 // report books a finding. The profile of the policy being written may give its
 // reason another action than the default; what a ratchet has made a warning
 // stays one.
-func (j *judge) report(code api.ReasonCode, action policykind.Action, f Finding) {
+func (j *judge) report(code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
 	if j.policy != nil && action == defaults[code] {
 		f.Action = j.policy.Kind.Action(code, action)
@@ -100,13 +163,13 @@ func (j *judge) report(code api.ReasonCode, action policykind.Action, f Finding)
 }
 
 // defaults are the actions of the reasons that a profile can change.
-var defaults = map[api.ReasonCode]policykind.Action{
-	api.ReasonInvalid:            policykind.Deny,
-	api.ReasonTargetNotFound:     policykind.Warn,
-	api.ReasonConflicted:         policykind.Deny,
-	api.ReasonUnsetOverride:      policykind.Deny,
-	api.ReasonConstraintViolated: policykind.Deny,
-	api.ReasonOverridden:         policykind.Warn,
-	api.ReasonBlastRadius:        policykind.Warn,
-	api.ReasonConditionSkipped:   policykind.Warn,
+var defaults = map[api.ReasonCode]api.Action{
+	api.ReasonInvalid:            api.Deny,
+	api.ReasonTargetNotFound:     api.Warn,
+	api.ReasonConflicted:         api.Deny,
+	api.ReasonUnsetOverride:      api.Deny,
+	api.ReasonConstraintViolated: api.Deny,
+	api.ReasonOverridden:         api.Warn,
+	api.ReasonBlastRadius:        api.Warn,
+	api.ReasonConditionSkipped:   api.Warn,
 }

@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
 // Finding is one thing to deny for, or to tell.
 type Finding struct {
 	Code   api.ReasonCode
-	Action policykind.Action
+	Action api.Action
 	// Rule is the key of the rule that it is about, if one.
 	Rule string
 	// Policy is the other policy: the one that overrides, holds the target or
@@ -106,12 +105,12 @@ func (s *findings) add(f Finding) {
 	}
 }
 
-func strictness(a policykind.Action) int {
-	return slices.Index([]policykind.Action{policykind.Audit, policykind.Warn, policykind.Deny}, a)
+func strictness(a api.Action) int {
+	return slices.Index([]api.Action{api.Audit, api.Warn, api.Deny}, a)
 }
 
 // by returns the findings of an action, sorted.
-func (s findings) by(a policykind.Action) []Finding {
+func (s findings) by(a api.Action) []Finding {
 	var out []Finding
 	for _, f := range s {
 		if f.Action == a {

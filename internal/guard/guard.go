@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -104,7 +105,7 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 			return nil, err
 		}
 		j.found.add(Finding{
-			Code: api.ReasonTooMuch, Action: policykind.Deny, What: err.Error(),
+			Code: api.ReasonTooMuch, Action: api.Deny, What: err.Error(),
 			Advice: "split the policy, simplify its conditions, or ask the cluster's administrator",
 		})
 	}
@@ -121,8 +122,9 @@ func (g *Guard) budget() uint64 {
 func (g *Guard) compare(j *judge, b *effective.Budget) error {
 	if j.policy != nil {
 		j.policyAlone()
+	} else {
+		j.otherAlone()
 	}
-	j.routeAlone()
 	scope := effective.ScopeOf(objects(j.change)...)
 	if err := g.Engine.Compare(j.before, j.after, scope, b, j.pair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
@@ -154,7 +156,7 @@ func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*stor
 	}
 	asked := make(map[api.Ref]bool)
 	for _, t := range p.Targets {
-		if t.Refused != "" || asked[t.Ref] || effective.Exists(v, t) {
+		if t.Refused != "" || t.Selector != nil || asked[t.Ref] || effective.Exists(v, t) {
 			continue
 		}
 		asked[t.Ref] = true
@@ -176,10 +178,5 @@ func reachesBelow(o store.Object) bool {
 	if !ok {
 		return true
 	}
-	for _, t := range p.Targets {
-		if t.Ref.Kind == hierarchy.KindGateway || t.Ref.Kind == hierarchy.KindGatewayClass {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !hierarchy.IsRoute(t.Ref.PolicyKind()) })
 }

@@ -55,9 +55,9 @@ func lenient(t testing.TB, v *store.View) *store.View {
 	for _, k := range v.Kinds() {
 		if k.Kind == "Paint" {
 			p := k.Profile
-			p.Actions = map[api.ReasonCode]policykind.Action{
-				api.ReasonConstraintViolated: policykind.Warn, api.ReasonTooMuch: policykind.Audit,
-				api.ReasonOverridden: policykind.Deny, api.ReasonTargetNotFound: policykind.Audit,
+			p.Actions = map[api.ReasonCode]api.Action{
+				api.ReasonConstraintViolated: api.Warn, api.ReasonTooMuch: api.Audit,
+				api.ReasonOverridden: api.Deny, api.ReasonTargetNotFound: api.Audit,
 			}
 			for old := range v.Policies(k.Ref()) {
 				paints = append(paints, old)
@@ -91,7 +91,7 @@ func TestAProfileChangesActions(t *testing.T) {
 func TestAProfileDoesNotDenyWhatWasThere(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
 	k := *v.Kind(api.PolicyKind{Group: "example.com", Kind: "Paint"})
-	k.Actions = map[api.ReasonCode]policykind.Action{api.ReasonConstraintViolated: policykind.Deny}
+	k.Actions = map[api.ReasonCode]api.Action{api.ReasonConstraintViolated: api.Deny}
 	after := *read(t, v, routePolicy("a: 101")).(*policykind.Policy)
 	after.Kind = &k
 	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, &after), nil)

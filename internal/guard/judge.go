@@ -56,7 +56,7 @@ func (j *judge) count(p effective.Pair) {
 	}
 	e := p.Effective()
 	j.paths[e.Path.ID()] = struct{}{}
-	j.namespaces[e.Path.Route.Namespace] = struct{}{}
+	j.namespaces[e.Path.Namespace()] = struct{}{}
 	if j.observe != nil {
 		j.observe(p)
 	}
@@ -150,9 +150,9 @@ func (j *judge) unset(p effective.Pair, o *merge.Outcome) {
 		was = unsetRules(p.Before, &j.old.Policy)
 	}
 	for u := range unsetRules(p.After, o.Policy) {
-		action := policykind.Deny
+		action := api.Deny
 		if was[u] {
-			action = policykind.Warn
+			action = api.Warn
 		}
 		by := u.by
 		j.report(api.ReasonUnsetOverride, action, Finding{
@@ -176,11 +176,8 @@ func unsetRules(e *effective.Effective, p *merge.Policy) map[unsetRule]bool {
 	own := slices.IndexFunc(e.Outcomes, func(o merge.Outcome) bool { return o.Policy == p })
 	for i := range max(own, 0) { // those behind it are lower
 		q := &e.Outcomes[i]
-		if !q.Took(merge.Overrides) {
-			continue
-		}
 		for _, b := range q.Policy.Blocks {
-			if b.Block == merge.Overrides {
+			if q.Acted(b.Block, merge.Overrides) {
 				addUnset(out, e.Ref(q.Policy), unset, b.Rules)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -81,7 +80,7 @@ func (j *judge) finish() {
 	}
 	j.othersLose()
 	if n := len(j.paths); n > 0 && reachesBelow(j.change.Object()) {
-		j.report(api.ReasonBlastRadius, policykind.Warn, Finding{
+		j.report(api.ReasonBlastRadius, api.Warn, Finding{
 			What: fmt.Sprintf("%s changes the effective policy of %s in %s",
 				subject(j.change), plural(n, "path"), plural(len(j.namespaces), "namespace")),
 		})
@@ -98,9 +97,9 @@ func subject(c Change) string {
 
 // constraint finds a rule that a conditional override replaces or removes.
 func (j *judge) constraint(l *loss) {
-	action := policykind.Deny
+	action := api.Deny
 	if l.before {
-		action = policykind.Warn
+		action = api.Warn
 	}
 	by := l.on.Ref(l.to)
 	j.report(api.ReasonConstraintViolated, action, Finding{
@@ -157,7 +156,7 @@ func (j *judge) overridden(l *loss) {
 	if l.paths < j.ownPaths {
 		on = fmt.Sprintf(" on %d of %s", l.paths, plural(j.ownPaths, "path"))
 	}
-	j.report(api.ReasonOverridden, policykind.Warn, Finding{
+	j.report(api.ReasonOverridden, api.Warn, Finding{
 		Rule: l.rule, Policy: &by,
 		What:   fmt.Sprintf("%s has no effect%s: %s overrides it on %s", l.rule, on, by, where(l)),
 		Advice: fmt.Sprintf("ask the owner of %s", by.Key()),
@@ -172,13 +171,13 @@ func (j *judge) othersLose() {
 	losses := j.others.sorted()
 	for i, l := range losses {
 		if i == mostLosers {
-			j.report(api.ReasonOverridden, policykind.Warn, Finding{
+			j.report(api.ReasonOverridden, api.Warn, Finding{
 				What: fmt.Sprintf("%s of other policies lose their effect, too", plural(len(losses)-i, "more rule")),
 			})
 			return
 		}
 		from, by := l.on.Ref(l.from), l.on.Ref(l.to)
-		j.report(api.ReasonOverridden, policykind.Warn, Finding{
+		j.report(api.ReasonOverridden, api.Warn, Finding{
 			Rule: l.rule, Policy: &from,
 			What: fmt.Sprintf("%s of %s loses its effect on %s: %s overrides it", l.rule, from, plural(l.paths, "path"), by),
 		})
@@ -202,7 +201,7 @@ func (j *judge) notes(p effective.Pair) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		j.report(api.ReasonConditionSkipped, policykind.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(n), n.When)})
+		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(n), n.When)})
 	}
 }
 
@@ -216,7 +215,7 @@ func noted(before *effective.Effective, n merge.Note) bool {
 func (j *judge) judgement() *Judgement {
 	return &Judgement{
 		Change:  j.change,
-		Denials: j.found.by(policykind.Deny), Warnings: j.found.by(policykind.Warn), Audits: j.found.by(policykind.Audit),
+		Denials: j.found.by(api.Deny), Warnings: j.found.by(api.Warn), Audits: j.found.by(api.Audit),
 		Changes: api.Changes{Paths: len(j.paths), Namespaces: len(j.namespaces)},
 		After:   j.after,
 	}

@@ -76,6 +76,25 @@ func (p Path) ID() ID {
 	return id
 }
 
+// Namespace returns the namespace of the object that the path is about: its
+// route, or where it ends above one, its service, listener set or gateway.
+func (p Path) Namespace() string {
+	switch {
+	case p.Route != nil:
+		return p.Route.Namespace
+	case p.Service != nil:
+		return p.Service.Namespace
+	case p.Set != nil:
+		return p.Set.Namespace
+	case p.Gateway != nil:
+		return p.Gateway.Namespace
+	case p.Virtual != nil:
+		return p.Virtual.Namespace
+	default:
+		return ""
+	}
+}
+
 // Elements returns the path as the JSON contract shows it.
 func (p Path) Elements() []api.PathElement {
 	out := make([]api.PathElement, 0, 8)

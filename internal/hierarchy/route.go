@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -172,18 +171,23 @@ func (r *Route) fingerprints() []uint64 {
 	return out
 }
 
-// fingerprint hashes the matches of a rule, defaulted as the API server would.
+// fingerprint hashes the matches of a rule, defaulted as the API server would;
+// those that cannot be read, as they stand.
 func fingerprint(kind string, matches json.RawMessage) uint64 {
 	var canonical any
+	var err error
 	switch kind {
 	case KindHTTPRoute:
 		var m []gatewayv1.HTTPRouteMatch
-		_ = unmarshal(matches, &m) // it was read before
+		err = unmarshal(matches, &m)
 		canonical = httpMatches(m)
 	case KindGRPCRoute:
 		var m []gatewayv1.GRPCRouteMatch
-		_ = unmarshal(matches, &m)
+		err = unmarshal(matches, &m)
 		canonical = grpcMatches(m)
+	}
+	if err != nil {
+		canonical = matches
 	}
 	h := fnv.New64a()
 	_ = json.NewEncoder(h).Encode(canonical) // a hash takes every write, and matches are plain data

@@ -124,6 +124,31 @@ func (k *Kind) target(ref api.PolicyKind) *api.TargetKind {
 // MayTarget reports whether policies of the kind may target a kind.
 func (k *Kind) MayTarget(ref api.PolicyKind) bool { return k.target(ref) != nil }
 
+// levelsOf are the levels at which a policy on a kind stands; those of a route
+// are for kinds that are not here.
+var levelsOf = map[string][]api.LevelName{
+	kindGatewayClass: {api.LevelGatewayClass},
+	"Gateway":        {api.LevelGateway, api.LevelListener},
+	"ListenerSet":    {api.LevelListenerSet, api.LevelListener},
+	kindNamespace:    {api.LevelGatewayNamespace, api.LevelServiceNamespace, api.LevelRouteNamespace},
+	kindService:      {api.LevelService, api.LevelBackend},
+	kindMesh:         {api.LevelMesh},
+}
+
+// MayStandOn reports whether the kind's hierarchy has a level for policies on
+// objects of a kind.
+func (k *Kind) MayStandOn(ref api.PolicyKind) bool {
+	at, ok := levelsOf[ref.Kind]
+	switch {
+	case ok:
+	case ref.Group == api.GatewayGroup:
+		at = []api.LevelName{api.LevelRoute, api.LevelRule}
+	default:
+		at = []api.LevelName{api.LevelBackend}
+	}
+	return slices.ContainsFunc(at, k.Has)
+}
+
 // Shape gives a spec that was put together of rules the lists that the rules
 // took apart. The spec is the caller's own; it is edited and returned.
 func (k *Kind) Shape(spec map[string]any) map[string]any {

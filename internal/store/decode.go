@@ -36,6 +36,8 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, hierarchy.FromNamespace)
 	case ref == (api.PolicyKind{Kind: hierarchy.KindService}):
 		return typed(ref, data, hierarchy.FromService)
+	case ref == policykind.KindProfile:
+		return typed(ref, data, func(p *api.PolicyProfile) *policykind.Profile { return &policykind.Profile{PolicyProfile: *p} })
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == hierarchy.KindGatewayClass:
 		return typed(ref, data, hierarchy.FromGatewayClass)
@@ -53,7 +55,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 
 // Typed objects that Decode reads.
 type typedObject interface {
-	corev1.Namespace | corev1.Service |
+	corev1.Namespace | corev1.Service | api.PolicyProfile |
 		gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
 }
 

@@ -21,17 +21,15 @@ func kinds(t testing.TB) []*policykind.Kind {
 	t.Helper()
 	out, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
-	for _, p := range []policykind.Profile{
+	for _, p := range []api.PolicyProfileSpec{
 		{
-			Group: "example.com", Kind: "Paint", Class: policykind.Inherited,
-			Targets: policykind.Targets{Fields: []string{"targetRefs"}},
-			Blocks: policykind.Blocks{
-				Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when",
-				Strategy: policykind.Strategy{Field: "strategy", BareField: "strategy", Allowed: []string{"atomic", "patch"}},
-			},
-			Unset: []string{"unset"},
+			Group: "example.com", Kind: "Paint", Class: api.Inherited,
+			Targets:  api.ProfileTargets{Fields: []string{"targetRefs"}},
+			Blocks:   api.ProfileBlocks{Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when"},
+			Strategy: api.ProfileStrategy{Field: "strategy", BareField: "strategy", Allowed: []api.StrategyName{"atomic", "patch"}},
+			Unset:    []string{"unset"},
 		},
-		{Group: "example.com", Kind: "Label", Class: policykind.Direct, Targets: policykind.Targets{Fields: []string{"targetRefs"}}},
+		{Group: "example.com", Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}}},
 	} {
 		k, err := policykind.Compile(p, policykind.Builtin)
 		require.NoError(t, err)
