@@ -77,9 +77,9 @@ func assertSame(t *testing.T, kind, stored, file string) {
 	for i := range want.Rules {
 		assert.Equal(t, want.RuleName(i), got.RuleName(i))
 	}
-	front := "rules: [{matches: [{path: {value: /front}, method: {service: front}}]}, "
-	if kind == hierarchy.KindHTTPRoute {
-		front = "rules: [{matches: [{path: {value: /front}}]}, "
+	front := "rules: [{matches: [{path: {value: /front}}]}, "
+	if kind == hierarchy.KindGRPCRoute {
+		front = "rules: [{matches: [{method: {service: front}}]}, "
 	}
 	shifted := []int{-1}
 	for i := range got.Rules {
@@ -117,6 +117,7 @@ func TestRefs(t *testing.T) {
 	assert.Equal(t, "istio", g.Class)
 	assert.True(t, hierarchy.HasListener(g.Listeners, "b", 0))
 	assert.False(t, hierarchy.HasListener(g.Listeners, "c", 0))
+	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "team", Name: "more"}, listenerSet(t, "metadata: {namespace: team, name: more}").Ref())
 	class := hierarchy.FromGatewayClass(read[gatewayv1.GatewayClass](t, "metadata: {name: istio}"))
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "istio"}, class.Ref())
 	assert.Equal(t, api.Ref{Kind: "Namespace", Name: "app"}, namespace(t, "metadata: {name: app}").Ref())

@@ -10,13 +10,15 @@ import (
 // RouteObjectList is a list of routes of one kind.
 type RouteObjectList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []RouteObject `json:"items"`
 }
 
 func (o *RouteObject) copy() *RouteObject {
-	return &RouteObject{TypeMeta: o.TypeMeta, ObjectMeta: *o.ObjectMeta.DeepCopy(), Spec: slices.Clone(o.Spec)}
+	out := &RouteObject{TypeMeta: o.TypeMeta, Spec: slices.Clone(o.Spec)}
+	o.DeepCopyInto(&out.ObjectMeta)
+	return out
 }
 
 // DeepCopyObject implements runtime.Object.
@@ -24,7 +26,8 @@ func (o *RouteObject) DeepCopyObject() runtime.Object { return o.copy() }
 
 // DeepCopyObject implements runtime.Object.
 func (l *RouteObjectList) DeepCopyObject() runtime.Object {
-	out := &RouteObjectList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: make([]RouteObject, len(l.Items))}
+	out := &RouteObjectList{TypeMeta: l.TypeMeta, Items: make([]RouteObject, len(l.Items))}
+	l.DeepCopyInto(&out.ListMeta)
 	for i := range l.Items {
 		out.Items[i] = *l.Items[i].copy()
 	}

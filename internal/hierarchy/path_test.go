@@ -9,96 +9,207 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
-func ruled(t testing.TB, rules string) *hierarchy.Route {
-	return routing(t, "app", "{rules: "+rules+"}")
-}
-
-// SEMANTICS section 5: a rule without a name is shown as rule-N.
-func TestSections(t *testing.T) {
-	tests := map[string]struct {
-		rules   string
-		shown   []string
-		section string
-		means   []int
-	}{
-		"a name":                              {"[{name: x}, {name: z}]", []string{"x", "z"}, "z", []int{1}},
-		"rule-N is the unnamed N-th":          {"[{}, {}]", []string{"rule-1", "rule-2"}, "rule-2", []int{1}},
-		"it counts the named ones, too":       {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-2", []int{1}},
-		"it never means a named rule":         {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-1", nil},
-		"unless a rule is really named so":    {"[{name: rule-2}, {}]", []string{"rule-2", "rule-2"}, "rule-2", []int{0}},
-		"a real name means no other position": {"[{}, {}, {name: rule-1}]", []string{"rule-1", "rule-2", "rule-1"}, "rule-1", []int{2}},
-		"there is no rule-0":                  {"[{}]", []string{"rule-1"}, "rule-0", nil},
-		"nor one beyond the last":             {"[{}]", []string{"rule-1"}, "rule-2", nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := ruled(t, test.rules)
-			var shown []string
-			var means []int
-			for i := range r.Rules {
-				shown = append(shown, r.RuleName(i))
-				if r.RuleAt(test.section, i) {
-					means = append(means, i)
-				}
-			}
-			assert.Equal(t, test.shown, shown)
-			assert.Equal(t, test.means, means)
-			assert.Equal(t, test.means != nil, r.HasSection(test.section))
-		})
-	}
-}
-
-// Rules are matched before anything is called evaded.
-func TestMatchRules(t *testing.T) {
-	const (
-		a = "matches: [{path: {value: /a}}]"
-		b = "matches: [{path: {value: /b}}]"
-		c = "matches: [{path: {value: /c}}]"
-	)
-	tests := map[string]struct {
-		before, after string
-		want          []int
-	}{
-		"nothing changed":                          {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + b + "}]", []int{0, 1}},
-		"one inserted in front":                    {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{-1, 0, 1}},
-		"one taken out in front":                   {"[{" + a + "}, {" + b + "}]", "[{" + b + "}]", []int{1}},
-		"reordered":                                {"[{" + a + "}, {" + b + "}, {" + c + "}]", "[{" + c + "}, {" + a + "}, {" + b + "}]", []int{2, 0, 1}},
-		"edited in its place":                      {"[{" + a + "}, {" + b + "}]", "[{" + a + "}, {" + c + "}]", []int{0, 1}},
-		"named ones by name, whatever they match":  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: other, " + a + "}, {name: x, " + b + "}]", []int{1, 0}},
-		"renamed: by its matches":                  {"[{name: x, " + a + "}, {name: other, " + b + "}]", "[{name: z, " + a + "}, {name: other, " + b + "}]", []int{0, 1}},
-		"named for the first time: by its matches": {"[{" + a + "}, {" + b + "}]", "[{" + b + "}, {name: x, " + a + "}]", []int{1, 0}},
-		"duplicates pair in order":                 {"[{" + a + "}, {" + a + "}]", "[{" + a + "}, {" + a + "}, {" + a + "}]", []int{0, 1, -1}},
-		"a named one is never paired by position":  {"[{name: x, " + a + "}]", "[{name: other, " + b + "}]", []int{-1}},
-		"a position that is taken pairs no other":  {"[{" + a + "}, {" + b + "}]", "[{" + c + "}, {" + a + "}]", []int{-1, 0}},
-		"a default written out is the same rule":   {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", "[{" + a + "}, {}]", []int{-1, 0}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, hierarchy.MatchRules(ruled(t, test.before), ruled(t, test.after)))
-		})
-	}
-}
-
-func TestPathElements(t *testing.T) {
+// Every shape of a path: what the JSON contract shows of it, and who it is.
+func TestPaths(t *testing.T) {
 	g := listening(t, "{name: http, port: 80, protocol: HTTP}", "{name: alt, port: 81, protocol: HTTP}")
+	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
+	s := service(t, "metadata: {namespace: shop, name: cart}\nspec: {ports: [{port: 80}]}")
 	r := ruled(t, "[{name: x}, {}]")
-	p := hierarchy.Path{Gateway: g, Listener: 1, Route: r, Rule: 1}
-	one := 1
-	elements := []api.PathElement{
-		{Kind: "GatewayClass", Name: "istio"},
-		{Kind: "Gateway", Namespace: "infra", Name: "edge"},
-		{Kind: "Listener", Namespace: "infra", Name: "edge", Section: "alt"},
-		{Kind: "HTTPRoute", Namespace: "app", Name: "r"},
-		{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &one},
+	backend := &hierarchy.Backend{Object: s.Ref(), Port: 8080}
+	bucket := &hierarchy.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}
+	virtual := &api.Ref{Group: "example.com", Kind: "Database", Namespace: "app", Name: "db"}
+
+	class := api.PathElement{Kind: "GatewayClass", Name: "istio"}
+	edge := api.PathElement{Kind: "Gateway", Namespace: "infra", Name: "edge"}
+	alt := api.PathElement{Kind: "Listener", Namespace: "infra", Name: "edge", Section: "alt"}
+	cart := api.PathElement{Kind: "Service", Namespace: "shop", Name: "cart"}
+	route := api.PathElement{Kind: "HTTPRoute", Namespace: "app", Name: "r"}
+	first, second := 0, 1
+	x := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "x", Index: &first}
+	rule2 := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &second}
+	onEdge := hierarchy.ID{Class: "istio", GatewayNamespace: "infra", Gateway: "edge"}
+
+	tests := map[string]struct {
+		path hierarchy.Path
+		want []api.PathElement
+		id   func(*hierarchy.ID)
+	}{
+		"a gateway alone": {
+			hierarchy.Path{Gateway: g, Rule: -1},
+			[]api.PathElement{class, edge},
+			func(id *hierarchy.ID) { *id = onEdge; id.Rule = -1 },
+		},
+		"a gateway with its namespace as a level": {
+			hierarchy.Path{Gateway: g, Rule: -1, GatewayNamespace: true, RouteNamespace: true, ServiceNamespace: true},
+			[]api.PathElement{class, {Kind: "Namespace", Name: "infra"}, edge},
+			func(id *hierarchy.ID) { *id = onEdge; id.Rule = -1 },
+		},
+		"a listener": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Rule: -1},
+			[]api.PathElement{class, edge, alt},
+			func(id *hierarchy.ID) { *id = onEdge; id.Listener, id.Rule = "alt", -1 },
+		},
+		"a listener of a set has the set's name": {
+			hierarchy.Path{Gateway: g, Set: set, Listener: &set.Listeners[0], Rule: -1},
+			[]api.PathElement{
+				class, edge, {Kind: "ListenerSet", Namespace: "team", Name: "more"},
+				{Kind: "Listener", Namespace: "team", Name: "more", Section: "http"},
+			},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.SetNamespace, id.Set, id.Listener, id.Rule = "team", "more", "http", -1
+			},
+		},
+		"a route": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: -1},
+			[]api.PathElement{class, edge, alt, route},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", -1
+			},
+		},
+		"a rule with a name": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0},
+			[]api.PathElement{class, edge, alt, route, x},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", 0
+			},
+		},
+		"a rule without one, namespaces as levels": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, GatewayNamespace: true, RouteNamespace: true},
+			[]api.PathElement{class, {Kind: "Namespace", Name: "infra"}, edge, alt, {Kind: "Namespace", Name: "app"}, route, rule2},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", 1
+			},
+		},
+		"a member of a rule's list": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, Member: "filters[1]"},
+			[]api.PathElement{class, edge, alt, route, {
+				Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &second, Member: "filters[1]",
+			}},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule, id.Member = "alt", "HTTPRoute", "app", "r", 1, "filters[1]"
+			},
+		},
+		"a backend and its port": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: backend},
+			[]api.PathElement{class, edge, alt, route, x, {Kind: "Service", Namespace: "shop", Name: "cart", Section: "8080"}},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Backend = "alt", "HTTPRoute", "app", "r", *backend
+			},
+		},
+		"a backend of another kind": {
+			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: bucket},
+			[]api.PathElement{class, edge, alt, route, x, {Kind: "Bucket", Namespace: "app", Name: "b"}},
+			func(id *hierarchy.ID) {
+				*id = onEdge
+				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Backend = "alt", "HTTPRoute", "app", "r", *bucket
+			},
+		},
+		"a mesh's service alone": {
+			hierarchy.Path{Service: s, Rule: -1},
+			[]api.PathElement{cart},
+			func(id *hierarchy.ID) { id.ServiceNamespace, id.Service, id.Rule = "shop", "cart", -1 },
+		},
+		"a mesh's producer route, namespaces as levels": {
+			hierarchy.Path{Service: s, Route: r, Rule: 0, ServiceNamespace: true, RouteNamespace: true},
+			[]api.PathElement{{Kind: "Namespace", Name: "shop"}, cart, {Kind: "Namespace", Name: "app"}, route, x},
+			func(id *hierarchy.ID) {
+				id.ServiceNamespace, id.Service, id.RouteKind, id.RouteNamespace, id.Route = "shop", "cart", "HTTPRoute", "app", "r"
+			},
+		},
+		"a mesh's consumer, a port told apart": {
+			hierarchy.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0},
+			[]api.PathElement{{Kind: "Service", Namespace: "shop", Name: "cart", Section: "80", Client: "app"}, route, x},
+			func(id *hierarchy.ID) {
+				id.ServiceNamespace, id.Service, id.Port, id.Client = "shop", "cart", 80, "app"
+				id.RouteKind, id.RouteNamespace, id.Route = "HTTPRoute", "app", "r"
+			},
+		},
+		"a target that exists nowhere": {
+			hierarchy.Path{Virtual: virtual, Rule: -1},
+			[]api.PathElement{{Kind: "Database", Namespace: "app", Name: "db"}},
+			func(id *hierarchy.ID) { id.Virtual, id.Rule = *virtual, -1 },
+		},
 	}
-	assert.Equal(t, elements, p.Elements())
-	for i, l := range []hierarchy.Level{
-		hierarchy.LevelGatewayClass, hierarchy.LevelGateway, hierarchy.LevelListener, hierarchy.LevelRoute, hierarchy.LevelRule,
-	} {
-		assert.Equal(t, elements[i], p.Element(l))
+	seen := make(map[hierarchy.ID][]string)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, test.path.Elements())
+			var id hierarchy.ID
+			test.id(&id)
+			assert.Equal(t, id, test.path.ID())
+		})
+		seen[test.path.ID()] = append(seen[test.path.ID()], name)
 	}
-	assert.Equal(t, hierarchy.ID{
-		Class: "istio", GatewayNamespace: "infra", Gateway: "edge", Listener: "alt",
-		RouteKind: "HTTPRoute", RouteNamespace: "app", Route: "r", Rule: 1,
-	}, p.ID())
+	for _, names := range seen {
+		if len(names) > 1 {
+			assert.ElementsMatch(t, []string{"a gateway alone", "a gateway with its namespace as a level"}, names, "levels are the kind's, not the path's")
+		}
+	}
+}
+
+// The element that a policy at a level stands on.
+func TestElementOfALevel(t *testing.T) {
+	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
+	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
+	s := service(t, "metadata: {namespace: shop, name: cart}")
+	r := ruled(t, "[{name: x}]")
+	full := hierarchy.Path{
+		Gateway: g, Set: set, Listener: &set.Listeners[0], Route: r, Rule: 0,
+		Backend: &hierarchy.Backend{Object: s.Ref(), Port: 80}, GatewayNamespace: true, RouteNamespace: true,
+	}
+	mesh := hierarchy.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0, ServiceNamespace: true}
+	short := hierarchy.Path{Gateway: g, Listener: &g.Listeners[0], Rule: -1}
+	virtual := hierarchy.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "app", Name: "db"}, Rule: -1}
+	tests := map[string]struct {
+		path  hierarchy.Path
+		level hierarchy.Level
+		want  string
+	}{
+		"the mesh":                               {full, hierarchy.LevelMesh, "Mesh"},
+		"the class":                              {full, hierarchy.LevelGatewayClass, "GatewayClass istio"},
+		"the gateway's namespace":                {full, hierarchy.LevelGatewayNamespace, "Namespace infra"},
+		"the gateway":                            {full, hierarchy.LevelGateway, "Gateway infra/edge"},
+		"the listener set":                       {full, hierarchy.LevelListenerSet, "ListenerSet team/more"},
+		"the set's listener":                     {full, hierarchy.LevelListener, "Listener team/more#http"},
+		"the route's namespace":                  {full, hierarchy.LevelRouteNamespace, "Namespace app"},
+		"the route":                              {full, hierarchy.LevelRoute, "HTTPRoute app/r"},
+		"the rule":                               {full, hierarchy.LevelRule, "HTTPRouteRule app/r#x"},
+		"the backend":                            {full, hierarchy.LevelBackend, "Service shop/cart#80"},
+		"a backend's port is the backend":        {full, hierarchy.LevelBackendPort, "Service shop/cart#80"},
+		"the route's own fields are the rule's":  {full, hierarchy.LevelObject, "HTTPRouteRule app/r#x"},
+		"a mesh's root":                          {mesh, hierarchy.LevelMesh, "Mesh"},
+		"the service's namespace":                {mesh, hierarchy.LevelServiceNamespace, "Namespace shop"},
+		"the service":                            {mesh, hierarchy.LevelService, "Service shop/cart#80 (clients in app)"},
+		"a service's port is the service":        {mesh, hierarchy.LevelServicePort, "Service shop/cart#80 (clients in app)"},
+		"a level that is not there: that above":  {short, hierarchy.LevelRule, "Listener infra/edge#http"},
+		"a set that is not there: the gateway":   {short, hierarchy.LevelListenerSet, "Gateway infra/edge"},
+		"a namespace that is no level: above it": {short, hierarchy.LevelGatewayNamespace, "GatewayClass istio"},
+		"nothing above: the mesh":                {mesh, hierarchy.LevelGateway, "Mesh"},
+		"a virtual target":                       {virtual, hierarchy.LevelBackend, "Database app/db"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, test.path.Element(test.level).String())
+		})
+	}
+}
+
+func TestNamespaceOfAPath(t *testing.T) {
+	g := listening(t, "{name: http, port: 80, protocol: HTTP}")
+	set := listenerSet(t, "metadata: {namespace: team, name: more}")
+	s := service(t, "metadata: {namespace: shop, name: cart}")
+	r := ruled(t, "[{}]")
+	assert.Equal(t, "app", hierarchy.Path{Gateway: g, Set: set, Route: r}.Namespace())
+	assert.Equal(t, "app", hierarchy.Path{Service: s, Route: r}.Namespace())
+	assert.Equal(t, "shop", hierarchy.Path{Service: s}.Namespace())
+	assert.Equal(t, "team", hierarchy.Path{Gateway: g, Set: set}.Namespace())
+	assert.Equal(t, "infra", hierarchy.Path{Gateway: g}.Namespace())
+	assert.Equal(t, "lab", hierarchy.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "lab"}}.Namespace())
+	assert.Empty(t, hierarchy.Path{}.Namespace())
 }

@@ -19,7 +19,7 @@ import (
 // as it stands: routes have fields that only some profile knows.
 type RouteObject struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec json.RawMessage `json:"spec,omitempty"`
 }

@@ -1,0 +1,161 @@
+package hierarchy_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func serviceRef(namespace, name string, port int32) hierarchy.Backend {
+	return hierarchy.Backend{Object: api.Ref{Kind: "Service", Namespace: namespace, Name: name}, Port: port}
+}
+
+func TestBackends(t *testing.T) {
+	tests := map[string]struct {
+		refs string
+		want []hierarchy.Backend
+	}{
+		"none":                                 {"[]", nil},
+		"a Service of the route's namespace":   {"[{name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
+		"group and kind written out":           {"[{group: '', kind: Service, name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
+		"a Service of another namespace":       {"[{namespace: shop, name: s, port: 80}]", []hierarchy.Backend{serviceRef("shop", "s", 80)}},
+		"the same twice is one":                {"[{name: s, port: 80, weight: 1}, {namespace: app, name: s, port: 80, weight: 9}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
+		"the same Service with two ports: two": {"[{name: s, port: 81}, {name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 81), serviceRef("app", "s", 80)}},
+		"the same name in two namespaces: two": {"[{name: s, port: 80}, {namespace: shop, name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80), serviceRef("shop", "s", 80)}},
+		"an object of another kind, no port": {
+			"[{group: example.com, kind: Bucket, name: b}]",
+			[]hierarchy.Backend{{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}},
+		},
+	}
+	for name, test := range tests {
+		for _, kind := range hierarchy.RouteKinds {
+			t.Run(name+" of a "+kind, func(t *testing.T) {
+				r := route(t, kind, "metadata: {namespace: app, name: r}\nspec: {rules: [{}, {backendRefs: "+test.refs+"}]}")
+				require.Len(t, r.Rules, 2)
+				assert.Empty(t, r.Rules[0].Backends)
+				assert.Equal(t, test.want, r.Rules[1].Backends)
+			})
+		}
+	}
+}
+
+// A Service can be a parent, too (mesh).
+func TestParents(t *testing.T) {
+	tests := map[string]struct {
+		refs string
+		want []hierarchy.Parent
+	}{
+		"a Service":                     {"[{group: '', kind: Service, name: s}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s"}}},
+		"a Service's port":              {"[{group: '', kind: Service, name: s, port: 80}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s", Port: 80}}},
+		"of another namespace":          {"[{group: '', kind: Service, namespace: shop, name: s}]", []hierarchy.Parent{{Kind: "Service", Namespace: "shop", Name: "s"}}},
+		"a Service of Gateway API":      {"[{kind: Service, name: s}]", nil},
+		"a Service of another group":    {"[{group: example.com, kind: Service, name: s}]", nil},
+		"a core Gateway":                {"[{group: '', kind: Gateway, name: s}]", nil},
+		"a kind that nothing is on":     {"[{kind: GatewayClass, name: s}]", nil},
+		"a gateway":                     {"[{name: g, sectionName: a, port: 80}]", []hierarchy.Parent{{Kind: "Gateway", Namespace: "app", Name: "g", Section: "a", Port: 80}}},
+		"a listener set":                {"[{kind: ListenerSet, name: l, sectionName: a}]", []hierarchy.Parent{{Kind: "ListenerSet", Namespace: "app", Name: "l", Section: "a"}}},
+		"several, in the route's order": {"[{group: '', kind: Service, name: s}, {kind: XMesh, name: m}, {name: g}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s"}, {Kind: "Gateway", Namespace: "app", Name: "g"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").Parents)
+		})
+	}
+	p := hierarchy.Parent{Kind: "Service", Namespace: "app", Name: "s", Port: 80}
+	assert.True(t, p.Is("Service", "app", "s"), "whatever the port")
+	assert.False(t, p.Is("Gateway", "app", "s"))
+	assert.False(t, p.Is("Service", "shop", "s"))
+	assert.False(t, p.Is("Service", "app", "t"))
+}
+
+// The ports of a Service that a route is a parent's by.
+func TestParentPorts(t *testing.T) {
+	const s = "group: '', kind: Service, name: s"
+	for name, test := range map[string]struct {
+		refs string
+		want []int32
+	}{
+		"none":                             {"[{name: s, port: 80}]", nil},
+		"one":                              {"[{" + s + ", port: 80}]", []int32{80}},
+		"each once, in the route's order":  {"[{" + s + ", port: 81}, {" + s + ", port: 80}, {" + s + ", port: 81}]", []int32{81, 80}},
+		"all":                              {"[{" + s + "}]", []int32{0}},
+		"all stands for the others before": {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
+		"all stands for the others behind": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
+		"another service's are not its":    {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
+	} {
+		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").ParentPorts("Service", "app", "s"), name)
+	}
+}
+
+func TestRemember(t *testing.T) {
+	r, made := routing(t, "app", "{}"), 0
+	remember := func(key, value string) any {
+		return r.Remember(key, func() any { made++; return value })
+	}
+	assert.Equal(t, "first", remember("a", "first"))
+	assert.Equal(t, "first", remember("a", "second"), "it is made once")
+	assert.Equal(t, "third", remember("b", "third"), "each key has its own")
+	assert.Equal(t, 2, made)
+	assert.Equal(t, "other", routing(t, "app", "{}").Remember("a", func() any { return "other" }), "and each route")
+}
+
+// Annotations that only tools read can be long, and say nothing.
+func TestAnnotations(t *testing.T) {
+	tests := map[string]struct {
+		annotations string
+		want        map[string]string
+	}{
+		"others are kept":             {"{a: b, example.com/strategy: merge}", map[string]string{"a": "b", "example.com/strategy": "merge"}},
+		"kubectl's is left out":       {"{a: b, kubectl.kubernetes.io/last-applied-configuration: '{}'}", map[string]string{"a": "b"}},
+		"Overrule's own are left out": {"{overrule.dev/effective-policy: '{}', overrule.dev/outcome: '{}'}", nil},
+		"none":                        {"{}", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, httpRoute(t, "metadata: {name: r, annotations: "+test.annotations+"}").Annotations)
+		})
+	}
+}
+
+// Routes have fields that only some profile knows: the spec stays as it is.
+func TestSpecOfARoute(t *testing.T) {
+	r := routing(t, "app", "{hostnames: [A.example.com], rules: [{timeouts: {request: 1s}, retry: {attempts: 9007199254740993, backoff: 1.5}, x-own: [{deep: null}]}]}")
+	want := map[string]any{
+		"hostnames": []any{"A.example.com"}, // as it stands
+		"rules": []any{map[string]any{
+			"timeouts": map[string]any{"request": "1s"},
+			"retry":    map[string]any{"attempts": int64(9007199254740993), "backoff": 1.5},
+			"x-own":    []any{map[string]any{"deep": nil}},
+		}},
+	}
+	var wait sync.WaitGroup
+	for range 4 { // views are read side by side
+		wait.Go(func() { assert.Equal(t, want, r.Spec()) })
+	}
+	wait.Wait()
+	assert.Nil(t, httpRoute(t, "metadata: {name: r}").Spec(), "a route without a spec has none")
+}
+
+func TestRoutesThatCannotBeRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"rules that are no list":     "{rules: 5}",
+		"a parentRef that is none":   "{parentRefs: [a]}",
+		"a port that is no number":   "{rules: [{backendRefs: [{name: s, port: http}]}]}",
+		"a hostname that is no text": "{hostnames: [1]}",
+		"a spec that is no object":   "[]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, read[hierarchy.RouteObject](t, "metadata: {name: r}\nspec: "+text))
+			require.ErrorContains(t, err, "read its spec: json: cannot unmarshal")
+		})
+	}
+	t.Run("fields in another case are others", func(t *testing.T) {
+		assert.Empty(t, routing(t, "app", "{Rules: [{}, {}], Hostnames: [a]}").Hostnames)
+		assert.Len(t, routing(t, "app", "{Rules: [{}, {}]}").Rules, 1, "the one of a route without rules")
+	})
+}
