@@ -64,6 +64,8 @@ type RuleOrigin struct {
 	Rule  string `json:"rule"`
 	From  Ref    `json:"from"`
 	Block string `json:"block"`
+	// Item is the place in the spec, in kinds whose spec is a list.
+	Item *int `json:"item,omitempty"`
 }
 
 // PolicyOnPath is what became of a policy on one path.

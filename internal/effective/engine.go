@@ -32,7 +32,8 @@ type Effective struct {
 	// Outcomes of the policies, from the highest to the lowest, each once.
 	Outcomes []merge.Outcome
 
-	object *merge.Policy // the fields of the path's route, nil if it has none
+	member *member       // of the path's rule whose fields are controlled, or nil
+	object *merge.Policy // what the route itself says of these fields, or nil
 }
 
 // Level returns the level of the path at which a policy is attached, the
@@ -62,19 +63,26 @@ func (e *Effective) Spec() any {
 	if e.Kind.SameTarget != api.Collect {
 		return e.Kind.Shape(e.Result.Spec())
 	}
-	rules := slices.Clone(e.Rules)
-	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
-		x, y := a.From.Policy, b.From.Policy
-		return cmp.Or(
-			cmp.Compare(x.Rank, y.Rank), // over the levels, too
-			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}),
-		)
-	})
+	rules := e.collected()
 	out := make([]any, len(rules))
 	for i, r := range rules {
 		out[i] = r.Value
 	}
 	return out
+}
+
+// collected returns the rules of a kind that collects in their order: the
+// kind's own, over the levels, too, and then from the highest to the lowest.
+func (e *Effective) collected() []merge.Effective {
+	rules := slices.Clone(e.Rules)
+	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
+		x, y := a.From.Policy, b.From.Policy
+		return cmp.Or(
+			cmp.Compare(x.Rank, y.Rank),
+			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}),
+		)
+	})
+	return rules
 }
 
 // ErrTooMuch tells that a walk would cost more than it may.

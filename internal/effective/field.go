@@ -18,6 +18,14 @@ type member struct {
 	// fields are the values that the route itself has, as the lowest policy.
 	fields  merge.Policy
 	version uint64
+	// places of all fields that are controlled, set or not.
+	places []field
+}
+
+// field is where a member has a field that the kind controls.
+type field struct {
+	rule merge.Key
+	at   []string // in the route; a list's item is written [1]
 }
 
 type memberKey struct {
@@ -38,7 +46,7 @@ func membersOf(k *policykind.Kind, p hierarchy.Path) (members []member, controll
 }
 
 func readMembers(k *policykind.Kind, r *hierarchy.Route, rule int) []member {
-	values := make(map[string][]merge.Rule)
+	values, places := make(map[string][]merge.Rule), make(map[string][]field)
 	var names []string
 	for _, f := range k.Controls() {
 		if !slices.Contains(f.Kinds, r.Kind) {
@@ -50,11 +58,12 @@ func readMembers(k *policykind.Kind, r *hierarchy.Route, rule int) []member {
 				names = append(names, found.member)
 			}
 			values[found.member] = append(values[found.member], k.FieldRules(f, found.value)...)
+			places[found.member] = append(places[found.member], field{f.Rule, found.at})
 		}
 	}
 	out := make([]member, 0, len(names))
 	for _, name := range names {
-		m := member{name: name, version: policykind.NextVersion()}
+		m := member{name: name, version: policykind.NextVersion(), places: places[name]}
 		m.fields.Namespace, m.fields.Name, m.fields.Created = r.Namespace, r.Name, merge.Newest
 		if rules := values[name]; len(rules) > 0 {
 			slices.SortFunc(rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })

@@ -16,10 +16,16 @@ func (e *Effective) API() api.EffectivePolicy {
 		Rules:    make([]api.RuleOrigin, 0, len(e.Rules)),
 		Policies: make([]api.PolicyOnPath, 0, len(e.Outcomes)),
 	}
-	for _, r := range e.Rules {
-		out.Rules = append(out.Rules, api.RuleOrigin{
-			Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String(),
-		})
+	rules, collects := e.Rules, e.Kind.SameTarget == api.Collect
+	if collects {
+		rules = e.collected()
+	}
+	for i, r := range rules {
+		origin := api.RuleOrigin{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
+		if collects {
+			origin.Item = &i
+		}
+		out.Rules = append(out.Rules, origin)
 	}
 	slices.SortFunc(out.Rules, func(a, b api.RuleOrigin) int { return strings.Compare(a.Rule, b.Rule) })
 	for i := range e.Outcomes {
@@ -28,6 +34,7 @@ func (e *Effective) API() api.EffectivePolicy {
 			Policy: e.Ref(o.Policy), State: StateOf(o), Lost: e.LostRules(o),
 		})
 	}
+	out.Route = e.route()
 	return out
 }
 

@@ -303,7 +303,7 @@ func (w *walk) folded(kind int, p hierarchy.Path, s stack, m *member) error {
 	if len(s.layers) > 0 {
 		s.dictate(k, p.Route)
 	}
-	e := &Effective{Kind: k, Path: p}
+	e := &Effective{Kind: k, Path: p, member: m}
 	if m != nil && len(m.fields.Blocks) > 0 {
 		e.object = &m.fields
 		s.layers = append(slices.Clip(s.layers), merge.Layer{Policy: e.object, Level: int(hierarchy.LevelObject)})

@@ -19,68 +19,101 @@ var KindCRD = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomReso
 // Kinds are the policy kinds that are known so far, and what definitions say
 // of them.
 type Kinds struct {
-	policies map[api.PolicyKind]*policykind.Kind
-	defined  map[api.PolicyKind]definition
+	profiles *policykind.Profiles
+	// guessed and given are kinds beside those of the profiles: by a
+	// definition's label, and those of a cluster.
+	guessed, given map[api.PolicyKind]*policykind.Kind
+	defined        map[api.PolicyKind]definition
 }
 
 // definition is what a CRD says beside its label.
 type definition struct {
-	cluster bool // scope
-	names   []string
+	crd   *apiextensionsv1.CustomResourceDefinition
+	names []string
 }
 
 // NewKinds returns the given kinds and those that come with Overrule.
 func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
-	builtin, err := policykind.BuiltinKinds()
+	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err
 	}
-	k := &Kinds{policies: make(map[api.PolicyKind]*policykind.Kind), defined: make(map[api.PolicyKind]definition)}
-	for _, kind := range append(builtin, known...) {
-		k.policies[kind.Ref()] = kind
+	k := &Kinds{
+		profiles: profiles, defined: make(map[api.PolicyKind]definition),
+		guessed: make(map[api.PolicyKind]*policykind.Kind), given: make(map[api.PolicyKind]*policykind.Kind),
+	}
+	for _, kind := range known {
+		k.given[kind.Ref()] = kind
 	}
 	return k, nil
 }
 
 // Clone returns a copy that can be added to.
 func (k *Kinds) Clone() *Kinds {
-	return &Kinds{policies: maps.Clone(k.policies), defined: maps.Clone(k.defined)}
+	return &Kinds{
+		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
+		guessed: maps.Clone(k.guessed), given: maps.Clone(k.given),
+	}
 }
 
-// Of returns a policy kind, or nil.
-func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind { return k.policies[ref] }
+// Of returns a policy kind, or nil: by a profile of the set, else as the
+// cluster has it, else as it comes with Overrule, else by its label.
+func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
+	kind := k.profiles.Of(ref)
+	given := k.given[ref]
+	switch {
+	case kind != nil && (given == nil || kind.Source == policykind.Cluster):
+		return kind
+	case given != nil:
+		return given
+	default:
+		return k.guessed[ref]
+	}
+}
 
 // All returns the policy kinds, sorted.
 func (k *Kinds) All() []*policykind.Kind {
-	return slices.SortedFunc(maps.Values(k.policies), func(a, b *policykind.Kind) int {
-		return api.ComparePolicyKinds(a.Ref(), b.Ref())
-	})
+	var out []*policykind.Kind
+	refs := make(map[api.PolicyKind]bool)
+	for _, kind := range k.profiles.Known() {
+		refs[kind.Ref()] = true
+	}
+	for _, known := range []map[api.PolicyKind]*policykind.Kind{k.given, k.guessed} {
+		for ref := range known {
+			refs[ref] = true
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(refs), api.ComparePolicyKinds) {
+		out = append(out, k.Of(ref))
+	}
+	return out
 }
+
+// Profiles returns the kinds as "profiles" shows them; those that installed
+// does not report are not.
+func (k *Kinds) Profiles(installed func(api.PolicyKind) bool) []api.ProfileInForce {
+	var out []api.ProfileInForce
+	for _, kind := range k.All() {
+		out = append(out, k.profiles.InForce(kind, installed(kind.Ref())))
+	}
+	return out
+}
+
+// Defined reports whether there is a definition of a kind.
+func (k *Kinds) Defined(ref api.PolicyKind) bool { return k.defined[ref].crd != nil }
 
 // Reads reports whether the store holds objects of a kind.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
-	return k.policies[ref] != nil || ref == kindNamespace || slices.Contains(hierarchyKinds, ref)
-}
-
-var (
-	kindNamespace  = api.PolicyKind{Kind: hierarchy.KindNamespace}
-	kindClass      = api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}
-	hierarchyKinds = HierarchyKinds()
-)
-
-// HierarchyKinds returns the kinds of Gateway API that paths are made of.
-func HierarchyKinds() []api.PolicyKind {
-	out := []api.PolicyKind{kindClass, {Group: api.GatewayGroup, Kind: hierarchy.KindGateway}}
-	for _, route := range hierarchy.RouteKinds {
-		out = append(out, api.PolicyKind{Group: api.GatewayGroup, Kind: route})
-	}
-	return out
+	return k.Of(ref) != nil || ref == policykind.KindProfile || hierarchy.Known(ref)
 }
 
 // ClusterScoped reports whether objects of a kind have no namespace. A policy
 // kind has one unless its definition says otherwise.
 func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
-	return ref == kindNamespace || ref == kindClass || ref == KindCRD || k.defined[ref].cluster
+	if crd := k.defined[ref].crd; crd != nil {
+		return crd.Spec.Scope == apiextensionsv1.ClusterScoped
+	}
+	return ref == KindCRD || ref == policykind.KindProfile || hierarchy.ClusterScoped(ref)
 }
 
 // Names returns the plural, singular and short names that the definition of a
@@ -96,20 +129,47 @@ func (k *Kinds) Define(o *Object) (added bool, err error) {
 	}
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 	names := crd.Spec.Names
-	k.defined[ref] = definition{
-		cluster: crd.Spec.Scope == apiextensionsv1.ClusterScoped,
-		names:   append([]string{names.Plural, names.Singular}, names.ShortNames...),
-	}
-	profile, ok := policykind.FromLabel(crd)
-	if !ok || k.policies[ref] != nil {
-		return false, nil
-	}
-	kind, err := policykind.Compile(profile, policykind.Label)
+	k.defined[ref] = definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
+	was := k.Of(ref)
+	kind, err := k.profiles.Defined(crd)
 	if err != nil {
 		return false, o.At.errorf("%s: %w", o, err)
 	}
-	k.policies[ref] = kind
-	return true, nil
+	if kind != nil && kind.Source == policykind.Label {
+		k.guessed[ref] = kind
+	}
+	return was == nil && kind != nil, nil
+}
+
+// Profile learns from a PolicyProfile: the kind is read by it from now on, if
+// no older one has it. created stands in for a creation time that the profile
+// does not have.
+func (k *Kinds) Profile(o *Object, created int64) error {
+	decoded, err := o.Decode(k, "", created, false)
+	if err != nil {
+		return err
+	}
+	if p, ok := decoded.(*policykind.Profile); ok {
+		if err := k.profiles.Put(&p.PolicyProfile, created); err != nil {
+			return o.At.errorf("%s: %w", o, err)
+		}
+	}
+	return nil
+}
+
+// Schema returns the schema of a policy kind, as its definition has it for the
+// version that is stored; nil without a definition.
+func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
+	crd := k.defined[ref].crd
+	if crd == nil {
+		return nil
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage && v.Schema != nil {
+			return v.Schema.OpenAPIV3Schema
+		}
+	}
+	return nil
 }
 
 // Forget drops the kind of a CustomResourceDefinition.
@@ -119,7 +179,8 @@ func (k *Kinds) Forget(o *Object) error {
 		return err
 	}
 	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	delete(k.policies, ref)
+	delete(k.guessed, ref)
+	delete(k.given, ref)
 	delete(k.defined, ref)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
@@ -15,6 +16,11 @@ import (
 // makes the policy kinds of the set's definitions known.
 func (s *Set) Check(kinds *Kinds, namespace string) error {
 	var errs []error
+	for _, o := range s.Objects {
+		if o.Kind == policykind.KindProfile {
+			errs = append(errs, kinds.Profile(o, merge.Newest))
+		}
+	}
 	for _, o := range s.Objects {
 		if o.Kind == KindCRD {
 			if _, err := kinds.Define(o); err != nil {
@@ -47,6 +53,7 @@ func (s *Set) View(kinds *Kinds, namespace string) (*store.View, error) {
 	for _, o := range s.Objects {
 		object, err := o.Decode(kinds, namespace, merge.Newest, false)
 		switch {
+		case o.Kind == policykind.KindProfile: // it has been read
 		case err == nil:
 			changes = append(changes, store.Put(object))
 		case !errors.Is(err, store.ErrKind):

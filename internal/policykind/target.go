@@ -127,6 +127,9 @@ func (r *reference) group(kind string) string {
 		return api.GatewayGroup
 	}
 	group, _, _ := strings.Cut(r.text("group"), "/")
+	if group == "core" { // some schemas allow it for Service
+		return ""
+	}
 	return group
 }
 

@@ -40,9 +40,24 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 
 // valuesOf returns the values of an effective policy's rules.
 func valuesOf(item api.EffectivePolicy) func(rule string) any {
-	return func(rule string) any {
-		return valueAt(item.Spec, rule)
+	spec, ok := item.Spec.(map[string]any)
+	if !ok {
+		return func(rule string) any { return collected(item, rule) }
 	}
+	return func(rule string) any { return valueAt(spec, rule) }
+
+}
+
+// collected returns the spec of a policy in a kind whose policies all apply
+// side by side.
+func collected(item api.EffectivePolicy, rule string) any {
+	specs, _ := item.Spec.([]any)
+	for _, r := range item.Rules {
+		if r.Rule == rule && r.Item != nil && *r.Item < len(specs) {
+			return specs[*r.Item]
+		}
+	}
+	return nil
 }
 
 func effectiveTree(w *page, l *api.EffectivePolicyList) {
