@@ -12,14 +12,24 @@ import (
 )
 
 // holdings are metrics of what the store holds.
-type holdings struct{ store *store.Store }
+type holdings struct {
+	store  *store.Store
+	engine *effective.Engine
+	paths  *census
+}
+
+func newHoldings(s *store.Store, e *effective.Engine) holdings {
+	return holdings{store: s, engine: e, paths: &census{}}
+}
 
 var (
 	cacheAge = prometheus.NewDesc("overrule_cache_age_seconds", "Time since the newest event from the API server.", nil, nil)
 	ready    = prometheus.NewDesc("overrule_cache_ready", "1 once every source has been listed.", nil, nil)
 	policies = prometheus.NewDesc("overrule_policies", "Policies held, by kind.", []string{"kind"}, nil)
-	objects  = prometheus.NewDesc("overrule_objects", "Gateways and routes held, by kind.", []string{"kind"}, nil)
-	paths    = prometheus.NewDesc("overrule_paths", "Paths from a gateway class to a route's rule.", nil, nil)
+	objects  = prometheus.NewDesc("overrule_objects", "Gateways, listener sets and routes held, by kind.", []string{"kind"}, nil)
+	paths    = prometheus.NewDesc("overrule_paths",
+		"Paths by policy kind and what the policies on them come to: Enforced, PartiallyEnforced, Inactive, or none without a policy.",
+		[]string{"policy_kind", "state"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -44,8 +54,10 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 	for _, k := range v.Kinds() {
 		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
 	}
-	for _, kind := range append([]string{hierarchy.KindGateway}, hierarchy.RouteKinds...) {
+	for _, kind := range append([]string{hierarchy.KindGateway, hierarchy.KindListenerSet}, hierarchy.RouteKinds...) {
 		gauge(objects, float64(v.Count(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})), kind)
 	}
-	gauge(paths, float64(effective.CountPaths(v)))
+	for at, n := range h.paths.count(h.engine, v) {
+		gauge(paths, float64(n), at.kind, at.state)
+	}
 }

@@ -90,14 +90,15 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}
+	engine := effective.NewEngine()
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
-		Guard:         &guard.Guard{Engine: effective.NewEngine(), Live: watcher.Live},
+		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live},
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Log:     log.WithName("webhook"),
 	})
-	crmetrics.Registry.MustRegister(holdings{objects})
+	crmetrics.Registry.MustRegister(newHoldings(objects, engine))
 	door := &frontDoor{
 		address: o.webhookAddress, drain: o.drainPeriod, hooks: hooks, certificates: authority,
 		feeders: []manager.Runnable{watcher, authority}, log: log.WithName("https"),

@@ -27,6 +27,24 @@ func StateOf(o *merge.Outcome) api.State {
 	}
 }
 
+// State returns what the policies on the path come to: empty where there is
+// none, Inactive where no rule of theirs is in force, Enforced where none lost
+// a rule, else PartiallyEnforced.
+func (e *Effective) State() api.State {
+	state := api.State("")
+	for i := range e.Outcomes {
+		switch s := StateOf(&e.Outcomes[i]); {
+		case s == api.Inactive && state == "":
+			state = api.Inactive
+		case s == api.Enforced && (state == "" || state == api.Inactive):
+			state = api.Enforced
+		case s == api.PartiallyEnforced || s == api.Overridden:
+			return api.PartiallyEnforced
+		}
+	}
+	return state
+}
+
 // Outcomes adds up what became of policies over the paths that they are on.
 type Outcomes struct {
 	tallies map[*merge.Policy]*tally
