@@ -143,6 +143,7 @@ type stack struct {
 	layers   []merge.Layer
 	policies []*policykind.Policy // likewise; nil for the object
 	versions []uint64             // likewise
+	client   string               // the namespace that the traffic comes from
 }
 
 func (s *stack) add(k *kindWalk, p *policykind.Policy, l hierarchy.Level) {
@@ -164,6 +165,7 @@ func (k *kindWalk) stack(p hierarchy.Path, set, backend []attachment) stack {
 		layers: make([]merge.Layer, 0, most+1), policies: make([]*policykind.Policy, 0, most+1),
 		versions: make([]uint64, 0, most+1),
 	}
+	s.client = clientOf(p)
 	k.whole(&s, on.mesh, hierarchy.LevelMesh)
 	if p.Gateway != nil {
 		k.whole(&s, on.class, hierarchy.LevelGatewayClass)
@@ -177,7 +179,9 @@ func (k *kindWalk) stack(p hierarchy.Path, set, backend []attachment) stack {
 	}
 	if p.Service != nil {
 		k.whole(&s, on.serviceNamespace, hierarchy.LevelServiceNamespace)
-		k.client(&s, p, on.service)
+		k.section(&s, on.service, hierarchy.LevelService, hierarchy.LevelServicePort, func(t policykind.Target) bool {
+			return k.onPort(t, p.Service.Ref(), p.Port)
+		})
 	}
 	if p.Route != nil {
 		k.whole(&s, on.routeNamespace, hierarchy.LevelRouteNamespace)
@@ -204,7 +208,7 @@ func (k *kindWalk) whole(s *stack, all []attachment, l hierarchy.Level) {
 func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy.Level, through func(policykind.Target) bool) {
 	for _, a := range all {
 		switch {
-		case a.target.Consumer:
+		case a.target.Consumer && a.policy.Namespace != s.client:
 		case a.target.Whole():
 			if k.shape.has[object] {
 				s.add(k, a.policy, object)
@@ -215,22 +219,13 @@ func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy
 	}
 }
 
-// client adds the policies on the service that is the path's root, with those
-// of its clients.
-func (k *kindWalk) client(s *stack, p hierarchy.Path, all []attachment) {
-	for _, a := range all {
-		if a.target.Consumer && a.policy.Namespace != p.Client {
-			continue
-		}
-		switch {
-		case a.target.Whole():
-			if k.shape.has[hierarchy.LevelService] {
-				s.add(k, a.policy, hierarchy.LevelService)
-			}
-		case k.shape.has[hierarchy.LevelServicePort] && k.onPort(a.target, p.Service.Ref(), p.Port):
-			s.add(k, a.policy, hierarchy.LevelServicePort)
-		}
+// clientOf returns the namespace that the traffic of a path comes from: that of
+// the clients in a mesh, else the gateway's.
+func clientOf(p hierarchy.Path) string {
+	if p.Gateway != nil {
+		return p.Gateway.Namespace
 	}
+	return p.Client
 }
 
 func onListener(t policykind.Target, l *hierarchy.Listener) bool {

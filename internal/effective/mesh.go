@@ -70,7 +70,7 @@ func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
 	}
 	clients := []string{p.Client}
 	if p.Client == "" {
-		clients = append(clients, k.clients()...)
+		clients = append(clients, w.clients(kind, p.Route)...)
 	}
 	for _, p.Port = range ports {
 		for _, p.Client = range clients {
@@ -90,10 +90,22 @@ func (w *walk) fromService(kind int, p hierarchy.Path) error {
 }
 
 // clients returns the namespaces of those whose policies affect only their own
-// traffic to the service, sorted.
-func (k *kindWalk) clients() []string {
+// traffic, on the service or what the route leads to, sorted.
+func (w *walk) clients(kind int, r *hierarchy.Route) []string {
+	k := &w.by[kind]
+	all := k.on.service
+	if r != nil {
+		all = slices.Concat(all, k.on.route)
+	}
+	if r != nil && k.shape.meshEnd == hierarchy.LevelBackend {
+		for i := range r.Rules {
+			for _, b := range r.Rules[i].Backends {
+				all = append(all, w.shared(b.Object, kind)...)
+			}
+		}
+	}
 	var out []string
-	for _, a := range k.on.service {
+	for _, a := range all {
 		if a.target.Consumer {
 			out = append(out, a.policy.Namespace)
 		}
