@@ -459,12 +459,29 @@ const (
 	Collect SameTarget = "collect"
 )
 
-// ProfileOrder is a kind's own order. Exactly one of Field and Annotation is
-// set.
+// ProfileOrder is a kind's own order.
+//
+// +kubebuilder:object:generate=true
+type ProfileOrder struct {
+	OrderKey `json:",inline"`
+
+	// Then orders those that the first key has at the same place.
+	//
+	// +optional
+	Then *OrderKey `json:"then,omitempty"`
+	// AcrossLevels lets the order come before the levels, in kinds that
+	// collect: the list is then in this order alone.
+	//
+	// +optional
+	AcrossLevels bool `json:"acrossLevels,omitempty"`
+}
+
+// OrderKey is what policies are put in order by. Exactly one of Field and
+// Annotation is set.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.field) != has(self.annotation)",message="set one of field and annotation"
 // +kubebuilder:object:generate=true
-type ProfileOrder struct {
+type OrderKey struct {
 	// Field of spec that holds a number, or one of Values.
 	//
 	// +optional

@@ -71,16 +71,20 @@ func (e *Effective) Spec() any {
 	return out
 }
 
-// collected returns the rules of a kind that collects in their order: the
-// kind's own, over the levels, too, and then from the highest to the lowest.
+// collected returns the rules of a kind that collects in their order: from the
+// highest to the lowest, or first in the kind's own order if that holds across
+// levels.
 func (e *Effective) collected() []merge.Effective {
+	across := e.Kind.Order != nil && e.Kind.Order.AcrossLevels
 	rules := slices.Clone(e.Rules)
 	slices.SortStableFunc(rules, func(a, b merge.Effective) int {
 		x, y := a.From.Policy, b.From.Policy
-		return cmp.Or(
-			cmp.Compare(x.Rank, y.Rank),
-			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}),
-		)
+		own := 0
+		if across {
+			own = cmp.Compare(x.Rank, y.Rank)
+		}
+		return cmp.Or(own,
+			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}))
 	})
 	return rules
 }

@@ -61,6 +61,30 @@ func (c *compiler) address(field, text string) address {
 	return a
 }
 
+// place reads the address of one place.
+func (c *compiler) place(field, text string) address {
+	a := c.address(field, text)
+	if slices.Contains(a, "*") {
+		c.errorf("%s: address %q stands for many places: name one, without *", field, text)
+	}
+	return a
+}
+
+func (c *compiler) places(field string, texts []string) []address {
+	out := make([]address, 0, len(texts))
+	for i, text := range texts {
+		out = append(out, c.place(fmt.Sprintf("%s[%d]", field, i), text))
+	}
+	return out
+}
+
+// name checks the name of a field of a block, empty where there is none.
+func (c *compiler) name(field, text string) {
+	if a, err := parseAddress(text); text != "" && (err != nil || len(a) != 1 || a[0] != text || text == "*") {
+		c.errorf("%s: %q is no name of a field: what is deeper is named in content", field, text)
+	}
+}
+
 func (c *compiler) addresses(field string, texts []string) []address {
 	out := make([]address, 0, len(texts))
 	for i, text := range texts {
@@ -156,7 +180,8 @@ func (c *compiler) targets() {
 func (c *compiler) strategies() {
 	k := c.kind
 	for _, name := range k.Strategy.Allowed {
-		k.strategies = append(k.strategies, c.strategy("strategy.allowed", name))
+		s, _ := c.strategy("strategy.allowed", name)
+		k.strategies = append(k.strategies, s)
 	}
 	if len(k.strategies) == 0 {
 		k.strategies = []merge.Strategy{merge.Atomic}
@@ -164,8 +189,8 @@ func (c *compiler) strategies() {
 	k.leaves = slices.Contains(k.strategies, merge.Patch)
 	k.spellings = make(map[string]merge.Strategy)
 	for _, word := range sortedKeys(k.Strategy.Spellings) {
-		s := c.strategy("strategy.spellings."+word, k.Strategy.Spellings[word])
-		if !slices.Contains(k.strategies, s) {
+		s, ok := c.strategy("strategy.spellings."+word, k.Strategy.Spellings[word])
+		if ok && !slices.Contains(k.strategies, s) {
 			c.errorf("strategy.spellings.%s: %s is not among strategy.allowed", word, s)
 		}
 		k.spellings[word] = s
@@ -186,7 +211,8 @@ func (c *compiler) annotation() {
 	k.readings = make(map[string]*merge.Reading)
 	for _, value := range sortedKeys(a.Values) {
 		r := a.Values[value]
-		reading := &merge.Reading{Block: merge.Bare, Strategy: c.strategy("strategy.annotation.values."+value, r.Strategy)}
+		reading := &merge.Reading{Block: merge.Bare}
+		reading.Strategy, _ = c.strategy("strategy.annotation.values."+value, r.Strategy)
 		if r.Overrides {
 			reading.Block = merge.Overrides
 		}
@@ -195,35 +221,46 @@ func (c *compiler) annotation() {
 	}
 }
 
-func (c *compiler) strategy(field string, name api.StrategyName) merge.Strategy {
-	s, ok := merge.ParseStrategy(string(name))
+func (c *compiler) strategy(field string, name api.StrategyName) (s merge.Strategy, ok bool) {
+	s, ok = merge.ParseStrategy(string(name))
 	if !ok {
 		c.errorf("%s: strategy %q is none of atomic, merge, patch", field, name)
 	}
-	return s
+	return s, ok
 }
 
 // content finds out what of spec is no content.
 func (c *compiler) content() {
 	k := c.kind
 	if k.Content != "" {
-		k.content = c.address("content", k.Content)
+		k.content = c.place("content", k.Content)
 	}
 	k.taken = slices.Concat(
-		c.addresses("targets.fields", k.Targets.Fields),
-		c.addresses("targets.selectors", k.Targets.Selectors),
-		c.addresses("targets.workloads", k.Targets.Workloads),
-		c.addresses("unset", k.Unset),
+		c.places("targets.fields", k.Targets.Fields),
+		c.places("targets.selectors", k.Targets.Selectors),
+		c.places("targets.workloads", k.Targets.Workloads),
+		c.places("unset", k.Unset),
 	)
 	if k.Blocks.Bare != nil {
-		k.taken = append(k.taken, c.address("blocks.bare.field", k.Blocks.Bare.Field))
+		k.taken = append(k.taken, c.place("blocks.bare.field", k.Blocks.Bare.Field))
 	}
-	k.ignored = c.addresses("ignore", k.Ignore)
-	for _, name := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
-		if slices.Contains(k.Targets.Fields, name) || slices.Contains(k.Unset, name) {
-			c.errorf("%s is named both as a block and as another field", name)
+	k.ignored = c.places("ignore", k.Ignore)
+	c.blocks()
+}
+
+func (c *compiler) blocks() {
+	k := c.kind
+	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides)
+	others := slices.Concat(k.Targets.Fields, k.Targets.Selectors, k.Targets.Workloads, k.Unset)
+	for i, name := range names {
+		c.name("blocks", name)
+		if slices.Contains(others, name) || slices.Contains(names[:i], name) {
+			c.errorf("blocks: %q is named as a block and as something else: name each field once", name)
 		}
 	}
+	c.name("blocks.when", k.Blocks.When)
+	c.name("strategy.field", k.Strategy.Field)
+	c.name("strategy.bareField", k.Strategy.BareField)
 }
 
 func (c *compiler) rules() {
@@ -238,6 +275,7 @@ func (c *compiler) rules() {
 		}
 		k.lists = append(k.lists, keyedList{c.address(field+".path", l.Path), l.Key})
 	}
+	slices.SortStableFunc(k.lists, func(a, b keyedList) int { return len(b.at) - len(a.at) }) // Shape goes from the inside out
 	if len(k.Lists)+len(k.Whole) > 0 && !k.leaves {
 		c.errorf("lists and whole are for kinds whose strategy.allowed has patch")
 	}
@@ -251,14 +289,24 @@ func (c *compiler) order() {
 	if o == nil {
 		return
 	}
+	c.orderKey("order", &o.OrderKey)
+	if o.Then != nil {
+		c.orderKey("order.then", o.Then)
+	}
+	if o.AcrossLevels && c.kind.SameTarget != api.Collect {
+		c.errorf("order.acrossLevels is for kinds whose sameTarget is collect")
+	}
+}
+
+func (c *compiler) orderKey(at string, o *api.OrderKey) {
 	if (o.Field == "") == (o.Annotation == "") {
-		c.errorf("order: set one of field and annotation")
+		c.errorf("%s: set one of field and annotation", at)
 	}
 	if o.Field != "" {
-		c.address("order.field", o.Field)
+		c.address(at+".field", o.Field)
 	}
 	if _, err := rank(o, o.Default); o.Default != "" && err != nil {
-		c.errorf("order.default: %w", err)
+		c.errorf("%s.default: %w", at, err)
 	}
 }
 

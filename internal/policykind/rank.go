@@ -17,6 +17,16 @@ func (r *reader) rank(root *field.Path, spec map[string]any, annotations map[str
 	if o == nil {
 		return
 	}
+	r.policy.Rank = r.place(&o.OrderKey, root, spec, annotations)
+	if o.Then != nil {
+		r.policy.Rank = r.policy.Rank<<rankBits + r.place(o.Then, root, spec, annotations)
+	}
+}
+
+// rankBits are what a place takes: the second one is added below the first.
+const rankBits = 32
+
+func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, annotations map[string]string) int {
 	at := field.NewPath("metadata", "annotations").Key(o.Annotation)
 	text := annotations[o.Annotation]
 	if o.Field != "" {
@@ -29,18 +39,17 @@ func (r *reader) rank(root *field.Path, spec map[string]any, annotations map[str
 		text = o.Default
 	}
 	if text == "" {
-		return
+		return 0
 	}
 	n, err := rank(o, text)
 	if err != nil {
 		r.invalid(at, text, "%v", err)
-		return
 	}
-	r.policy.Rank = n
+	return n
 }
 
 // rank returns the place of a word in an order: the lower comes first.
-func rank(o *api.ProfileOrder, text string) (int, error) {
+func rank(o *api.OrderKey, text string) (int, error) {
 	if len(o.Values) > 0 {
 		i := slices.Index(o.Values, text)
 		if i < 0 {
@@ -48,9 +57,9 @@ func rank(o *api.ProfileOrder, text string) (int, error) {
 		}
 		return i, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 32)
+	n, err := strconv.ParseInt(text, 10, rankBits)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number", text)
+		return 0, fmt.Errorf("%q is no whole number of 32 bits", text)
 	}
 	if o.HighestFirst {
 		n = -n
