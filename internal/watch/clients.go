@@ -17,7 +17,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	gatewayv1client "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned/typed/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -25,7 +24,7 @@ import (
 // clients talk to one API server over one set of connections.
 type clients struct {
 	core        rest.Interface
-	gateway     rest.Interface
+	gateway     map[string]rest.Interface // by version
 	definitions rest.Interface
 	policies    dynamic.Interface
 	discovery   discovery.DiscoveryInterface
@@ -63,11 +62,10 @@ func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
 	if err != nil {
 		return err
 	}
-	gateway, err := gatewayv1client.NewForConfigAndClient(cfg, web)
-	if err != nil {
+	c.core, c.definitions = core.RESTClient(), definitions.RESTClient()
+	if c.gateway, err = gatewayClients(cfg, web); err != nil {
 		return err
 	}
-	c.core, c.definitions, c.gateway = core.RESTClient(), definitions.RESTClient(), gateway.RESTClient()
 	if c.policies, err = dynamic.NewForConfigAndClient(cfg, web); err != nil {
 		return err
 	}
@@ -75,12 +73,15 @@ func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
 	return err
 }
 
-// all lists and watches all objects of a kind of the hierarchy.
-func (c *clients) all(b *builtin) *cache.ListWatch { return everywhere(c.of(b), b.resource) }
+// all lists and watches all objects of a kind of the hierarchy in one of its
+// versions.
+func (c *clients) all(b *builtin, version string) *cache.ListWatch {
+	return everywhere(c.of(b, version), b.resource)
+}
 
-func (c *clients) of(b *builtin) rest.Interface {
+func (c *clients) of(b *builtin, version string) rest.Interface {
 	if b.kind.Group == api.GatewayGroup {
-		return c.gateway
+		return c.gateway[version]
 	}
 	return c.core
 }

@@ -3,8 +3,8 @@ package watch
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,104 +15,99 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// errVersion tells that a kind of Gateway API is not served in the version
-// that is read.
-var errVersion = errors.New("version " + gatewayVersion + " is not served; install a release of Gateway API that has it")
+// errVersion tells that no version of a kind is served that can be read.
+var errVersion = errors.New("no version that can be read is served")
 
-// definition is what a CustomResourceDefinition tells of a kind to be read.
+// profilesDefinition is the name of PolicyProfile's CustomResourceDefinition,
+// and profilesVersion the version in which they are read.
+const (
+	profilesDefinition = sourceProfiles + "." + api.Group
+	profilesVersion    = "v1alpha1"
+)
+
+// definition is what a CustomResourceDefinition tells of a kind. Which profile
+// the kind is read by is not among that: profiles come and go on their own.
 type definition struct {
 	// name of the CustomResourceDefinition.
-	name       string
-	resource   schema.GroupVersionResource
+	name     string
+	of       api.PolicyKind
+	resource schema.GroupVersionResource
+	// namespaced is false for cluster-scoped kinds.
 	namespaced bool
-	// One of the two is set if the kind is to be read.
+	// gateway is set if the kind is part of the hierarchy.
 	gateway *builtin
-	policy  *policykind.Kind
-	// err tells why the kind cannot be read though it should.
+	// guess is the policy kind by its label alone, nil without one.
+	guess *policykind.Kind
+	// err tells why the kind cannot be read though it should; that of a guess
+	// counts where there is no profile.
 	err error
 }
 
-// wanted reports whether there is something to read.
-func (d *definition) wanted() bool { return d.gateway != nil || d.policy != nil }
+// served reports whether there is anything to read.
+func (d *definition) served() bool { return d.resource.Version != "" }
 
-// same reports whether d and other are read in the same way.
-func (d *definition) same(other *definition) bool {
-	if d.resource != other.resource || d.namespaced != other.namespaced || d.gateway != other.gateway {
-		return false
+// profiles reports whether it is the definition of PolicyProfiles.
+func (d *definition) profiles() bool { return d.name == profilesDefinition }
+
+// kind returns the policy kind that is defined, read by its profile, else by
+// its label; nil if it is none.
+func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) {
+	if !d.served() || d.gateway != nil || d.profiles() {
+		return nil, d.err
 	}
-	if d.policy == nil || other.policy == nil {
-		return d.policy == other.policy
+	if k := known.Of(d.of); k != nil {
+		return k, nil
 	}
-	return d.policy.Source == other.policy.Source && reflect.DeepEqual(d.policy.Profile, other.policy.Profile)
+	return d.guess, d.err
 }
 
-// profiles knows the policy kinds that Overrule has a profile of.
-type profiles map[api.PolicyKind]*policykind.Kind
-
-func builtinProfiles() (profiles, error) {
-	kinds, err := policykind.BuiltinKinds()
-	if err != nil {
-		return nil, err
+// define reads a CustomResourceDefinition.
+func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
+	d := &definition{
+		name: crd.Name, of: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 	}
-	out := make(profiles, len(kinds))
-	for _, k := range kinds {
-		out[k.Ref()] = k
-	}
-	return out, nil
-}
-
-// read reads a CustomResourceDefinition.
-func (p profiles) read(crd *apiextensionsv1.CustomResourceDefinition) *definition {
-	d := &definition{name: crd.Name, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
 	if !established(crd) {
 		return d
 	}
-	gateway := slices.IndexFunc(gatewayKinds, func(b builtin) bool { return b.definition() == crd.Name })
-	if gateway >= 0 {
-		d.readGateway(crd, &gatewayKinds[gateway])
+	if d.hierarchy(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
 		return d
 	}
-	kind, err := p.kind(crd)
-	served := servedVersion(crd)
-	switch {
-	case err != nil:
-		d.err = err
-	case kind != nil && served != "":
-		d.policy, d.resource = kind, resource(crd, served)
-	}
+	d.resource = resource(crd, servedVersion(crd))
+	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
 	return d
 }
 
-func (d *definition) readGateway(crd *apiextensionsv1.CustomResourceDefinition, b *builtin) {
-	if !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Served && v.Name == gatewayVersion
-	}) {
-		d.err = errVersion
-		return
+// hierarchy reads the definition of a kind that is read in given versions: one
+// of the hierarchy, or PolicyProfile. It reports whether it is one.
+func (d *definition) hierarchy(r schema.GroupVersionResource, serves func(version string) bool) bool {
+	versions := []string{profilesVersion}
+	d.gateway = gatewayBy(func(b *builtin) bool { return b.definition() == d.name })
+	switch {
+	case d.gateway != nil:
+		versions = d.gateway.versions
+	case !d.profiles():
+		return false
 	}
-	d.gateway, d.resource = b, resource(crd, gatewayVersion)
-}
-
-// kind returns the policy kind that a CustomResourceDefinition defines: by its
-// built-in profile, else by its label; nil if it has neither.
-func (p profiles) kind(crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
-	if k := p[api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}]; k != nil {
-		return k, nil
+	i := slices.IndexFunc(versions, serves)
+	if i < 0 {
+		d.err = fmt.Errorf("%w: install a release that has %s", errVersion, strings.Join(versions, " or "))
+		return true
 	}
-	profile, ok := policykind.FromLabel(crd)
-	if !ok {
-		return nil, nil
-	}
-	k, err := policykind.Compile(profile, policykind.Label)
-	if err != nil {
-		return nil, fmt.Errorf("guess a profile by label %s: %w", policykind.LabelPolicy, err)
-	}
-	return k, nil
+	r.Version = versions[i]
+	d.resource = r
+	return true
 }
 
 func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
+}
+
+func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Served && v.Name == version
 	})
 }
 
@@ -136,11 +131,11 @@ func resource(crd *apiextensionsv1.CustomResourceDefinition, served string) sche
 	return schema.GroupVersionResource{Group: crd.Spec.Group, Version: served, Resource: crd.Spec.Names.Plural}
 }
 
-// decode is read, for objects from the API server.
-func (p profiles) decode(obj runtime.Object) (*definition, error) {
+// decodeDefinition is define, for objects from the API server.
+func decodeDefinition(obj runtime.Object) (*definition, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
 		return nil, fmt.Errorf("got a %T in place of a %T", obj, crd)
 	}
-	return p.read(crd), nil
+	return define(crd), nil
 }

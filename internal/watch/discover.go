@@ -12,27 +12,24 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// discover finds the policy kinds with a built-in profile by what the API
-// server says that it serves.
+// discover finds the kinds by what the API server says that it serves.
 func (s *survey) discover() error {
 	lists, err := s.clients.discovery.ServerPreferredResources()
 	if partial := new(discovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
-		s.unavailable(partial.Groups)
+		s.failing = partial.Groups
 	} else if err != nil {
 		return fmt.Errorf("discover the policy kinds: %w", err)
 	}
-	for _, d := range s.profiles.served(lists) {
-		s.policies(d)
-	}
+	s.definitions = discovered(lists)
 	return nil
 }
 
 // unavailable books the groups of policy kinds that an API server cannot tell
 // about; what is wrong with others is no concern of ours.
-func (s *survey) unavailable(groups map[schema.GroupVersion]error) {
-	for gv, err := range groups {
-		for ref := range s.profiles {
-			if ref.Group == gv.Group {
+func (s *survey) unavailable() {
+	for gv, err := range s.failing {
+		for _, k := range s.profiles.Known() {
+			if k.Group == gv.Group {
 				s.problems = append(s.problems, Problem{gv.String(), err})
 				break
 			}
@@ -40,8 +37,8 @@ func (s *survey) unavailable(groups map[schema.GroupVersion]error) {
 	}
 }
 
-// served returns the policy kinds among the resources of an API server.
-func (p profiles) served(lists []*metav1.APIResourceList) []*definition {
+// discovered returns what the resources of an API server tell of their kinds.
+func discovered(lists []*metav1.APIResourceList) []*definition {
 	var out []*definition
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -50,13 +47,16 @@ func (p profiles) served(lists []*metav1.APIResourceList) []*definition {
 		}
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
-			k := p[api.PolicyKind{Group: gv.Group, Kind: r.Kind}]
-			if k == nil || !slices.Contains(r.Verbs, "list") {
+			if !slices.Contains(r.Verbs, "list") {
 				continue
 			}
-			out = append(out, &definition{
-				name: r.Name + "." + gv.Group, resource: gv.WithResource(r.Name), namespaced: r.Namespaced, policy: k,
-			})
+			d := &definition{
+				name: r.Name + "." + gv.Group, of: api.PolicyKind{Group: gv.Group, Kind: r.Kind}, namespaced: r.Namespaced,
+			}
+			if !d.hierarchy(gv.WithResource(r.Name), func(version string) bool { return version == gv.Version }) {
+				d.resource = gv.WithResource(r.Name)
+			}
+			out = append(out, d)
 		}
 	}
 	return out

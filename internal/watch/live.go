@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -12,16 +11,15 @@ import (
 	"overrule.dev/overrule/internal/store"
 )
 
-// Live reads an object of Gateway API from the API server: a GatewayClass,
-// Gateway, HTTPRoute or GRPCRoute. It returns nil if there is none, if its kind
-// is not installed, and for all other kinds. It is a guard.Live.
+// Live reads an object of the hierarchy from the API server: one of Gateway
+// API's kinds, a Service or a Namespace. It returns nil if there is none, if
+// its kind is not installed, and for all other kinds. It is a guard.Live.
 func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
-	i := slices.IndexFunc(gatewayKinds, func(b builtin) bool { return b.kind == ref.PolicyKind() })
-	if i < 0 || !nameable(ref) {
+	b := hierarchyKind(ref.PolicyKind())
+	if b == nil || !nameable(ref) {
 		return nil, nil
 	}
-	b := &gatewayKinds[i]
-	obj, err := w.clients.of(b).Get().
+	obj, err := w.clients.of(b, w.registry.version(b)).Get().
 		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
 	if apierrors.IsNotFound(err) {
 		return nil, nil

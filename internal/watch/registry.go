@@ -1,20 +1,22 @@
 package watch
 
 import (
-	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
 // registry starts and stops the feeds of kinds as their
-// CustomResourceDefinitions come, change and go. It is the target of theirs.
+// CustomResourceDefinitions and profiles come, change and go. It is the target
+// of both: each event is booked, and then what is read is brought in line with
+// all that is known (reconcile).
 type registry struct {
 	store   *store.Store
 	clients *clients
@@ -24,11 +26,18 @@ type registry struct {
 	start func(*feed)
 	// changed gets a token when what served returns has changed.
 	changed chan struct{}
+	// judged gets one when the profiles have.
+	judged chan struct{}
 
 	mu       sync.Mutex
-	reading  map[string]*kind // by the name of the definition
-	problems map[string]error // likewise
-	surveyed bool             // the definitions were listed
+	defined  map[string]*definition // by name
+	profiles *policykind.Profiles
+	written  map[string]*profile // the cluster's own, by name
+	reading  map[string]*kind    // by the name of the definition
+	problems map[string]error    // likewise
+	// surveyed tells that the definitions were listed, profiled that the
+	// profiles were, or that there are none: no policy kind is read before.
+	surveyed, profiled bool
 	// waiting are the policy kinds of the first list that were not listed yet.
 	waiting map[string]bool
 }
@@ -37,14 +46,17 @@ type registry struct {
 type kind struct {
 	*definition
 	*feed
+	policy *policykind.Kind // nil for those of the hierarchy, and PolicyProfiles
 	listed bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
 }
 
-func newRegistry(s *store.Store, c *clients, o Options) *registry {
+func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Options) *registry {
 	return &registry{
-		store: s, clients: c, log: o.Log, exempt: o.Exempt, changed: make(chan struct{}, 1),
+		store: s, clients: c, log: o.Log, exempt: o.Exempt, profiles: known,
+		changed: make(chan struct{}, 1), judged: make(chan struct{}, 1),
+		defined: make(map[string]*definition), written: make(map[string]*profile),
 		reading: make(map[string]*kind), problems: make(map[string]error), waiting: make(map[string]bool),
 	}
 }
@@ -52,66 +64,89 @@ func newRegistry(s *store.Store, c *clients, o Options) *registry {
 func (r *registry) put(d *definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.adopt(d)
-	r.settle()
+	r.defined[d.name] = d
+	r.reconcile()
 }
 
 func (r *registry) remove(name cache.ObjectName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drop(name.Name)
-	r.settle()
+	delete(r.defined, name.Name)
+	r.reconcile()
 }
 
 func (r *registry) replace(all []*definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropOthers(all) // first: a kind may have moved from one definition to another
+	r.defined = make(map[string]*definition, len(all))
 	for _, d := range all {
-		r.adopt(d)
+		r.defined[d.name] = d
 	}
-	if !r.surveyed {
-		r.surveyed = true
+	first := !r.surveyed
+	r.surveyed = true
+	r.reconcile()
+	if first {
 		r.survey()
 	}
-	r.settle()
 }
 
-func (r *registry) dropOthers(all []*definition) {
-	keep := make(map[string]bool, len(all))
-	for _, d := range all {
-		keep[d.name] = true
-	}
-	for _, known := range []([]string){slices.Sorted(maps.Keys(r.reading)), slices.Sorted(maps.Keys(r.problems))} {
-		for _, name := range known {
-			if !keep[name] {
-				r.drop(name)
-			}
-		}
-	}
-}
-
-// survey ends the wait for what the first list of definitions does not have,
-// and begins that for the policy kinds that it has.
+// survey ends the wait for what the first list of definitions does not have.
 func (r *registry) survey() {
 	for i := range gatewayKinds {
 		if b := &gatewayKinds[i]; r.reading[b.definition()] == nil {
 			r.store.Listed(b.resource)
 		}
 	}
+	r.store.Listed(sourceDefinitions)
+}
+
+// reconcile reads what is to be read, as it is to be read, and nothing else.
+func (r *registry) reconcile() {
+	r.read(profilesDefinition) // first: when it goes, so do all profiles
+	first := r.settleProfiles()
+	// What is not to be read is stopped before anything is begun: a kind may
+	// have moved from one definition to another.
+	for _, name := range slices.Sorted(maps.Keys(r.reading)) {
+		if !r.isRight(r.reading[name]) {
+			r.stop(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.defined)) {
+		r.read(name)
+	}
+	maps.DeleteFunc(r.problems, func(name string, _ error) bool { return r.defined[name] == nil })
+	if first {
+		r.await()
+	}
+	r.settle()
+}
+
+// settleProfiles ends the wait for the profiles once they are listed, or if
+// there can be none, and reports whether it did.
+func (r *registry) settleProfiles() bool {
+	k := r.reading[profilesDefinition]
+	if r.profiled || !r.surveyed || k != nil && !k.listed {
+		return false
+	}
+	r.profiled = true
+	r.store.Listed(sourceProfiles)
+	return true
+}
+
+// await begins the wait for the policy kinds of the first list.
+func (r *registry) await() {
 	for name, k := range r.reading {
 		if k.policy != nil {
 			r.waiting[name] = true
 		}
 	}
-	r.store.Listed(sourceDefinitions)
 	r.notify() // of no kinds, too
 }
 
 // settle tells the store when no policy kind is waited for. A kind that may
 // not be listed is not: it is a Problem, and stays pending.
 func (r *registry) settle() {
-	if !r.surveyed {
+	if !r.profiled {
 		return
 	}
 	for name := range r.waiting {
@@ -124,58 +159,54 @@ func (r *registry) settle() {
 	}
 }
 
-// adopt reads a kind as its definition says from now on.
-func (r *registry) adopt(d *definition) {
-	old := r.reading[d.name]
-	if old != nil && old.same(d) {
+// isRight reports whether a kind is read as it is to be.
+func (r *registry) isRight(k *kind) bool {
+	d := r.defined[k.name]
+	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
+		return false
+	}
+	policy, err := d.kind(r.profiles)
+	return err == nil && sameKind(policy, k.policy)
+}
+
+func sameKind(a, b *policykind.Kind) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	return a.Source == b.Source && a.Name == b.Name && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
+}
+
+// read reads a kind as its definition and its profile say from now on.
+func (r *registry) read(name string) {
+	k, d := r.reading[name], r.defined[name]
+	if k != nil {
+		if r.isRight(k) {
+			return
+		}
+		r.stop(name)
+	}
+	if d == nil {
 		return
 	}
-	r.drop(d.name)
+	policy, err := d.kind(r.profiles)
+	if err != nil {
+		r.problem(name, err)
+		return
+	}
+	delete(r.problems, name)
 	switch {
-	case d.err != nil:
-		r.problem(d.name, d.err)
-	case d.policy != nil:
-		r.startPolicies(d)
+	case !d.served():
+	case d.profiles():
+		r.startProfiles(d)
 	case d.gateway != nil:
 		r.startGateway(d)
+	case policy != nil && r.profiled:
+		r.startPolicies(d, policy)
 	}
 }
 
-func (r *registry) startPolicies(d *definition) {
-	r.store.AddKind(d.policy)
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.policy.Kind))
-	into := &sink[store.Object]{decode: policies(d.policy), target: objects{r.store, d.policy.Ref(), r.exempt}}
-	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), example, r.prepare(d.name, into)))
-	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
-		"profile", d.policy.Source, "class", d.policy.Class)
-	into.listed = func() { r.policiesListed(k) }
-	r.start(k.feed)
-	r.notify()
-}
-
-func (r *registry) startGateway(d *definition) {
-	b := d.gateway
-	into := &sink[store.Object]{decode: b.decode, target: objects{store: r.store, kind: b.kind}}
-	k := r.begin(d, newFeed(b.resource, r.clients.all(b), b.example, r.prepare(b.resource, into)))
-	into.listed = func() { r.gatewayListed(k) }
-	r.start(k.feed)
-}
-
-func (r *registry) prepare(source string, into *sink[store.Object]) *sink[store.Object] {
-	into.log = r.log.WithValues("source", source)
-	return into
-}
-
-func (r *registry) begin(d *definition, f *feed) *kind {
-	k := &kind{definition: d, feed: f}
-	f.refused = func(err error) { r.refused(k, err) }
-	r.reading[d.name] = k
-	return k
-}
-
-// drop stops reading a kind and forgets its objects.
-func (r *registry) drop(name string) {
+// stop stops reading a kind and forgets its objects.
+func (r *registry) stop(name string) {
 	delete(r.problems, name)
 	k := r.reading[name]
 	if k == nil {
@@ -184,66 +215,34 @@ func (r *registry) drop(name string) {
 	delete(r.reading, name)
 	k.close() // before the objects go, or a late event would bring some back
 	k.cancel()
-	if k.gateway != nil {
+	switch {
+	case k.gateway != nil:
 		r.store.Replace(k.gateway.kind, nil)
 		r.store.Listed(k.gateway.resource) // a kind that is gone has no objects
-		return
+	case k.policy != nil:
+		r.store.RemoveKind(k.policy.Ref())
+		r.log.Info("a policy kind is gone", "definition", name)
+	default:
+		r.forgetProfiles()
 	}
-	r.store.RemoveKind(k.policy.Ref())
-	r.log.Info("a policy kind is gone", "definition", name)
-	r.notify()
-}
-
-func (r *registry) gatewayListed(k *kind) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reading[k.name] == k {
-		r.listed(k)
-		r.store.Listed(k.gateway.resource)
-	}
-}
-
-func (r *registry) policiesListed(k *kind) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reading[k.name] != k {
-		return // it was replaced meanwhile
-	}
-	wasForbidden := k.forbidden != nil
-	r.listed(k)
-	r.store.KindListed(k.policy.Ref())
-	r.settle()
-	if wasForbidden {
-		r.notify()
-	}
-}
-
-func (r *registry) listed(k *kind) {
-	k.listed, k.forbidden = true, nil
-	delete(r.problems, k.name)
-}
-
-// refused books a list that is forbidden.
-func (r *registry) refused(k *kind, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reading[k.name] != k || k.forbidden != nil {
-		return
-	}
-	k.forbidden = err
-	r.problem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
-	r.settle()
 	r.notify()
 }
 
 func (r *registry) problem(name string, err error) {
+	if old := r.problems[name]; old == nil || old.Error() != err.Error() {
+		r.log.Error(err, "a kind cannot be read", "definition", name)
+	}
 	r.problems[name] = err
-	r.log.Error(err, "a kind cannot be read", "definition", name)
 }
 
-func (r *registry) notify() {
+func (r *registry) logOf(source string) logr.Logger { return r.log.WithValues("source", source) }
+
+func (r *registry) notify() { hint(r.changed) }
+
+// hint sends a token; one that waits already is enough.
+func hint(to chan<- struct{}) {
 	select {
-	case r.changed <- struct{}{}:
-	default: // a token is waiting, and one is enough
+	case to <- struct{}{}:
+	default:
 	}
 }

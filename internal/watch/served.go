@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -27,7 +29,7 @@ func (r *registry) found() []Problem {
 	for name, err := range r.problems {
 		out = append(out, Problem{Resource: name, Err: err})
 	}
-	return sortProblems(out)
+	return sortProblems(append(out, r.profileProblems()...))
 }
 
 func (r *registry) health() []SourceHealth {
@@ -43,7 +45,7 @@ func (r *registry) health() []SourceHealth {
 func (r *registry) isSurveyed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.surveyed
+	return r.profiled
 }
 
 // served returns the policy kinds whose writes are to be judged.
@@ -62,6 +64,31 @@ func (r *registry) served() []Served {
 	}
 	slices.SortFunc(out, compareServed)
 	return out
+}
+
+// older returns the kinds of Gateway API that are read in another version than
+// v1, which is then not served.
+func (r *registry) older() []schema.GroupVersionResource {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []schema.GroupVersionResource
+	for _, k := range r.reading {
+		if k.gateway != nil && k.resource.Version != k.gateway.versions[0] {
+			out = append(out, k.resource)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	return out
+}
+
+// version returns the version in which a kind of the hierarchy is read.
+func (r *registry) version(b *builtin) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k := r.reading[b.definition()]; k != nil {
+		return k.resource.Version
+	}
+	return b.versions[0]
 }
 
 // outOfReach tells that a kind is known by its label alone, and that no one

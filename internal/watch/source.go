@@ -20,57 +20,110 @@ import (
 const (
 	sourceDefinitions = "customresourcedefinitions"
 	sourceNamespaces  = "namespaces"
+	sourceServices    = "services"
+	sourceProfiles    = "policyprofiles"
 	sourcePolicies    = "policy kinds"
 )
 
 // Sources are the sources of a store that a Watcher feeds, for store.New. All
 // are listed before the store is ready; "policy kinds" are those that the
-// first list of CustomResourceDefinitions has.
-var Sources = []string{
-	sourceDefinitions, sourceNamespaces,
-	"gatewayclasses", "gateways", "httproutes", "grpcroutes",
-	sourcePolicies,
+// first list of CustomResourceDefinitions has, as the first list of
+// PolicyProfiles reads them.
+var Sources = sources()
+
+func sources() []string {
+	out := []string{sourceDefinitions, sourceNamespaces, sourceServices}
+	for i := range gatewayKinds {
+		out = append(out, gatewayKinds[i].resource)
+	}
+	return append(out, sourceProfiles, sourcePolicies)
 }
 
 // decoder makes a value of the store of an object from the API server.
 type decoder func(runtime.Object) (store.Object, error)
 
-// builtin is a kind of Gateway API, or Namespace: a kind that is part of the
-// hierarchy.
+// builtin is a kind that is part of the hierarchy: one of Gateway API, or of
+// Kubernetes' core.
 type builtin struct {
 	// resource is its plural, and the name of the source.
 	resource string
 	kind     api.PolicyKind
+	// versions are those that are read, the best first: they have the same
+	// shape.
+	versions []string
 	example  runtime.Object
+	list     runtime.Object
 	decode   decoder
 }
 
-// gatewayVersion is the version in which Gateway API's kinds are read.
-const gatewayVersion = "v1"
-
-var namespaces = builtin{
-	resource: sourceNamespaces, kind: api.PolicyKind{Kind: hierarchy.KindNamespace},
-	example: &corev1.Namespace{}, decode: typed(hierarchy.FromNamespace),
-}
+var (
+	namespaces = builtin{
+		resource: sourceNamespaces, kind: api.PolicyKind{Kind: hierarchy.KindNamespace}, versions: []string{"v1"},
+		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typed(hierarchy.FromNamespace),
+	}
+	services = builtin{
+		resource: sourceServices, kind: api.PolicyKind{Kind: hierarchy.KindService}, versions: []string{"v1"},
+		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typed(hierarchy.FromService),
+	}
+)
 
 // gatewayKinds are the kinds of Gateway API that the hierarchy is made of.
 var gatewayKinds = []builtin{
 	{
-		resource: "gatewayclasses", kind: gatewayKind(hierarchy.KindGatewayClass),
-		example: &gatewayv1.GatewayClass{}, decode: typed(hierarchy.FromGatewayClass),
+		resource: "gatewayclasses", kind: gatewayKind(hierarchy.KindGatewayClass), versions: []string{"v1"},
+		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typed(hierarchy.FromGatewayClass),
 	},
 	{
-		resource: "gateways", kind: gatewayKind(hierarchy.KindGateway),
-		example: &gatewayv1.Gateway{}, decode: typed(hierarchy.FromGateway),
+		resource: "gateways", kind: gatewayKind(hierarchy.KindGateway), versions: []string{"v1"},
+		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typed(hierarchy.FromGateway),
 	},
 	{
-		resource: "httproutes", kind: gatewayKind(hierarchy.KindHTTPRoute),
-		example: &gatewayv1.HTTPRoute{}, decode: typed(hierarchy.FromHTTPRoute),
+		resource: "listenersets", kind: gatewayKind(hierarchy.KindListenerSet), versions: []string{"v1"},
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(hierarchy.FromListenerSet),
 	},
 	{
-		resource: "grpcroutes", kind: gatewayKind(hierarchy.KindGRPCRoute),
-		example: &gatewayv1.GRPCRoute{}, decode: typed(hierarchy.FromGRPCRoute),
+		resource: "referencegrants", kind: gatewayKind(hierarchy.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
+		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(hierarchy.FromReferenceGrant),
 	},
+	routes("httproutes", hierarchy.KindHTTPRoute, "v1"),
+	routes("grpcroutes", hierarchy.KindGRPCRoute, "v1"),
+	routes("tlsroutes", hierarchy.KindTLSRoute, "v1", "v1alpha3", "v1alpha2"),
+	routes("tcproutes", hierarchy.KindTCPRoute, "v1", "v1alpha2"),
+	routes("udproutes", hierarchy.KindUDPRoute, "v1", "v1alpha2"),
+}
+
+func routes(resource, kind string, versions ...string) builtin {
+	return builtin{
+		resource: resource, kind: gatewayKind(kind), versions: versions,
+		example: &hierarchy.RouteObject{}, list: &hierarchy.RouteObjectList{},
+		decode: func(obj runtime.Object) (store.Object, error) {
+			o, ok := obj.(*hierarchy.RouteObject)
+			if !ok {
+				return nil, fmt.Errorf("got a %T in place of a %T", obj, o)
+			}
+			return hierarchy.FromRoute(kind, o)
+		},
+	}
+}
+
+// hierarchyKind returns the kind of the hierarchy of that name, or nil.
+func hierarchyKind(kind api.PolicyKind) *builtin {
+	switch kind {
+	case namespaces.kind:
+		return &namespaces
+	case services.kind:
+		return &services
+	}
+	return gatewayBy(func(b *builtin) bool { return b.kind == kind })
+}
+
+func gatewayBy(is func(*builtin) bool) *builtin {
+	for i := range gatewayKinds {
+		if b := &gatewayKinds[i]; is(b) {
+			return b
+		}
+	}
+	return nil
 }
 
 func gatewayKind(kind string) api.PolicyKind {

@@ -9,8 +9,11 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -30,7 +33,7 @@ type Watcher struct {
 	clients     *clients
 	registry    *registry
 	definitions *feed
-	namespaces  *feed
+	core        []*feed
 }
 
 // New returns a Watcher that feeds the store once it is started. The store is
@@ -40,21 +43,21 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := builtinProfiles()
+	known, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, opts)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts)}
 	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
-			decode: known.decode, target: w.registry,
-			log: opts.Log.WithValues("source", sourceDefinitions), listed: func() {},
+			decode: decodeDefinition, target: w.registry, log: w.registry.logOf(sourceDefinitions), listed: func() {},
 		})
-	w.namespaces = newFeed(sourceNamespaces, c.all(&namespaces), namespaces.example,
-		&sink[store.Object]{
-			decode: namespaces.decode, target: objects{store: s, kind: namespaces.kind},
-			log: opts.Log.WithValues("source", sourceNamespaces), listed: func() { s.Listed(sourceNamespaces) },
-		})
+	for _, b := range []*builtin{&namespaces, &services} {
+		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[store.Object]{
+			decode: b.decode, target: objects{store: s, kind: b.kind},
+			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) },
+		}))
+	}
 	return w, nil
 }
 
@@ -73,7 +76,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 	// Feeds of kinds are started from that of the definitions, which is part
 	// of the crew itself: the crew does not grow once it has ended.
 	w.registry.start = start
-	start(w.namespaces)
+	for _, f := range w.core {
+		start(f)
+	}
 	start(w.definitions)
 	crew.Wait()
 	return nil
@@ -89,12 +94,27 @@ func (w *Watcher) NeedLeaderElection() bool { return false }
 //
 // A kind that may not be listed is left out if it is known by its label alone
 // (see Problems): whoever may label a CRD could close its kind to writes
-// otherwise. One with a built-in profile stays: the right to read it is part
-// of every installation, so something is broken.
+// otherwise. One with a profile stays: someone asked for it to be judged, so
+// something is broken.
 func (w *Watcher) Served() []Served { return w.registry.served() }
 
-// Surveyed reports whether the definitions have been listed. Before, Served
-// lacks kinds that the cluster has.
+// Older returns the resources of Gateway API that are read in an older version
+// than v1, since v1 is not served: rules for v1 do not match their writes.
+func (w *Watcher) Older() []schema.GroupVersionResource { return w.registry.older() }
+
+// Profiles returns the policy kinds that have a profile, and those that have a
+// label alone, sorted: whose profile is in force, and which are not.
+func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.profilesInForce() }
+
+// ProfileStatuses returns what became of each PolicyProfile, by name.
+func (w *Watcher) ProfileStatuses() []ProfileStatus { return w.registry.profileStatuses() }
+
+// ProfilesChanged returns a channel that gets a value when ProfileStatuses may
+// have changed since the last one was taken. It is for one reader.
+func (w *Watcher) ProfilesChanged() <-chan struct{} { return w.registry.judged }
+
+// Surveyed reports whether the definitions and the profiles have been listed.
+// Before, Served lacks kinds that the cluster has.
 func (w *Watcher) Surveyed() bool { return w.registry.isSurveyed() }
 
 // Changed returns a channel that gets a value when what Served returns may
@@ -102,18 +122,21 @@ func (w *Watcher) Surveyed() bool { return w.registry.isSurveyed() }
 // one reader.
 func (w *Watcher) Changed() <-chan struct{} { return w.registry.changed }
 
-// Problems returns the kinds that are not read though they should, by
-// resource: those whose list is forbidden, and those of Gateway API that are
-// not served in version v1, which count as not installed. A forbidden policy
-// kind stays pending in the store, and the store gets ready without it; without
-// a forbidden kind of Gateway API it does not.
+// Problems returns what is not read though it should, by resource: kinds whose
+// list is forbidden, those of Gateway API that are not served in a version that
+// can be read, which count as not installed, and profiles that make no sense. A
+// forbidden policy kind stays pending in the store, and the store gets ready
+// without it; without PolicyProfiles or a kind of Gateway API it does not.
 func (w *Watcher) Problems() []Problem { return w.registry.found() }
 
 // Health returns how fresh each resource is that is being read, by source. A
 // kind of Gateway API whose CustomResourceDefinition is not there is not among
 // them.
 func (w *Watcher) Health() []SourceHealth {
-	out := append(w.registry.health(), w.definitions.contact.get(), w.namespaces.contact.get())
+	out := append(w.registry.health(), w.definitions.contact.get())
+	for _, f := range w.core {
+		out = append(out, f.contact.get())
+	}
 	slices.SortFunc(out, func(a, b SourceHealth) int { return strings.Compare(a.Source, b.Source) })
 	return out
 }

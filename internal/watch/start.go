@@ -1,0 +1,96 @@
+package watch
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+func (r *registry) startPolicies(d *definition, policy *policykind.Kind) {
+	r.store.AddKind(policy)
+	into := &sink[store.Object]{decode: policies(policy), target: objects{r.store, policy.Ref(), r.exempt}, log: r.logOf(d.name)}
+	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), untyped(d), into))
+	k.policy = policy
+	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
+		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
+	into.listed = func() { r.policiesListed(k) }
+	r.start(k.feed)
+	r.notify()
+}
+
+func (r *registry) startGateway(d *definition) {
+	b := d.gateway
+	into := &sink[store.Object]{decode: b.decode, target: objects{store: r.store, kind: b.kind}, log: r.logOf(b.resource)}
+	k := r.begin(d, newFeed(b.resource, r.clients.all(b, d.resource.Version), b.example, into))
+	into.listed = func() { r.gatewayListed(k) }
+	r.start(k.feed)
+	r.notify()
+}
+
+func (r *registry) startProfiles(d *definition) {
+	into := &sink[*profile]{decode: decodeProfile, log: r.logOf(sourceProfiles), listed: func() {}}
+	k := r.begin(d, newFeed(sourceProfiles, r.clients.allPolicies(d.resource), untyped(d), into))
+	into.target = profiles{r, k}
+	// Its target takes the lock of the registry, under which feeds are closed:
+	// profiles leaves out what comes late by itself.
+	k.close = func() {}
+	r.start(k.feed)
+}
+
+func untyped(d *definition) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.of.Kind))
+	return out
+}
+
+func (r *registry) begin(d *definition, f *feed) *kind {
+	k := &kind{definition: d, feed: f}
+	f.refused = func(err error) { r.refused(k, err) }
+	r.reading[d.name] = k
+	return k
+}
+
+func (r *registry) gatewayListed(k *kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading[k.name] == k {
+		r.listed(k)
+		r.store.Listed(k.gateway.resource)
+	}
+}
+
+func (r *registry) policiesListed(k *kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading[k.name] != k {
+		return // it was replaced meanwhile
+	}
+	wasForbidden := k.forbidden != nil
+	r.listed(k)
+	r.store.KindListed(k.policy.Ref())
+	r.settle()
+	if wasForbidden {
+		r.notify()
+	}
+}
+
+func (r *registry) listed(k *kind) {
+	k.listed, k.forbidden = true, nil
+	delete(r.problems, k.name)
+}
+
+// refused books a list that is forbidden.
+func (r *registry) refused(k *kind, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading[k.name] != k || k.forbidden != nil {
+		return
+	}
+	k.forbidden = err
+	r.problem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
+	r.settle()
+	r.notify()
+}
