@@ -19,10 +19,13 @@ func BenchmarkWalk(b *testing.B) {
 	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "p")).(*policykind.Policy)
 	var changes []store.Change
 	for i := range 4_999 {
-		r, p := *template, *own
-		r.Name = fmt.Sprintf("r%d", i)
+		r := &hierarchy.Route{
+			Kind: template.Kind, Namespace: template.Namespace, Name: fmt.Sprintf("r%d", i),
+			Parents: template.Parents, Rules: template.Rules,
+		}
+		p := *own
 		p.Name, p.Targets, p.Version = r.Name, []policykind.Target{{Ref: r.Ref()}}, uint64(1_000_000+i)
-		changes = append(changes, store.Put(&r), store.Put(&p))
+		changes = append(changes, store.Put(r), store.Put(&p))
 	}
 	v = v.With(changes...)
 	b.ReportAllocs()

@@ -52,7 +52,7 @@ func pathsOf(all []*effective.Effective) []string {
 
 func pathOf(e *effective.Effective) string {
 	return fmt.Sprintf("%s %s %s/%s %s#%s", e.Kind.Kind, e.Path.Gateway.Class, e.Path.Gateway.Name,
-		e.Path.Gateway.Listeners[e.Path.Listener].Name, e.Path.Route.Name, e.Path.Route.RuleName(e.Path.Rule))
+		e.Path.Listener.Name, e.Path.Route.Name, e.Path.Route.RuleName(e.Path.Rule))
 }
 
 // rulesOf shows each effective policy as its path and its rules.

@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -152,6 +153,8 @@ func TestScopeOf(t *testing.T) {
 	moved := read(t, v, policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r9}]\na: 1"))
 	assert.Equal(t, effective.Scope{}, effective.ScopeOf())
 	assert.Equal(t, of(routeRef("r1")), effective.ScopeOf(v.Get(routeRef("r1")), nil))
-	assert.Equal(t, of(routeRef("r1"), routeRef("r2"), routeRef("r3"), routeRef("r9")), effective.ScopeOf(v.Get(paintRef("app", "p")), moved),
+	before, after := v.Get(paintRef("app", "p")).(*policykind.Policy), moved.(*policykind.Policy)
+	assert.Equal(t, effective.Scope{Policies: []*policykind.Policy{before, after}}, effective.ScopeOf(before, after),
 		"both the old and the new targets are looked at")
+	assert.Equal(t, effective.Scope{}, effective.ScopeOf(&policykind.Profile{}), "a profile takes no part in a view")
 }

@@ -227,6 +227,6 @@ func Exists(v *store.View, t policykind.Target) bool {
 	case *hierarchy.Service:
 		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
 	default:
-		return t.Ref.Kind == hierarchy.KindNamespace
+		return t.Ref.Kind == hierarchy.KindNamespace && t.Whole()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // SEMANTICS section 6: what became of each policy, over two paths, r1 and r2.
@@ -89,6 +90,7 @@ func TestOutcomeCountsLossesByWinner(t *testing.T) {
 // States of policies that are on no path.
 func TestStatesWithoutAPath(t *testing.T) {
 	const class = "kind: GatewayClass\nmetadata: {name: istio}"
+	const lonely = "no path of a Paint, which ends at the Rule, goes through HTTPRoute app/lonely"
 	tests := map[string]struct {
 		spec    string
 		want    api.State
@@ -100,9 +102,9 @@ func TestStatesWithoutAPath(t *testing.T) {
 		"no such section":              {"targetRefs: [{kind: HTTPRoute, name: r, sectionName: none}]", api.TargetNotFound, "HTTPRoute app/r section none does not exist", []api.State{api.TargetNotFound}},
 		"another namespace":            {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "a Paint may not target another namespace than its own", []api.State{api.TargetNotFound}},
 		"a class":                      {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "a Paint has a namespace and may not target a GatewayClass", []api.State{api.TargetNotFound}},
-		"no path goes through it":      {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, "", []api.State{""}},
+		"no path goes through it":      {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{""}},
 		"one of two targets is there":  {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}]", api.Enforced, "", []api.State{api.TargetNotFound, ""}},
-		"one is lonely, one not there": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, "", []api.State{"", api.TargetNotFound}},
+		"one is lonely, one not there": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{"", api.TargetNotFound}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,19 +133,38 @@ func TestTargetNotFoundGoesBeforeConflicted(t *testing.T) {
 }
 
 func TestExists(t *testing.T) {
-	v := world(t, docs("kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", "[{name: x}, {}]", "g")))
+	v := world(t, docs("kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", "[{name: x}, {}]", "g"),
+		worlds.ServiceDoc("app", "s", 80), worlds.SetDoc("infra", "s", "g", "http")))
+	service := api.Ref{Kind: "Service", Namespace: "app", Name: "s"}
+	set := api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "infra", Name: "s"}
 	class := api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "istio"}
 	for target, want := range map[policykind.Target]bool{
-		{Ref: class}:                               true,
-		{Ref: class, Section: "x"}:                 false,
-		{Ref: gatewayRef("g")}:                     true,
-		{Ref: gatewayRef("g"), Section: "http"}:    true,
-		{Ref: gatewayRef("g"), Section: "none"}:    false,
-		{Ref: gatewayRef("none")}:                  false,
-		{Ref: routeRef("r"), Section: "x"}:         true,
-		{Ref: routeRef("r"), Section: "rule-2"}:    true,
-		{Ref: routeRef("r"), Section: "rule-1"}:    false,
-		{Ref: api.Ref{Kind: "Service", Name: "s"}}: true, // nothing is known against it
+		{Ref: class}:                                                    true,
+		{Ref: class, Section: "x"}:                                      false,
+		{Ref: gatewayRef("g")}:                                          true,
+		{Ref: gatewayRef("g"), Section: "http"}:                         true,
+		{Ref: gatewayRef("g"), Section: "none"}:                         false,
+		{Ref: gatewayRef("none")}:                                       false,
+		{Ref: routeRef("r"), Section: "x"}:                              true,
+		{Ref: routeRef("r"), Section: "rule-2"}:                         true,
+		{Ref: routeRef("r"), Section: "rule-1"}:                         false,
+		{Ref: api.Ref{Kind: "Service", Namespace: "app", Name: "none"}}: false,
+		{Ref: service}:                                                  true,
+		{Ref: service, Section: "p80"}:                                  true,
+		{Ref: service, Section: "p81"}:                                  false,
+		{Ref: service, Port: 80}:                                        true,
+		{Ref: service, Port: 81}:                                        false,
+		{Ref: set}:                                                      true,
+		{Ref: set, Section: "http"}:                                     true,
+		{Ref: set, Section: "http", Port: 80}:                           true,
+		{Ref: set, Section: "http", Port: 81}:                           false,
+		{Ref: set, Port: 80}:                                            true,
+		{Ref: set, Port: 81}:                                            false,
+		{Ref: api.Ref{Kind: "Namespace", Name: "app"}}:                  true, // it need not be known
+		{Ref: api.Ref{Kind: "Namespace", Name: "app"}, Section: "x"}:    false,
+		{Ref: api.Ref{Group: "example.com", Kind: "Bucket", Name: "b"}}: true, // nothing is known against it
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Name: "v"}, Virtual: true}: true,
+		{Ref: gatewayRef(""), Selector: &policykind.Selector{}}:                            false, // it selected nothing
 	} {
 		assert.Equal(t, want, effective.Exists(v, target), "%s", target)
 	}

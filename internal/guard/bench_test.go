@@ -19,9 +19,12 @@ func crowd(b *testing.B, routes int, policies bool) *store.View {
 	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "own")).(*policykind.Policy)
 	changes := []store.Change{store.Delete(template.Ref()), store.Delete(own.Ref())}
 	for i := range routes {
-		r, p := *template, *own
-		r.Namespace, r.Name = fmt.Sprintf("app-%d", i%100), fmt.Sprintf("r%d", i)
-		changes = append(changes, store.Put(&r))
+		r := &hierarchy.Route{
+			Kind: template.Kind, Namespace: fmt.Sprintf("app-%d", i%100), Name: fmt.Sprintf("r%d", i),
+			Parents: template.Parents, Rules: template.Rules,
+		}
+		p := *own
+		changes = append(changes, store.Put(r))
 		if policies {
 			p.Namespace, p.Name, p.Version = r.Namespace, r.Name, uint64(1_000_000+i)
 			p.Targets = []policykind.Target{{Ref: r.Ref()}}

@@ -20,11 +20,13 @@ func filled(b *testing.B, routes int) (*store.Store, *policykind.Kind) {
 	}
 	template, own := route(b, "r", "g0"), policy(b, k, "p", "r")
 	for i := range routes {
-		r, p := *template, *own
-		r.Name = fmt.Sprintf("r%d", i)
-		r.Parents = []hierarchy.Parent{{Namespace: "infra", Name: fmt.Sprintf("g%d", i%100)}}
+		r := &hierarchy.Route{
+			Kind: template.Kind, Namespace: template.Namespace, Name: fmt.Sprintf("r%d", i), Rules: template.Rules,
+			Parents: []hierarchy.Parent{{Kind: hierarchy.KindGateway, Namespace: "infra", Name: fmt.Sprintf("g%d", i%100)}},
+		}
+		p := *own
 		p.Name, p.Targets = r.Name, []policykind.Target{{Ref: r.Ref()}}
-		changes = append(changes, store.Put(&r), store.Put(&p))
+		changes = append(changes, store.Put(r), store.Put(&p))
 	}
 	s.Apply(changes...)
 	return s, k

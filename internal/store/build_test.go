@@ -22,9 +22,9 @@ var (
 // paint returns a policy kind.
 func paint(t testing.TB, name string) *policykind.Kind {
 	t.Helper()
-	k, err := policykind.Compile(policykind.Profile{
-		Group: "example.com", Kind: name, Class: policykind.Inherited,
-		Targets: policykind.Targets{Fields: []string{"targetRefs"}},
+	k, err := policykind.Compile(api.PolicyProfileSpec{
+		Group: "example.com", Kind: name, Class: api.Inherited,
+		Targets: api.ProfileTargets{Fields: []string{"targetRefs"}},
 	}, policykind.Builtin)
 	require.NoError(t, err)
 	return k
@@ -87,4 +87,19 @@ func names[T store.Object](seq func(func(T) bool)) []string {
 		out = append(out, o.Ref().String())
 	}
 	return out
+}
+
+// on shows the policies of a kind on an object, as they come.
+func on(v *store.View, object api.Ref, kind api.PolicyKind) []string {
+	var out []string
+	for p := range v.On(object) {
+		if p.Kind.Ref() == kind {
+			out = append(out, p.Ref().String())
+		}
+	}
+	return out
+}
+
+func gatewayRef(name string) api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: name}
 }

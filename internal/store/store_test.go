@@ -51,7 +51,7 @@ func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
 	s.Replace(routeKind, []store.Object{route(t, "b", "other"), route(t, "c", "edge")})
 	v, _ := s.View()
 	assert.Equal(t, []string{"HTTPRoute app/b", "HTTPRoute app/c"}, names(v.Objects(routeKind)))
-	assert.Equal(t, []string{"HTTPRoute app/c"}, names(v.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"HTTPRoute app/c"}, names(v.RoutesOf(gatewayRef("edge"))))
 	assert.Equal(t, 1, v.Count(gatewayKind), "others stay")
 	s.Replace(routeKind, nil)
 	v, _ = s.View()
@@ -72,7 +72,7 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	v, _ = s.View()
 	assert.Same(t, k, v.Kind(paintKind))
 	assert.False(t, s.Pending(paintKind))
-	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("r"), paintKind))
 
 	s.KindListed(paintKind)
 	v, _ = s.View()
@@ -107,7 +107,7 @@ func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 	v, _ := s.View()
 	assert.Equal(t, []*policykind.Kind{other}, v.Kinds())
 	assert.Zero(t, v.Count(paintKind))
-	assert.Empty(t, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Empty(t, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, 1, v.Count(other.Ref()))
 
 	s.AddKind(k)
@@ -139,7 +139,7 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 				if ready {
 					assert.Positive(t, v.Count(routeKind))
 				}
-				_, _, _ = names(v.RoutesOf("infra", "edge")), s.Pending(paintKind), s.Fed()
+				_, _, _ = names(v.RoutesOf(gatewayRef("edge"))), s.Pending(paintKind), s.Fed()
 				v.With(store.Delete(r.Ref()))
 			}
 		})
@@ -152,16 +152,23 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 func TestDecode(t *testing.T) {
 	gateway := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
 	for kind, want := range map[api.PolicyKind]string{
-		{Kind: "Namespace"}:     "Namespace x",
-		gateway("GatewayClass"): "GatewayClass x",
-		gateway("Gateway"):      "Gateway ns/x",
-		gateway("HTTPRoute"):    "HTTPRoute ns/x",
-		gateway("GRPCRoute"):    "GRPCRoute ns/x",
+		{Kind: "Namespace"}:       "Namespace x",
+		gateway("GatewayClass"):   "GatewayClass x",
+		gateway("Gateway"):        "Gateway ns/x",
+		gateway("ListenerSet"):    "ListenerSet ns/x",
+		gateway("ReferenceGrant"): "ReferenceGrant ns/x",
+		gateway("HTTPRoute"):      "HTTPRoute ns/x",
+		gateway("GRPCRoute"):      "GRPCRoute ns/x",
+		gateway("TLSRoute"):       "TLSRoute ns/x",
+		gateway("TCPRoute"):       "TCPRoute ns/x",
+		gateway("UDPRoute"):       "UDPRoute ns/x",
+		{Kind: "Service"}:         "Service ns/x",
+		policykind.KindProfile:    "PolicyProfile x",
 	} {
 		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
 	}
 	for _, kind := range []api.PolicyKind{
-		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gateway("TLSRoute"), paintKind,
+		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gateway("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
 	} {
 		_, err := store.Decode(kind, nil, []byte(`{}`), 0)
 		require.ErrorIs(t, err, store.ErrKind)

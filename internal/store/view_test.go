@@ -25,7 +25,7 @@ func TestTheZeroViewIsEmpty(t *testing.T) {
 	assert.Nil(t, v.Kind(paintKind))
 	assert.Zero(t, v.Count(routeKind))
 	assert.Empty(t, names(v.Gateways()))
-	assert.Empty(t, names(v.RoutesOf("infra", "edge")))
+	assert.Empty(t, names(v.RoutesOf(gatewayRef("edge"))))
 	same := v.With(store.Delete(routeRef("r")))
 	assert.Zero(t, same.Count(routeKind), "what is not there can be deleted")
 }
@@ -37,12 +37,12 @@ func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 		store.Put(gateway(t, "edge", "envoy")), store.Put(route(t, "s", "edge")),
 		store.Delete(routeRef("r")), store.Delete(policy(t, k, "p").Ref()),
 	)
-	assert.Equal(t, []string{"HTTPRoute app/r"}, names(one.RoutesOf("infra", "edge")))
-	assert.Equal(t, []string{"HTTPRoute app/s"}, names(two.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(one.RoutesOf(gatewayRef("edge"))))
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(two.RoutesOf(gatewayRef("edge"))))
 	assert.Equal(t, []string{"Gateway infra/edge"}, names(one.GatewaysOf("istio")))
 	assert.Empty(t, names(two.GatewaysOf("istio")))
-	assert.Equal(t, []string{"Paint app/p"}, names(one.PoliciesOn(routeRef("r"), paintKind)))
-	assert.Empty(t, names(two.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Paint app/p"}, on(one, routeRef("r"), paintKind))
+	assert.Empty(t, on(two, routeRef("r"), paintKind))
 	assert.Equal(t, "istio", one.Gateway("infra", "edge").Class)
 	assert.Equal(t, "envoy", two.Gateway("infra", "edge").Class)
 }
@@ -53,28 +53,27 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 		gateway(t, "a", "istio"), gateway(t, "b", "istio"),
 		route(t, "r", "a"), route(t, "s", "a", "b", "a"), policy(t, k, "p", "r", "s"), policy(t, k, "q", "r"),
 	)...)
-	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf("infra", "a")))
-	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf("infra", "b")))
-	assert.Equal(t, []string{"Paint app/p", "Paint app/q"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
-	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("s"), paintKind)))
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("b"))))
+	assert.Equal(t, []string{"Paint app/p", "Paint app/q"}, on(v, routeRef("r"), paintKind))
+	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("s"), paintKind))
 
 	v = v.With(puts(route(t, "r", "b"), policy(t, k, "p", "s"), gateway(t, "a", "envoy"))...)
-	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf("infra", "a")))
-	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf("infra", "b")))
-	assert.Equal(t, []string{"Paint app/q"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("b"))))
+	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, []string{"Gateway infra/a"}, names(v.GatewaysOf("envoy")))
 	assert.Equal(t, []string{"Gateway infra/b"}, names(v.GatewaysOf("istio")))
 
 	v = v.With(store.Delete(routeRef("s")))
-	assert.Empty(t, names(v.RoutesOf("infra", "a")))
-	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf("infra", "b")))
+	assert.Empty(t, names(v.RoutesOf(gatewayRef("a"))))
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("b"))))
 }
 
 func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
-	other := *route(t, "r", "edge")
-	other.Namespace = "zoo"
-	v := (&store.View{}).With(puts(route(t, "r", "edge"), &other)...)
-	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf("infra", "edge")))
+	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
+	v := (&store.View{}).With(puts(route(t, "r", "edge"), other)...)
+	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 }
 
 // A name that begins like another is another.
@@ -84,12 +83,12 @@ func TestIndexesTellNamesApart(t *testing.T) {
 		gateway(t, "edge", "c"), gateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
 		policy(t, k, "p", "r"), policy(t, k, "p2", "r2"), policy(t, other, "j", "r"),
 	)...).WithKinds([]*policykind.Kind{other, k})
-	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf("infra", "edge")))
+	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 	assert.Equal(t, []string{"Gateway infra/edge"}, names(v.GatewaysOf("c")))
-	assert.Equal(t, []string{"Paint app/p"}, names(v.PoliciesOn(routeRef("r"), paintKind)))
+	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, []string{"Paint app/p", "Paint app/p2"}, names(v.Policies(paintKind)))
 	assert.Equal(t, 1, v.Count(other.Ref()))
-	assert.Equal(t, []string{"Paint app/p", "PaintJob app/j"}, names(v.AllPoliciesOn(routeRef("r"))))
+	assert.Equal(t, []string{"PaintJob app/j"}, on(v, routeRef("r"), other.Ref()))
 }
 
 func TestNamespaceLabels(t *testing.T) {
@@ -105,7 +104,7 @@ func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
 	assert.Same(t, k, v.Kind(paintKind))
 	less := v.WithKinds([]*policykind.Kind{k})
 	assert.Nil(t, less.Kind(other.Ref()))
-	assert.Empty(t, names(less.PoliciesOn(routeRef("r"), other.Ref())))
+	assert.Empty(t, on(less, routeRef("r"), other.Ref()))
 	assert.Zero(t, less.Count(other.Ref()))
 	assert.Equal(t, 1, less.Count(paintKind))
 	assert.Equal(t, 1, v.Count(other.Ref()), "the original stays")
@@ -133,7 +132,7 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 50 {
-				assert.Len(t, names(v.RoutesOf("infra", "edge")), 50)
+				assert.Len(t, names(v.RoutesOf(gatewayRef("edge"))), 50)
 				assert.NotNil(t, v.Get(routeRef("r7")))
 			}
 		})
@@ -194,13 +193,15 @@ func picture(v *store.View, kinds []*policykind.Kind) []string {
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		out = append(out, "routes of "+name)
-		out = append(out, names(v.RoutesOf("infra", name))...)
+		out = append(out, names(v.RoutesOf(gatewayRef(name)))...)
 		out = append(out, "gateways of "+name)
 		out = append(out, names(v.GatewaysOf(name))...)
 		for _, k := range kinds {
 			out = append(out, k.Kind+" on "+name)
-			for p := range v.PoliciesOn(routeRef(name), k.Ref()) {
-				out = append(out, fmt.Sprintf("%s version %d", p.Ref(), p.Version))
+			for p := range v.On(routeRef(name)) {
+				if p.Kind == k {
+					out = append(out, fmt.Sprintf("%s version %d", p.Ref(), p.Version))
+				}
 			}
 		}
 	}

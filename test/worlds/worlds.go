@@ -2,7 +2,6 @@
 package worlds
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,86 +14,91 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// kinds are the policy kinds of the tests: the built-in ones, Paint, which
-// allows patch, and Label, a direct one.
-func kinds(t testing.TB) []*policykind.Kind {
+// Group is that of the policy kinds of a World.
+const Group = "example.com"
+
+// basic are the policy kinds of every World: Paint, which allows patch, and
+// Label, a direct one.
+var basic = []api.PolicyProfileSpec{
+	{
+		Group: Group, Kind: "Paint", Class: api.Inherited,
+		Targets:  api.ProfileTargets{Fields: []string{"targetRefs"}},
+		Blocks:   api.ProfileBlocks{Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when"},
+		Strategy: api.ProfileStrategy{Field: "strategy", BareField: "strategy", Allowed: []api.StrategyName{"atomic", "patch"}},
+		Unset:    []string{"unset"},
+	},
+	{Group: Group, Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}}},
+}
+
+// World returns a view of objects in YAML, one in each document, those of
+// Gateway API and the policies without an apiVersion. A PolicyProfile defines a
+// kind of the world (see ProfileDoc), or replaces a basic one.
+func World(t testing.TB, text string) *store.View {
 	t.Helper()
-	out, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
-	for _, p := range []api.PolicyProfileSpec{
-		{
-			Group: "example.com", Kind: "Paint", Class: api.Inherited,
-			Targets:  api.ProfileTargets{Fields: []string{"targetRefs"}},
-			Blocks:   api.ProfileBlocks{Defaults: []string{"defaults"}, Overrides: []string{"overrides"}, When: "when"},
-			Strategy: api.ProfileStrategy{Field: "strategy", BareField: "strategy", Allowed: []api.StrategyName{"atomic", "patch"}},
-			Unset:    []string{"unset"},
-		},
-		{Group: "example.com", Kind: "Label", Class: api.Direct, Targets: api.ProfileTargets{Fields: []string{"targetRefs"}}},
-	} {
-		k, err := policykind.Compile(p, policykind.Builtin)
+	docs := strings.Split(text, "\n---\n")
+	v := (&store.View{}).WithKinds(kinds(t, docs))
+	for _, doc := range docs {
+		if kindOf(t, doc) != api.KindPolicyProfile {
+			v = v.With(store.Put(Read(t, v, doc)))
+		}
+	}
+	return v
+}
+
+// kinds compiles the profiles of a world.
+func kinds(t testing.TB, docs []string) []*policykind.Kind {
+	t.Helper()
+	specs := make(map[string]api.PolicyProfileSpec)
+	for _, p := range basic {
+		specs[p.Kind] = p
+	}
+	for _, doc := range docs {
+		if kindOf(t, doc) == api.KindPolicyProfile {
+			var p api.PolicyProfile
+			require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &p), doc)
+			specs[p.Spec.Kind] = p.Spec
+		}
+	}
+	var out []*policykind.Kind
+	for _, p := range specs {
+		k, err := policykind.Compile(p, policykind.Cluster)
 		require.NoError(t, err)
 		out = append(out, k)
 	}
 	return out
 }
 
-// World returns a view of objects in YAML, one in each document. Those of Gateway
-// API and the policies need no apiVersion, and a policy's targets no group.
-func World(t testing.TB, text string) *store.View {
+func kindOf(t testing.TB, doc string) string {
 	t.Helper()
-	v := (&store.View{}).WithKinds(kinds(t))
-	for doc := range strings.SplitSeq(text, "\n---\n") {
-		v = v.With(store.Put(Read(t, v, doc)))
-	}
-	return v
+	var head struct{ Kind string }
+	require.NoError(t, yaml.Unmarshal([]byte(doc), &head), doc)
+	return head.Kind
 }
 
 // Read reads one document of a World.
 func Read(t testing.TB, v *store.View, doc string) store.Object {
 	t.Helper()
-	var head struct{ Kind string }
-	require.NoError(t, yaml.Unmarshal([]byte(doc), &head), doc)
-	data, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(doc, "{kind: ", "{group: gateway.networking.k8s.io, kind: ")))
+	data, err := yaml.YAMLToJSON([]byte(doc))
 	require.NoError(t, err)
-	ref := api.PolicyKind{Group: api.GatewayGroup, Kind: head.Kind}
-	if head.Kind == "Namespace" {
-		ref.Group = ""
-	}
-	for _, k := range v.Kinds() {
-		if k.Kind == head.Kind {
-			ref = k.Ref()
-		}
-	}
+	ref := refOf(v, kindOf(t, doc))
 	o, err := store.Decode(ref, v.Kind(ref), data, merge.Newest)
 	require.NoError(t, err)
 	return o
 }
 
-// GatewayDoc is a gateway in namespace infra, for World.
-func GatewayDoc(name, class string, listeners ...string) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "kind: Gateway\nmetadata: {namespace: infra, name: %s}\nspec:\n  gatewayClassName: %s\n  listeners:\n", name, class)
-	for i, l := range listeners {
-		fmt.Fprintf(&out, "  - {name: %s, port: %d, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}\n", l, 80+i)
+// refOf finds the group of a kind.
+func refOf(v *store.View, kind string) api.PolicyKind {
+	for _, k := range v.Kinds() {
+		if k.Kind == kind {
+			return k.Ref()
+		}
 	}
-	return out.String()
-}
-
-// RouteDoc is an HTTPRoute in namespace app, for World; rules is YAML.
-func RouteDoc(name string, rules string, gateways ...string) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "kind: HTTPRoute\nmetadata: {namespace: app, name: %s}\nspec:\n  rules: %s\n  parentRefs:\n", name, rules)
-	for _, g := range gateways {
-		fmt.Fprintf(&out, "  - {namespace: infra, name: %s}\n", g)
+	switch kind {
+	case "Namespace", "Service":
+		return api.PolicyKind{Kind: kind}
+	case api.KindPolicyProfile:
+		return policykind.KindProfile
+	default:
+		return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
 	}
-	return out.String()
 }
-
-// PolicyDoc is a policy; spec is YAML in lines.
-func PolicyDoc(kind, namespace, name, spec string) string {
-	return fmt.Sprintf("kind: %s\nmetadata: {namespace: %s, name: %s}\nspec:\n  %s\n",
-		kind, namespace, name, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  "))
-}
-
-// Docs joins documents.
-func Docs(all ...string) string { return strings.Join(all, "\n---\n") }
