@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -9,24 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"overrule.dev/overrule/internal/policykind"
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
 )
 
 const benchRoutes = 10_000
 
 // fullRoute is a route as they are in clusters: a parent, a host, some rules.
-func fullRoute(i int) *gatewayv1.HTTPRoute {
-	r := httpRoute(fmt.Sprintf("route-%05d", i), gatewayv1.Hostname(fmt.Sprintf("r%d.example.com", i)))
+func fullRoute(t testing.TB, i int) *hierarchy.RouteObject {
+	t.Helper()
 	gateways := gatewayv1.Namespace("infra")
-	r.Spec.ParentRefs = []gatewayv1.ParentReference{{Namespace: &gateways, Name: gatewayv1.ObjectName(fmt.Sprintf("gw-%04d", i%1000))}}
+	spec := gatewayv1.HTTPRouteSpec{Hostnames: []gatewayv1.Hostname{gatewayv1.Hostname(fmt.Sprintf("r%d.example.com", i))}}
+	spec.ParentRefs = []gatewayv1.ParentReference{{Namespace: &gateways, Name: gatewayv1.ObjectName(fmt.Sprintf("gw-%04d", i%1000))}}
 	for j := range 4 {
 		path := fmt.Sprintf("/v%d", j)
 		prefix := gatewayv1.PathMatchPathPrefix
-		r.Spec.Rules = append(r.Spec.Rules, gatewayv1.HTTPRouteRule{
+		spec.Rules = append(spec.Rules, gatewayv1.HTTPRouteRule{
 			Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &path}}},
 		})
 	}
+	r := httpRoute(fmt.Sprintf("route-%05d", i))
+	var err error
+	r.Spec, err = json.Marshal(spec)
+	require.NoError(t, err)
 	return r
 }
 
@@ -49,20 +56,19 @@ func authPolicy(i int) *unstructured.Unstructured {
 func BenchmarkEvent(b *testing.B) {
 	s := store.New()
 	routes := routeSink(s)
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(b, err)
+	kind := known(b).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	auth := &sink[store.Object]{
-		decode: policies(kinds[0]), target: objects{store: s, kind: kinds[0].Ref()},
+		decode: policies(kind), target: objects{store: s, kind: kind.Ref()},
 		contact: newContact("authpolicies"), log: logr.Discard(), listed: func() {},
 	}
-	s.AddKind(kinds[0])
+	s.AddKind(kind)
 	var allRoutes, allPolicies []any
 	for i := range benchRoutes {
-		allRoutes, allPolicies = append(allRoutes, fullRoute(i)), append(allPolicies, authPolicy(i))
+		allRoutes, allPolicies = append(allRoutes, fullRoute(b, i)), append(allPolicies, authPolicy(i))
 	}
 	require.NoError(b, routes.Replace(allRoutes, "1"))
 	require.NoError(b, auth.Replace(allPolicies, "1"))
-	s.KindListed(kinds[0].Ref())
+	s.KindListed(kind.Ref())
 
 	b.Run("route", func(b *testing.B) {
 		b.ReportAllocs()

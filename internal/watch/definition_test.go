@@ -60,11 +60,14 @@ var (
 	authCRD  = crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1"}}
 	colorCRD = crd{group: "policies.example.com", kind: "ColorPolicy", plural: "colorpolicies", label: "inherited", versions: []string{"v1"}}
 	httpCRD  = crd{group: api.GatewayGroup, kind: "HTTPRoute", plural: "httproutes", versions: []string{"v1"}}
+	tlsCRD   = crd{group: api.GatewayGroup, kind: "TLSRoute", plural: "tlsroutes", versions: []string{"v1"}}
+
+	profileCRD = crd{group: api.Group, kind: api.KindPolicyProfile, plural: "policyprofiles", versions: []string{"v1alpha1"}, clusterScoped: true}
 )
 
-func known(t testing.TB) profiles {
+func known(t testing.TB) *policykind.Profiles {
 	t.Helper()
-	p, err := builtinProfiles()
+	p, err := policykind.NewProfiles()
 	require.NoError(t, err)
 	return p
 }
@@ -75,7 +78,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 		version string
 		gateway string
 		policy  policykind.Source
-		class   policykind.Class
+		class   api.ProfileClass
 		cluster bool
 		err     string
 	}
@@ -84,26 +87,26 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 		want want
 	}{
 		"a kind with a built-in profile is a policy kind without a label": {
-			authCRD, want{version: "v1", policy: policykind.Builtin, class: policykind.Inherited}},
+			authCRD, want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
 		"the built-in profile beats the label": {
-			with(authCRD, func(c *crd) { c.label = "direct" }), want{version: "v1", policy: policykind.Builtin, class: policykind.Inherited}},
+			with(authCRD, func(c *crd) { c.label = "direct" }), want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
 		"the label makes any kind a policy kind": {
-			colorCRD, want{version: "v1", policy: policykind.Label, class: policykind.Inherited}},
+			colorCRD, want{version: "v1", policy: policykind.Label, class: api.Inherited}},
 		"a label of true is guessed from the schema": {
 			with(colorCRD, func(c *crd) { c.label, c.specFields = "true", []string{"overrides"} }),
-			want{version: "v1", policy: policykind.Label, class: policykind.Inherited}},
+			want{version: "v1", policy: policykind.Label, class: api.Inherited}},
 		"a cluster-scoped kind is read too": {
 			with(colorCRD, func(c *crd) { c.clusterScoped = true }),
-			want{version: "v1", policy: policykind.Label, class: policykind.Inherited, cluster: true}},
+			want{version: "v1", policy: policykind.Label, class: api.Inherited, cluster: true}},
 		"without a label and a profile, a kind is nothing to us": {
-			with(colorCRD, func(c *crd) { c.label = "" }), want{}},
+			with(colorCRD, func(c *crd) { c.label = "" }), want{version: "v1"}},
 		"a label of false is none": {
-			with(colorCRD, func(c *crd) { c.label = "false" }), want{}},
+			with(colorCRD, func(c *crd) { c.label = "false" }), want{version: "v1"}},
 		"a kind is not read before it is established": {
 			with(authCRD, func(c *crd) { c.pending = true }), want{}},
 		"the stored version is read, not the newest": {
 			with(authCRD, func(c *crd) { c.versions = []string{"v1beta1", "v1"} }),
-			want{version: "v1beta1", policy: policykind.Builtin, class: policykind.Inherited}},
+			want{version: "v1beta1", policy: policykind.Builtin, class: api.Inherited}},
 		"a kind that serves no version is not read": {
 			with(authCRD, func(c *crd) { c.versions, c.unserved = nil, []string{"v1"} }), want{}},
 		"a kind of Gateway API is part of the hierarchy": {
@@ -111,30 +114,42 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 		"a kind of Gateway API is read in v1, whatever is stored": {
 			with(httpCRD, func(c *crd) { c.versions = []string{"v1beta1", "v1"} }), want{version: "v1", gateway: "httproutes"}},
 		"a kind of Gateway API without v1 is a problem": {
-			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{err: errVersion.Error()}},
+			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{gateway: "httproutes", err: "no version that can be read is served: install a release that has v1"}},
+		"a kind that is younger than v1 is read in an older version": {
+			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha2", "v1alpha3"} }), want{version: "v1alpha3", gateway: "tlsroutes"}},
+		"but in v1 if that is served": {
+			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha3", "v1"} }), want{version: "v1", gateway: "tlsroutes"}},
+		"a version that is not known is not read": {
+			with(tlsCRD, func(c *crd) { c.versions = []string{"v2"} }),
+			want{gateway: "tlsroutes", err: "no version that can be read is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
+		"the definition of profiles is none of a policy kind": {
+			with(profileCRD, func(c *crd) { c.label = "direct" }), want{version: "v1alpha1", cluster: true}},
+		"profiles in a version that is not known are a problem": {
+			with(profileCRD, func(c *crd) { c.versions = []string{"v1"} }),
+			want{cluster: true, err: "no version that can be read is served: install a release that has v1alpha1"}},
 		"a kind of Gateway API is not read before it is established": {
 			with(httpCRD, func(c *crd) { c.pending = true }), want{}},
 		"a kind of another group is not of the hierarchy": {
-			with(httpCRD, func(c *crd) { c.group = "example.com" }), want{}},
+			with(httpCRD, func(c *crd) { c.group = "example.com" }), want{version: "v1"}},
 		"a label on a kind without a name is a problem": {
-			with(colorCRD, func(c *crd) { c.kind = "" }), want{err: "guess a profile by label gateway.networking.k8s.io/policy: profile of group \"policies.example.com\": kind is missing"}},
+			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "guess a profile by label gateway.networking.k8s.io/policy: profile of .policies.example.com: kind is missing"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			d, err := known(t).decode(c.crd.obj())
+			d, err := decodeDefinition(c.crd.obj())
 			require.NoError(t, err)
 			got := want{version: d.resource.Version, cluster: !d.namespaced}
 			if d.gateway != nil {
 				got.gateway = d.gateway.resource
 			}
-			if d.policy != nil {
-				got.policy, got.class = d.policy.Source, d.policy.Class
+			policy, err := d.kind(known(t))
+			if policy != nil {
+				got.policy, got.class = policy.Source, policy.Class
 			}
-			if d.err != nil {
-				got.err = d.err.Error()
+			if err != nil {
+				got.err = err.Error()
 			}
 			assert.Equal(t, c.want, got)
-			assert.Equal(t, d.wanted(), c.want.gateway != "" || c.want.policy != "")
-			if d.wanted() {
+			if d.served() {
 				assert.Equal(t, schema.GroupVersionResource{Group: c.crd.group, Version: c.want.version, Resource: c.crd.plural}, d.resource)
 			}
 		})
@@ -144,40 +159,10 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 func TestTheMostStableServedVersionIsReadIfTheStoredOneIsNot(t *testing.T) {
 	obj := crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1", "v1alpha1", "v2beta1", "v1beta1"}}.obj()
 	obj.Spec.Versions[0].Served = false
-	assert.Equal(t, "v2beta1", known(t).read(obj).resource.Version)
-}
-
-func TestDefinitionsAreTheSameIfTheyAreReadInTheSameWay(t *testing.T) {
-	for sentence, c := range map[string]struct {
-		edit func(*crd)
-		same bool
-	}{
-		"nothing changed":                        {func(*crd) {}, true},
-		"a field that says nothing to the guess": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, true},
-		"the label says another class":           {func(c *crd) { c.label = "direct" }, false},
-		"the label is gone":                      {func(c *crd) { c.label = "" }, false},
-		"another version is stored":              {func(c *crd) { c.versions = []string{"v2", "v1"} }, false},
-		"the scope changed":                      {func(c *crd) { c.clusterScoped = true }, false},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			changed := colorCRD
-			changed.specFields = []string{"defaults"}
-			before := known(t).read(changed.obj())
-			c.edit(&changed)
-			assert.Equal(t, c.same, before.same(known(t).read(changed.obj())))
-		})
-	}
-
-	t.Run("a schema that changes the guess", func(t *testing.T) {
-		guess := colorCRD
-		guess.label = "true"
-		direct := known(t).read(guess.obj())
-		guess.specFields = []string{"defaults"}
-		assert.False(t, direct.same(known(t).read(guess.obj())))
-	})
+	assert.Equal(t, "v2beta1", define(obj).resource.Version)
 }
 
 func TestAnotherTypeIsNoDefinition(t *testing.T) {
-	_, err := known(t).decode(&corev1.Namespace{})
+	_, err := decodeDefinition(&corev1.Namespace{})
 	assert.EqualError(t, err, "got a *v1.Namespace in place of a *v1.CustomResourceDefinition")
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,27 +12,39 @@ import (
 
 func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 	list := metav1.Verbs{"get", "list"}
-	found := known(t).served([]*metav1.APIResourceList{
+	found := discovered([]*metav1.APIResourceList{
 		{GroupVersion: "not/a/group/version", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
 		{GroupVersion: "other.io/v1", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
 		{GroupVersion: "kuadrant.io/v1beta3", APIResources: []metav1.APIResource{
 			{Name: "authpolicies/status", Kind: "AuthPolicy", Verbs: metav1.Verbs{"get"}},
 			{Name: "authpolicies", Kind: "AuthPolicy", Namespaced: true, Verbs: list},
-			{Name: "dnspolicies", Kind: "DNSPolicy", Namespaced: true, Verbs: list},
+			{Name: "paints", Kind: "Paint", Verbs: list},
+		}},
+		{GroupVersion: "gateway.networking.k8s.io/v1alpha3", APIResources: []metav1.APIResource{
+			{Name: "tlsroutes", Kind: "TLSRoute", Namespaced: true, Verbs: list},
+			{Name: "httproutes", Kind: "HTTPRoute", Namespaced: true, Verbs: list},
 		}},
 	})
-	if assert.Len(t, found, 1) {
-		assert.Equal(t, "authpolicies.kuadrant.io", found[0].name)
-		assert.Equal(t, schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1beta3", Resource: "authpolicies"}, found[0].resource)
-		assert.True(t, found[0].namespaced)
+	var names []string
+	for _, d := range found {
+		policy, _ := d.kind(known(t))
+		names = append(names, fmt.Sprintf("%s in %s: policies %t, hierarchy %t, namespaced %t",
+			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
 	}
+	assert.Equal(t, []string{
+		"authpolicies.other.io in v1: policies false, hierarchy false, namespaced false",
+		"authpolicies.kuadrant.io in v1beta3: policies true, hierarchy false, namespaced true",
+		"paints.kuadrant.io in v1beta3: policies false, hierarchy false, namespaced false",
+		"tlsroutes.gateway.networking.k8s.io in v1alpha3: policies false, hierarchy true, namespaced true",
+		"httproutes.gateway.networking.k8s.io in : policies false, hierarchy true, namespaced true",
+	}, names, "HTTPRoutes are not read in v1alpha3")
 }
 
 func TestAGroupThatIsUnavailableIsAProblemIfAPolicyKindIsOfIt(t *testing.T) {
-	s := &survey{profiles: known(t)}
-	s.unavailable(map[schema.GroupVersion]error{
+	s := &survey{profiles: known(t), failing: map[schema.GroupVersion]error{
 		{Group: "kuadrant.io", Version: "v1"}:         errors.New("down"),
 		{Group: "metrics.example.com", Version: "v1"}: errors.New("down"),
-	})
+	}}
+	s.unavailable()
 	assert.Equal(t, []Problem{{"kuadrant.io/v1", errors.New("down")}}, s.problems)
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -25,7 +25,7 @@ import (
 type server struct {
 	mu                sync.Mutex
 	listErr, watchErr error
-	list              *gatewayv1.HTTPRouteList
+	list              *hierarchy.RouteObjectList
 	watched           chan *watch.FakeWatcher
 }
 
@@ -36,7 +36,10 @@ func (s *server) feed(st *store.Store, log logr.Logger) *feed {
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.list.DeepCopy(), s.listErr
+			if s.listErr != nil {
+				return nil, s.listErr
+			}
+			return s.list.DeepCopyObject(), nil
 		},
 		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.SendInitialEvents != nil {
@@ -53,15 +56,15 @@ func (s *server) feed(st *store.Store, log logr.Logger) *feed {
 			return w, nil
 		},
 	}
-	return newFeed("httproutes", lw, &gatewayv1.HTTPRoute{}, into)
+	return newFeed("httproutes", lw, &hierarchy.RouteObject{}, into)
 }
 
 // answer sets what lists get from now on.
-func (s *server) answer(err error, routes ...gatewayv1.HTTPRoute) {
+func (s *server) answer(err error, routes ...hierarchy.RouteObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr = err
-	s.list = &gatewayv1.HTTPRouteList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
+	s.list = &hierarchy.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
 }
 
 func (s *server) call(t *testing.T, f *feed) {

@@ -25,7 +25,7 @@ func TestLiveAsksForNothingThatCannotBe(t *testing.T) {
 		"no name":                          {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra"},
 		"a name that leads elsewhere":      {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: ".."},
 		"a namespace that leads elsewhere": {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "a/b", Name: "edge"},
-		"a kind that is not read":          {Kind: "Service", Namespace: "infra", Name: "edge"},
+		"a kind that is not read":          {Kind: "Pod", Namespace: "infra", Name: "edge"},
 		"a kind of another group":          {Group: "example.com", Kind: "Gateway", Namespace: "infra", Name: "edge"},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -20,7 +21,6 @@ import (
 type rig struct {
 	*registry
 	t       *testing.T
-	known   profiles
 	started []string
 	stopped []string
 }
@@ -29,7 +29,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	r := &rig{t: t, known: known(t), registry: newRegistry(store.New(Sources...), c, Options{})}
+	r := &rig{t: t, registry: newRegistry(store.New(Sources...), c, known(t), Options{})}
 	r.start = func(f *feed) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }
@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) defs(crds ...crd) []*definition {
 	var out []*definition
 	for _, c := range crds {
-		out = append(out, r.known.read(c.obj()))
+		out = append(out, define(c.obj()))
 	}
 	return out
 }
@@ -91,26 +91,32 @@ func policy(kind, namespace, name string) *unstructured.Unstructured {
 var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
 
 func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
-	for _, b := range append([]builtin{namespaces}, gatewayKinds...) {
+	for _, kind := range hierarchy.GatewayKinds {
+		b := hierarchyKind(gatewayKind(kind))
+		require.NotNil(t, b, kind)
 		assert.Contains(t, Sources, b.resource)
 	}
-	assert.Len(t, Sources, len(gatewayKinds)+3)
+	assert.Len(t, gatewayKinds, len(hierarchy.GatewayKinds))
+	assert.Len(t, Sources, len(gatewayKinds)+5)
+	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies})
 }
 
 func TestAKindThatIsNotInstalledCountsAsListed(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(httpCRD))
 	assert.Equal(t, []string{"httproutes"}, r.started)
-	assert.Equal(t, []string{"httproutes", "namespaces"}, r.store.Waiting())
+	assert.Equal(t, []string{"httproutes", "namespaces", "services"}, r.store.Waiting())
 	r.list(httpCRD.obj().Name, httpRoute("a"))
-	assert.Equal(t, []string{"namespaces"}, r.store.Waiting())
+	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
 func TestNoSourceIsListedBeforeTheDefinitionsAre(t *testing.T) {
 	r := newRig(t)
+	r.put(r.defs(httpCRD)[0])
 	r.put(r.defs(authCRD)[0])
-	r.list(authCRD.obj().Name)
-	assert.Len(t, r.store.Waiting(), len(Sources))
+	assert.Equal(t, []string{"httproutes"}, r.started, "how policies are to be read is not known")
+	r.list(httpCRD.obj().Name)
+	assert.Len(t, r.store.Waiting(), len(Sources)-1)
 }
 
 func TestAKindOfGatewayAPIThatIsRemovedTakesItsObjectsAlong(t *testing.T) {
@@ -135,13 +141,13 @@ func TestAKindOfGatewayAPIThatIsRemovedBeforeItsListIsNotWaitedFor(t *testing.T)
 	r := newRig(t)
 	r.replace(r.defs(httpCRD))
 	r.replace(nil)
-	assert.Equal(t, []string{"namespaces"}, r.store.Waiting())
+	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
 func TestThePolicyKindsOfTheFirstListAreWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(authCRD, colorCRD))
-	assert.Equal(t, []string{"namespaces", sourcePolicies}, r.store.Waiting())
+	assert.Equal(t, []string{"namespaces", sourcePolicies, "services"}, r.store.Waiting())
 	assert.True(t, r.notified())
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources(), "pending kinds are served")
 
@@ -197,7 +203,46 @@ func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
 	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
 	v, _ := r.store.View()
 	require.NotNil(t, v.Kind(colorRef))
-	assert.Equal(t, policykind.Direct, v.Kind(colorRef).Class)
+	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
+}
+
+func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		edit  func(*crd)
+		feeds int
+	}{
+		"nothing changed":                        {func(*crd) {}, 1},
+		"a field that says nothing to the guess": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 1},
+		"the label says another class":           {func(c *crd) { c.label = "direct" }, 2},
+		"the label is gone":                      {func(c *crd) { c.label = "" }, 1},
+		"another version is stored":              {func(c *crd) { c.versions = []string{"v2", "v1"} }, 2},
+		"the scope changed":                      {func(c *crd) { c.clusterScoped = true }, 2},
+		"it is not established any more":         {func(c *crd) { c.pending = true }, 1},
+		"a field that makes it inherited":        {func(c *crd) { c.label, c.specFields = "true", []string{"defaults"} }, 1},
+		"a schema that changes the guess":        {func(c *crd) { c.label = "true" }, 2},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newRig(t)
+			changed := colorCRD
+			r.replace(r.defs(changed))
+			c.edit(&changed)
+			r.put(r.defs(changed)[0])
+			assert.Len(t, r.started, c.feeds)
+			assert.Equal(t, changed.label != "" && !changed.pending, len(r.servedResources()) == 1)
+		})
+	}
+}
+
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	r := newRig(t)
+	log, lines := logged()
+	r.log = log
+	old := httpCRD
+	old.versions = []string{"v1beta1"}
+	r.replace(r.defs(old))
+	r.put(r.defs(authCRD)[0])
+	r.put(r.defs(old)[0])
+	assert.Equal(t, 1, strings.Count(lines.String(), "a kind cannot be read"))
 }
 
 func TestAKindMayMoveToAnotherDefinition(t *testing.T) {

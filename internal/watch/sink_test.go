@@ -2,7 +2,7 @@ package watch
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -27,18 +26,19 @@ func logged() (logr.Logger, *bytes.Buffer) {
 }
 
 func routeSink(s *store.Store) *sink[store.Object] {
-	b := &gatewayKinds[2]
+	b := hierarchyKind(gatewayKind(hierarchy.KindHTTPRoute))
 	return &sink[store.Object]{
 		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
 
-func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gatewayv1.HTTPRoute {
-	return &gatewayv1.HTTPRoute{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name},
-		Spec:       gatewayv1.HTTPRouteSpec{Hostnames: hostnames},
+func httpRoute(name string, hostnames ...gatewayv1.Hostname) *hierarchy.RouteObject {
+	spec, err := json.Marshal(gatewayv1.HTTPRouteSpec{Hostnames: hostnames})
+	if err != nil {
+		panic(err)
 	}
+	return &hierarchy.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
 }
 
 // held are the names of the routes in a store, with their hostnames.
@@ -91,17 +91,15 @@ func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) 
 	log, lines := logged()
 	k := routeSink(s)
 	k.log = log
-	k.decode = func(obj runtime.Object) (store.Object, error) {
-		if r := obj.(*gatewayv1.HTTPRoute); len(r.Spec.Hostnames) == 0 {
-			return hierarchy.FromHTTPRoute(r), nil
-		}
-		return nil, errors.New("odd")
-	}
-	require.NoError(t, k.Replace([]any{httpRoute("a"), httpRoute("b", "secret")}, "1"))
+	odd := httpRoute("b")
+	odd.Spec = []byte(`{"hostnames": "secret"}`)
+	require.NoError(t, k.Replace([]any{httpRoute("a"), odd}, "1"))
 	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
-	require.NoError(t, k.Update(httpRoute("a", "secret")))
+	odd.Name = "a"
+	require.NoError(t, k.Update(odd))
 	assert.Empty(t, held(s))
-	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="odd" "object"="app/a"`)
+	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="read its spec: `)
+	assert.Contains(t, lines.String(), `"object"="app/a"`)
 	assert.NotContains(t, lines.String(), "secret")
 }
 
@@ -115,10 +113,14 @@ func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
 }
 
 func TestDecodersTakeTheirOwnType(t *testing.T) {
-	_, err := typed(hierarchy.FromHTTPRoute)(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.HTTPRoute")
+	_, err := services.decode(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
+	_, err = hierarchyKind(gatewayKind(hierarchy.KindTCPRoute)).decode(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
+	_, err = decodeProfile(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
 
-	auth := known(t)[api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"}]
+	auth := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	_, err = policies(auth)(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
 
