@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +24,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/status"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
@@ -111,6 +113,13 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 			return err
 		}
 	}
+	statuses, err := newStatusWriter(cfg, watcher, log)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(statuses); err != nil {
+		return err
+	}
 	return mgr.Add(&health{
 		address: o.healthAddress, checks: checks(objects, authority, watcher, door),
 		log: log.WithName("health"), last: "starting",
@@ -130,9 +139,22 @@ func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Author
 			for _, s := range w.Served() {
 				out = append(out, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 			}
+			for _, r := range w.Older() {
+				out = append(out, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+			}
 			return out, known
 		},
 	}
+}
+
+func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*status.Writer, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &status.Writer{
+		Client: client, Profiles: w.ProfileStatuses, Changed: w.ProfilesChanged(), Log: log.WithName("status"),
+	}, nil
 }
 
 // checks make the server ready once it can judge and be trusted, and as long

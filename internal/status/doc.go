@@ -1,0 +1,3 @@
+// Package status writes into each PolicyProfile what became of it, for
+// whoever looks at it with kubectl.
+package status

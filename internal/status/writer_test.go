@@ -1,0 +1,218 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/watch"
+)
+
+var (
+	before = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	now    = metav1.NewTime(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+)
+
+func accepted(generation int64, at metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "the kind is read by this profile",
+		ObservedGeneration: generation, LastTransitionTime: at,
+	}
+}
+
+func refused(reason, message string, generation int64, at metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: "Accepted", Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: generation, LastTransitionTime: at,
+	}
+}
+
+func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
+	conflict := &api.RefusedProfile{Name: "p", Reason: api.Conflicted, Message: "PolicyProfile old is older and has Paint.example.com"}
+	invalid := &api.RefusedProfile{Name: "p", Reason: api.Invalid, Message: "class is missing"}
+	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue}
+	for sentence, c := range map[string]struct {
+		has     []metav1.Condition
+		refused *api.RefusedProfile
+		want    metav1.Condition
+		differs bool
+	}{
+		"a new one is accepted":          {nil, nil, accepted(2, now), true},
+		"a new one is invalid":           {nil, invalid, refused("Invalid", "class is missing", 2, now), true},
+		"an older one has its kind":      {nil, conflict, refused("Conflicted", conflict.Message, 2, now), true},
+		"nothing changed":                {[]metav1.Condition{other, accepted(2, before)}, nil, accepted(2, before), false},
+		"only its generation changed":    {[]metav1.Condition{accepted(1, before)}, nil, accepted(2, before), true},
+		"it was accepted and is invalid": {[]metav1.Condition{accepted(1, before)}, invalid, refused("Invalid", "class is missing", 2, now), true},
+		"the reason changed, not the status": {
+			[]metav1.Condition{refused("Conflicted", "x", 2, before)}, invalid, refused("Invalid", "class is missing", 2, before), true},
+		"what another hand wrote is mended": {
+			[]metav1.Condition{refused("Odd", "x", 2, before)}, nil, accepted(2, now), true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			has := append([]metav1.Condition{}, c.has...)
+			got, differs := condition(watch.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}, now)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.differs, differs)
+			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "what was given is not edited")
+		})
+	}
+}
+
+func TestALongMessageIsCut(t *testing.T) {
+	long := &api.RefusedProfile{Reason: api.Invalid, Message: strings.Repeat("x", 40_000)}
+	got, _ := condition(watch.ProfileStatus{Refused: long}, now)
+	assert.Len(t, got.Message, 32768, "the API server takes no more")
+}
+
+// desk is a Writer in front of an API server that a test plays.
+type desk struct {
+	*Writer
+	changed chan struct{}
+
+	mu       sync.Mutex
+	profiles []watch.ProfileStatus
+	fail     error
+	writes   []string
+	log      []string
+}
+
+func open(t *testing.T, profiles ...watch.ProfileStatus) *desk {
+	t.Helper()
+	d := &desk{changed: make(chan struct{}, 1), profiles: profiles}
+	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("patch", "policyprofiles", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		patch := a.(clienttesting.PatchAction)
+		assert.Equal(t, "status", patch.GetSubresource())
+		d.writes = append(d.writes, string(patch.GetPatch()))
+		return true, &unstructured.Unstructured{}, d.fail
+	})
+	d.Writer = &Writer{
+		Client: client, Changed: d.changed,
+		Profiles: func() []watch.ProfileStatus {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.profiles
+		},
+		Log: funcr.New(func(_, args string) { d.log = append(d.log, args) }, funcr.Options{}),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- d.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+	synctest.Wait()
+	return d
+}
+
+// written takes what was written, as JSON.
+func (d *desk) written(t *testing.T) []map[string]any {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []map[string]any
+	for _, w := range d.writes {
+		var one map[string]any
+		require.NoError(t, json.Unmarshal([]byte(w), &one))
+		out = append(out, one)
+	}
+	d.writes = nil
+	return out
+}
+
+func (d *desk) set(fail error, profiles ...watch.ProfileStatus) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail, d.profiles = fail, profiles
+}
+
+func TestOnlyWhatDiffersIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t,
+			watch.ProfileStatus{Name: "right", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}},
+			watch.ProfileStatus{Name: "new", UID: "u", Generation: 3})
+		got := d.written(t)
+		require.Len(t, got, 1)
+		assert.Equal(t, map[string]any{
+			"apiVersion": "overrule.dev/v1alpha1", "kind": "PolicyProfile", "metadata": map[string]any{"name": "new", "uid": "u"},
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": "Accepted", "status": "True", "reason": "Accepted", "message": "the kind is read by this profile",
+				"observedGeneration": float64(3), "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			}}},
+		}, got[0])
+
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.Empty(t, d.written(t), "nothing is written without cause")
+		assert.Empty(t, d.log)
+		assert.True(t, d.NeedLeaderElection())
+	})
+}
+
+func TestAChangeIsWrittenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		d.set(nil, watch.ProfileStatus{Name: "new", Generation: 1})
+		d.changed <- struct{}{}
+		synctest.Wait()
+		assert.Len(t, d.written(t), 1)
+	})
+}
+
+func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		all := []watch.ProfileStatus{{Name: "a", Generation: 1}, {Name: "b", Generation: 1}}
+		d.set(errors.New("refused"), all...)
+		d.changed <- struct{}{}
+		synctest.Wait()
+		assert.Len(t, d.written(t), 2, "the one does not keep the other from being written")
+		require.Len(t, d.log, 1)
+		assert.Contains(t, d.log[0], `write the status of policy profiles`)
+		assert.Contains(t, d.log[0], `PolicyProfile a: refused`)
+		assert.Contains(t, d.log[0], `PolicyProfile b: refused`)
+
+		d.set(nil, all...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, d.written(t), 2)
+	})
+}
+
+func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t)
+		for _, gone := range []error{
+			apierrors.NewNotFound(resource.GroupResource(), "a"),
+			apierrors.NewConflict(resource.GroupResource(), "a", errors.New("another uid")),
+		} {
+			d.set(gone, watch.ProfileStatus{Name: "a", Generation: 1})
+			d.changed <- struct{}{}
+			synctest.Wait()
+			assert.Len(t, d.written(t), 1)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			assert.Empty(t, d.written(t))
+		}
+		assert.Len(t, d.log, 0)
+	})
+}
