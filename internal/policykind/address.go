@@ -64,9 +64,6 @@ func (a address) without(content map[string]any) map[string]any {
 	return out
 }
 
-// String returns the address as profiles spell it.
-func (a address) String() string { return strings.Join(a, ".") }
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // parseRoute reads the address of a field of a route.

@@ -97,9 +97,11 @@ func (c *compiler) addresses(field string, texts []string) []address {
 // a default.
 func oneOf[T ~string](c *compiler, field string, value T, allowed ...T) {
 	if !slices.Contains(allowed, value) {
-		texts := make([]string, len(allowed))
-		for i, a := range allowed {
-			texts[i] = string(a)
+		var texts []string
+		for _, a := range allowed {
+			if a != "" {
+				texts = append(texts, string(a))
+			}
 		}
 		c.errorf("%s %q is none of %s", field, value, strings.Join(texts, ", "))
 	}
@@ -303,7 +305,7 @@ func (c *compiler) orderKey(at string, o *api.OrderKey) {
 		c.errorf("%s: set one of field and annotation", at)
 	}
 	if o.Field != "" {
-		c.address(at+".field", o.Field)
+		c.place(at+".field", o.Field)
 	}
 	if _, err := rank(o, o.Default); o.Default != "" && err != nil {
 		c.errorf("%s.default: %w", at, err)
@@ -346,7 +348,7 @@ func listOf(route []Segment) string {
 	var out []string
 	for i, s := range route {
 		out = append(out, s.Name)
-		if s.List && !(i == 1 && s.Name == "rules") {
+		if s.List && (i != 1 || s.Name != "rules") {
 			return strings.Join(out, ".")
 		}
 	}

@@ -94,7 +94,9 @@ func (k *Kind) Meet() merge.Meet {
 // annotations are applied, nil if as they say themselves.
 func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 	if a := k.Strategy.Annotation; a != nil {
-		return k.readings[annotations[a.Name]]
+		if value, ok := annotations[a.Name]; ok {
+			return k.readings[value]
+		}
 	}
 	return nil
 }

@@ -150,10 +150,12 @@ func (r *reference) port() int32 {
 // there is none.
 func (r *reference) selector() *Selector {
 	at, fields := r.at, r.fields
-	if nested, ok := fields["selector"].(map[string]any); ok {
+	nested, ok := fields["selector"].(map[string]any)
+	if ok {
 		at, fields = at.Child("selector"), nested
 	}
-	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !slices.Contains(r.kind.Targets.Selectors, r.field()) {
+	all := ok && len(nested) == 0 || slices.Contains(r.kind.Targets.Selectors, r.field())
+	if fields["matchLabels"] == nil && fields["matchExpressions"] == nil && !all {
 		return nil
 	}
 	out := &Selector{Labels: r.labels(at, fields)}
@@ -162,8 +164,12 @@ func (r *reference) selector() *Selector {
 	case "All":
 		out.AnyNamespace = true
 	case "Selector":
-		below, _ := rule["selector"].(map[string]any)
-		out.Namespaces = r.labels(r.at.Child("namespaces", "selector"), below)
+		at := r.at.Child("namespaces", "selector")
+		below, ok := rule["selector"].(map[string]any)
+		if !ok {
+			r.wrong(at, rule["selector"], "a label selector")
+		}
+		out.Namespaces = r.labels(at, below)
 	}
 	return out
 }
@@ -233,7 +239,7 @@ func (r *reference) section(t *Target, meaning api.SectionMeaning) {
 			r.invalid(at, t.Section, "must be the number of a port")
 			return
 		}
-		t.Section, t.Port = "", int32(n) //nolint:gosec // 16 bits
+		t.Section, t.Port = "", int32(n)
 	default: // what the target's kind has
 	}
 }
