@@ -25,6 +25,16 @@ func object(t testing.TB, text string) map[string]any {
 	return out
 }
 
+// into reads YAML in the very case of a Go value's fields, and no others.
+func into(t testing.TB, text string, value any) {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err, text)
+	wrong, err := json.UnmarshalStrict(data, value)
+	require.NoError(t, err, text)
+	require.Empty(t, wrong, text)
+}
+
 // spec reads a policy app/p with a spec in YAML.
 func spec(t testing.TB, k *policykind.Kind, text string) *policykind.Policy {
 	t.Helper()
@@ -47,18 +57,18 @@ func builtin(t testing.TB, kind string) *policykind.Kind {
 }
 
 // compiled compiles a profile of Paint.example.com that a test completes.
-func compiled(t testing.TB, edit func(*policykind.Profile)) *policykind.Kind {
+func compiled(t testing.TB, edit func(*api.PolicyProfileSpec)) *policykind.Kind {
 	t.Helper()
 	k, err := policykind.Compile(paint(edit), policykind.Builtin)
 	require.NoError(t, err)
 	return k
 }
 
-func paint(edit func(*policykind.Profile)) policykind.Profile {
-	p := policykind.Profile{
-		Group: "example.com", Kind: "Paint", Class: policykind.Inherited,
-		Targets: policykind.Targets{Fields: []string{"targetRef", "targetRefs"}},
-		Blocks:  policykind.Blocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
+func paint(edit func(*api.PolicyProfileSpec)) api.PolicyProfileSpec {
+	p := api.PolicyProfileSpec{
+		Group: "example.com", Kind: "Paint", Class: api.Inherited,
+		Targets: api.ProfileTargets{Fields: []string{"targetRef", "targetRefs"}},
+		Blocks:  api.ProfileBlocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
 	}
 	if edit != nil {
 		edit(&p)

@@ -11,60 +11,30 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-func TestBuiltinKinds(t *testing.T) {
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
-	var names []string
-	for _, k := range kinds {
-		names = append(names, k.Ref().String())
-		assert.Equal(t, policykind.Builtin, k.Source)
-		assert.Equal(t, policykind.Inherited, k.Class)
-		assert.Equal(t, policykind.Hierarchical, k.SameTarget)
-	}
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "RateLimitPolicy.kuadrant.io"}, names)
-}
-
 func TestCompile(t *testing.T) {
 	t.Run("sameTarget of inherited kinds is hierarchical, of direct ones none", func(t *testing.T) {
-		assert.Equal(t, policykind.Hierarchical, compiled(t, nil).SameTarget)
-		assert.Equal(t, policykind.None, compiled(t, func(p *policykind.Profile) { p.Class = policykind.Direct }).SameTarget)
-		assert.Equal(t, policykind.Hierarchical, compiled(t, func(p *policykind.Profile) {
-			p.Class, p.SameTarget = policykind.Direct, policykind.Hierarchical
+		assert.Equal(t, api.Hierarchical, compiled(t, nil).SameTarget)
+		assert.Equal(t, api.None, compiled(t, func(p *api.PolicyProfileSpec) { p.Class, p.Blocks = api.Direct, api.ProfileBlocks{} }).SameTarget)
+		assert.Equal(t, api.Hierarchical, compiled(t, func(p *api.PolicyProfileSpec) {
+			p.Class, p.SameTarget, p.Blocks = api.Direct, api.Hierarchical, api.ProfileBlocks{}
 		}).SameTarget)
-		assert.Equal(t, policykind.None, compiled(t, func(p *policykind.Profile) { p.SameTarget = policykind.None }).SameTarget)
+		assert.Equal(t, api.None, compiled(t, func(p *api.PolicyProfileSpec) { p.SameTarget = api.None }).SameTarget)
 	})
-	wrong := map[string]struct {
-		edit func(*policykind.Profile)
-		want string
-	}{
-		"no kind":        {func(p *policykind.Profile) { p.Kind = "" }, `profile of group "example.com": kind is missing`},
-		"a class":        {func(p *policykind.Profile) { p.Class = "x" }, `profile of Paint.example.com: class "x" is none of inherited, direct`},
-		"no class":       {func(p *policykind.Profile) { p.Class = "" }, `profile of Paint.example.com: class "" is none of inherited, direct`},
-		"a sameTarget":   {func(p *policykind.Profile) { p.SameTarget = "x" }, `profile of Paint.example.com: sameTarget "x" is none of hierarchical, none`},
-		"a strategy":     {func(p *policykind.Profile) { p.Blocks.Strategy.Allowed = []string{"x"} }, `profile of Paint.example.com: strategy "x" is none of atomic, merge, patch`},
-		"an empty field": {func(p *policykind.Profile) { p.Targets.Fields = nil }, `profile of Paint.example.com: targets.fields is empty: name the field of spec that holds the target`},
-	}
-	for name, test := range wrong {
-		t.Run(name+" that makes no sense", func(t *testing.T) {
-			_, err := policykind.Compile(paint(test.edit), policykind.Builtin)
-			require.EqualError(t, err, test.want)
-		})
-	}
 }
 
 func TestActions(t *testing.T) {
-	k := compiled(t, func(p *policykind.Profile) {
-		p.Actions = map[api.ReasonCode]policykind.Action{api.ReasonOverridden: policykind.Deny}
+	k := compiled(t, func(p *api.PolicyProfileSpec) {
+		p.Actions = map[api.ReasonCode]api.Action{api.ReasonOverridden: api.Deny}
 	})
-	assert.Equal(t, policykind.Deny, k.Action(api.ReasonOverridden, policykind.Warn))
-	assert.Equal(t, policykind.Warn, k.Action(api.ReasonTargetNotFound, policykind.Warn))
+	assert.Equal(t, api.Deny, k.Action(api.ReasonOverridden, api.Warn))
+	assert.Equal(t, api.Warn, k.Action(api.ReasonTargetNotFound, api.Warn))
 }
 
 func TestMayTarget(t *testing.T) {
 	service := api.PolicyKind{Kind: "Service"}
 	assert.True(t, compiled(t, nil).MayTarget(service), "without a list, any")
-	k := compiled(t, func(p *policykind.Profile) {
-		p.Targets.Kinds = []api.PolicyKind{{Group: api.GatewayGroup, Kind: "Gateway"}}
+	k := compiled(t, func(p *api.PolicyProfileSpec) {
+		p.Targets.Kinds = []api.TargetKind{{Group: api.GatewayGroup, Kind: "Gateway"}}
 	})
 	assert.False(t, k.MayTarget(service))
 	assert.True(t, k.MayTarget(api.PolicyKind{Group: api.GatewayGroup, Kind: "Gateway"}))
@@ -75,18 +45,18 @@ func TestFromLabel(t *testing.T) {
 	tests := map[string]struct {
 		label  string
 		fields []string // of spec, in the schema
-		want   policykind.Class
+		want   api.ProfileClass
 		blocks bool
 	}{
-		"inherited":                       {"inherited", nil, policykind.Inherited, true},
-		"Inherited":                       {"Inherited", nil, policykind.Inherited, true},
-		"direct":                          {"direct", nil, policykind.Direct, false},
-		"Direct, whatever its schema has": {"Direct", []string{"defaults"}, policykind.Direct, false},
-		"true with defaults":              {"true", []string{"defaults"}, policykind.Inherited, true},
-		"true with overrides":             {"true", []string{"overrides"}, policykind.Inherited, true},
-		"true with default":               {"true", []string{"default"}, policykind.Inherited, true},
-		"true with override":              {"TRUE", []string{"override"}, policykind.Inherited, true},
-		"true without stanzas":            {"true", []string{"limits"}, policykind.Direct, false},
+		"inherited":                       {"inherited", nil, api.Inherited, true},
+		"Inherited":                       {"Inherited", nil, api.Inherited, true},
+		"direct":                          {"direct", nil, api.Direct, false},
+		"Direct, whatever its schema has": {"Direct", []string{"defaults"}, api.Direct, false},
+		"true with defaults":              {"true", []string{"defaults"}, api.Inherited, true},
+		"true with overrides":             {"true", []string{"overrides"}, api.Inherited, true},
+		"true with default":               {"true", []string{"default"}, api.Inherited, true},
+		"true with override":              {"TRUE", []string{"override"}, api.Inherited, true},
+		"true without stanzas":            {"true", []string{"limits"}, api.Direct, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,10 +70,10 @@ func TestFromLabel(t *testing.T) {
 			require.NoError(t, read.Invalid)
 			assert.Len(t, read.Targets, 1)
 			if test.blocks {
-				assert.Equal(t, policykind.Hierarchical, k.SameTarget)
+				assert.Equal(t, api.Hierarchical, k.SameTarget)
 				assert.Equal(t, []string{"bare atomic", "  colors=map[light:red]", "overrides merge", "  colors=map[dark:brown]"}, blocksOf(read))
 			} else {
-				assert.Equal(t, policykind.None, k.SameTarget)
+				assert.Equal(t, api.None, k.SameTarget)
 				assert.Equal(t, []string{"bare atomic", "  colors=map[light:red]", "  overrides=map[colors:map[dark:brown] strategy:merge]"}, blocksOf(read))
 			}
 		})
@@ -119,7 +89,7 @@ func TestFromLabel(t *testing.T) {
 	t.Run("a version that is not served says nothing", func(t *testing.T) {
 		p, ok := policykind.FromLabel(crd(map[string]string{policykind.LabelPolicy: "true"}, false, "defaults"))
 		require.True(t, ok)
-		assert.Equal(t, policykind.Direct, p.Class)
+		assert.Equal(t, api.Direct, p.Class)
 	})
 }
 

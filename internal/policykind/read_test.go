@@ -122,10 +122,13 @@ func TestReadInvalid(t *testing.T) {
 		"a strategy that is unknown":          {"RateLimitPolicy", "defaults: {strategy: replace, limits: {a: {}}}", `spec.defaults.strategy: Unsupported value: "replace": supported values: "atomic", "merge"`},
 		"one that the kind lacks":             {"RateLimitPolicy", "overrides: {strategy: patch, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: "patch": supported values: "atomic", "merge"`},
 		"a strategy that is no string":        {"RateLimitPolicy", "overrides: {strategy: 1, limits: {a: {}}}", `spec.overrides.strategy: Unsupported value: 1: supported values: "atomic", "merge"`},
+		"a stanza that is a truth":            {"RateLimitPolicy", "defaults: true", `spec.defaults: Invalid value: "boolean": must be an object`},
+		"a stanza that is a list":             {"RateLimitPolicy", "defaults: [a]", `spec.defaults: Invalid value: "list": must be an object`},
 		"an unset list that is none":          {"RateLimitPolicy", "unset: limits.a", `spec.unset: Invalid value: "string": must be a list of rule names`},
 		"an unset entry that is none":         {"RateLimitPolicy", "unset: [a, 1]", `spec.unset[1]: Invalid value: "number": must be a rule name`},
 		"an unset entry without sense":        {"RateLimitPolicy", "remove: ['a..b']", `spec.remove[0]: Invalid value: "a..b": rule key "a..b": ".b" is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`},
 		"a condition that does not fit":       {"RateLimitPolicy", "overrides: {when: '1 + 1', limits: {a: {}}}", `spec.overrides.when: Invalid value: "1 + 1": condition "1 + 1" does not compile: 1:1: it yields int; `},
+		"an unset list that is an object":     {"RateLimitPolicy", "unset: {a: b}", `spec.unset: Invalid value: "object": must be a list of rule names`},
 		"a condition that is no string":       {"RateLimitPolicy", "overrides: {when: false, limits: {a: {}}}", `spec.overrides.when: Invalid value: "boolean": must be a condition in CEL, as a string`},
 		"mistakes inside a map, in one order": {"AuthPolicy", "rules: {authentication: 1, authorization: 1, callbacks: 1, metadata: 1}", `[spec.rules.authentication: Invalid value: "number": must be a map of rules by name, spec.rules.authorization: Invalid value: "number": must be a map of rules by name, spec.rules.callbacks: `},
 		"two mistakes, by their places":       {"RateLimitPolicy", "overrides: 1\ndefaults: 1", `[spec.defaults: Invalid value: "number": must be an object, spec.overrides: Invalid value: "number": must be an object]`},
@@ -174,10 +177,9 @@ func TestReadLeavesTheObjectAlone(t *testing.T) {
 
 // Kinds that allow patch: the rules are the leaves.
 func TestReadLeaves(t *testing.T) {
-	k := compiled(t, func(p *policykind.Profile) {
-		p.Blocks.Strategy = policykind.Strategy{Field: "strategy", BareField: "strategy", Allowed: []string{"patch", "atomic", "merge"}}
+	k := compiled(t, func(p *api.PolicyProfileSpec) {
+		p.Strategy = api.ProfileStrategy{Field: "strategy", BareField: "strategy", Allowed: []api.StrategyName{"patch", "atomic", "merge"}}
 		p.Whole = []string{"labels", "cdn.*.headers"}
-		p.Rules = []string{"named.*"} // the leaves all the same
 	})
 	p := spec(t, k, onRoute+`
 strategy: merge
@@ -201,8 +203,8 @@ overrides: {ttl: 1}
 
 // Omitted means the profile's default, and so does null.
 func TestTheDefaultStrategyIsTheProfiles(t *testing.T) {
-	k := compiled(t, func(p *policykind.Profile) {
-		p.Blocks.Strategy = policykind.Strategy{Field: "strategy", Allowed: []string{"merge", "atomic"}}
+	k := compiled(t, func(p *api.PolicyProfileSpec) {
+		p.Strategy = api.ProfileStrategy{Field: "strategy", Allowed: []api.StrategyName{"merge", "atomic"}}
 	})
 	p := spec(t, k, onRoute+"defaults: {a: 1}\noverrides: {strategy: null, a: 1}\nb: 1\nstrategy: content\n")
 	require.NoError(t, p.Invalid)
@@ -231,7 +233,7 @@ func TestRulesAreSortedByKey(t *testing.T) {
 }
 
 func TestAPatternMayGoOnBehindAStar(t *testing.T) {
-	k := compiled(t, func(p *policykind.Profile) { p.Rules = []string{"zones.*.limits.*", "zones.eu.names"} })
+	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Rules = []string{"zones.*.limits.*", "zones.eu.names"} })
 	p := spec(t, k, onRoute+"zones: {eu: {limits: {a: 1, b: {c: 2}}, names: {x: 1}}, us: {names: {x: 1}}}\n")
 	require.NoError(t, p.Invalid)
 	assert.Equal(t, []string{
@@ -240,9 +242,9 @@ func TestAPatternMayGoOnBehindAStar(t *testing.T) {
 }
 
 func TestAGuessedStanzaThatIsNoObjectIsContent(t *testing.T) {
-	k, err := policykind.Compile(policykind.Profile{
-		Group: "g", Kind: "Guess", Class: policykind.Inherited, Targets: policykind.Targets{Fields: []string{"targetRef"}},
-		Blocks: policykind.Blocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
+	k, err := policykind.Compile(api.PolicyProfileSpec{
+		Group: "example.com", Kind: "Guess", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
+		Blocks: api.ProfileBlocks{Defaults: []string{"defaults", "default"}, Overrides: []string{"overrides", "override"}},
 	}, policykind.Label)
 	require.NoError(t, err)
 	p := k.Read(map[string]any{"spec": map[string]any{"default": int64(5), "overrides": []any{"id"}, "defaults": nil}}, 0)

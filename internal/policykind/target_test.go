@@ -75,7 +75,7 @@ func TestTargetsThatCannotBeRead(t *testing.T) {
 			`spec.targetRef: Unsupported value: "Service": supported values: "Gateway", "HTTPRoute", "GRPCRoute"`,
 		},
 		"a kind without its group": {
-			"targetRef: {kind: HTTPRoute, name: s}",
+			"targetRef: {group: '', kind: HTTPRoute, name: s}",
 			`spec.targetRef: Unsupported value: "HTTPRoute": supported values: "Gateway", "HTTPRoute.gateway.networking.k8s.io", "GRPCRoute"`,
 		},
 		"a group that it may not target": {
