@@ -111,15 +111,15 @@ func (q *query) named() policySet {
 // on no path: those that target what is named; without a name all, or those of
 // the namespace if one is given.
 func (q *query) addTargeting(on policySet) {
+	for _, o := range q.objects {
+		for p := range q.view.On(o.Ref()) {
+			on.add(p)
+		}
+	}
+	if len(q.objects) > 0 {
+		return
+	}
 	for _, k := range q.view.Kinds() {
-		for _, o := range q.objects {
-			for p := range q.view.PoliciesOn(o.Ref(), k.Ref()) {
-				on.add(p)
-			}
-		}
-		if len(q.objects) > 0 {
-			continue
-		}
 		for p := range q.view.Policies(k.Ref()) {
 			if q.everywhere || !q.given || p.Namespace == q.namespace {
 				on.add(p)

@@ -68,7 +68,7 @@ func words(kinds *manifest.Kinds, k api.PolicyKind) []string {
 
 // kind returns the kind that a word names.
 func (s *scene) kind(word string) (api.PolicyKind, error) {
-	known := manifest.HierarchyKinds()
+	known := hierarchyKinds()
 	for _, k := range s.kinds.All() {
 		known = append(known, k.Ref())
 	}
@@ -127,4 +127,14 @@ func (s *scene) find(word, name string, everywhere bool) ([]store.Object, error)
 		}
 		return nil, fmt.Errorf("%s %w", ref, errNotFound)
 	}
+}
+
+// hierarchyKinds are the kinds of objects that paths are made of, and those
+// that decide on them.
+func hierarchyKinds() []api.PolicyKind {
+	out := []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}}
+	for _, kind := range hierarchy.GatewayKinds {
+		out = append(out, api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
+	}
+	return out
 }
