@@ -237,6 +237,16 @@ func TestReadTargetsByProfile(t *testing.T) {
 			"targetRef: {group: example.com, kind: Database, name: d, sectionName: x}",
 			[]policykind.Target{{Ref: api.Ref{Group: "example.com", Kind: "Database", Namespace: "app", Name: "d"}, Section: "x", Virtual: true}},
 		},
+		"wherever it stands": {
+			"targets: {kinds: [{group: example.com, kind: Database}, {group: '*', kind: '*', section: None}]}",
+			"targetRef: {group: example.com, kind: Database, name: d, sectionName: x}",
+			[]policykind.Target{{Ref: api.Ref{Group: "example.com", Kind: "Database", Namespace: "app", Name: "d"}, Section: "x"}},
+		},
+		"of two that are for all, the first": {
+			"targets: {kinds: [{group: example.com, kind: '*'}, {group: '*', kind: '*', section: None}]}",
+			"targetRef: {group: example.com, kind: Database, name: d, sectionName: x}",
+			[]policykind.Target{{Ref: api.Ref{Group: "example.com", Kind: "Database", Namespace: "app", Name: "d"}, Section: "x"}},
+		},
 		"any kind of a group": {
 			"targets: {kinds: [{group: gateway.networking.k8s.io, kind: '*'}]}", "targetRef: {kind: TCPRoute, name: r}", []policykind.Target{{Ref: ref("TCPRoute", "app", "r")}},
 		},
