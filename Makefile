@@ -6,11 +6,13 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT_VERSION  := v2.15.0
+CONTROLLER_GEN_VERSION := v0.23.0
 
 BIN     := $(CURDIR)/bin
 TOOLS   := $(BIN)/tools
 LINT    := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GEN     := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
@@ -59,8 +61,10 @@ controlplane-core:
 	$(controlplane_build) etcd kube-apiserver kubectl
 
 .PHONY: generate
-generate: ## Run the code generators.
+generate: $(GEN) ## Run the code generators.
 	go generate ./...
+	$(GEN) object paths=./api/v1alpha1
+	$(GEN) crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
 
 ##@ Test
 
@@ -98,6 +102,11 @@ $(LINT):
 	@echo "installing golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes on two cores)"
 	@GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@mv $(TOOLS)/golangci-lint $@
+
+$(GEN):
+	@echo "installing controller-gen $(CONTROLLER_GEN_VERSION) (about 20 seconds)"
+	@GOBIN=$(TOOLS) go install sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+	@mv $(TOOLS)/controller-gen $@
 
 ##@ Other
 

@@ -68,7 +68,6 @@ const ProfileAccepted = "Accepted"
 type PolicyProfileSpec struct {
 	// Group and Kind are those of the policies.
 	//
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group"`
 	// +kubebuilder:validation:MinLength=1

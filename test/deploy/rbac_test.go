@@ -7,9 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/watch"
 )
 
 var reading = []string{"get", "list", "watch"}
@@ -25,10 +30,14 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 	}
 }
 
-func TestClusterWideRightsAreToReadAndToKeepItsOwnWebhooks(t *testing.T) {
+func TestClusterWideRightsAreToReadAndToKeepItsOwnWebhooksAndStatuses(t *testing.T) {
 	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
 		for _, rule := range role.Rules {
 			assert.NotContains(t, rule.Resources, "secrets", role.Name)
+			if slices.Equal(rule.Resources, []string{"policyprofiles/status"}) {
+				assert.Equal(t, []string{"patch"}, rule.Verbs)
+				continue
+			}
 			if !slices.Equal(rule.APIGroups, []string{"admissionregistration.k8s.io"}) {
 				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
 				continue
@@ -63,13 +72,43 @@ func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	selector, err := metav1.LabelSelectorAsSelector(&reader.AggregationRule.ClusterRoleSelectors[0])
 	require.NoError(t, err)
 
-	var gathered []string
+	gathered := map[schema.GroupResource]bool{}
 	for _, role := range ofKind[rbacv1.ClusterRole](t, objects, "ClusterRole") {
-		if selector.Matches(labels.Set(role.Labels)) {
-			gathered = append(gathered, role.Name)
+		if !selector.Matches(labels.Set(role.Labels)) {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				gathered[schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}] = true
+			}
 		}
 	}
-	assert.Equal(t, []string{"overrule-reader-kuadrant"}, gathered)
+	assert.Equal(t, builtinResources(t), gathered)
+}
+
+func TestTheHierarchyIsRead(t *testing.T) {
+	role := find[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole", "overrule")
+	var read []string
+	for _, rule := range role.Rules {
+		read = append(read, rule.Resources...)
+	}
+	for _, source := range watch.Sources[:len(watch.Sources)-1] { // the last are the policy kinds
+		assert.Contains(t, read, source)
+	}
+	assert.Len(t, read, len(watch.Sources)-1)
+}
+
+// builtinResources are those of the kinds that a built-in profile is of.
+func builtinResources(t *testing.T) map[schema.GroupResource]bool {
+	t.Helper()
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	out := map[schema.GroupResource]bool{}
+	for _, k := range kinds {
+		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Kind: k.Kind})
+		out[plural.GroupResource()] = true
+	}
+	return out
 }
 
 func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"overrule.dev/overrule/webhook"
 )
 
 func TestArgumentsOfEachInstallation(t *testing.T) {
@@ -102,6 +106,24 @@ func TestStaticWebhooksMutateWhatTheyValidateButDeletes(t *testing.T) {
 		assert.Equal(t, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}, mutating.Rules[i].Operations)
 		assert.Equal(t, rule.Rule, mutating.Rules[i].Rule)
 	}
+}
+
+func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
+	objects := fillIn(t, render(t, "overlays/static-webhooks"))
+	hook := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks[0]
+	want := builtinResources(t)
+	for _, r := range webhook.CoreResources() {
+		want[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = true
+	}
+	got := map[schema.GroupResource]bool{}
+	for _, rule := range hook.Rules {
+		cluster := slices.Equal(rule.Resources, []string{"policyprofiles"})
+		assert.Equal(t, cluster, *rule.Scope == admissionregistrationv1.ClusterScope, rule.Resources)
+		for _, resource := range rule.Resources {
+			got[schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}] = true
+		}
+	}
+	assert.Equal(t, want, got)
 }
 
 func assertSelects(t *testing.T, selector *metav1.LabelSelector, pod map[string]string) {

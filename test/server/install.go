@@ -17,15 +17,18 @@ import (
 // aggregated selects the roles that the server's reader role gathers.
 const aggregated = "overrule.dev/aggregate-to-reader=true"
 
-// ErrInstall says that the API server refused a manifest of deploy/base.
-var ErrInstall = errors.New("install the server's namespace, account and rights")
+// ErrInstall says that the API server refused a manifest of deploy.
+var ErrInstall = errors.New("install the server's CRD, namespace, account and rights")
 
-// install applies the namespace, the account and the rights of deploy/base, as
-// whoever installs the server would, and returns the account.
+// install applies the CRD, the namespace, the account and the rights of deploy,
+// as whoever installs the server would, and returns the account.
 func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	base := filepath.Join(root, "deploy", "base")
 	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
+	}
+	if err := e.InstallCRDs(filepath.Join(root, "deploy", "crds")); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml")}, rights...) {
