@@ -30,12 +30,26 @@ func attached(v *store.View, kinds []*policykind.Kind, object api.Ref) [][]attac
 		}
 		out[kind] = append(out[kind], attachment{p, t})
 	}
+	if out != nil && missing(v, object) {
+		return nil
+	}
 	for i := range out {
 		if conflicts(kinds[i]) && len(out[i]) > 1 {
 			out[i] = accepted(out[i])
 		}
 	}
 	return out
+}
+
+// missing reports whether an object that paths may name is known not to exist:
+// a class or a backend. A policy on it has no target.
+func missing(v *store.View, object api.Ref) bool {
+	switch object.PolicyKind() {
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}, api.PolicyKind{Kind: hierarchy.KindService}:
+		return v.Get(object) == nil
+	default:
+		return false
+	}
 }
 
 // conflicts reports whether one policy of the kind can keep another off a
@@ -237,11 +251,11 @@ func (k *kindWalk) onPort(t policykind.Target, object api.Ref, port int32) bool 
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
 	}
-	if t.Section == "" {
-		return true
-	}
 	s, ok := k.view.Get(object).(*hierarchy.Service)
-	return ok && s.Port(t.Section) == port
+	if !ok {
+		return t.Section == ""
+	}
+	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
 }
 
 // dictate lets whoever does so in the kind decide how the bare rules of higher

@@ -14,8 +14,10 @@ type Scope struct {
 	// All paths of the view, whatever else is said.
 	All     bool
 	Objects []api.Ref
-	// Policies stand for the objects that they target.
+	// Policies stand for the objects that they target, Grants for those that
+	// hang on them.
 	Policies []*policykind.Policy
+	Grants   []*hierarchy.Grant
 }
 
 // ScopeOf returns the paths that a change of an object can touch, given the
@@ -28,6 +30,10 @@ func ScopeOf(objects ...store.Object) Scope {
 		case *policykind.Policy:
 			if o != nil {
 				s.Policies = append(s.Policies, o)
+			}
+		case *hierarchy.Grant:
+			if o != nil {
+				s.Grants = append(s.Grants, o)
 			}
 		default:
 			s.Objects = append(s.Objects, o.Ref())
@@ -92,13 +98,16 @@ func (s Scope) plan(v *store.View) *plan {
 	}
 	for _, policy := range s.Policies {
 		for _, t := range v.Targets(policy) {
-			switch {
-			case t.Virtual:
+			if t.Virtual {
 				p.virtual.add(t.Ref)
-			case t.Selector == nil:
+			}
+			if t.Selector == nil {
 				p.object(t.Ref)
 			}
 		}
+	}
+	for _, g := range s.Grants {
+		p.grant(g)
 	}
 	return p
 }
@@ -135,43 +144,35 @@ func hasVirtual(k *policykind.Kind) bool {
 	return false
 }
 
-// object adds the paths through an object. One that is not there is a backend,
-// perhaps: routes may name what no one reads.
+// object adds the paths through an object, or through what it leaves behind
+// where it is not there: routes may name what no one reads, and a change is
+// looked at from both sides.
 func (p *plan) object(ref api.Ref) {
-	switch o := p.view.Get(ref).(type) {
-	case *hierarchy.Class:
-		for g := range p.view.GatewaysOf(o.Name) {
+	switch ref.PolicyKind() {
+	case api.PolicyKind{Kind: hierarchy.KindMesh}:
+		p.all()
+	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
+		p.namespace(ref.Name)
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:
+		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
 		}
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindListenerSet}:
+		for r := range p.view.RoutesOf(ref) {
+			p.routes.add(r)
+		}
+	default:
+		p.backend(ref)
+	}
+	switch o := p.view.Get(ref).(type) {
 	case *hierarchy.Gateway:
 		p.roots.add(root{gateway: o})
 	case *hierarchy.ListenerSet:
 		p.sets.add(o)
-		for r := range p.view.RoutesOf(ref) {
-			p.routes.add(r)
-		}
 	case *hierarchy.Route:
 		p.routes.add(o)
 	case *hierarchy.Service:
 		p.roots.add(root{service: o})
-		p.backend(ref)
-	case *hierarchy.Grant:
-		p.grant(o)
-	default:
-		p.unread(ref)
-	}
-}
-
-// unread adds the paths through what is no object of the store, or whose
-// object says nothing: a namespace that a policy targets need not be known.
-func (p *plan) unread(ref api.Ref) {
-	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
-		p.namespace(ref.Name)
-	case api.PolicyKind{Kind: hierarchy.KindMesh}:
-		p.all()
-	default:
-		p.backend(ref)
 	}
 }
 
@@ -190,9 +191,7 @@ func (p *plan) namespace(name string) {
 		}
 	}
 	for o := range p.view.In(api.PolicyKind{Kind: hierarchy.KindService}, name) {
-		if s, ok := o.(*hierarchy.Service); ok {
-			p.roots.add(root{service: s})
-		}
+		p.object(o.Ref())
 	}
 	for _, kind := range hierarchy.RouteKinds {
 		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {

@@ -261,6 +261,9 @@ func (w *walk) virtualPath(ref api.Ref) error {
 				s.add(k, a.policy, hierarchy.LevelBackend)
 			}
 		}
+		if len(s.layers) == 0 {
+			continue
+		}
 		if err := w.folded(i, hierarchy.Path{Virtual: &ref, Rule: -1}, s, nil); err != nil {
 			return err
 		}

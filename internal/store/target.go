@@ -41,7 +41,7 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || named(p, object, t) {
 					continue
 				}
-				if !yield(p, v.granted(p, chosen(t, object))) {
+				if !yield(p, v.granted(p, chosen(p, t, object))) {
 					return
 				}
 			}
@@ -57,9 +57,11 @@ func named(p *policykind.Policy, object api.Ref, t policykind.Target) bool {
 	})
 }
 
-// chosen returns the target of a selector as the object that it selects.
-func chosen(t policykind.Target, object api.Ref) policykind.Target {
+// chosen returns the target of a policy's selector as the object that it
+// selects. One of the policy's own namespace is no consumer's.
+func chosen(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
 	t.Ref, t.Selector = object, nil
+	t.Consumer = t.Consumer && object.Namespace != p.Namespace
 	return t
 }
 
@@ -113,7 +115,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 		n := len(out)
 		for o := range v.candidates(p, t) {
 			if v.selects(p, t, o.Ref()) && !named(p, o.Ref(), t) {
-				out = append(out, v.granted(p, chosen(t, o.Ref())))
+				out = append(out, v.granted(p, chosen(p, t, o.Ref())))
 			}
 		}
 		if len(out) == n {

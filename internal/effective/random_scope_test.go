@@ -1,0 +1,175 @@
+package effective_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+)
+
+// pathID names a path of a kind, whatever it says.
+type pathID struct {
+	kind string
+	hierarchy.ID
+}
+
+func (id pathID) String() string { return fmt.Sprintf("%s %+v", id.kind, id.ID) }
+
+// pictureOf shows everything that an effective policy says: each rule with its
+// origin, and what became of each policy.
+func pictureOf(e *effective.Effective) string {
+	var b strings.Builder
+	for _, r := range e.Rules {
+		fmt.Fprintf(&b, "%s=%v of %s/%s; ", r.Key, r.Value, e.Ref(r.From.Policy), r.From.Block)
+	}
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		fmt.Fprintf(&b, "%s at %d %s %v; ", e.Ref(o.Policy), e.Level(o.Policy), effective.StateOf(o), e.LostRules(o))
+	}
+	return b.String()
+}
+
+// fullWalk shows every path of a view. It fails if one is visited twice.
+func fullWalk(t testing.TB, engine *effective.Engine, v *store.View) map[pathID]string {
+	t.Helper()
+	return walkOnce(t, engine, v, effective.Scope{All: true})
+}
+
+func walkOnce(t testing.TB, engine *effective.Engine, v *store.View, s effective.Scope) map[pathID]string {
+	t.Helper()
+	out := make(map[pathID]string)
+	require.NoError(t, engine.Walk(v, s, false, unlimited(), func(e *effective.Effective) error {
+		at := pathID{e.Kind.Kind, e.Path.ID()}
+		_, twice := out[at]
+		require.False(t, twice, "%s is visited twice", at)
+		out[at] = pictureOf(e)
+		return nil
+	}))
+	return out
+}
+
+// differences shows what differs between two full walks, as in "path: before ->
+// after". The rules of the route that changed, if one did, are paired.
+func differences(t testing.TB, before, after map[pathID]string, was, is store.Object) []string {
+	t.Helper()
+	var out []string
+	seen := make(map[pathID]bool)
+	pairs := pairingOf(was, is)
+	for at, now := range after {
+		then := pairs(at)
+		seen[then] = true
+		if old := before[then]; old != now {
+			out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
+		}
+	}
+	for at, old := range before {
+		if !seen[at] {
+			out = append(out, fmt.Sprintf("%s: %s -> gone", at, old))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// pairingOf returns where a path after a change was before.
+func pairingOf(was, is store.Object) func(pathID) pathID {
+	old, _ := was.(*hierarchy.Route)
+	route, _ := is.(*hierarchy.Route)
+	if old == nil || route == nil {
+		return func(at pathID) pathID { return at }
+	}
+	rules := hierarchy.MatchRules(old, route)
+	return func(at pathID) pathID {
+		if at.RouteKind == route.Kind && at.RouteNamespace == route.Namespace && at.Route == route.Name && at.Rule >= 0 {
+			at.Rule = rules[at.Rule]
+		}
+		return at
+	}
+}
+
+// comparedIn shows the same by Compare over a scope.
+func comparedIn(t testing.TB, engine *effective.Engine, before, after *store.View, s effective.Scope) []string {
+	t.Helper()
+	var out []string
+	require.NoError(t, engine.Compare(before, after, s, unlimited(), func(p effective.Pair) error {
+		at := pathID{p.Effective().Kind.Kind, p.Effective().Path.ID()}
+		switch {
+		case p.After == nil:
+			out = append(out, fmt.Sprintf("%s: %s -> gone", at, pictureOf(p.Before)))
+		case p.Before == nil:
+			out = append(out, fmt.Sprintf("%s: %s -> %s", at, "", pictureOf(p.After)))
+		default:
+			if old, now := pictureOf(p.Before), pictureOf(p.After); old != now {
+				out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
+			}
+		}
+		return nil
+	}))
+	slices.Sort(out)
+	return out
+}
+
+// randomChanges plays changes on a random world. After each, what Compare says
+// over the scope of the change is all that differs between two full walks: no
+// edge of the hierarchy is missing in ScopeOf.
+func randomChanges(t testing.TB, seed uint64, changes int) (differing int) {
+	t.Helper()
+	d := newDice(seed)
+	w, engine := newRandomWorld(t, d), effective.NewEngine()
+	full := fullWalk(t, engine, w.View)
+	for range changes {
+		before, fullBefore, shown := w.View, full, w.String()
+		now, text := decodeObject(t, before, d.throw())
+		was, what := before.Get(now.Ref()), "put "+text
+		if was != nil && d.in(3) {
+			now, what = nil, "delete "+was.Ref().String()
+			w.remove(was.Ref())
+		} else {
+			w.put(now, text)
+		}
+		full = fullWalk(t, engine, w.View)
+		want := differences(t, fullBefore, full, was, now)
+		scope := effective.ScopeOf(was, now)
+		got := comparedIn(t, engine, before, w.View, scope)
+		if !slices.Equal(want, got) {
+			require.Fail(t, "Compare over the scope of a change differs from full walks", "seed %d, %s\nmissing:\n%s\ntoo much:\n%s\nworld:\n%s",
+				seed, what, lines(without(want, got)), lines(without(got, want)), shown)
+		}
+		require.Subset(t, slices.Collect(maps.Keys(full)), slices.Collect(maps.Keys(walkOnce(t, engine, w.View, scope))), "seed %d", seed)
+		if len(want) > 0 {
+			differing++
+		}
+	}
+	return differing
+}
+
+func lines(list []string) string { return strings.Join(list, "\n") }
+
+// without returns what of a list is not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
+	const rounds, changes = 1000, 8
+	differing := 0
+	for seed := range uint64(rounds) {
+		differing += randomChanges(t, seed, changes)
+	}
+	assert.Greater(t, differing, rounds*changes/8, "the worlds are too dull to show anything")
+}
+
+func FuzzTheScopeOfAChange(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(1_000_000 + seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { randomChanges(t, seed, 8) })
+}
