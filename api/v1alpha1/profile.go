@@ -499,6 +499,7 @@ type OrderKey struct {
 	// +optional
 	Values []string `json:"values,omitempty"`
 	// Default is the number, or the value, of a policy that does not say.
+	// Empty: 0, or behind all values.
 	//
 	// +optional
 	Default string `json:"default,omitempty"`

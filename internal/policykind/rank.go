@@ -39,7 +39,7 @@ func (r *reader) place(o *api.OrderKey, root *field.Path, spec map[string]any, a
 		text = o.Default
 	}
 	if text == "" {
-		return 0
+		return len(o.Values) // behind all, where there are some
 	}
 	n, err := rank(o, text)
 	if err != nil {
