@@ -33,6 +33,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 			quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder(dir)))
 		})
 	}
+	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { holdsProfilesToTheirRules(t, cluster) })
 	t.Run("the network policy is accepted", func(t *testing.T) {
 		quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("components/network-policy")))
 	})
@@ -131,7 +132,7 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	done := cluster.Kubectl("delete", "--ignore-not-found", "--wait=false", "-k", folder("base"))
 	require.Zero(t, done.Code, done.Stderr)
 
-	left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
+	left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
 	assert.Empty(t, left.Stdout)
 }
 
