@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/merge"
 )
 
@@ -25,6 +26,8 @@ func (e *Effective) route() *api.EffectiveRoute {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
 			object = put(object, f.at, value)
+		} else if e.member.sets(f.rule) {
+			object = without(object, f.at) // an override took it away
 		}
 		out.Fields = append(out.Fields, shown)
 	}
@@ -78,6 +81,25 @@ func put(object any, at []string, value any) any {
 	return content
 }
 
+// without returns an object without what is at a place that it has, which is
+// no item of a list itself. It edits nothing.
+func without(object any, at []string) any {
+	if i, ok := itemOf(at[0]); ok {
+		list, _ := object.([]any)
+		list = slices.Clone(list)
+		list[i] = without(list[i], at[1:])
+		return list
+	}
+	content, _ := object.(map[string]any)
+	content = maps.Clone(content)
+	if len(at) == 1 {
+		delete(content, at[0])
+		return content
+	}
+	content[at[0]] = without(content[at[0]], at[1:])
+	return content
+}
+
 // itemOf reads a step into a list.
 func itemOf(step string) (int, bool) {
 	text, ok := strings.CutPrefix(step, "[")
@@ -114,7 +136,7 @@ func Contest(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
 		if items[i].Route == nil {
 			continue
 		}
-		path := pathText(items[i].Path)
+		path := samePath(items[i].Path)
 		for j := range items[i].Route.Fields {
 			f := &items[i].Route.Fields[j]
 			if f.Block == "" || f.Block == merge.Object.String() {
@@ -165,11 +187,15 @@ func settle(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool)
 	}
 }
 
-func pathText(path []api.PathElement) string {
+// samePath is a path but for the namespaces, which are levels in some kinds and
+// not in others.
+func samePath(path []api.PathElement) string {
 	var b strings.Builder
 	for _, e := range path {
-		b.WriteString(e.String())
-		b.WriteByte(0)
+		if e.Kind != hierarchy.KindNamespace {
+			b.WriteString(e.String())
+			b.WriteByte(0)
+		}
 	}
 	return b.String()
 }
