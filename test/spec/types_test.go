@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -91,13 +93,13 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// value reads a value as the policies' are read.
-func value(t *testing.T, text string) any {
+// value reads a value, with integers as such.
+func value(t *testing.T, text string) (out any) {
 	t.Helper()
-	w := typed(t, keyProfile, "{}", "overrides", "{key: "+text+"}")
-	spec, ok := w.at(t, "gateway > route").Spec.(obj)
-	require.True(t, ok)
-	return spec["key"]
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
 }
 
 // RFC 7386, as SEMANTICS section 3 has it: a null in a higher override removes
