@@ -159,7 +159,7 @@ func without(list, other []string) []string {
 }
 
 func TestTheScopeOfAChangeHasAllThatDiffers(t *testing.T) {
-	const rounds, changes = 1000, 8
+	const rounds, changes = 600, 8
 	differing := 0
 	for seed := range uint64(rounds) {
 		differing += randomChanges(t, seed, changes)
@@ -172,4 +172,43 @@ func FuzzTheScopeOfAChange(f *testing.F) {
 		f.Add(1_000_000 + seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) { randomChanges(t, seed, 8) })
+}
+
+// A view depends on its objects, not on how they came to it, and so does what
+// is computed: each path once.
+func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
+	for seed := range uint64(100) {
+		d := newDice(seed)
+		w := newRandomWorld(t, d)
+		want := fullWalk(t, effective.NewEngine(), w.View)
+		var all []store.Object
+		for ref := range w.texts {
+			all = append(all, w.Get(ref))
+		}
+		d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		v := compiledKinds(t)
+		for _, o := range all {
+			v = v.With(store.Put(o))
+		}
+		require.Equal(t, want, fullWalk(t, effective.NewEngine(), v), "seed %d", seed)
+	}
+}
+
+// With empty paths, each path of a kind comes once, too, and those with a
+// policy are among them.
+func TestEmptyPathsComeOnce(t *testing.T) {
+	for seed := range uint64(100) {
+		w := newRandomWorld(t, newDice(seed))
+		full := fullWalk(t, effective.NewEngine(), w.View)
+		seen := make(map[pathID]bool)
+		require.NoError(t, effective.NewEngine().Walk(w.View, effective.Scope{All: true}, true, unlimited(), func(e *effective.Effective) error {
+			at := pathID{e.Kind.Kind, e.Path.ID()}
+			require.False(t, seen[at], "seed %d: %s is visited twice", seed, at)
+			seen[at] = true
+			return nil
+		}))
+		for at := range full {
+			require.True(t, seen[at], "seed %d: %s is not visited", seed, at)
+		}
+	}
 }

@@ -95,6 +95,9 @@ func newDice(seed uint64) dice {
 	d := dice{rand.New(rand.NewPCG(seed, 2026)), slices.Clone(randomKinds)}
 	d.Shuffle(len(d.kinds), func(i, j int) { d.kinds[i], d.kinds[j] = d.kinds[j], d.kinds[i] })
 	d.kinds = d.kinds[:4]
+	if d.in(4) {
+		d.kinds = []string{"AtListener", "AtRule", "AtBackend"} // those that need a ReferenceGrant
+	}
 	return d
 }
 
@@ -198,6 +201,9 @@ func (d dice) grant() object {
 		}
 		from = append(from, f)
 	}
+	if d.in(2) {
+		from = d.fromEverywhere()
+	}
 	for range 1 + d.IntN(3) {
 		t := object{"group": api.GatewayGroup, "kind": d.of("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")}
 		switch d.IntN(4) {
@@ -212,6 +218,17 @@ func (d dice) grant() object {
 		to = append(to, t)
 	}
 	return doc("ReferenceGrant", d.meta(d.namespace(), d.of("t1", "t2")), object{"from": from, "to": to})
+}
+
+// fromEverywhere lets all policies of the world in.
+func (d dice) fromEverywhere() []any {
+	var out []any
+	for _, namespace := range []string{"infra", "app", "shop"} {
+		for _, kind := range d.kinds {
+			out = append(out, object{"namespace": namespace, "group": worlds.Group, "kind": kind})
+		}
+	}
+	return out
 }
 
 func (d dice) route() object {

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"iter"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -37,8 +36,8 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 	}
 	for _, namespace := range namespaces {
 		for p := range v.selecting.under(key(object.Group, object.Kind, namespace)) {
-			for _, t := range p.Targets {
-				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || named(p, object, t) {
+			for i, t := range p.Targets {
+				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.again(p, i, object) {
 					continue
 				}
 				if !yield(p, v.granted(p, chosen(p, t, object))) {
@@ -49,12 +48,20 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 	}
 }
 
-// named reports whether the policy names the object and section, too: it then
+// again reports whether an object that the i-th target of a policy selects is a
+// target of it anyway: by its name, or by a selector that comes before. It then
 // is one target.
-func named(p *policykind.Policy, object api.Ref, t policykind.Target) bool {
-	return slices.ContainsFunc(p.Targets, func(o policykind.Target) bool {
-		return o.Selector == nil && o.Ref == object && o.Section == t.Section && o.Port == t.Port
-	})
+func (v *View) again(p *policykind.Policy, i int, object api.Ref) bool {
+	t := p.Targets[i]
+	for j, o := range p.Targets {
+		if o.Section != t.Section || o.Port != t.Port || o.Refused != "" && t.Refused == "" {
+			continue
+		}
+		if o.Selector == nil && o.Ref == object || j < i && v.selects(p, o, object) {
+			return true
+		}
+	}
+	return false
 }
 
 // chosen returns the target of a policy's selector as the object that it
@@ -107,18 +114,22 @@ func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
 // it selects, by namespace and name, or itself if it selects none.
 func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 	out := make([]policykind.Target, 0, len(p.Targets))
-	for _, t := range p.Targets {
+	for i, t := range p.Targets {
 		if t.Selector == nil {
 			out = append(out, v.granted(p, t))
 			continue
 		}
-		n := len(out)
+		selected := false
 		for o := range v.candidates(p, t) {
-			if v.selects(p, t, o.Ref()) && !named(p, o.Ref(), t) {
+			if !v.selects(p, t, o.Ref()) {
+				continue
+			}
+			selected = true
+			if !v.again(p, i, o.Ref()) {
 				out = append(out, v.granted(p, chosen(p, t, o.Ref())))
 			}
 		}
-		if len(out) == n {
+		if !selected {
 			out = append(out, t)
 		}
 	}

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -138,72 +137,4 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Any series of events gives the same view as its outcome put in at once.
-func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
-	kinds := []*policykind.Kind{paint(t, "Paint"), paint(t, "Other")}
-	for seed := range uint64(30) {
-		dice := rand.New(rand.NewPCG(seed, 1))
-		last := make(map[api.Ref]store.Object)
-		v := &store.View{}
-		for range 200 {
-			var changes []store.Change
-			for range 1 + dice.IntN(3) {
-				c := randomChange(t, dice, kinds)
-				changes = append(changes, c)
-				if c.Object == nil {
-					delete(last, c.Ref)
-				} else {
-					last[c.Ref] = c.Object
-				}
-			}
-			v = v.With(changes...)
-		}
-		scratch := &store.View{}
-		for _, o := range last {
-			scratch = scratch.With(store.Put(o))
-		}
-		assert.Equal(t, picture(scratch, kinds), picture(v, kinds), "seed %d", seed)
-	}
-}
-
-func randomChange(t *testing.T, dice *rand.Rand, kinds []*policykind.Kind) store.Change {
-	name := func() string { return string(rune('a' + dice.IntN(4))) }
-	var o store.Object
-	switch dice.IntN(3) {
-	case 0:
-		o = gateway(t, name(), name())
-	case 1:
-		o = route(t, name(), name(), name())
-	default:
-		o = policy(t, kinds[dice.IntN(len(kinds))], name(), name(), name())
-	}
-	if dice.IntN(3) == 0 {
-		return store.Delete(o.Ref())
-	}
-	return store.Put(o)
-}
-
-// picture is all that a view says about the names a to d.
-func picture(v *store.View, kinds []*policykind.Kind) []string {
-	out := append(names(v.Objects(routeKind)), names(v.Gateways())...)
-	for _, k := range kinds {
-		out = append(out, names(v.Policies(k.Ref()))...)
-	}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		out = append(out, "routes of "+name)
-		out = append(out, names(v.RoutesOf(gatewayRef(name)))...)
-		out = append(out, "gateways of "+name)
-		out = append(out, names(v.GatewaysOf(name))...)
-		for _, k := range kinds {
-			out = append(out, k.Kind+" on "+name)
-			for p := range v.On(routeRef(name)) {
-				if p.Kind == k {
-					out = append(out, fmt.Sprintf("%s version %d", p.Ref(), p.Version))
-				}
-			}
-		}
-	}
-	return out
 }
