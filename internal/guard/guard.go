@@ -75,6 +75,8 @@ type Guard struct {
 	Engine *effective.Engine
 	// Live, if set, is asked once for a target that the view lacks.
 	Live Live
+	// Profiles, if set, is asked about a PolicyProfile that is written.
+	Profiles Profiles
 	// Budget is what the conditions of one judgement may cost, in units of
 	// CEL cost; 0 means DefaultBudget.
 	Budget uint64
@@ -89,6 +91,15 @@ const DefaultBudget = 1_500_000
 // A change that would cost too much to judge, or longer than ctx lasts, is
 // denied with the reason TooMuch. The errors are those of Live.
 func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
+	if _, ok := c.Object().(*policykind.Profile); ok {
+		j := &judge{change: c, before: v, after: v}
+		if p, ok := c.After.(*policykind.Profile); ok {
+			if err := g.profile(ctx, j, p); err != nil {
+				return nil, err
+			}
+		}
+		return j.judgement(), nil
+	}
 	v, err := g.withTargets(ctx, v, c)
 	if err != nil {
 		return nil, err

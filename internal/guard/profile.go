@@ -1,0 +1,78 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// Profiles is what is asked about the policy kinds when a PolicyProfile is
+// written.
+type Profiles interface {
+	// Profiles returns the kinds that have a profile.
+	Profiles() []api.ProfileInForce
+	// Schema returns the schema of a kind, nil if the kind is not defined.
+	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
+}
+
+// profile judges the write of a PolicyProfile: whether it can be read, whether
+// another one has its kind, and whether its addresses lead anywhere.
+func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) error {
+	kind, err := policykind.Compile(p.Spec, policykind.Cluster)
+	if err != nil {
+		action := api.Deny
+		if was, ok := j.change.Before.(*policykind.Profile); ok && !compiles(was) {
+			action = api.Warn // it was before: it stays editable
+		}
+		j.report(api.ReasonInvalid, action, Finding{
+			What: fmt.Sprintf("%s cannot be used: %s", p.Ref(), strings.ReplaceAll(err.Error(), "\n", "; ")),
+		})
+		return nil
+	}
+	if g.Profiles == nil {
+		return nil
+	}
+	for _, other := range g.Profiles.Profiles() {
+		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !older(j.change, other) {
+			j.report(api.ReasonConflicted, api.Warn, Finding{
+				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
+				Advice: "delete one of the two",
+			})
+		}
+	}
+	schema, err := g.Profiles.Schema(ctx, kind.Ref())
+	if err != nil {
+		return fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+	}
+	if schema == nil {
+		return nil
+	}
+	for _, lost := range kind.Check(schema) {
+		j.report(api.ReasonNotRead, api.Warn, Finding{What: lost, Advice: "correct the address, or the kind's definition"})
+	}
+	return nil
+}
+
+// older reports whether the profile being written has been there before the
+// one that has its kind: it then is the one that is in force, or was refused.
+func older(c Change, holder api.ProfileInForce) bool {
+	if c.Before == nil {
+		return false
+	}
+	for _, r := range holder.Refused {
+		if r.Name == c.Before.Ref().Name {
+			return r.Reason != api.Conflicted // mended, it may be the older one
+		}
+	}
+	return true
+}
+
+func compiles(p *policykind.Profile) bool {
+	_, err := policykind.Compile(p.Spec, policykind.Cluster)
+	return err == nil
+}
