@@ -61,18 +61,11 @@ func (w *walk) meshRoute(kind int, s *hierarchy.Service, r *hierarchy.Route) err
 // that has a policy of its own.
 func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
 	k := &w.by[kind]
-	ports := []int32{port}
-	if port == 0 && slices.ContainsFunc(k.on.service, func(a attachment) bool { return !a.target.Whole() }) {
-		ports = ports[:0]
-		for _, q := range p.Service.Ports {
-			ports = append(ports, q.Number)
-		}
-	}
 	clients := []string{p.Client}
 	if p.Client == "" {
 		clients = append(clients, w.clients(kind, p.Route)...)
 	}
-	for _, p.Port = range ports {
+	for _, p.Port = range k.ports(p.Service, port) {
 		for _, p.Client = range clients {
 			if err := w.fromService(kind, p); err != nil {
 				return err
@@ -80,6 +73,23 @@ func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
 		}
 	}
 	return nil
+}
+
+// ports returns the ports of a service that the paths through one of them, or
+// all if it is 0, tell apart: those for which there is a policy.
+func (k *kindWalk) ports(s *hierarchy.Service, port int32) []int32 {
+	all := make([]int32, len(s.Ports))
+	for i, p := range s.Ports {
+		all[i] = p.Number
+	}
+	apart := slices.ContainsFunc(k.on.service, func(a attachment) bool {
+		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(a.target, s.Ref(), n) })
+	})
+	if port != 0 || !apart {
+		return []int32{port}
+	}
+	slices.Sort(all)
+	return slices.Compact(all) // TCP and UDP may share a number
 }
 
 func (w *walk) fromService(kind int, p hierarchy.Path) error {
