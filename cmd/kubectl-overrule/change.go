@@ -33,10 +33,11 @@ var errNoChange = errors.New("name the manifests of the change with -f")
 // changes are judged one after another, each on top of those before it.
 type changes struct {
 	*scene
-	guard  *guard.Guard
-	set    *manifest.Set
-	remove bool
-	now    int64
+	guard   *guard.Guard
+	set     *manifest.Set
+	sources *sources
+	remove  bool
+	now     int64
 	// judged is called with each judgement and the paths that differ; it says
 	// whether the change is to be made.
 	judged func(*guard.Judgement, []effective.Pair) bool
@@ -60,7 +61,7 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 	}
 	c := changes{
 		scene: s, guard: &guard.Guard{Engine: effective.NewEngine()}, set: set, remove: f.remove,
-		now: policykind.InFlight(a.now()), judged: judged,
+		now: policykind.InFlight(a.now()), judged: judged, sources: a.sources(s),
 	}
 	return c.all(ctx, a)
 }
@@ -79,8 +80,9 @@ func (c *changes) all(ctx context.Context, a *app) error {
 		judged = judged || ok
 	}
 	a.tellRead(c.set, c.kinds)
+	a.tellRefused(c.kinds)
 	if !judged {
-		a.tell("there is no policy, route or Gateway among the changes: nothing to judge")
+		a.tell("there is no policy, PolicyProfile, route, Gateway, ListenerSet or ReferenceGrant among the changes: nothing to judge")
 	}
 	return nil
 }
@@ -92,85 +94,101 @@ func (c *changes) decode() ([]*manifest.Object, error) {
 	var out []*manifest.Object
 	var errs []error
 	for _, o := range c.set.Objects {
-		if o.Kind == manifest.KindCRD {
-			_, err := kinds.Define(o)
-			errs = append(errs, err)
-			out = append(out, o)
-			continue
-		}
-		_, err := o.Decode(kinds, c.namespace, c.now, false)
+		var err error
 		switch {
-		case err == nil:
-			out = append(out, o)
-		case !errors.Is(err, store.ErrKind):
-			errs = append(errs, err)
+		case o.Kind == manifest.KindCRD:
+			err = kinds.Define(o)
+		case kinds.Reads(o.Kind):
+			_, err = o.Decode(kinds, c.namespace, c.now, false)
 		}
+		errs = append(errs, err)
+		out = append(out, o)
 	}
 	return out, errors.Join(errs...)
 }
 
 // one judges one change, or makes it if it is none to judge.
 func (c *changes) one(ctx context.Context, o *manifest.Object) (judged bool, err error) {
-	if o.Kind == manifest.KindCRD {
-		return false, c.definition(o)
+	switch {
+	case o.Kind == manifest.KindCRD:
+		return false, c.definition(ctx, o)
+	case o.Kind == policykind.KindProfile:
+		return true, c.profile(ctx, o)
+	case !c.kinds.Reads(o.Kind):
+		c.sources.made(o.Ref(c.kinds, c.namespace), o, c.now, c.remove) // its kind may be known later
+		return false, nil
 	}
 	change, err := c.change(o)
-	if err != nil || change.Object() == nil {
+	if err != nil {
 		return false, err
 	}
-	switch change.Object().(type) {
-	case *policykind.Policy, *hierarchy.Gateway, *hierarchy.Route:
-	default:
+	made := func() { c.sources.made(change.Object().Ref(), o, created(change, c.now), c.remove) }
+	if !isJudged(change.Object()) {
 		c.view = c.view.With(store.Change{Ref: change.Object().Ref(), Object: change.After})
+		made()
 		return false, nil
 	}
 	var pairs []effective.Pair
-	judgement, err := c.guard.Judge(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
+	judgement, err := c.ask(ctx, change, func(p effective.Pair) { pairs = append(pairs, p) })
 	if err != nil {
-		return false, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
+		return false, err
 	}
 	if c.judged(judgement, pairs) {
 		c.view = judgement.After
+		made()
 	}
 	return true, nil
 }
 
-// change returns what the manifest of an object would do; nothing for a kind
-// that is not read any more.
-func (c *changes) change(o *manifest.Object) (guard.Change, error) {
-	if !c.kinds.Reads(o.Kind) {
-		return guard.Change{}, nil // its definition was deleted before it
+func (c *changes) ask(ctx context.Context, change guard.Change, observe func(effective.Pair)) (*guard.Judgement, error) {
+	judgement, err := c.guard.Judge(ctx, c.view, change, observe)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
 	}
+	return judgement, nil
+}
+
+// isJudged reports whether the admission server judges writes of an object.
+func isJudged(o store.Object) bool {
+	switch o.(type) {
+	case *policykind.Policy, *hierarchy.Gateway, *hierarchy.ListenerSet, *hierarchy.Route, *hierarchy.Grant:
+		return true
+	default:
+		return false
+	}
+}
+
+// created returns the creation time of what is changed: a policy's own, else
+// now.
+func created(change guard.Change, now int64) int64 {
+	if p, ok := change.Before.(*policykind.Policy); ok {
+		return p.Created
+	}
+	return now
+}
+
+// change returns what the manifest of an object would do.
+func (c *changes) change(o *manifest.Object) (guard.Change, error) {
 	ref := o.Ref(c.kinds, c.namespace)
 	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
-	created := c.now
-	if p, ok := change.Before.(*policykind.Policy); ok {
-		created = p.Created
-	}
-	switch {
-	case c.remove && change.Before == nil:
-		return change, fmt.Errorf("cannot delete %s: %w", ref, errNotFound)
-	case c.remove:
-		change.Operation = guard.Delete
-		return change, nil
-	case change.Before != nil:
+	if change.Before != nil {
 		change.Operation = guard.Update
 	}
-	after, err := o.Decode(c.kinds, c.namespace, created, true) // the time is the API server's, whatever a manifest says
+	if c.remove {
+		return change, c.toDelete(ref, &change)
+	}
+	// the time is the API server's, whatever a manifest says
+	after, err := o.Decode(c.kinds, c.namespace, created(change, c.now), true)
 	change.After = after
 	return change, err
 }
 
-// definition makes the kind of a CustomResourceDefinition known, or drops it.
-func (c *changes) definition(o *manifest.Object) error {
-	var err error
-	if c.remove {
-		err = c.kinds.Forget(o)
-	} else {
-		_, err = c.kinds.Define(o)
+func (c *changes) toDelete(ref api.Ref, change *guard.Change) error {
+	change.Operation = guard.Delete
+	if change.Before == nil {
+		return fmt.Errorf("cannot delete %s: %w", ref, errNotFound)
 	}
-	c.view = c.view.WithKinds(c.kinds.All())
-	return err
+	return nil
 }
 
 func looked(j *guard.Judgement) (api.Ref, string) {

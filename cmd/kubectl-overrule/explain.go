@@ -20,15 +20,17 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Tell why an effective policy is as it is: for each path every policy on it, from
 the highest to the lowest, what each gave and lost, and to whom.
 
-KIND/NAME is a route, a Gateway, a GatewayClass or a policy (the paths that it is
-on). RULE narrows it to a rule by its key as it is shown, to the rules under a
+KIND/NAME is what effective takes: a route, a Gateway, a Service, a policy (the
+paths that it is on), and so on. RULE narrows it to a rule by its key as it is shown, to the rules under a
 prefix of keys, or to those of a name.`,
 		Example: `  kubectl overrule explain -n app httproute/toystore
-  kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso`,
+  kubectl overrule explain -n app authpolicy/toystore-auth rules.authentication.sso
+  kubectl overrule explain -n infra gateway/edge --kind RateLimitPolicy`,
 		Args: usage(objectArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), flags, args) },
 	}
 	flags.add(cmd)
+	flags.addKinds(cmd)
 	return cmd
 }
 
@@ -41,20 +43,19 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	if err != nil {
 		return err
 	}
-	var rule *merge.Name
-	if len(rest) > 0 {
-		name, err := merge.ParseName(rest[0])
-		if err != nil {
-			return fmt.Errorf("read the rule to explain: %w", err)
-		}
-		rule = &name
+	rule, err := ruleOf(rest)
+	if err != nil {
+		return err
 	}
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
 	}
 	items := []api.Explanation{}
-	err = q.walk(ctx, false, func(e *effective.Effective) {
+	err = q.walk(ctx, func(e *effective.Effective) {
+		if !q.wants(e) {
+			return
+		}
 		if x, ok := e.Explain(rule); ok {
 			items = append(items, x)
 		}
@@ -69,4 +70,16 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
 	return out.Explanations(items)
+}
+
+// ruleOf reads the RULE of the arguments, nil if there is none.
+func ruleOf(rest []string) (*merge.Name, error) {
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	name, err := merge.ParseName(rest[0])
+	if err != nil {
+		return nil, fmt.Errorf("read RULE: %w", err)
+	}
+	return &name, nil
 }

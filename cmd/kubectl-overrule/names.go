@@ -12,8 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/manifest"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 var errName = errors.New("name an object as KIND/NAME")
@@ -46,19 +45,39 @@ func objectArgs(more int) cobra.PositionalArgs {
 	}
 }
 
-// shortNames are those of Gateway API's definitions.
-var shortNames = map[string][]string{
-	hierarchy.KindGatewayClass: {"gc"},
-	hierarchy.KindGateway:      {"gtw", "gw"},
+// maybe checks arguments where there are any.
+func maybe(args cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if len(given) == 0 {
+			return nil
+		}
+		return args(cmd, given)
+	}
 }
 
-// words are the ways to name a kind: its name, singular, plural and short
-// names, each also with the group behind it.
-func words(kinds *manifest.Kinds, k api.PolicyKind) []string {
-	plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Kind: k.Kind})
-	out := append([]string{plural.Resource, singular.Resource, strings.ToLower(k.Kind)}, kinds.Names(k)...)
-	if k.Group == api.GatewayGroup {
-		out = append(out, shortNames[k.Kind]...)
+// shortNames are those of Kubernetes' and Gateway API's definitions.
+var shortNames = map[api.PolicyKind][]string{
+	{Kind: hierarchy.KindNamespace}:                               {"ns"},
+	{Kind: hierarchy.KindService}:                                 {"svc"},
+	{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:   {"gc"},
+	{Group: api.GatewayGroup, Kind: hierarchy.KindGateway}:        {"gtw", "gw"},
+	{Group: api.GatewayGroup, Kind: hierarchy.KindListenerSet}:    {"lset"},
+	{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}: {"refgrant"},
+}
+
+// plural guesses the name of a kind's resource.
+func plural(k api.PolicyKind) string {
+	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Kind: k.Kind})
+	return resource.Resource
+}
+
+// words are the ways to name a kind: its name, plural and short names, and
+// those that its definition gives, each also with the group behind it.
+func words(k api.PolicyKind, defined []string) []string {
+	out := append([]string{strings.ToLower(k.Kind), plural(k)}, defined...)
+	out = append(out, shortNames[k]...)
+	if k.Group == "" {
+		return out
 	}
 	for _, word := range slices.Clone(out) {
 		out = append(out, word+"."+k.Group)
@@ -66,26 +85,70 @@ func words(kinds *manifest.Kinds, k api.PolicyKind) []string {
 	return out
 }
 
-// kind returns the kind that a word names.
+// kind returns the kind that a word names: of several, the one that there is.
 func (s *scene) kind(word string) (api.PolicyKind, error) {
 	known := hierarchyKinds()
 	for _, k := range s.kinds.All() {
 		known = append(known, k.Ref())
 	}
-	var found []api.PolicyKind
-	for _, k := range known {
-		if slices.Contains(words(s.kinds, k), strings.ToLower(word)) {
-			found = append(found, k)
-		}
-	}
-	switch len(found) {
-	case 1:
+	found := s.kindsNamed(word, known)
+	here := slices.DeleteFunc(slices.Clone(found), func(k api.PolicyKind) bool { return !s.occurs(k) })
+	switch {
+	case len(found) == 1:
 		return found[0], nil
-	case 0:
-		return api.PolicyKind{}, fmt.Errorf("kind %q is not known; known are %s", word, kindList(known))
+	case len(here) == 1:
+		return here[0], nil
+	case len(found) == 0:
+		here = slices.DeleteFunc(known, func(k api.PolicyKind) bool { return !s.occurs(k) })
+		return api.PolicyKind{}, fmt.Errorf("%w; known are %s, and the kinds that kubectl overrule profiles --all shows", unknownKind(word), kindList(here))
 	default:
 		return api.PolicyKind{}, fmt.Errorf("kind %q may be any of %s; write it with its group", word, kindList(found))
 	}
+}
+
+// errKind tells that a word names no kind.
+var errKind = errors.New("is not known")
+
+func unknownKind(word string) error { return fmt.Errorf("kind %q %w", word, errKind) }
+
+// kindsNamed returns the kinds that a word names.
+func (s *scene) kindsNamed(word string, known []api.PolicyKind) []api.PolicyKind {
+	var found []api.PolicyKind
+	for _, k := range known {
+		if slices.Contains(words(k, s.kinds.Names(k)), strings.ToLower(word)) {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// policyKind returns the policy kind that a word names.
+func (s *scene) policyKind(word string) (*policykind.Kind, error) {
+	ref, err := s.kind(word)
+	if err != nil {
+		return nil, err
+	}
+	k := s.kinds.Of(ref)
+	if k == nil {
+		return nil, fmt.Errorf("kind %q is not one of policies; see kubectl overrule profiles", word)
+	}
+	return k, nil
+}
+
+// occurs reports whether there is anything of a kind where one looks: those of
+// the hierarchy are everywhere.
+func (s *scene) occurs(ref api.PolicyKind) bool {
+	k := s.kinds.Of(ref)
+	switch {
+	case k == nil:
+		return true
+	case s.installed != nil:
+		return s.installed[ref]
+	}
+	for range s.view.Objects(ref) {
+		return true
+	}
+	return s.kinds.Defined(ref) || k.Source == policykind.Cluster
 }
 
 func kindList(kinds []api.PolicyKind) string {
@@ -94,39 +157,6 @@ func kindList(kinds []api.PolicyKind) string {
 		names[i] = k.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// find returns the objects of a kind and name: the one in the namespace, or
-// with everywhere those in all.
-func (s *scene) find(word, name string, everywhere bool) ([]store.Object, error) {
-	kind, err := s.kind(word)
-	if err != nil {
-		return nil, err
-	}
-	var found []store.Object
-	var others []string
-	for o := range s.view.Objects(kind) {
-		ref := o.Ref()
-		switch {
-		case ref.Name != name:
-		case everywhere || ref.Namespace == "" || ref.Namespace == s.namespace:
-			found = append(found, o)
-		default:
-			others = append(others, ref.Namespace)
-		}
-	}
-	switch {
-	case len(found) > 0:
-		return found, nil
-	case len(others) > 0:
-		return nil, fmt.Errorf("%s %s/%s %w; there is one in namespace %s: name it with -n, or all with -A", kind.Kind, s.namespace, name, errNotFound, strings.Join(others, ", "))
-	default:
-		ref := api.Ref{Kind: kind.Kind, Namespace: s.namespace, Name: name}
-		if everywhere || s.kinds.ClusterScoped(kind) {
-			ref.Namespace = ""
-		}
-		return nil, fmt.Errorf("%s %w", ref, errNotFound)
-	}
 }
 
 // hierarchyKinds are the kinds of objects that paths are made of, and those

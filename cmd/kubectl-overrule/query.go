@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -19,18 +20,25 @@ type query struct {
 	*scene
 	objects    []store.Object // named ones; none for everything
 	everywhere bool
-	engine     *effective.Engine
+	// only the kinds that are asked for; empty for all.
+	only   []api.PolicyKind
+	engine *effective.Engine
 }
 
 // queryFlags are the flags of a query.
 type queryFlags struct {
 	paths      []string
 	everywhere bool
+	kinds      []string
 }
 
 func (f *queryFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "read these manifests instead of the cluster")
 	cmd.Flags().BoolVarP(&f.everywhere, "all-namespaces", "A", false, "look in all namespaces")
+}
+
+func (f *queryFlags) addKinds(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.kinds, "kind", nil, "only policies of this kind, written as KIND or KIND.GROUP (repeatable)")
 }
 
 // query reads the objects and finds those that are named, if any.
@@ -40,6 +48,13 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 		return nil, err
 	}
 	q := &query{scene: s, everywhere: f.everywhere, engine: effective.NewEngine()}
+	for _, word := range f.kinds {
+		k, err := s.policyKind(word)
+		if err != nil {
+			return nil, fmt.Errorf("read --kind: %w", err)
+		}
+		q.only = append(q.only, k.Ref())
+	}
 	if len(args) == 0 {
 		return q, nil
 	}
@@ -47,43 +62,86 @@ func (a *app) query(ctx context.Context, f queryFlags, args []string) (*query, e
 	if err != nil {
 		return nil, err
 	}
-	q.objects, err = s.find(kind, name, f.everywhere)
-	return q, err
+	if q.objects, err = s.find(kind, name, f.everywhere); err != nil {
+		return nil, err
+	}
+	return q, q.named().areOf(q)
 }
 
-// walk calls visit for the paths that are asked for.
-func (q *query) walk(ctx context.Context, empty bool, visit func(*effective.Effective)) error {
+// areOf fails for a policy that is of no kind that is asked for.
+func (s policySet) areOf(q *query) error {
+	for _, p := range s.sorted() {
+		if !q.shows(p.Kind.Ref()) {
+			return fmt.Errorf("%s is of no kind that --kind names", p.Ref())
+		}
+	}
+	return nil
+}
+
+// shows reports whether a kind is asked for.
+func (q *query) shows(k api.PolicyKind) bool { return len(q.only) == 0 || slices.Contains(q.only, k) }
+
+// here returns the kinds of which paths without a policy are shown: those that
+// are asked for, else those that occur.
+func (q *query) here() []*policykind.Kind {
+	return slices.DeleteFunc(slices.Clone(q.view.Kinds()), func(k *policykind.Kind) bool {
+		return !q.shows(k.Ref()) || len(q.only) == 0 && !q.occurs(k.Ref())
+	})
+}
+
+// walk calls visit for the paths of the scope that have a policy of any kind.
+func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) error {
+	return q.walkOver(ctx, q.view, false, visit)
+}
+
+// walkOver calls visit for the paths of the scope in a view; with empty also
+// for those without a policy.
+func (q *query) walkOver(ctx context.Context, v *store.View, empty bool, visit func(*effective.Effective)) error {
 	scope := effective.ScopeOf(q.objects...)
 	scope.All = len(q.objects) == 0
 	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
-	return q.engine.Walk(q.view, scope, empty, budget, func(e *effective.Effective) error {
-		if q.wants(e) && (len(e.Layers) > 0 || attachable(e)) {
-			visit(e)
-		}
+	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
+		visit(e)
 		return nil
 	})
 }
 
 // wants reports whether a path is asked for: of a policy, those that it is on;
-// without an object, those through the namespace, if one is given.
+// of any other object, those through it; without an object, those through the
+// namespace, if one is given.
 func (q *query) wants(e *effective.Effective) bool {
-	if len(q.objects) == 0 {
-		return q.everywhere || !q.given || e.Path.Gateway.Namespace == q.namespace || e.Path.Route.Namespace == q.namespace
+	switch {
+	case !q.shows(e.Kind.Ref()):
+		return false
+	case len(q.objects) == 0:
+		return q.everywhere || !q.given || slices.Contains(namespaces(e.Path), q.namespace)
 	}
 	return slices.ContainsFunc(q.objects, func(o store.Object) bool {
 		p, ok := o.(*policykind.Policy)
-		return !ok || slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
+		if !ok {
+			return through(e.Path, o.Ref())
+		}
+		return slices.ContainsFunc(e.Outcomes, func(m outcome) bool { return m.Policy == &p.Policy })
 	})
 }
 
-// attachable reports whether a policy of the kind could be on the path.
+// attachable reports whether a policy of the kind could be on the path: it may
+// target some element of it.
 func attachable(e *effective.Effective) bool {
-	for _, kind := range []string{hierarchy.KindGatewayClass, hierarchy.KindGateway, e.Path.Route.Kind} {
-		if e.Kind.MayTarget(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}) {
-			return true
-		}
+	k := e.Kind
+	if k.Targets.Implicit != nil {
+		return true
 	}
-	return false
+	targets := objects(e.Path)
+	if e.Path.Gateway != nil {
+		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass})
+	}
+	if e.Path.GatewayNamespace || e.Path.ServiceNamespace || e.Path.RouteNamespace {
+		targets = append(targets, api.Ref{Kind: hierarchy.KindNamespace})
+	}
+	return slices.ContainsFunc(targets, func(t api.Ref) bool {
+		return k.MayTarget(t.PolicyKind()) && k.MayStandOn(t.PolicyKind())
+	})
 }
 
 // outcomes returns what became of policies over all their paths, sorted.

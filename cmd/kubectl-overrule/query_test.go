@@ -149,8 +149,8 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		"a class that does not exist":      {append(demoScene(), "effective", "gatewayclass/nothing"), 1, "GatewayClass nothing not found"},
 		"a name that is nowhere":           {append(demoScene(), "effective", "-A", "gateway/nothing"), 1, "Gateway nothing not found"},
 		"a rule that nobody sets":          {append(demoScene(), "explain", "-A", "httproute/toystore", "rules.none"), 1, "rule rules.none not found on the paths of HTTPRoute app/toystore"},
-		"a rule that is no rule":           {append(demoScene(), "explain", "-A", "httproute/toystore", "a..b"), 2, "read the rule to explain"},
-		"a kind that is not known":         {append(demoScene(), "effective", "pod/x"), 2, `kind "pod" is not known; known are GatewayClass.gateway.networking.k8s.io`},
+		"a rule that is no rule":           {append(demoScene(), "explain", "-A", "httproute/toystore", "a..b"), 2, `read RULE: rule key "a..b"`},
+		"a kind that is not known":         {append(demoScene(), "effective", "pod/x"), 2, `kind "pod" is not known; known are Namespace, Service, GatewayClass.gateway.networking.k8s.io`},
 		"an outcome of what is no policy":  {append(demoScene(), "outcome", "-A", "gateway/edge"), 2, "Gateway infra/edge is not a policy"},
 		"no name":                          {append(demoScene(), "explain"), 2, "name an object as KIND/NAME; usage: kubectl overrule explain KIND/NAME [RULE]"},
 		"half a name":                      {append(demoScene(), "outcome", "authpolicy/"), 2, "name an object as KIND/NAME"},
@@ -163,7 +163,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		"a format for check":               {[]string{"check", "-o", "x"}, 2, `output format "x"`},
 		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `output format "x"`},
 		"a format that there is not":       {append(demoScene(), "effective", "-o", "wide"), 2, `output format "wide" is none of table, tree, json, yaml`},
-		"a command that there is not":      {[]string{"reach"}, 2, `unknown command "reach" for "kubectl overrule"`},
+		"a command that there is not":      {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
 		"a flag that there is not":         {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
 		"a missing file":                   {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
 		"a folder without manifests":       {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests in it"},
@@ -182,11 +182,12 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 }
 
 func TestVerboseTellsWhatIsIgnored(t *testing.T) {
-	args := append(demoFiles("cluster", "route-auth"), "effective")
+	other := write(t, "secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
+	args := append(demoFiles("cluster"), "effective", "-f", other, "-f", demo+"route-auth.yaml")
 	assert.Empty(t, run(t, "", args...).stderr)
 	got := run(t, "", append(args, "-v")...)
-	assert.Contains(t, got.stderr, "ignored Service: 1\n")
-	assert.Contains(t, got.stderr, "read 11 objects, ignored 1 of kinds that effective policies do not depend on")
+	assert.Contains(t, got.stderr, "ignored Secret: 1\n")
+	assert.Contains(t, got.stderr, "read 12 objects, ignored 1 of kinds that effective policies do not depend on")
 }
 
 func TestHelpAndVersion(t *testing.T) {

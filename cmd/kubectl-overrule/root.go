@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
@@ -23,6 +24,11 @@ type app struct {
 	now func() time.Time
 	// list reads the objects of a cluster.
 	list func(context.Context, *rest.Config) (*store.View, []watch.Problem, error)
+	// listProfiles reads how a cluster's policy kinds are read.
+	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []watch.Problem, error)
+	// listWritten reads the objects of a kind from a cluster as they are
+	// written; nil means listFrom.
+	listWritten func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
 	// color tells that stdout shows colours.
 	color bool
 
@@ -39,7 +45,8 @@ func (a *app) root() *cobra.Command {
 from a gateway to a route's rule, why, and what a change would do to it.
 
 The commands read the cluster of the current kubeconfig; with -f (effective,
-explain, outcome) or --against (check, diff) they read manifests alone.
+explain, reach, outcome, profiles) or --against (check, diff) they read manifests
+alone.
 
 Exit codes: 0 found or allowed, 1 not found or denied, 2 unreadable input or
 wrong usage.`,
@@ -61,7 +68,10 @@ wrong usage.`,
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&a.output, "output", "o", string(report.Table), "how to show the result: table, tree, json or yaml")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
-	cmd.AddCommand(a.effectiveCommand(), a.explainCommand(), a.outcomeCommand(), a.checkCommand(), a.diffCommand(), a.versionCommand())
+	cmd.AddCommand(
+		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
+		a.checkCommand(), a.diffCommand(), a.profilesCommand(), a.versionCommand(),
+	)
 	return cmd
 }
 

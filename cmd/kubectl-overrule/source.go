@@ -7,9 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/watch"
 )
 
 // scene is the objects that a command works on.
@@ -19,6 +22,10 @@ type scene struct {
 	// namespace of objects that name none; given tells that the user named it.
 	namespace string
 	given     bool
+	// set is the manifests, nil on a cluster; installed are the policy kinds of
+	// a cluster, nil for manifests.
+	set       *manifest.Set
+	installed map[api.PolicyKind]bool
 }
 
 // scene reads manifests, or the cluster if there are no paths.
@@ -41,14 +48,16 @@ func (a *app) scene(ctx context.Context, paths []string) (*scene, error) {
 	if s.view, err = set.View(s.kinds, s.namespace); err != nil {
 		return nil, unreadable(err)
 	}
+	s.set = set
 	a.tellRead(set, s.kinds)
+	a.tellRefused(s.kinds)
 	return s, nil
 }
 
 func (a *app) clusterScene(ctx context.Context) (*scene, error) {
-	config, err := a.config.ToRESTConfig()
+	config, err := a.clusterConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or name manifests to read instead", err)
+		return nil, err
 	}
 	s := &scene{}
 	if s.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
@@ -57,16 +66,44 @@ func (a *app) clusterScene(ctx context.Context) (*scene, error) {
 	s.given = *a.config.Namespace != ""
 	view, problems, err := a.list(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("read the cluster: %w, or name manifests to read instead (--help)", err)
+		return nil, unreachable(err)
 	}
-	for _, p := range problems {
-		a.tell("warning: %v", p)
-	}
+	a.tellProblems(problems)
 	if s.kinds, err = manifest.NewKinds(view.Kinds()...); err != nil {
 		return nil, err
 	}
+	s.installed = make(map[api.PolicyKind]bool)
+	for _, k := range view.Kinds() {
+		s.installed[k.Ref()] = true
+	}
 	s.view = view.WithKinds(s.kinds.All())
 	return s, nil
+}
+
+func (a *app) clusterConfig() (*rest.Config, error) {
+	config, err := a.config.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w; check --kubeconfig and --context, or name manifests to read instead", err)
+	}
+	return config, nil
+}
+
+func unreachable(err error) error {
+	return fmt.Errorf("read the cluster: %w, or name manifests to read instead (--help)", err)
+}
+
+// tellProblems tells what of the cluster could not be read.
+func (a *app) tellProblems(problems []watch.Problem) {
+	for _, p := range problems {
+		a.tell("warning: %v", p)
+	}
+}
+
+// tellRefused tells which PolicyProfiles of the manifests are not in force.
+func (a *app) tellRefused(kinds *manifest.Kinds) {
+	for _, r := range kinds.Refused() {
+		a.tell("warning: PolicyProfile %s is not in force: %s", r.Name, r.Message)
+	}
 }
 
 // unreadable heads the errors of manifests, which may be many.

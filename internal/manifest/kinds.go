@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,16 +21,19 @@ var KindCRD = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomReso
 // of them.
 type Kinds struct {
 	profiles *policykind.Profiles
-	// guessed and given are kinds beside those of the profiles: by a
-	// definition's label, and those of a cluster.
-	guessed, given map[api.PolicyKind]*policykind.Kind
-	defined        map[api.PolicyKind]definition
+	// given are kinds beside those of the profiles: those of a cluster.
+	given   map[api.PolicyKind]*policykind.Kind
+	defined map[api.PolicyKind]definition
+	written map[string]written // profiles of the set, by name
+	// gone are the kinds whose definitions were deleted.
+	gone map[api.PolicyKind]bool
 }
 
-// definition is what a CRD says beside its label.
+// definition is a CRD.
 type definition struct {
 	crd   *apiextensionsv1.CustomResourceDefinition
 	names []string
+	guess *policykind.Kind // by its label, or nil
 }
 
 // NewKinds returns the given kinds and those that come with Overrule.
@@ -40,7 +44,8 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	}
 	k := &Kinds{
 		profiles: profiles, defined: make(map[api.PolicyKind]definition),
-		guessed: make(map[api.PolicyKind]*policykind.Kind), given: make(map[api.PolicyKind]*policykind.Kind),
+		given: make(map[api.PolicyKind]*policykind.Kind), gone: make(map[api.PolicyKind]bool),
+		written: make(map[string]written),
 	}
 	for _, kind := range known {
 		k.given[kind.Ref()] = kind
@@ -52,49 +57,71 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 func (k *Kinds) Clone() *Kinds {
 	return &Kinds{
 		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
-		guessed: maps.Clone(k.guessed), given: maps.Clone(k.given),
+		given: maps.Clone(k.given), gone: maps.Clone(k.gone), written: maps.Clone(k.written),
 	}
 }
 
-// Of returns a policy kind, or nil: by a profile of the set, else as the
-// cluster has it, else as it comes with Overrule, else by its label.
+// Of returns a policy kind, or nil: by a cluster's profile, else by one of the
+// set, else as the cluster has it, else as it comes with Overrule, else by its
+// label.
 func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
-	kind := k.profiles.Of(ref)
-	given := k.given[ref]
+	own, given := k.profiles.Of(ref), k.given[ref]
 	switch {
-	case kind != nil && (given == nil || kind.Source == policykind.Cluster):
-		return kind
-	case given != nil:
+	case k.gone[ref]:
+		return nil
+	case given != nil && (given.Source == policykind.Cluster || own == nil || own.Source != policykind.Cluster):
 		return given
+	case own != nil:
+		return own
 	default:
-		return k.guessed[ref]
+		return k.defined[ref].guess
 	}
 }
 
 // All returns the policy kinds, sorted.
 func (k *Kinds) All() []*policykind.Kind {
-	var out []*policykind.Kind
 	refs := make(map[api.PolicyKind]bool)
 	for _, kind := range k.profiles.Known() {
 		refs[kind.Ref()] = true
 	}
-	for _, known := range []map[api.PolicyKind]*policykind.Kind{k.given, k.guessed} {
-		for ref := range known {
-			refs[ref] = true
-		}
+	for ref := range k.given {
+		refs[ref] = true
 	}
+	for ref := range k.defined {
+		refs[ref] = true
+	}
+	var out []*policykind.Kind
 	for _, ref := range slices.SortedFunc(maps.Keys(refs), api.ComparePolicyKinds) {
-		out = append(out, k.Of(ref))
+		if kind := k.Of(ref); kind != nil {
+			out = append(out, kind)
+		}
 	}
 	return out
 }
 
-// Profiles returns the kinds as "profiles" shows them; those that installed
-// does not report are not.
-func (k *Kinds) Profiles(installed func(api.PolicyKind) bool) []api.ProfileInForce {
+// Profiles returns the kinds as "profiles" shows them. One is installed if
+// there is a definition of it.
+func (k *Kinds) Profiles() []api.ProfileInForce {
 	var out []api.ProfileInForce
 	for _, kind := range k.All() {
-		out = append(out, k.profiles.InForce(kind, installed(kind.Ref())))
+		out = append(out, k.profiles.InForce(kind, k.Defined(kind.Ref())))
+	}
+	return out
+}
+
+// Refused returns the profiles of the set that are not in force, and why: an
+// older one has their kind. They come by kind, then the oldest first.
+func (k *Kinds) Refused() []api.RefusedProfile {
+	var out []api.RefusedProfile
+	for _, kind := range k.All() {
+		out = append(out, k.profiles.Refused(kind.Ref())...)
+		given, own := k.given[kind.Ref()], k.profiles.Of(kind.Ref())
+		if given != nil && given.Source == policykind.Cluster && own != nil && own.Source == policykind.Cluster {
+			out = append(out, api.RefusedProfile{
+				Name: own.Name, Reason: api.Conflicted,
+				Message: fmt.Sprintf("PolicyProfile %s of the cluster is older and has %s: delete one of the two", given.Name, kind.Ref()),
+			})
+		}
 	}
 	return out
 }
@@ -102,7 +129,8 @@ func (k *Kinds) Profiles(installed func(api.PolicyKind) bool) []api.ProfileInFor
 // Defined reports whether there is a definition of a kind.
 func (k *Kinds) Defined(ref api.PolicyKind) bool { return k.defined[ref].crd != nil }
 
-// Reads reports whether the store holds objects of a kind.
+// Reads reports whether the store holds objects of a kind, or learns from
+// them.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
 	return k.Of(ref) != nil || ref == policykind.KindProfile || hierarchy.Known(ref)
 }
@@ -120,40 +148,56 @@ func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 // kind gives, if there is one.
 func (k *Kinds) Names(ref api.PolicyKind) []string { return k.defined[ref].names }
 
-// Define learns from a CustomResourceDefinition. It reports whether that made
-// a policy kind known.
-func (k *Kinds) Define(o *Object) (added bool, err error) {
+// Define learns from a CustomResourceDefinition.
+func (k *Kinds) Define(o *Object) error {
 	crd, err := o.definition()
-	if err != nil {
-		return false, err
-	}
-	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	names := crd.Spec.Names
-	k.defined[ref] = definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
-	was := k.Of(ref)
-	kind, err := k.profiles.Defined(crd)
-	if err != nil {
-		return false, o.At.errorf("%s: %w", o, err)
-	}
-	if kind != nil && kind.Source == policykind.Label {
-		k.guessed[ref] = kind
-	}
-	return was == nil && kind != nil, nil
-}
-
-// Profile learns from a PolicyProfile: the kind is read by it from now on, if
-// no older one has it. created stands in for a creation time that the profile
-// does not have.
-func (k *Kinds) Profile(o *Object, created int64) error {
-	decoded, err := o.Decode(k, "", created, false)
 	if err != nil {
 		return err
 	}
-	if p, ok := decoded.(*policykind.Profile); ok {
-		if err := k.profiles.Put(&p.PolicyProfile, created); err != nil {
-			return o.At.errorf("%s: %w", o, err)
+	names := crd.Spec.Names
+	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: names.Kind}
+	d := definition{crd: crd, names: append([]string{names.Plural, names.Singular}, names.ShortNames...)}
+	if d.guess, err = k.guess(ref, crd); err != nil {
+		return o.At.errorf("%s: guess a profile by the label %s: %w", o, policykind.LabelPolicy, err)
+	}
+	if given := k.given[ref]; given != nil && given.Source == policykind.Label {
+		delete(k.given, ref)
+	}
+	k.defined[ref] = d
+	delete(k.gone, ref)
+	return nil
+}
+
+// guess returns the kind that the label of a definition tells of, nil if it has
+// none: the very kind that is known by its label already if it says the same.
+func (k *Kinds) guess(ref api.PolicyKind, crd *apiextensionsv1.CustomResourceDefinition) (*policykind.Kind, error) {
+	spec, ok := policykind.FromLabel(crd)
+	if !ok {
+		return nil, nil
+	}
+	kind, err := policykind.Compile(spec, policykind.Label)
+	if err != nil {
+		return nil, err
+	}
+	for _, old := range []*policykind.Kind{k.given[ref], k.defined[ref].guess} {
+		if old != nil && old.Source == policykind.Label && reflect.DeepEqual(old.PolicyProfileSpec, kind.PolicyProfileSpec) {
+			return old, nil
 		}
 	}
+	return kind, nil
+}
+
+// Forget drops the kind of a CustomResourceDefinition: without it there are no
+// policies of the kind.
+func (k *Kinds) Forget(o *Object) error {
+	crd, err := o.definition()
+	if err != nil {
+		return err
+	}
+	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	delete(k.given, ref)
+	delete(k.defined, ref)
+	k.gone[ref] = true
 	return nil
 }
 
@@ -169,19 +213,6 @@ func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
 			return v.Schema.OpenAPIV3Schema
 		}
 	}
-	return nil
-}
-
-// Forget drops the kind of a CustomResourceDefinition.
-func (k *Kinds) Forget(o *Object) error {
-	crd, err := o.definition()
-	if err != nil {
-		return err
-	}
-	ref := api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	delete(k.guessed, ref)
-	delete(k.given, ref)
-	delete(k.defined, ref)
 	return nil
 }
 

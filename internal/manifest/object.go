@@ -26,6 +26,16 @@ type Object struct {
 	content map[string]any
 }
 
+// Contents returns the set of objects that come from elsewhere than files, as
+// the API server writes them; from names that place in errors.
+func Contents(from string, objects []map[string]any) (*Set, error) {
+	var r reader
+	for i, content := range objects {
+		r.object(Position{File: from, Item: i + 1}, content)
+	}
+	return &r.set, errors.Join(r.errs...)
+}
+
 // object takes an object, or the items of a list.
 func (r *reader) object(at Position, content map[string]any) {
 	o, err := newObject(at, content)
@@ -133,7 +143,11 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bo
 	if err != nil {
 		return nil, o.At.errorf("write %s as JSON: %w", o, err)
 	}
-	out, err := store.Decode(o.Kind, kinds.Of(o.Kind), data, created)
+	err = fits(o.Kind, data)
+	var out store.Object
+	if err == nil {
+		out, err = store.Decode(o.Kind, kinds.Of(o.Kind), data, created)
+	}
 	if err != nil {
 		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
 	}

@@ -24,8 +24,8 @@ type Set struct {
 
 // Read reads files, folders with all that is below them, and standard input.
 // In folders it takes what ends in .yaml, .yml or .json, in the order of the
-// names, and leaves out what is hidden. A file that is named twice is read
-// once.
+// names, and leaves out what is hidden. A path may be a symbolic link. A file
+// that is named twice is read once.
 //
 // The error joins all that is wrong, each an *Error or about a whole path.
 func Read(paths []string, stdin io.Reader) (*Set, error) {
@@ -67,7 +67,13 @@ func (r *reader) path(path string) {
 }
 
 func identity(file string) string {
-	if absolute, err := filepath.Abs(file); err == nil && file != Stdin {
+	if file == Stdin {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	if absolute, err := filepath.Abs(file); err == nil {
 		return absolute
 	}
 	return file
@@ -88,12 +94,31 @@ func list(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(path) // a walk does not follow the link that it starts at
+	if err != nil {
+		return nil, fmt.Errorf("follow %s: %w", path, err)
+	}
+	files, err := walk(root)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", path, err)
+	}
+	for i, file := range files {
+		below, err := filepath.Rel(root, file)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", path, err)
+		}
+		files[i] = filepath.Join(path, below)
+	}
+	return files, nil
+}
+
+// walk returns the manifests below a folder, sorted.
+func walk(root string) (files []string, err error) {
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case file != path && strings.HasPrefix(entry.Name(), "."):
+		case file != root && strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
@@ -102,10 +127,7 @@ func list(path string) ([]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", path, err)
-	}
-	return files, nil
+	return files, err
 }
 
 func (r *reader) file(file string) {

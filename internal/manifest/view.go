@@ -13,19 +13,18 @@ import (
 )
 
 // Check fails for objects that are in the set twice, with both places, and
-// makes the policy kinds of the set's definitions known.
+// makes the policy kinds of the set's profiles and definitions known, in
+// whatever order they come.
 func (s *Set) Check(kinds *Kinds, namespace string) error {
 	var errs []error
 	for _, o := range s.Objects {
 		if o.Kind == policykind.KindProfile {
-			errs = append(errs, kinds.Profile(o, merge.Newest))
+			errs = append(errs, kinds.Profile(o, merge.Newest, false))
 		}
 	}
 	for _, o := range s.Objects {
 		if o.Kind == KindCRD {
-			if _, err := kinds.Define(o); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, kinds.Define(o))
 		}
 	}
 	first := make(map[api.Ref]Position)

@@ -105,9 +105,9 @@ metadata: {name: down}
 ---
 {apiVersion: example.com/v1, kind: Other, metadata: {name: other}}
 ---
-{apiVersion: v1, kind: Service, metadata: {name: a}}
+{apiVersion: v1, kind: Secret, metadata: {name: a}}
 ---
-{apiVersion: v1, kind: Service, metadata: {name: a}}
+{apiVersion: v1, kind: Secret, metadata: {name: a}}
 ---
 {apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization}
 `)
@@ -115,13 +115,15 @@ metadata: {name: down}
 	down, flat := kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Down"}), kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Flat"})
 	require.NotNil(t, down)
 	require.NotNil(t, flat)
-	assert.Equal(t, policykind.Inherited, down.Class)
-	assert.Equal(t, policykind.Direct, flat.Class)
+	assert.Equal(t, api.Inherited, down.Class)
+	assert.Equal(t, api.Direct, flat.Class)
 	assert.Nil(t, kinds.Of(api.PolicyKind{Group: "example.com", Kind: "Other"}))
 	assert.Equal(t, 1, v.Count(down.Ref()))
-	assert.Len(t, v.Kinds(), 4, "the built-in ones and two more")
+	builtin, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	assert.Len(t, v.Kinds(), len(builtin)+2, "the built-in ones and two more")
 	assert.Equal(t, []Count{
-		{api.PolicyKind{Kind: "Service"}, 2}, {api.PolicyKind{Group: "example.com", Kind: "Other"}, 1},
+		{api.PolicyKind{Kind: "Secret"}, 2}, {api.PolicyKind{Group: "example.com", Kind: "Other"}, 1},
 		{api.PolicyKind{Group: "kustomize.config.k8s.io", Kind: "Kustomization"}, 1},
 	}, set.Ignored(kinds))
 }
@@ -136,12 +138,15 @@ func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
 	rate := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	assert.Equal(t, policykind.Builtin, copied.Of(rate).Source)
 	assert.Contains(t, copied.Names(rate), "rlp")
-	assert.Len(t, copied.All(), 4)
-	assert.Len(t, kinds.All(), 2, "a clone leaves the original alone")
+	before := len(kinds.All())
+	assert.Len(t, copied.All(), before+2, "a clone leaves the original alone")
 	for _, o := range set.Objects {
 		require.NoError(t, copied.Forget(o))
 	}
-	assert.Empty(t, copied.All())
+	assert.Len(t, copied.All(), before-2, "what has no definition any more has no policies")
+	assert.Nil(t, copied.Of(rate))
+	require.NoError(t, set.Check(copied, "default"))
+	assert.Len(t, copied.All(), before+2, "until it is defined again")
 }
 
 func TestViewTellsAllThatIsWrong(t *testing.T) {
@@ -168,7 +173,7 @@ func TestViewTellsAllThatIsWrong(t *testing.T) {
 		},
 		"types that do not fit, in each object": {
 			gatewayAPI + "kind: HTTPRoute\nmetadata: {name: a}\nspec: {rules: all}\n---\n" + gatewayAPI + "kind: Gateway\nmetadata: {name: b}\nspec: {listeners: [{port: high}]}\n",
-			[]string{"HTTPRoute a does not fit its kind", "spec.rules", "Gateway b does not fit its kind", "spec.listeners.port", "standard input:6 (document 2)"},
+			[]string{"HTTPRoute a does not fit its kind", "HTTPRouteSpec.spec.rules", "Gateway b does not fit its kind", "spec.listeners.port", "standard input:6 (document 2)"},
 		},
 		"a definition that does not fit": {
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {names: all}\n",

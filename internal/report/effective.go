@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -17,6 +19,10 @@ func effectiveTable(w *page, l *api.EffectivePolicyList) {
 	if len(l.Items) > 0 {
 		w.table([]string{"KIND", "PATH", "RULE", "FROM", "BLOCK", "VALUE"}, effectiveRows(l.Items))
 	}
+	if rows := fieldRows(l.Items); len(rows) > 0 {
+		w.gap()
+		w.table([]string{"KIND", "PATH", "FIELD", "FROM", "BLOCK", "VALUE", "NOTE"}, rows)
+	}
 	if len(l.Outcomes) > 0 {
 		w.gap()
 		outcomeRows(w, l.Outcomes)
@@ -31,11 +37,33 @@ func effectiveRows(items []api.EffectivePolicy) [][]cell {
 			rows = append(rows, []cell{kind, path, {"none", dim}, text(""), text(""), text("")})
 		}
 		values := valuesOf(item)
-		for _, r := range item.Rules {
-			rows = append(rows, []cell{kind, path, {r.Rule, cyan}, text(r.From.Key()), text(r.Block), {short(values(r.Rule), shortValue), dim}})
+		for _, r := range inOrder(item.Rules) {
+			rows = append(rows, []cell{kind, path, {ruleName(r), cyan}, text(r.From.Key()), text(r.Block), {short(values(r.Rule), shortValue), dim}})
 		}
 	}
 	return rows
+}
+
+// inOrder returns rules in the order of the items that they are, where the spec
+// is a list.
+func inOrder(rules []api.RuleOrigin) []api.RuleOrigin {
+	place := func(r api.RuleOrigin) int {
+		if r.Item == nil {
+			return 0
+		}
+		return *r.Item
+	}
+	out := slices.Clone(rules)
+	slices.SortStableFunc(out, func(a, b api.RuleOrigin) int { return cmp.Compare(place(a), place(b)) })
+	return out
+}
+
+// ruleName names a rule, or the item that it is of a list.
+func ruleName(r api.RuleOrigin) string {
+	if r.Item == nil {
+		return r.Rule
+	}
+	return fmt.Sprintf("%d.", *r.Item+1)
 }
 
 // valuesOf returns the values of an effective policy's rules.
@@ -45,7 +73,6 @@ func valuesOf(item api.EffectivePolicy) func(rule string) any {
 		return func(rule string) any { return collected(item, rule) }
 	}
 	return func(rule string) any { return valueAt(spec, rule) }
-
 }
 
 // collected returns the spec of a policy in a kind whose policies all apply
@@ -78,10 +105,15 @@ func effectiveTree(w *page, l *api.EffectivePolicyList) {
 
 func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
 	values := valuesOf(item)
-	for _, r := range item.Rules {
-		at.add(fmt.Sprintf("%s = %s  %s", w.paint(cyan, r.Rule), w.paint(plain, short(values(r.Rule), shortValue)),
+	for _, r := range inOrder(item.Rules) {
+		sign := " ="
+		if r.Item != nil {
+			sign = ""
+		}
+		at.add(fmt.Sprintf("%s%s %s  %s", w.paint(cyan, ruleName(r)), sign, w.paint(plain, short(values(r.Rule), shortValue)),
 			w.paint(dim, "from "+by(r.From, r.Block))))
 	}
+	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
 		for _, lost := range p.Lost {
 			at.add(w.paint(red, "✗ "+lost.Rule) + w.paint(dim, fmt.Sprintf("  of %s, lost to %s", by(p.Policy, lost.Block), by(lost.To, lost.ToBlock))))

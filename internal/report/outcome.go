@@ -51,14 +51,22 @@ func (w *page) outcomeParts(o api.Outcome) []string {
 
 func (w *page) target(t api.Target) string {
 	name := t.Target.String()
+	if t.Selector != "" {
+		name = t.Target.Kind + " with " + t.Selector
+	}
 	if t.Section != "" {
 		name += "#" + t.Section
+	}
+	if t.Port != 0 {
+		name += fmt.Sprintf(" port %d", t.Port)
 	}
 	switch {
 	case t.Accepted:
 		return w.paint(plain, "target "+name+": ") + w.paint(green, "accepted")
 	case t.By != nil:
 		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", held by "+t.By.String())
+	case t.Refused != "":
+		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason)) + w.paint(plain, ", "+t.Refused)
 	default:
 		return w.paint(plain, "target "+name+": ") + w.paint(red, string(t.Reason))
 	}

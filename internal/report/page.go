@@ -139,18 +139,18 @@ func lines(v any, most int) []string {
 }
 
 // pathName returns a path on one line: the gateway with its listener, and the
-// route with its rule.
+// route with its rule. What the others say already is left out: the class, and
+// namespaces.
 func pathName(path []api.PathElement) string {
 	var parts []string
-	for _, e := range path {
-		name := elementName(e)
+	for i, e := range path {
 		switch {
-		case e.Kind == "GatewayClass":
+		case (e.Kind == "GatewayClass" || e.Kind == "Namespace") && i < len(path)-1:
 			continue
 		case len(parts) > 0 && e.Section != "" && inside(e.Kind):
-			parts[len(parts)-1] += "#" + e.Section
+			parts[len(parts)-1] += "#" + sectionName(e)
 		default:
-			parts = append(parts, name)
+			parts = append(parts, elementName(e))
 		}
 	}
 	return strings.Join(parts, " > ")
@@ -161,13 +161,24 @@ func inside(kind string) bool { return kind == "Listener" || strings.HasSuffix(k
 
 func elementName(e api.PathElement) string {
 	if inside(e.Kind) {
-		return e.Kind + " " + e.Section
+		return e.Kind + " " + sectionName(e)
 	}
-	name := e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key()
+	name := strings.TrimSpace(e.Kind + " " + api.Ref{Namespace: e.Namespace, Name: e.Name}.Key())
 	if e.Section != "" {
 		name += "#" + e.Section
 	}
+	if e.Client != "" {
+		name += " (clients in " + e.Client + ")"
+	}
 	return name
+}
+
+// sectionName names a listener or a rule, or an item of a list of the rule.
+func sectionName(e api.PathElement) string {
+	if e.Member == "" {
+		return e.Section
+	}
+	return e.Section + "." + e.Member
 }
 
 func plural(n int, noun string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -44,7 +45,8 @@ type Printer struct {
 
 // document is one of the lists of the JSON contract.
 type document interface {
-	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList
+	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
+		*api.ReachList | *api.ProfileList
 }
 
 // write writes a list in the printer's format; table and tree write it for
@@ -119,6 +121,43 @@ func (p Printer) Changes(items []api.Change, objects []Looked) error {
 	show := func(w *page, l *api.ChangeList) { changeTable(w, l, objects) }
 	tree := func(w *page, l *api.ChangeList) { changeTree(w, l, objects) }
 	return write(p, changes, show, tree)
+}
+
+// Reaches writes where policies hold.
+func (p Printer) Reaches(items []api.Reach) error {
+	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: list(items)}, reachTable, reachTree)
+}
+
+// Profiles writes how policy kinds are read.
+func (p Printer) Profiles(items []api.ProfileInForce) error {
+	return write(p, &api.ProfileList{TypeMeta: meta(api.KindProfileList), Items: list(items)}, profileTable, profileTree)
+}
+
+// Exported is the manifest of a PolicyProfile, without what the API server adds.
+type Exported struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        ExportedMetadata      `json:"metadata"`
+	Spec            api.PolicyProfileSpec `json:"spec"`
+}
+
+// ExportedMetadata names an exported object.
+type ExportedMetadata struct {
+	Name string `json:"name"`
+}
+
+// Manifest writes a manifest: as YAML, unless JSON is asked for.
+func (p Printer) Manifest(e Exported) error {
+	text, err := yaml.Marshal(e)
+	if p.Format == JSON {
+		text, err = marshal(e)
+	}
+	if err != nil {
+		return fmt.Errorf("write the manifest of %s: %w", e.Metadata.Name, err)
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
 }
 
 // Looked is an object whose change was looked at.

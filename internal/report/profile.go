@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+func profileTable(w *page, l *api.ProfileList) {
+	if len(l.Items) == 0 {
+		return
+	}
+	var rows [][]cell
+	for _, p := range l.Items {
+		rows = append(rows, []cell{
+			text(p.PolicyKind.String()), text(string(p.Spec.Class)), {source(p), sourceStyle(p)}, text(yesNo(p.Installed)),
+			text(endsAt(p.Spec)), text(strategies(p.Spec)), text(string(p.Spec.SameTarget)), {profileNote(p), dim},
+		})
+	}
+	w.table([]string{"POLICY KIND", "CLASS", "SOURCE", "INSTALLED", "ENDS AT", "STRATEGY", "SAME TARGET", "NOTE"}, rows)
+}
+
+func profileTree(w *page, l *api.ProfileList) {
+	root := &node{}
+	for _, p := range l.Items {
+		top := root.add(w.paint(bold, p.PolicyKind.String()))
+		for _, part := range profileParts(p) {
+			top.add(w.paint(dim, part.name+": ") + w.paint(plain, strings.Join(part.values, ", ")))
+		}
+		for _, r := range p.Refused {
+			top.add(w.paint(red, fmt.Sprintf("PolicyProfile %s is %s", r.Name, r.Reason)) + w.paint(plain, ": "+r.Message))
+		}
+	}
+	w.tree(root)
+}
+
+func profileParts(p api.ProfileInForce) []part {
+	var levels, targets, fields []string
+	for _, l := range p.Spec.Levels {
+		levels = append(levels, string(l))
+	}
+	for _, k := range p.Spec.Targets.Kinds {
+		targets = append(targets, api.PolicyKind{Group: k.Group, Kind: k.Kind}.String())
+	}
+	for _, f := range p.Spec.Fields {
+		fields = append(fields, f.Route+" by "+f.Rule)
+	}
+	var out []part
+	for _, q := range []part{
+		{"source", []string{source(p)}}, {"installed", []string{yesNo(p.Installed)}}, {"class", []string{string(p.Spec.Class)}},
+		{"levels", levels}, {"targets", targets}, {"strategy", []string{strategies(p.Spec)}},
+		{"same target", []string{string(p.Spec.SameTarget)}}, {"fields of routes", fields},
+	} {
+		if len(q.values) > 0 {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func source(p api.ProfileInForce) string {
+	if p.Profile != "" {
+		return p.Source + " (" + p.Profile + ")"
+	}
+	return p.Source
+}
+
+func sourceStyle(p api.ProfileInForce) style {
+	if p.Source == "label" {
+		return yellow
+	}
+	return plain
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// endsAt returns where the kind's paths end.
+func endsAt(p api.PolicyProfileSpec) string {
+	if len(p.Levels) == 0 {
+		return ""
+	}
+	return string(p.Levels[len(p.Levels)-1])
+}
+
+// strategies returns those that the kind allows, the default first.
+func strategies(p api.PolicyProfileSpec) string {
+	if len(p.Strategy.Allowed) == 0 {
+		return "atomic"
+	}
+	names := make([]string, len(p.Strategy.Allowed))
+	for i, s := range p.Strategy.Allowed {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}
+
+func profileNote(p api.ProfileInForce) string {
+	var notes []string
+	if p.Source == "label" {
+		notes = append(notes, "a guess by the label of its definition")
+	}
+	for _, r := range p.Refused {
+		notes = append(notes, fmt.Sprintf("PolicyProfile %s is %s: %s", r.Name, r.Reason, r.Message))
+	}
+	return strings.Join(notes, "; ")
+}
