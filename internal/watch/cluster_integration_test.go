@@ -57,6 +57,38 @@ kind: GRPCRoute
 metadata: {name: rpc, namespace: app}
 spec: {parentRefs: [{name: edge}]}
 ---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: tls, namespace: app}
+spec: {parentRefs: [{name: edge}], hostnames: [one.example.com], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: tcp, namespace: app}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {name: udp, namespace: app}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: app}
+spec: {parentRef: {name: edge}, listeners: [{name: http, protocol: HTTP, port: 81}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: grant, namespace: app}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: other}]
+  to: [{group: "", kind: Service}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: app}
+spec: {ports: [{port: 80}]}
+---
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
 metadata: {name: auth, namespace: app}
@@ -98,11 +130,24 @@ var (
 	gatewayRef = api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "app", Name: "edge"}
 	webRef     = api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "web"}
 	rpcRef     = api.Ref{Group: api.GatewayGroup, Kind: "GRPCRoute", Namespace: "app", Name: "rpc"}
+	tlsRef     = api.Ref{Group: api.GatewayGroup, Kind: "TLSRoute", Namespace: "app", Name: "tls"}
 	appRef     = api.Ref{Kind: "Namespace", Name: "app"}
 	authRef    = api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "app", Name: "auth"}
 	colourRef  = api.Ref{Group: "policies.example.com", Kind: "ColorPolicy", Namespace: "app", Name: "color"}
 	tintRef    = api.Ref{Group: "policies.example.com", Kind: "TintPolicy", Name: "tint"}
 )
+
+// hierarchyRefs are those of Gateway API, and the Service.
+var hierarchyRefs = []api.Ref{
+	classRef, gatewayRef, webRef, rpcRef, tlsRef,
+	{Group: api.GatewayGroup, Kind: "TCPRoute", Namespace: "app", Name: "tcp"},
+	{Group: api.GatewayGroup, Kind: "UDPRoute", Namespace: "app", Name: "udp"},
+	{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "more"},
+	{Group: api.GatewayGroup, Kind: "ReferenceGrant", Namespace: "app", Name: "grant"},
+	{Kind: "Service", Namespace: "app", Name: "shop"},
+}
+
+var all = append([]api.Ref{appRef, authRef, colourRef}, hierarchyRefs...)
 
 // soon waits for what the API server does a moment later.
 func soon(t *testing.T, condition func() bool, msg string) {

@@ -17,9 +17,9 @@ import (
 
 // paintCRD defines a kind that no built-in profile and no label knows.
 var (
-	paintCRD = crd{group: "example.com", kind: "Paint", plural: "paints", versions: []string{"v1"}}
-	paintRef = api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
-	authRef  = api.PolicyKind{Group: authCRD.group, Kind: authCRD.kind}
+	paintCRD  = crd{group: "example.com", kind: "Paint", plural: "paints", versions: []string{"v1"}}
+	paintKind = api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
+	authKind  = api.PolicyKind{Group: authCRD.group, Kind: authCRD.kind}
 )
 
 // written is a PolicyProfile as the API server sends it.
@@ -78,7 +78,7 @@ func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
 	own := written(t, "mine", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {fields: [targetRef]}}")
 	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
 	assert.Equal(t, []string{"policyprofiles", "httproutes", "authpolicies.kuadrant.io"}, r.started, "it is begun once")
-	assert.Equal(t, "direct by cluster mine", r.readAs(authRef))
+	assert.Equal(t, "direct by cluster mine", r.readAs(authKind))
 	assert.True(t, r.isSurveyed())
 	assert.NotContains(t, r.store.Waiting(), sourceProfiles)
 	assert.Contains(t, r.store.Waiting(), sourcePolicies)
@@ -96,7 +96,7 @@ func TestProfilesThatMayNotBeListedAreWaitedFor(t *testing.T) {
 	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.found()[0].String())
 	require.NoError(t, r.profilesFeed().Replace(nil, "1"))
 	assert.Empty(t, r.found())
-	assert.Equal(t, "inherited by built-in ", r.readAs(authRef))
+	assert.Equal(t, "inherited by built-in ", r.readAs(authKind))
 }
 
 func TestTheDefinitionOfProfilesMayComeAndGo(t *testing.T) {
@@ -110,16 +110,16 @@ func TestTheDefinitionOfProfilesMayComeAndGo(t *testing.T) {
 	assert.True(t, r.isSurveyed())
 	late := r.profilesFeed()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.Equal(t, "direct by cluster paint", r.readAs(paintRef))
+	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 
 	r.notified()
 	r.remove(cache.ObjectName{Name: profilesDefinition})
-	assert.Equal(t, "not read", r.readAs(paintRef), "its profile went along")
+	assert.Equal(t, "not read", r.readAs(paintKind), "its profile went along")
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
 	assert.True(t, r.notified())
 	assert.Empty(t, r.profileStatuses())
 	require.NoError(t, late.Add(paint(t, "paint", 1, "direct")))
-	assert.Equal(t, "not read", r.readAs(paintRef), "an event that comes late is lost")
+	assert.Equal(t, "not read", r.readAs(paintKind), "an event that comes late is lost")
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
@@ -141,8 +141,8 @@ func TestAProfileChangesHowItsKindIsReadAndNoOther(t *testing.T) {
 	r.notified()
 
 	require.NoError(t, feed.Add(paint(t, "paint", 1, "direct")))
-	assert.Equal(t, "direct by cluster paint", r.readAs(paintRef))
-	assert.True(t, r.store.Pending(paintRef))
+	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
+	assert.True(t, r.store.Pending(paintKind))
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
 	assert.True(t, r.notified())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
@@ -151,18 +151,18 @@ func TestAProfileChangesHowItsKindIsReadAndNoOther(t *testing.T) {
 	status := paint(t, "paint", 1, "direct")
 	status.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True"}}}
 	require.NoError(t, feed.Update(status))
-	assert.False(t, r.store.Pending(paintRef), "a status changes nothing")
+	assert.False(t, r.store.Pending(paintKind), "a status changes nothing")
 	assert.False(t, r.notified())
 	assert.Equal(t, metav1.ConditionTrue, r.profileStatuses()[0].Conditions[0].Status)
 
 	require.NoError(t, feed.Update(paint(t, "paint", 1, "inherited")))
-	assert.Equal(t, "inherited by cluster paint", r.readAs(paintRef))
-	assert.True(t, r.store.Pending(paintRef), "its policies are read anew")
+	assert.Equal(t, "inherited by cluster paint", r.readAs(paintKind))
+	assert.True(t, r.store.Pending(paintKind), "its policies are read anew")
 	assert.True(t, r.notified())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
 	require.NoError(t, feed.Delete(paint(t, "paint", 1, "inherited")))
-	assert.Equal(t, "not read", r.readAs(paintRef))
+	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
 	assert.True(t, r.notified())
 	assert.Equal(t, []string{"policyprofiles", "authpolicies.kuadrant.io", "paints.example.com", "paints.example.com"}, r.started)
@@ -172,13 +172,13 @@ func TestAProfileMayComeBeforeTheKindItIsOf(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(profileCRD))
 	require.NoError(t, r.profilesFeed().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.Equal(t, "not read", r.readAs(paintRef))
+	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"paint": ""}, r.refusals())
-	assert.False(t, r.inForce(paintRef).Installed)
+	assert.False(t, r.inForce(paintKind).Installed)
 
 	r.put(r.defs(paintCRD)[0])
-	assert.Equal(t, "direct by cluster paint", r.readAs(paintRef))
-	assert.True(t, r.inForce(paintRef).Installed)
+	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
+	assert.True(t, r.inForce(paintKind).Installed)
 }
 
 func (r *rig) inForce(ref api.PolicyKind) api.ProfileInForce {
@@ -195,16 +195,16 @@ func TestOfTwoProfilesForAKindTheOlderHolds(t *testing.T) {
 	r.replace(r.defs(paintCRD, profileCRD))
 	feed := r.profilesFeed()
 	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
-	assert.Equal(t, "direct by cluster older", r.readAs(paintRef))
+	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"older": "", "a-younger": api.Conflicted}, r.refusals())
 	assert.Equal(t, []api.RefusedProfile{{
 		Name: "a-younger", Reason: api.Conflicted,
 		Message: "PolicyProfile older is older and has Paint.example.com: delete one of the two",
-	}}, r.inForce(paintRef).Refused)
+	}}, r.inForce(paintKind).Refused)
 	assert.Empty(t, r.found(), "that is no problem of reading")
 
 	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
-	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintRef))
+	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"a-younger": ""}, r.refusals())
 }
 
@@ -225,7 +225,7 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 			r.replace(r.defs(paintCRD, profileCRD))
 			feed := r.profilesFeed()
 			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
-			assert.Equal(t, "direct by cluster good", r.readAs(paintRef), "though the other is older")
+			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "though the other is older")
 			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
 			problems := r.found()
 			require.Len(t, problems, 1)
@@ -234,7 +234,7 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 			assert.ErrorContains(t, problems[0].Err, c.why)
 
 			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))
-			assert.Equal(t, "not read", r.readAs(paintRef), "one that was right before does not hold any more")
+			assert.Equal(t, "not read", r.readAs(paintKind), "one that was right before does not hold any more")
 			assert.Len(t, r.found(), 2)
 		})
 	}
@@ -245,7 +245,7 @@ func TestAnUnreadableProfileIsShownWithItsKind(t *testing.T) {
 	r.replace(r.defs(profileCRD, authCRD))
 	odd := written(t, "odd", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {}, upsideDown: true}")
 	require.NoError(t, r.profilesFeed().Replace([]any{odd}, "1"))
-	got := r.inForce(authRef)
+	got := r.inForce(authKind)
 	assert.Equal(t, "built-in", got.Source)
 	assert.True(t, got.Installed)
 	require.Len(t, got.Refused, 1)
@@ -261,7 +261,7 @@ func TestProfilesShowKindsByTheirLabelAlone(t *testing.T) {
 	got := r.inForce(colorRef)
 	assert.Equal(t, "label", got.Source)
 	assert.True(t, got.Installed)
-	assert.False(t, r.inForce(authRef).Installed)
+	assert.False(t, r.inForce(authKind).Installed)
 }
 
 func TestAProfileBeatsALabel(t *testing.T) {

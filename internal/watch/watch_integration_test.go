@@ -3,7 +3,7 @@
 package watch
 
 import (
-	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,12 +19,24 @@ import (
 // are missing where a test takes them out.
 func allowedTo() map[string][]string {
 	return map[string][]string{
-		"":                     {"namespaces"},
+		"":                     {"namespaces", "services"},
 		"apiextensions.k8s.io": {"customresourcedefinitions"},
-		api.GatewayGroup:       {"gatewayclasses", "gateways", "httproutes", "grpcroutes", "backendtlspolicies"},
+		api.Group:              {"policyprofiles"},
+		api.GatewayGroup:       gatewayResources(),
 		"kuadrant.io":          {"authpolicies", "ratelimitpolicies"},
 		"policies.example.com": {"colorpolicies", "timeoutpolicies"},
 	}
+}
+
+// gatewayResources are all that are read, but for some.
+func gatewayResources(but ...string) []string {
+	out := []string{"backendtlspolicies"}
+	for _, b := range gatewayKinds {
+		if !slices.Contains(but, b.resource) {
+			out = append(out, b.resource)
+		}
+	}
+	return out
 }
 
 // TestACluster boots one control plane for all that is asked of it here.
@@ -35,6 +47,8 @@ func TestACluster(t *testing.T) {
 	t.Run("is followed", func(t *testing.T) { follows(t, e) })
 	t.Run("gets and loses policy kinds", func(t *testing.T) { kindsComeAndGo(t, e) })
 	t.Run("changes what a policy kind is", func(t *testing.T) { kindsChange(t, e) })
+	t.Run("gets and loses profiles", func(t *testing.T) { profilesComeAndGo(t, e) })
+	t.Run("has TLSRoutes in an older version alone", func(t *testing.T) { olderRoutes(t, e) })
 	t.Run("has no GRPCRoutes for a while", func(t *testing.T) { grpcRoutesComeAndGo(t, e) })
 	t.Run("forbids a kind", func(t *testing.T) { forbids(t, e) })
 	t.Run("forbids gateways", func(t *testing.T) { forbidsGateways(t, e) })
@@ -47,7 +61,6 @@ func TestACluster(t *testing.T) {
 func follows(t *testing.T, e *env.Env) {
 	r := follow(t, e.MustAddUser(t, "server", nil, rules(allowedTo())...).Config)
 	r.ready(t)
-	all := []api.Ref{classRef, gatewayRef, webRef, rpcRef, appRef, authRef, colourRef}
 	for _, ref := range all {
 		assert.True(t, r.has(ref), "%s is missing: %v", ref, r.store.Waiting())
 	}
@@ -126,21 +139,21 @@ func kindsChange(t *testing.T, e *env.Env) {
 	const label = "gateway.networking.k8s.io/policy"
 	r := follow(t, e.Config)
 	r.ready(t)
-	class := func() policykind.Class {
+	class := func() api.ProfileClass {
 		v, _ := r.store.View()
 		if k := v.Kind(colourRef.PolicyKind()); k != nil && v.Get(colourRef) != nil {
 			return k.Class
 		}
 		return ""
 	}
-	require.Equal(t, policykind.Inherited, class())
+	require.Equal(t, api.Inherited, class())
 
 	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"=direct", "--overwrite"))
-	soon(t, func() bool { return class() == policykind.Direct }, "the kind is not direct")
+	soon(t, func() bool { return class() == api.Direct }, "the kind is not direct")
 	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"-"))
 	soon(t, func() bool { return !r.knows("ColorPolicy") && !r.has(colourRef) }, "the kind is still known")
 	must(t, e.Kubectl("label", "crd", "colorpolicies.policies.example.com", label+"=inherited"))
-	soon(t, func() bool { return class() == policykind.Inherited }, "the kind does not come back")
+	soon(t, func() bool { return class() == api.Inherited }, "the kind does not come back")
 	assert.Empty(t, r.lines.errors())
 }
 
@@ -199,7 +212,7 @@ func forbids(t *testing.T, e *env.Env) {
 
 func forbidsGateways(t *testing.T, e *env.Env) {
 	groups := allowedTo()
-	groups[api.GatewayGroup] = []string{"gatewayclasses", "httproutes", "grpcroutes", "backendtlspolicies"}
+	groups[api.GatewayGroup] = gatewayResources("gateways")
 	r := follow(t, e.MustAddUser(t, "no-gateways", nil, rules(groups)...).Config)
 	soon(t, func() bool { return len(r.store.Waiting()) == 1 && len(r.Problems()) == 1 }, "it waits for more than gateways")
 	assert.Equal(t, []string{"gateways"}, r.store.Waiting())
@@ -228,7 +241,7 @@ func heals(t *testing.T, e *env.Env) {
 func asksLive(t *testing.T, e *env.Env) {
 	w, err := New(e.Config, follow(t, e.Config).store, Options{})
 	require.NoError(t, err)
-	for _, ref := range []api.Ref{classRef, gatewayRef, webRef, rpcRef} {
+	for _, ref := range append([]api.Ref{appRef}, hierarchyRefs...) {
 		o, err := w.Live(t.Context(), ref)
 		require.NoError(t, err)
 		if assert.NotNil(t, o, ref) {
@@ -256,7 +269,7 @@ func lists(t *testing.T, e *env.Env) {
 	v, problems, err := List(t.Context(), e.Config)
 	require.NoError(t, err)
 	assert.Empty(t, problems)
-	for _, ref := range []api.Ref{classRef, gatewayRef, webRef, rpcRef, appRef, authRef, colourRef} {
+	for _, ref := range all {
 		assert.NotNil(t, v.Get(ref), ref)
 	}
 	assert.Equal(t, []string{"BackendTLSPolicy", "AuthPolicy", "RateLimitPolicy", "ColorPolicy", "TimeoutPolicy"}, kindNames(v))
@@ -273,7 +286,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		u := may("no-crds", func(g map[string][]string) { delete(g, "apiextensions.k8s.io") })
 		v, problems, err := List(t.Context(), u.Config)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"AuthPolicy", "RateLimitPolicy"}, kindNames(v))
+		assert.Equal(t, []string{"BackendTLSPolicy", "AuthPolicy", "RateLimitPolicy"}, kindNames(v))
 		assert.NotNil(t, v.Get(authRef))
 		require.Len(t, problems, 1)
 		assert.True(t, isForbidden(problems, "customresourcedefinitions"))
@@ -284,7 +297,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		u := may("some", func(g map[string][]string) {
 			delete(g, "")
 			delete(g, "kuadrant.io")
-			g[api.GatewayGroup] = []string{"gateways", "httproutes", "grpcroutes", "backendtlspolicies"}
+			g[api.GatewayGroup] = gatewayResources("gatewayclasses", "tcproutes")
 		})
 		v, problems, err := List(t.Context(), u.Config)
 		require.NoError(t, err)
@@ -295,17 +308,13 @@ func listsForUsers(t *testing.T, e *env.Env) {
 			assert.True(t, isForbidden(problems, p.Resource), p)
 			named = append(named, p.Resource)
 		}
-		assert.Equal(t, []string{"authpolicies.kuadrant.io", "gatewayclasses.gateway.networking.k8s.io",
-			"namespaces", "ratelimitpolicies.kuadrant.io"}, named)
+		assert.Equal(t, []string{"authpolicies.kuadrant.io", "gatewayclasses.gateway.networking.k8s.io", "namespaces",
+			"ratelimitpolicies.kuadrant.io", "services", "tcproutes.gateway.networking.k8s.io"}, named)
 	})
 
-	for resource, left := range map[string][]string{
-		"gateways":   {"gatewayclasses", "httproutes", "grpcroutes"},
-		"httproutes": {"gatewayclasses", "gateways", "grpcroutes"},
-		"grpcroutes": {"gatewayclasses", "gateways", "httproutes"},
-	} {
+	for _, resource := range vital {
 		t.Run("nothing can be said without "+resource, func(t *testing.T) {
-			u := may("without-"+resource, func(g map[string][]string) { maps.Copy(g, map[string][]string{api.GatewayGroup: left}) })
+			u := may("without-"+resource, func(g map[string][]string) { g[api.GatewayGroup] = gatewayResources(resource) })
 			_, _, err := List(t.Context(), u.Config)
 			require.ErrorContains(t, err, "list "+resource+".gateway.networking.k8s.io: ")
 			assert.ErrorContains(t, err, "forbidden")
