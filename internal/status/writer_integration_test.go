@@ -1,0 +1,100 @@
+//go:build integration
+
+package status_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/dynamic"
+
+	"overrule.dev/overrule/internal/status"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/test/env"
+)
+
+const named = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: NAME}
+spec: {group: example.com, kind: Paint, class: inherited, targets: {fields: [FIELD]}}
+`
+
+func profile(name, field string) string {
+	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(named)
+}
+
+// TestStatusesOnAnAPIServer lets a Writer do its work with the right to write
+// statuses, and no other.
+func TestStatusesOnAnAPIServer(t *testing.T) {
+	e := env.Start(t, env.WithoutCRDs())
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, e.InstallCRDs(filepath.Join(root, "deploy", "crds")))
+	writes(t, e)
+	condition := func(name, field string) string {
+		return e.Kubectl("get", "policyprofile", name, "-o", "jsonpath={.status.conditions[0]."+field+"}").Stdout
+	}
+	becomes := func(name, reason string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return condition(name, "reason") == reason }, time.Minute, 50*time.Millisecond,
+			"%s is not %s", name, reason)
+	}
+	apply := func(text string) {
+		t.Helper()
+		got := e.Apply(text, "--server-side", "--force-conflicts")
+		require.Zero(t, got.Code, got.Stderr)
+	}
+
+	apply(profile("older", "targetRef"))
+	becomes("older", "Accepted")
+	assert.Equal(t, "True", condition("older", "status"))
+	time.Sleep(time.Second) // creation times have no more than seconds
+	apply(profile("younger", "targetRefs"))
+	becomes("younger", "Conflicted")
+	assert.Equal(t, "PolicyProfile older is older and has Paint.example.com: delete one of the two", condition("younger", "message"))
+	assert.Contains(t, e.Kubectl("get", "policyprofiles").Stdout, "Conflicted", "kubectl shows it")
+
+	apply(profile("older", "..odd.."))
+	becomes("older", "Invalid")
+	assert.Contains(t, condition("older", "message"), `targets.fields[0]: address "..odd.." cannot be read`)
+	assert.Equal(t, "2", condition("older", "observedGeneration"))
+	becomes("younger", "Accepted")
+	version := e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout
+	apply(profile("third", "targetRef"))
+	becomes("third", "Conflicted")
+	assert.Equal(t, version, e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout,
+		"what has its right status is not written again")
+}
+
+// writes runs a Watcher and a Writer until the test ends.
+func writes(t *testing.T, e *env.Env) {
+	t.Helper()
+	watcher, err := watch.New(e.Config, store.New(watch.Sources...), watch.Options{})
+	require.NoError(t, err)
+	user := e.MustAddUser(t, "writer", nil, rbacv1.PolicyRule{
+		APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles/status"}, Verbs: []string{"patch"},
+	})
+	client, err := dynamic.NewForConfig(user.Config)
+	require.NoError(t, err)
+	writer := &status.Writer{
+		Client: client, Profiles: watcher.ProfileStatuses, Changed: watcher.ProfilesChanged(), Log: testr.New(t),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var crew sync.WaitGroup
+	crew.Go(func() { assert.NoError(t, watcher.Start(ctx)) })
+	crew.Go(func() { assert.NoError(t, writer.Start(ctx)) })
+	t.Cleanup(func() {
+		cancel()
+		crew.Wait()
+	})
+}
