@@ -213,6 +213,6 @@ func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
 			synctest.Wait()
 			assert.Empty(t, d.written(t))
 		}
-		assert.Len(t, d.log, 0)
+		assert.Empty(t, d.log)
 	})
 }
