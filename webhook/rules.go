@@ -19,13 +19,17 @@ type Resource struct {
 	Namespaced               bool
 }
 
-// CoreResources are those of Gateway API that are judged.
+// CoreResources are those that are judged whatever policy kinds there are:
+// Gateway API's, in the version that every release but the oldest has of them
+// (matchPolicy Equivalent brings the others), and PolicyProfiles.
 func CoreResources() []Resource {
-	return []Resource{
-		{api.GatewayGroup, "v1", "gateways", true},
-		{api.GatewayGroup, "v1", "grpcroutes", true},
-		{api.GatewayGroup, "v1", "httproutes", true},
+	var out []Resource
+	for _, resource := range []string{
+		"gateways", "grpcroutes", "httproutes", "listenersets", "referencegrants", "tcproutes", "tlsroutes", "udproutes",
+	} {
+		out = append(out, Resource{api.GatewayGroup, "v1", resource, true})
 	}
+	return append(out, Resource{api.Group, "v1alpha1", "policyprofiles", false})
 }
 
 // Configuration is what the webhook configurations are made of.
@@ -38,7 +42,8 @@ type Configuration struct {
 	Port               int32
 	FailurePolicy      admissionregistrationv1.FailurePolicyType
 	CABundle           []byte
-	// Policies are the resources of the known policy kinds.
+	// Policies are the resources of the known policy kinds, and those of Gateway
+	// API that are not served in the version that CoreResources name.
 	Policies []Resource
 }
 

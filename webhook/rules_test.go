@@ -26,8 +26,9 @@ func configuration() Configuration {
 }
 
 const wantRules = `[
-	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","gateways","grpcroutes","httproutes"],"operations":%s},
+	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","gateways","grpcroutes","httproutes","listenersets","referencegrants","tcproutes","tlsroutes","udproutes"],"operations":%s},
 	{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["authpolicies","ratelimitpolicies"],"operations":%s},
+	{"apiGroups":["overrule.dev"],"apiVersions":["v1alpha1"],"scope":"Cluster","resources":["policyprofiles"],"operations":%s},
 	{"apiGroups":["policies.example.com"],"apiVersions":["v1"],"scope":"Cluster","resources":["widepolicies"],"operations":%s},
 	{"apiGroups":["policies.example.com"],"apiVersions":["v1"],"scope":"Namespaced","resources":["timeoutpolicies"],"operations":%s}]`
 
