@@ -262,12 +262,7 @@ func (k *kindWalk) onPort(t policykind.Target, object api.Ref, port int32) bool 
 // policies are applied: the route's annotation, or the next lower policy.
 func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
 	if k.Strategy.By == api.ByLower {
-		s.sort()
-		for i := range s.layers[:len(s.layers)-1] {
-			if onto := s.policies[i+1].Onto; onto != nil {
-				s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: *onto}
-			}
-		}
+		s.byLower()
 	}
 	if route == nil {
 		return
@@ -278,6 +273,25 @@ func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
 				s.layers[i].As = reading
 			}
 		}
+	}
+}
+
+// byLower lets each policy say how the next higher one is applied: what is
+// above one that replaces it has no way past it.
+func (s *stack) byLower() {
+	s.sort()
+	replaced := false
+	for i := len(s.layers) - 2; i >= 0; i-- {
+		below := s.policies[i+1]
+		if below.Onto == nil || len(below.Blocks) == 0 {
+			continue
+		}
+		replaced = replaced || *below.Onto == merge.Atomic
+		strategy := *below.Onto
+		if replaced {
+			strategy = merge.Atomic
+		}
+		s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: strategy}
 	}
 }
 
