@@ -53,7 +53,7 @@ func (j *judge) target(t api.Target) {
 
 func (j *judge) wasConflicted(t api.Target) bool {
 	return j.old != nil && slices.ContainsFunc(effective.Targets(j.before, j.old), func(o api.Target) bool {
-		return o.Target == t.Target && o.Section == t.Section && o.Reason == api.Conflicted
+		return o.Target == t.Target && o.Section == t.Section && o.Port == t.Port && o.Reason == api.Conflicted
 	})
 }
 
