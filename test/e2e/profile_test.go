@@ -1,0 +1,82 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// glaze is a kind that only a profile makes one of policies.
+const glaze = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: glazes.policies.example.com}
+spec:
+  group: policies.example.com
+  scope: Namespaced
+  names: {kind: Glaze, plural: glazes, singular: glaze}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}, gloss: {type: string}}}
+`
+
+const glazeProfile = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: NAME}
+spec: {group: policies.example.com, kind: Glaze, class: direct, targets: {fields: [FIELD]}}
+`
+
+func profileOf(name, field string) string {
+	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(glazeProfile)
+}
+
+// TestAProfileIsPickedUpWhileTheServerRuns follows a profile from its first
+// write to its end.
+func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "profile")
+	succeed(t, plane.Apply(glaze))
+	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "crd/glazes.policies.example.com") })
+	start(t)
+	accepted := func(name string) string {
+		return plane.Kubectl("get", "policyprofile", name, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`).Stdout
+	}
+	called(t)
+
+	denied(t, plane.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
+	got := plane.Apply(profileOf("glaze", "targetRfe"))
+	succeed(t, got)
+	assert.Contains(t, got.Stderr, "spec.targetRfe is not in the schema of Glaze.policies.example.com")
+	succeed(t, plane.Apply(profileOf("glaze", "targetRef")))
+	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not say that it is in force")
+	soon(t, func() bool { return strings.Contains(rules(t), "glazes") }, "the rules do not name the kind")
+
+	one := func(name string) env.Result {
+		return g.apply(strings.ReplaceAll(`
+apiVersion: policies.example.com/v1
+kind: Glaze
+metadata: {namespace: APP, name: NAME}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, gloss: high}
+`, "NAME", name))
+	}
+	soon(t, func() bool { return one("first").Code == 0 }, "the kind cannot be written")
+	denied(t, one("second"), "Conflicted: ")
+
+	succeed(t, plane.Apply(profileOf("late", "targetRef")))
+	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one is not told so")
+	succeed(t, plane.Kubectl("delete", "policyprofile", "glaze", "late"))
+	soon(t, func() bool { return !strings.Contains(rules(t), "glazes") }, "the rules still name the kind")
+	soon(t, func() bool { return one("second").Code == 0 }, "it is still judged")
+}
