@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,7 +32,7 @@ var unreadable = map[string]struct {
 			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
 			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
 		},
-		"object: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal string into Go struct field HTTPRouteSpec.spec.rules",
+		"object: read HTTPRoute.gateway.networking.k8s.io: read its spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
 	},
 	"a route that is a list": {
 		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},
@@ -108,7 +109,7 @@ var unjudged = map[string]admissionv1.AdmissionRequest{
 		Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"p"}}`),
 	},
 	"an unknown kind with a spec of any type": {
-		Kind:      metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "DNSPolicy"},
+		Kind:      metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "UnknownPolicy"},
 		Operation: admissionv1.Update, OldObject: raw(`{"spec":1}`), Object: raw(`{"spec":[]}`),
 	},
 	"a Gateway of another group": {
@@ -183,4 +184,21 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	a := d.validated(t, create(t, unnamed))
 	assert.True(t, a.Allowed)
 	assert.Equal(t, []string{"this changes the effective policy of 1 path in 1 namespace"}, a.Warnings)
+}
+
+func TestAProfileIsJudged(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	write := func(spec string) *admissionv1.AdmissionResponse {
+		r := &admissionv1.AdmissionRequest{
+			UID: uid, Kind: metav1.GroupVersionKind{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"},
+			Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"mine"},"spec":` + spec + `}`),
+		}
+		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, r))
+		return d.validated(t, r)
+	}
+	const good = `{"group":"example.com","kind":"Paint","class":"inherited","targets":{"fields":["targetRef"]}}`
+	assert.True(t, write(good).Allowed)
+	a := write(strings.Replace(good, "example.com", "apps", 1))
+	assert.False(t, a.Allowed)
+	assert.Contains(t, said(t, a), `PolicyProfile mine cannot be used: profile of Paint.apps: group "apps" is one of Kubernetes' own`)
 }

@@ -169,9 +169,9 @@ func open(t *testing.T, o Options, manifests ...string) *doors {
 // timeouts is a direct kind, which takes one policy on a target.
 func timeouts(t *testing.T) *policykind.Kind {
 	t.Helper()
-	k, err := policykind.Compile(policykind.Profile{
-		Group: "policies.example.com", Kind: "TimeoutPolicy", Class: policykind.Direct,
-		Targets: policykind.Targets{Fields: []string{"targetRef"}},
+	k, err := policykind.Compile(api.PolicyProfileSpec{
+		Group: "policies.example.com", Kind: "TimeoutPolicy", Class: api.Direct,
+		Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
 	}, policykind.Label)
 	require.NoError(t, err)
 	return k

@@ -17,7 +17,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -216,9 +215,9 @@ func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 
 func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
-	kinds, err := policykind.BuiltinKinds()
-	require.NoError(t, err)
-	d.Store.AddKind(kinds[0]) // AuthPolicy is listed anew
+	v, _ := d.Store.View()
+	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	d.Store.AddKind(auth) // it is listed anew
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -226,7 +225,7 @@ func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
 	said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.True(t, d.validated(t, create(t, route)).Allowed)
 
-	d.Store.KindListed(kinds[0].Ref())
+	d.Store.KindListed(auth.Ref())
 	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
 }
 
