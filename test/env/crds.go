@@ -27,7 +27,8 @@ func (e *Env) installCRDs(ctx context.Context, o options) error {
 	return e.InstallCRDs(paths...)
 }
 
-// crdFolders are those of Gateway API's standard channel and of examples/crds.
+// crdFolders are those of Gateway API's standard channel, of Overrule itself and
+// of examples/crds.
 func crdFolders(ctx context.Context) ([]string, error) {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -39,6 +40,7 @@ func crdFolders(ctx context.Context) ([]string, error) {
 	}
 	return []string{
 		filepath.Join(gateway, "config", "crd", "standard"),
+		filepath.Join(root, "deploy", "crds"),
 		filepath.Join(root, "examples", "crds"),
 	}, nil
 }

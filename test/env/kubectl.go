@@ -39,7 +39,9 @@ func (u *User) Apply(manifest string, args ...string) Result {
 
 func (u *User) run(cmd *exec.Cmd, stdin string) Result {
 	var stdout, stderr bytes.Buffer
-	cmd.Env = u.Environ()
+	if cmd.Env == nil {
+		cmd.Env = u.Environ()
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError

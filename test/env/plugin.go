@@ -1,0 +1,28 @@
+package env
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// repository is asked for once: go takes its time to answer.
+var repository = sync.OnceValues(func() (string, error) { return Repository(context.Background()) })
+
+// Overrule runs "kubectl overrule" as this user: kubectl finds the plugin that
+// "make build" made.
+func (u *User) Overrule(args ...string) Result { return u.OverruleWith("", args...) }
+
+// OverruleWith is Overrule with something to read.
+func (u *User) OverruleWith(stdin string, args ...string) Result {
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	root, err := repository()
+	if err != nil {
+		return Result{Stderr: err.Error(), Code: -1}
+	}
+	cmd := exec.CommandContext(ctx, u.KubectlPath(), append([]string{"overrule"}, args...)...)
+	cmd.Env = u.Environ(filepath.Join(root, "bin"))
+	return u.run(cmd, stdin)
+}
