@@ -1,0 +1,138 @@
+//go:build e2e
+
+package kinds
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// kindCase is what is done with policies of one kind, and what they come to.
+// INFRA, APP and CLASS stand for the namespaces and the GatewayClass of the
+// case's own world.
+type kindCase struct {
+	// Name of the test. Empty: the kind.
+	Name       string `json:"name,omitempty"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Given are objects of the world beside those that each case has.
+	Given []map[string]any `json:"given,omitempty"`
+	Steps []step           `json:"steps"`
+}
+
+// step applies a policy, or other objects, or deletes a policy; and says what
+// is told then, and what the policies come to.
+type step struct {
+	// Policy is its namespace/name.
+	Policy      string            `json:"policy,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Spec        map[string]any    `json:"spec,omitempty"`
+	Objects     []map[string]any  `json:"objects,omitempty"`
+	Delete      string            `json:"delete,omitempty"`
+	// Denied are the codes of a denial, Warned parts of the warnings, each of
+	// one; that of the write's reach is left out.
+	Denied []string `json:"denied,omitempty"`
+	Warned []string `json:"warned,omitempty"`
+	// State is that of the policy's annotation after the step.
+	State string `json:"state,omitempty"`
+	// Of is the object whose effective policies are compared, as
+	// namespace kind/name. Empty: the gateway.
+	Of string `json:"of,omitempty"`
+	// Effective are all paths of the kind through the object, after the step.
+	Effective map[string]effectiveWant `json:"effective,omitempty"`
+	// Outcomes are the states of all policies that `effective` tells of.
+	Outcomes map[string]string `json:"outcomes,omitempty"`
+}
+
+// effectiveWant is what holds on a path.
+type effectiveWant struct {
+	// Spec is the effective one.
+	Spec any `json:"spec"`
+	// Policies are those on the path, from the highest to the lowest, as name
+	// and state.
+	Policies []string `json:"policies"`
+}
+
+func (c *kindCase) name() string { return cmp.Or(c.Name, c.Kind) }
+
+// load reads the cases of a file.
+func load(t *testing.T, file string) []kindCase {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Clean(file))
+	require.NoError(t, err)
+	var raw []map[string]any
+	require.NoError(t, yaml.Unmarshal(data, &raw), file)
+	cases := make([]kindCase, len(raw))
+	for i := range raw {
+		one, err := yaml.Marshal(raw[i])
+		require.NoError(t, err)
+		name, _ := raw[i]["name"].(string)
+		kind, _ := raw[i]["kind"].(string)
+		text := worldOf(cmp.Or(name, kind)).named(string(one))
+		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &cases[i]), "%s: %s", file, kind)
+	}
+	return cases
+}
+
+// world is where a case takes place.
+type world struct{ infra, app, class string }
+
+func worldOf(name string) world {
+	name = strings.ToLower(strings.ReplaceAll(name, ".", "-"))
+	return world{infra: name + "-infra", app: name + "-app", class: name}
+}
+
+func (w world) named(text string) string {
+	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
+}
+
+// common are the objects of every world: a gateway with two listeners, a route
+// of two rules on the first of them, and a service with a port for each rule.
+const common = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: INFRA}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: APP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: CLASS}
+spec: {controllerName: example.com/gateways}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: INFRA, name: edge, labels: {team: platform}}
+spec:
+  gatewayClassName: CLASS
+  allowedListeners: {namespaces: {from: Same}}
+  listeners:
+  - {name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}
+  - {name: other, protocol: HTTP, port: 8080, allowedRoutes: {namespaces: {from: All}}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: shop, labels: {team: shop}}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge, sectionName: http}]
+  rules:
+  - name: toys
+    matches: [{path: {type: PathPrefix, value: /toys}}]
+    backendRefs: [{name: store, port: 80}]
+  - name: admin
+    matches: [{path: {type: PathPrefix, value: /admin}}]
+    backendRefs: [{name: store, port: 81}]
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: APP, name: store, labels: {team: shop}}
+spec: {ports: [{name: web, port: 80}, {name: admin, port: 81}]}
+`

@@ -1,0 +1,61 @@
+//go:build e2e
+
+// Package kinds applies policies of every kind that has a built-in profile to a
+// real API server with the real server beside it, and checks what they come to.
+// The cases are in testdata, a file for each system. All share one control
+// plane; each has a gateway, a route and a service of its own.
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+var (
+	// plane is the control plane of all tests here, and judge the server.
+	plane *env.Env
+	judge *server.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	stop, err := boot(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer stop()
+	code := m.Run()
+	if code != 0 || strings.Contains(judge.Log(), "panic") {
+		fmt.Fprintf(os.Stderr, "the server's log:\n%s\n", judge.Tail())
+		return 1
+	}
+	return code
+}
+
+// boot brings up the control plane with the CRDs of all kinds, and the server.
+func boot(ctx context.Context) (stop func(), err error) {
+	if plane, err = env.Boot(ctx); err != nil {
+		return nil, err
+	}
+	stop = func() { _ = plane.Stop() }
+	for _, prepare := range []func(context.Context, *env.Env) error{install, grant} {
+		if err := prepare(ctx, plane); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	if judge, err = server.Boot(ctx, plane, server.Options{}); err != nil {
+		stop()
+		return nil, err
+	}
+	return func() { _, _ = judge.Stop(), plane.Stop() }, nil
+}

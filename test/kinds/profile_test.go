@@ -1,0 +1,211 @@
+//go:build e2e
+
+package kinds
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// soon is for what happens a moment later.
+func soon(t *testing.T, msg string, condition func() bool) {
+	t.Helper()
+	require.Eventually(t, condition, time.Minute, 100*time.Millisecond, msg)
+}
+
+func succeed(t *testing.T, got env.Result) env.Result {
+	t.Helper()
+	require.Zero(t, got.Code, got.Stdout+got.Stderr)
+	return got
+}
+
+// ownProfile reads ObservabilityPolicies as a kind whose policies of one target
+// are merged; the built-in profile turns the second one away.
+const ownProfile = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: ours}
+spec:
+  group: gateway.nginx.org
+  kind: ObservabilityPolicy
+  class: inherited
+  levels: [Route]
+  targets: {fields: [targetRefs]}
+  strategy: {allowed: [merge]}
+  sameTarget: oldestWins
+`
+
+// observing is an ObservabilityPolicy on the route.
+func observing(w world, name, spec string) string {
+	return w.named(`
+apiVersion: gateway.nginx.org/v1alpha2
+kind: ObservabilityPolicy
+metadata: {namespace: APP, name: ` + name + `}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}], tracing: ` + spec + `}
+`)
+}
+
+// A cluster's own profile takes the place of a built-in one while the server
+// runs, and the built-in one is back when it is deleted.
+func TestAClustersOwnProfile(t *testing.T) {
+	w := worldOf("own-profile")
+	apply(t, w.named(common))
+	succeed(t, plane.Apply(observing(w, "a-first", "{strategy: parent}")))
+	second := observing(w, "b-second", "{strategy: ratio, ratio: 2}")
+	isDenied := func() bool {
+		return strings.Contains(plane.Apply(second, "--dry-run=server").Stderr, "Conflicted: ")
+	}
+	require.True(t, isDenied(), "as the built-in profile has it")
+
+	succeed(t, plane.Apply(ownProfile))
+	succeed(t, plane.Kubectl("wait", "--for=condition=Accepted", "--timeout=1m", "policyprofile/ours"))
+	soon(t, "the cluster's profile is not in force", func() bool { return !isDenied() })
+	got := succeed(t, plane.Apply(second))
+	assert.NotContains(t, got.Stderr, "Conflicted")
+
+	newer := strings.Replace(ownProfile, "name: ours", "name: theirs", 1)
+	succeed(t, plane.Apply(newer))
+	succeed(t, plane.Kubectl("wait", "--for=condition=Accepted=False", "--timeout=1m", "policyprofile/theirs"))
+	got = succeed(t, plane.Kubectl("get", "policyprofile/theirs", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`))
+	assert.Equal(t, "Conflicted", got.Stdout)
+
+	succeed(t, plane.Kubectl("delete", "policyprofile", "ours", "theirs"))
+	third := observing(w, "c-third", "{strategy: ratio, ratio: 3}")
+	soon(t, "the built-in profile is not back", func() bool {
+		return strings.Contains(plane.Apply(third, "--dry-run=server").Stderr, "Conflicted: ")
+	})
+}
+
+// paint is a kind that nobody knows until a profile says how to read it: its
+// definition has no label.
+const paint = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: paintpolicies.toys.example.com}
+spec:
+  group: toys.example.com
+  scope: Namespaced
+  names: {kind: PaintPolicy, listKind: PaintPolicyList, plural: paintpolicies, singular: paintpolicy}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+const paintProfile = `
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: paintpolicies.toys.example.com}
+spec:
+  group: toys.example.com
+  kind: PaintPolicy
+  class: inherited
+  targets: {fields: [attachTo]}
+  blocks: {overrides: [must]}
+`
+
+// The server is asked about a brand-new kind as soon as there is a profile, and
+// not any more when it is gone.
+func TestABrandNewKind(t *testing.T) {
+	w := worldOf("brand-new")
+	apply(t, w.named(common))
+	succeed(t, plane.Apply(paint))
+	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "crd/paintpolicies.toys.example.com") })
+	succeed(t, plane.Kubectl("wait", "--for=condition=Established", "--timeout=1m", "crd/paintpolicies.toys.example.com"))
+	assert.False(t, asked(t), "without a profile, no one is asked")
+
+	succeed(t, plane.Apply(paintProfile))
+	soon(t, "the webhook rules have no such kind", func() bool { return asked(t) })
+	gateway := w.named(`
+apiVersion: toys.example.com/v1
+kind: PaintPolicy
+metadata: {namespace: INFRA, name: gateway}
+spec: {attachTo: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, must: {colour: red}}
+`)
+	soon(t, "writes of the kind are not judged", func() bool {
+		return strings.Contains(plane.Apply(gateway, "--dry-run=server").Stderr, reachText)
+	})
+	succeed(t, plane.Apply(gateway))
+	got := succeed(t, plane.Apply(w.named(`
+apiVersion: toys.example.com/v1
+kind: PaintPolicy
+metadata: {namespace: APP, name: route}
+spec: {attachTo: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}, colour: blue}
+`)))
+	assert.Contains(t, got.Stderr, w.named("Warning: colour has no effect: PaintPolicy INFRA/gateway overrides it on Gateway INFRA/edge"))
+	c := kindCase{APIVersion: "toys.example.com/v1", Kind: "PaintPolicy"}
+	assert.Equal(t, "Overridden", c.annotated(t, w.app+"/route"))
+
+	succeed(t, plane.Kubectl("delete", "policyprofile/paintpolicies.toys.example.com"))
+	soon(t, "the webhook rules still have the kind", func() bool { return !asked(t) })
+}
+
+// asked reports whether the webhook rules of both configurations have the
+// brand-new kind.
+func asked(t *testing.T) bool {
+	t.Helper()
+	got := succeed(t, plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule",
+		"-o", "jsonpath={.items[*].webhooks[*].rules[*]}"))
+	return strings.Count(got.Stdout, `"paintpolicies"`) == 2
+}
+
+// A bad profile is turned away, with what to mend.
+func TestBadProfiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		group, kind string // else those of a kind of its own
+		spec        string
+		says        string
+	}{
+		"of pods":              {group: "", kind: "Pod", spec: `{"class":"direct"}`, says: "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
+		"of deployments":       {group: "apps", kind: "Deployment", spec: `{"class":"direct"}`, says: "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
+		"of roles":             {group: "rbac.authorization.k8s.io", kind: "Role", spec: `{"class":"direct"}`, says: "group must be that of a CustomResourceDefinition, not one of Kubernetes' own"},
+		"of routes":            {group: "gateway.networking.k8s.io", kind: "HTTPRoute", spec: `{"class":"direct"}`, says: "kind is one that policies are attached to, not a policy kind"},
+		"without a class":      {spec: `{}`, says: "spec.class: Required value"},
+		"of an unknown class":  {spec: `{"class":"indirect"}`, says: `spec.class: Unsupported value: "indirect": supported values: "inherited", "direct"`},
+		"with a level twice":   {spec: `{"class":"inherited","levels":["Gateway","Route","Gateway"]}`, says: "a level stands twice: name each once"},
+		"with unknown levels":  {spec: `{"class":"inherited","levels":["Pod"]}`, says: `spec.levels[0]: Unsupported value: "Pod"`},
+		"direct, with blocks":  {spec: `{"class":"direct","blocks":{"overrides":["override"]}}`, says: "a direct kind has no defaults and overrides: set class to inherited or leave out blocks"},
+		"with two orders":      {spec: `{"class":"direct","order":{"field":"priority","annotation":"weight"}}`, says: "set one of field and annotation"},
+		"with a field unknown": {spec: `{"class":"direct","colour":"red"}`, says: `unknown field "spec.colour"`},
+		"meeting unheard of":   {spec: `{"class":"direct","sameTarget":"newest"}`, says: `spec.sameTarget: Unsupported value: "newest"`},
+		"with a bad address":   {spec: `{"class":"inherited","rules":["limits..a"]}`, says: "limits..a"},
+		"without targets":      {spec: `{"class":"direct","targets":{}}`, says: "targets"},
+		"levels out of order":  {spec: `{"class":"inherited","levels":["Route","Gateway"]}`, says: "levels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := map[string]any{"group": "toys.example.com", "kind": "ToyPolicy", "targets": map[string]any{"fields": []string{"targetRef"}}}
+			if tt.kind != "" {
+				spec["group"], spec["kind"] = tt.group, tt.kind
+			}
+			require.NoError(t, json.Unmarshal([]byte(tt.spec), &spec))
+			data, err := json.Marshal(map[string]any{
+				"apiVersion": "overrule.dev/v1alpha1", "kind": "PolicyProfile", "metadata": map[string]any{"name": "bad"}, "spec": spec,
+			})
+			require.NoError(t, err)
+			got := plane.Apply(string(data), "--dry-run=server")
+			assert.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
+			assert.Contains(t, got.Stderr, tt.says)
+		})
+	}
+}
+
+// A profile that names what the kind's schema does not have is let in, and its
+// writer is told.
+func TestAProfileOfFieldsThatAreNotThere(t *testing.T) {
+	got := succeed(t, plane.Apply(strings.NewReplacer("name: ours", "name: mistaken", "sameTarget: oldestWins", "rules: [nothing.*]").
+		Replace(ownProfile), "--dry-run=server"))
+	assert.Contains(t, got.Stderr, "Warning: ")
+	assert.Contains(t, got.Stderr, "nothing")
+}
