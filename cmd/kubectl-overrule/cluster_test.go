@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
 )
@@ -31,14 +33,24 @@ func onCluster(t *testing.T, args ...string) ran {
 	t.Helper()
 	a := &app{list: func(_ context.Context, config *rest.Config) (*store.View, []watch.Problem, error) {
 		assert.Equal(t, "https://127.0.0.1:1", config.Host)
-		set, err := manifest.Read([]string{demo + "cluster.yaml", demo + "gateway-policies.yaml", demo + "route-auth.yaml"}, nil)
-		require.NoError(t, err)
-		kinds, err := manifest.NewKinds()
-		require.NoError(t, err)
-		v, err := set.View(kinds, "default")
-		return v, []watch.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, err
+		return clusterView(t, nil), []watch.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
 	}}
 	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+}
+
+// clusterView is the demo on a cluster that has Kuadrant's kinds, some of them
+// read in a way of its own.
+func clusterView(t *testing.T, given []*policykind.Kind) *store.View {
+	t.Helper()
+	set, err := manifest.Read([]string{demo + "cluster.yaml", demo + "gateway-policies.yaml", demo + "route-auth.yaml"}, nil)
+	require.NoError(t, err)
+	kinds, err := manifest.NewKinds(given...)
+	require.NoError(t, err)
+	v, err := set.View(kinds, "default")
+	require.NoError(t, err)
+	return v.WithKinds(slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool {
+		return k.Group != "kuadrant.io"
+	}))
 }
 
 func TestTheClusterIsReadWithoutManifests(t *testing.T) {

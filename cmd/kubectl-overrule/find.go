@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // mention is an object that others name, and that is not read itself: the
-// backend of a route, a target that exists nowhere, a namespace.
+// class of a gateway, the backend of a route, a target that exists nowhere, a
+// namespace.
 type mention api.Ref
 
 // Ref names the object.
@@ -72,40 +74,72 @@ func (s *scene) chosen(candidates []store.Object, everywhere bool) (found []stor
 	return found, others
 }
 
-// mentioned returns what routes send traffic to and what policies target under
-// a name, whether it is there or not.
+// mentioned returns what gateways, routes and policies name by that name,
+// whether it is there or not.
 func (s *scene) mentioned(word, name string) []store.Object {
 	var out []store.Object
-	add := func(ref api.Ref) {
+	for ref := range s.mentions() {
 		if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
 			out = append(out, mention(ref))
-		}
-	}
-	for _, kind := range hierarchy.RouteKinds {
-		for o := range s.view.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}) {
-			if r, ok := o.(*hierarchy.Route); ok {
-				for i := range r.Rules {
-					for _, b := range r.Rules[i].Backends {
-						add(b.Object)
-					}
-				}
-			}
-		}
-	}
-	for _, k := range s.view.Kinds() {
-		for p := range s.view.Policies(k.Ref()) {
-			for _, t := range p.Targets {
-				if t.Selector == nil && exists(t) {
-					add(t.Ref)
-				}
-			}
 		}
 	}
 	return out
 }
 
-// exists reports whether a target need not be an object of the store: it is
-// virtual, or a namespace.
-func exists(t policykind.Target) bool {
-	return t.Virtual || t.Ref.PolicyKind() == api.PolicyKind{Kind: hierarchy.KindNamespace}
+// mentions yields the namespaces of all objects, the classes of gateways, the
+// backends of routes, and the targets of policies that exist nowhere.
+func (s *scene) mentions() iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		for o := range s.objects() {
+			if ns := o.Ref().Namespace; ns != "" && !yield((&hierarchy.Namespace{Name: ns}).Ref()) {
+				return
+			}
+			for ref := range named(o) {
+				if !yield(ref) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// objects yields all that is read.
+func (s *scene) objects() iter.Seq[store.Object] {
+	return func(yield func(store.Object) bool) {
+		kinds := hierarchyKinds()
+		for _, k := range s.view.Kinds() {
+			kinds = append(kinds, k.Ref())
+		}
+		for _, kind := range kinds {
+			for o := range s.view.Objects(kind) {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// named yields what an object names that need not be an object of the store.
+func named(o store.Object) iter.Seq[api.Ref] {
+	return func(yield func(api.Ref) bool) {
+		switch o := o.(type) {
+		case *hierarchy.Gateway:
+			yield((&hierarchy.Class{Name: o.Class}).Ref())
+		case *hierarchy.Route:
+			for _, rule := range o.Rules {
+				for _, b := range rule.Backends {
+					if !yield(b.Object) {
+						return
+					}
+				}
+			}
+		case *policykind.Policy:
+			for _, t := range o.Targets {
+				if t.Virtual && !yield(t.Ref) {
+					return
+				}
+			}
+		}
+	}
 }

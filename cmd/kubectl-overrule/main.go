@@ -47,8 +47,8 @@ var errNotFound = errors.New("not found")
 
 // run runs one command and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root() //nolint:contextcheck // cobra hands the context to the commands
-	root.SetArgs(args)
+	root := a.root()                          //nolint:contextcheck // cobra hands the context to the commands
+	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:

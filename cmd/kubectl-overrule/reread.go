@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
@@ -106,18 +109,34 @@ func (c *changes) reread(ctx context.Context, kinds *manifest.Kinds) (*store.Vie
 // read in another way.
 func (c *changes) readings(ctx context.Context, after *store.View, changed []api.PolicyKind) ([]effective.Pair, error) {
 	var pairs []effective.Pair
-	budget := effective.NewBudget(ctx, math.MaxUint64)
-	before, after := onlyKinds(c.view, changed), onlyKinds(after, changed)
-	err := c.guard.Engine.Compare(before, after, effective.Scope{All: true}, budget, func(p effective.Pair) error {
-		if p.Changed() {
-			pairs = append(pairs, p)
-		}
-		return nil
-	})
+	at := make(map[reading]int)
+	walk := func(v *store.View, put func(*effective.Pair, *effective.Effective)) error {
+		budget := effective.NewBudget(ctx, math.MaxUint64)
+		return c.guard.Engine.Walk(onlyKinds(v, changed), effective.Scope{All: true}, false, budget, func(e *effective.Effective) error {
+			is := reading{e.Path.ID(), e.Kind.Ref()}
+			i, ok := at[is]
+			if !ok {
+				i, pairs = len(pairs), append(pairs, effective.Pair{})
+				at[is] = i
+			}
+			put(&pairs[i], e)
+			return nil
+		})
+	}
+	err := errors.Join(
+		walk(c.view, func(p *effective.Pair, e *effective.Effective) { p.Before = e }),
+		walk(after, func(p *effective.Pair, e *effective.Effective) { p.After = e }),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("compare effective policies: %w", err)
 	}
-	return pairs, nil
+	return slices.DeleteFunc(pairs, func(p effective.Pair) bool { return !p.Changed() }), nil
+}
+
+// reading is a path of a kind, whatever the kind's profile.
+type reading struct {
+	path hierarchy.ID
+	kind api.PolicyKind
 }
 
 func onlyKinds(v *store.View, refs []api.PolicyKind) *store.View {

@@ -98,7 +98,7 @@ func hasSection(o store.Object, section string) bool {
 		number, err := strconv.ParseInt(section, 10, 32)
 		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
 	case mention:
-		return true
+		return o.Kind != hierarchy.KindNamespace && o.Kind != hierarchy.KindGatewayClass
 	default:
 		return false
 	}
