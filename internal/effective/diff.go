@@ -6,6 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
@@ -66,7 +67,7 @@ func (e *Effective) value(r merge.Effective) *api.RuleValue {
 
 type pathKind struct {
 	id   hierarchy.ID
-	kind api.PolicyKind
+	kind *policykind.Kind
 }
 
 // Compare walks the paths of a scope before and after a change and calls visit
@@ -74,12 +75,11 @@ type pathKind struct {
 // gone. The rules of the route that changed, if one did, are paired by name,
 // then by their matches (hierarchy.MatchRules).
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
-	old := make(map[pathKind]*Effective)
-	var order []pathKind
+	old := make(map[pathKind]int) // its place in the order
+	var order []*Effective
 	err := e.Walk(before, s, false, b, func(x *Effective) error {
-		at := pathKind{x.Path.ID(), x.Kind.Ref()}
-		old[at] = x
-		order = append(order, at)
+		old[pathKind{x.Path.ID(), x.Kind}] = len(order)
+		order = append(order, x)
 		return nil
 	})
 	if err != nil {
@@ -87,16 +87,17 @@ func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit fu
 	}
 	pairing := rulePairing{before: before}
 	err = e.Walk(after, s, false, b, func(x *Effective) error {
-		at := pathKind{pairing.earlier(x.Path), x.Kind.Ref()}
-		was := old[at]
-		delete(old, at)
-		return visit(Pair{Before: was, After: x})
+		p := Pair{After: x}
+		if i, ok := old[pathKind{pairing.earlier(x.Path), x.Kind}]; ok {
+			p.Before, order[i] = order[i], nil
+		}
+		return visit(p)
 	})
 	if err != nil {
 		return err
 	}
-	for _, at := range order {
-		if was, gone := old[at]; gone {
+	for _, was := range order {
+		if was != nil {
 			if err := visit(Pair{Before: was}); err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ type kindWalk struct {
 
 func newWalk(e *Engine, v *store.View, empty bool, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{
-		engine: e, view: v, kinds: v.Kinds(), empty: empty, budget: b, visit: visit,
+		engine: e, view: v, kinds: kindsOf(v, empty), empty: empty, budget: b, visit: visit,
 		cache: make(map[api.Ref][][]attachment),
 	}
 	w.by = make([]kindWalk, len(w.kinds))
@@ -70,6 +70,15 @@ func newWalk(e *Engine, v *store.View, empty bool, b *Budget, visit func(*Effect
 		w.backends = w.backends || w.by[i].shape.has[hierarchy.LevelBackend]
 	}
 	return w
+}
+
+// kindsOf returns the kinds of the view that have paths to visit: without empty
+// ones, those with a policy somewhere.
+func kindsOf(v *store.View, empty bool) []*policykind.Kind {
+	if empty {
+		return v.Kinds()
+	}
+	return v.Populated()
 }
 
 // attach puts what is attached to an object where each kind has it.

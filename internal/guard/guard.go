@@ -54,16 +54,20 @@ func (c Change) apply(v *store.View) (before, after *store.View) {
 	return before, before.With(store.Put(c.After))
 }
 
-// held reports whether the view has the very policy that the request says is
-// stored. Its own copy is then the better one: what was folded with it is in
-// the memo.
+// held reports whether the view has the very policy or route that the request
+// says is stored. Its own copy is then the better one: what was folded with it
+// is in the memo.
 func held(v *store.View, o store.Object) bool {
-	p, ok := o.(*policykind.Policy)
-	if !ok {
+	switch o := o.(type) {
+	case *policykind.Policy:
+		have, ok := v.Get(o.Ref()).(*policykind.Policy)
+		return ok && have.Same(o)
+	case *hierarchy.Route:
+		have, ok := v.Get(o.Ref()).(*hierarchy.Route)
+		return ok && have.Same(o)
+	default:
 		return false
 	}
-	have, ok := v.Get(p.Ref()).(*policykind.Policy)
-	return ok && have.Same(p)
 }
 
 // Live reads an object that the cache does not have (yet). It returns nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,6 +75,12 @@ type Backend struct {
 func (r *Route) Spec() any {
 	r.read.Do(func() { _ = unmarshal(r.spec, &r.tree) }) // it was read before
 	return r.tree
+}
+
+// Same reports whether two routes read the same, letter by letter.
+func (r *Route) Same(o *Route) bool {
+	return r.Ref() == o.Ref() && bytes.Equal(r.spec, o.spec) &&
+		maps.Equal(r.Labels, o.Labels) && maps.Equal(r.Annotations, o.Annotations)
 }
 
 // RuleName returns how a rule is shown: its name, or rule-N counted from 1.

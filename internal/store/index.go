@@ -42,6 +42,19 @@ func (x *index[V]) remove(key string) {
 	x.tree.Delete(key)
 }
 
+func (x *index[V]) empty() bool { return x.tree == nil || x.tree.Len() == 0 }
+
+// any reports whether some key starts with the prefix.
+func (x *index[V]) any(prefix string) (found bool) {
+	if x.tree != nil {
+		x.tree.Ascend(prefix, func(key string, _ V) bool {
+			found = strings.HasPrefix(key, prefix)
+			return false
+		})
+	}
+	return found
+}
+
 func (x *index[V]) get(key string) (v V, ok bool) {
 	if x.tree == nil {
 		return v, false

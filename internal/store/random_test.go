@@ -143,6 +143,11 @@ func picture(v *store.View) []string {
 		}
 		add("selecting", names(v.Selecting(kind)))
 	}
+	for r := range everyRoute(v, refs) {
+		if v.Get(r.Ref()) != store.Object(r) {
+			out = append(out, r.Ref().String()+" as it was once")
+		}
+	}
 	for _, ref := range refs {
 		add("routes of "+ref.String(), names(v.RoutesOf(ref)))
 		add("routes to "+ref.String(), names(v.RoutesTo(ref)))
@@ -160,6 +165,21 @@ func picture(v *store.View) []string {
 		add("gateways of "+class, names(v.GatewaysOf(class)))
 	}
 	return out
+}
+
+// everyRoute yields the routes of the indexes.
+func everyRoute(v *store.View, refs []api.Ref) iter.Seq[*hierarchy.Route] {
+	return func(yield func(*hierarchy.Route) bool) {
+		for _, ref := range refs {
+			for _, index := range []iter.Seq[*hierarchy.Route]{v.RoutesOf(ref), v.RoutesTo(ref)} {
+				for r := range index {
+					if !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 func targeting(on iter.Seq2[*policykind.Policy, policykind.Target]) []string {

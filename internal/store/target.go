@@ -30,6 +30,9 @@ func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Targe
 
 // selected yields the policies that select an object by its labels.
 func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
+	if v.selecting.empty() {
+		return
+	}
 	namespaces := []string{object.Namespace, ""}
 	if object.Namespace == "" {
 		namespaces = namespaces[1:]

@@ -34,6 +34,7 @@ func Delete(ref api.Ref) Change { return Change{Ref: ref} }
 // number of goroutines.
 type View struct {
 	kinds     []*policykind.Kind // sorted, those whose policies are all here
+	prefixes  []string           // likewise, of their policies among the objects
 	objects   index[Object]
 	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
 	byBackend index[*hierarchy.Route]       // by backend
@@ -60,7 +61,7 @@ func (v *View) freeze() {
 
 func (v *View) apply(c Change) {
 	at := objectKey(c.Ref)
-	if old, ok := v.objects.get(at); ok {
+	if old, ok := v.objects.get(at); ok && !sameLinks(old, c.Object) {
 		v.unlink(old)
 	}
 	if c.Object == nil {
@@ -69,6 +70,16 @@ func (v *View) apply(c Change) {
 	}
 	v.objects.set(at, c.Object)
 	v.link(c.Object)
+}
+
+// sameLinks reports whether an edit of a route leaves it where it is in every
+// index, as the ordinary one does.
+func sameLinks(old, edited Object) bool {
+	was, ok := old.(*hierarchy.Route)
+	is, also := edited.(*hierarchy.Route)
+	return ok && also && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b hierarchy.Rule) bool {
+		return slices.Equal(a.Backends, b.Backends)
+	})
 }
 
 func (v *View) link(o Object) {
@@ -153,6 +164,17 @@ func selectKey(t policykind.Target, p *policykind.Policy) string {
 // Kinds returns the policy kinds whose policies the view holds, sorted.
 func (v *View) Kinds() []*policykind.Kind { return v.kinds }
 
+// Populated returns those of the kinds that have a policy in the view.
+func (v *View) Populated() []*policykind.Kind {
+	out := make([]*policykind.Kind, 0, len(v.kinds))
+	for i, k := range v.kinds {
+		if v.objects.any(v.prefixes[i]) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // Kind returns the policy kind of that name, or nil.
 func (v *View) Kind(ref api.PolicyKind) *policykind.Kind {
 	i := slices.IndexFunc(v.kinds, func(k *policykind.Kind) bool { return k.Ref() == ref })
@@ -170,6 +192,10 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	slices.SortFunc(next.kinds, func(a, b *policykind.Kind) int {
 		return api.ComparePolicyKinds(a.Ref(), b.Ref())
 	})
+	next.prefixes = make([]string, len(next.kinds))
+	for i, k := range next.kinds {
+		next.prefixes[i] = key(k.Group, k.Kind)
+	}
 	for _, k := range v.kinds {
 		if next.Kind(k.Ref()) != k {
 			next.drop(k.Ref())

@@ -55,7 +55,7 @@ func BenchmarkRouteWrite(b *testing.B) {
 	ctrl.SetLogger(logr.Discard())
 	cluster, err := fixture.New(fixture.Size{Gateways: 100, Routes: 1000})
 	require.NoError(b, err)
-	review, err := fixture.RouteReview(700, 42)
+	review, err := fixture.RouteReview(700, cluster.GatewayOf(700))
 	require.NoError(b, err)
 	b.Logf("a review has %d bytes", len(review))
 	idle, idleURL := listen(b, doNothing())

@@ -1,0 +1,35 @@
+package hierarchy_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func TestRoutesThatReadTheSame(t *testing.T) {
+	read := func(kind, text string) *hierarchy.Route {
+		var o hierarchy.RouteObject
+		require.NoError(t, json.Unmarshal([]byte(text), &o))
+		r, err := hierarchy.FromRoute(kind, &o)
+		require.NoError(t, err)
+		return r
+	}
+	const text = `{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`
+	r := read("HTTPRoute", text)
+	assert.True(t, r.Same(read("HTTPRoute", text)))
+	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
+	assert.False(t, r.Same(read("GRPCRoute", text)))
+	for _, other := range []string{
+		`{"metadata": {"namespace": "app", "name": "s", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "zoo", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "c"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "z"}]}}`,
+	} {
+		assert.False(t, r.Same(read("HTTPRoute", other)), other)
+	}
+}
