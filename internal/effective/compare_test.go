@@ -126,7 +126,7 @@ func TestChangesOfTheHierarchy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := world(t, base)
-			change := store.Change{}
+			var change store.Change
 			if test.put != "" {
 				change = put(t, before, test.put)
 			} else {

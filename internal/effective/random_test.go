@@ -412,16 +412,3 @@ const policykindCreated = 1000
 func (w *randomWorld) String() string {
 	return strings.Join(slices.Sorted(maps.Values(w.texts)), "\n")
 }
-
-// valid counts the policies that can be read.
-func (w *randomWorld) valid() (valid, all int) {
-	for _, k := range w.Kinds() {
-		for p := range w.Policies(k.Ref()) {
-			all++
-			if p.Invalid == nil {
-				valid++
-			}
-		}
-	}
-	return valid, all
-}

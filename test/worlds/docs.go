@@ -44,15 +44,15 @@ func RouteTo(kind, namespace, name, rules string, parents ...string) string {
 		kind, namespace, name, rules, strings.Join(parents, ", "))
 }
 
-// Parents of a route, for RouteTo.
+// ToGateway names a gateway of namespace infra as a parent, for RouteTo.
 func ToGateway(name string) string { return "{namespace: infra, name: " + name + "}" }
 
-// ToSet names a ListenerSet.
+// ToSet names a ListenerSet as a parent.
 func ToSet(namespace, name string) string {
 	return fmt.Sprintf("{kind: ListenerSet, namespace: %s, name: %s}", namespace, name)
 }
 
-// ToService names a Service.
+// ToService names a Service as a parent.
 func ToService(namespace, name string) string {
 	return fmt.Sprintf(`{group: "", kind: Service, namespace: %s, name: %s}`, namespace, name)
 }
