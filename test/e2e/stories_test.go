@@ -19,7 +19,9 @@ import (
 // ids, on one server, each on a ground of its own.
 func TestStories(t *testing.T) {
 	fresh(t)
-	start(t)
+	s := start(t)
+	// Before the others, which run at once: it counts all paths of the cluster.
+	t.Run("requirements", func(t *testing.T) { requirements(t, s) })
 	for id, play := range map[string]func(*testing.T){
 		"gateway-default-policy":       gatewayDefaultPolicy,
 		"gateway-default-policy-rule":  gatewayDefaultPolicyRule,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -90,6 +91,16 @@ func worldOf(name string) world {
 
 func (w world) named(text string) string {
 	return strings.NewReplacer("INFRA", w.infra, "APP", w.app, "CLASS", w.class).Replace(text)
+}
+
+// make makes the world.
+func (w world) make(t *testing.T) {
+	t.Helper()
+	for document := range strings.SplitSeq(w.named(common), "\n---\n") {
+		var o unstructured.Unstructured
+		require.NoError(t, yaml.Unmarshal([]byte(document), &o.Object))
+		require.NoError(t, admin.Create(t.Context(), &o))
+	}
 }
 
 // common are the objects of every world: a gateway with two listeners, a route

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
@@ -21,6 +23,8 @@ var (
 	// plane is the control plane of all tests here, and judge the server.
 	plane *env.Env
 	judge *server.Server
+	// admin is a client that may do everything, for what need not be kubectl.
+	admin client.Client
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -52,6 +56,10 @@ func boot(ctx context.Context) (stop func(), err error) {
 			stop()
 			return nil, err
 		}
+	}
+	if admin, err = client.New(plane.Config, client.Options{}); err != nil {
+		stop()
+		return nil, err
 	}
 	if judge, err = server.Boot(ctx, plane, server.Options{}); err != nil {
 		stop()

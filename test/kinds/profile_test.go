@@ -56,7 +56,7 @@ spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: sh
 // runs, and the built-in one is back when it is deleted.
 func TestAClustersOwnProfile(t *testing.T) {
 	w := worldOf("own-profile")
-	apply(t, w.named(common))
+	w.make(t)
 	succeed(t, plane.Apply(observing(w, "a-first", "{strategy: parent}")))
 	second := observing(w, "b-second", "{strategy: ratio, ratio: 2}")
 	isDenied := func() bool {
@@ -119,7 +119,7 @@ spec:
 // not any more when it is gone.
 func TestABrandNewKind(t *testing.T) {
 	w := worldOf("brand-new")
-	apply(t, w.named(common))
+	w.make(t)
 	succeed(t, plane.Apply(paint))
 	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "crd/paintpolicies.toys.example.com") })
 	succeed(t, plane.Kubectl("wait", "--for=condition=Established", "--timeout=1m", "crd/paintpolicies.toys.example.com"))

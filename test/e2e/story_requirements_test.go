@@ -1,0 +1,69 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/server"
+)
+
+// As a Platform Engineer, I want all interested parties to be aware of
+// applications that lack a particular policy protection. The RFC leaves it to
+// observation: the CLI and a metric tell of paths without a policy of a kind.
+func requirements(t *testing.T, s *server.Server) {
+	g := prepare(t, "rq")
+	assert.Equal(t, []string{"toys", "admin"}, g.lacking(t))
+	succeed(t, g.apply(strings.Replace(routeAuth, "name: toystore}", "name: toystore, sectionName: toys}", 1)))
+	assert.Equal(t, []string{"admin"}, g.lacking(t))
+
+	var everywhere api.EffectivePolicyList
+	overrule(t, plane.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
+	soon(t, func() bool { return unprotected(t, s) == len(everywhere.Items) }, "the metric and the CLI do not count the same")
+
+	succeed(t, g.apply(gatewayAuth))
+	assert.Empty(t, g.lacking(t), "the gateway's policy holds on all of its routes")
+}
+
+// lacking are the rules of the ground's route without an AuthPolicy, as the CLI
+// tells.
+func (g ground) lacking(t *testing.T) []string {
+	t.Helper()
+	var list api.EffectivePolicyList
+	overrule(t, plane.User, &list, "effective", "-n", g.app, "httproute/toystore", "--kind", "AuthPolicy", "--without")
+	var rules []string
+	for _, item := range list.Items {
+		assert.Empty(t, item.Rules)
+		rules = append(rules, item.Path[len(item.Path)-1].Section)
+	}
+	return rules
+}
+
+// unprotected is how many paths have no AuthPolicy, as the server counts. It
+// counts anew some time after it did, so the first answer is the one to have.
+func unprotected(t *testing.T, s *server.Server) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(body)) {
+		if count, ok := strings.CutPrefix(line, `overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="none"} `); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(count))
+			require.NoError(t, err)
+			return n
+		}
+	}
+	return 0
+}
