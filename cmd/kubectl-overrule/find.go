@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -74,72 +73,45 @@ func (s *scene) chosen(candidates []store.Object, everywhere bool) (found []stor
 	return found, others
 }
 
-// mentioned returns what gateways, routes and policies name by that name,
-// whether it is there or not.
+// mentioned returns what objects name by that name, whether it is there or not.
 func (s *scene) mentioned(word, name string) []store.Object {
 	var out []store.Object
-	for ref := range s.mentions() {
-		if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
-			out = append(out, mention(ref))
+	kinds := hierarchyKinds()
+	for _, k := range s.view.Kinds() {
+		kinds = append(kinds, k.Ref())
+	}
+	for _, kind := range kinds {
+		for o := range s.view.Objects(kind) {
+			for _, ref := range mentions(o) {
+				if ref.Name == name && len(s.kindsNamed(word, []api.PolicyKind{ref.PolicyKind()})) > 0 {
+					out = append(out, mention(ref))
+				}
+			}
 		}
 	}
 	return out
 }
 
-// mentions yields the namespaces of all objects, the classes of gateways, the
-// backends of routes, and the targets of policies that exist nowhere.
-func (s *scene) mentions() iter.Seq[api.Ref] {
-	return func(yield func(api.Ref) bool) {
-		for o := range s.objects() {
-			if ns := o.Ref().Namespace; ns != "" && !yield((&hierarchy.Namespace{Name: ns}).Ref()) {
-				return
+// mentions returns what an object names that need not be an object of the
+// store: its namespace, the class of a gateway, the backends of a route, the
+// targets of a policy that exist nowhere.
+func mentions(o store.Object) []api.Ref {
+	out := []api.Ref{(&hierarchy.Namespace{Name: o.Ref().Namespace}).Ref()}
+	switch o := o.(type) {
+	case *hierarchy.Gateway:
+		out = append(out, (&hierarchy.Class{Name: o.Class}).Ref())
+	case *hierarchy.Route:
+		for _, rule := range o.Rules {
+			for _, b := range rule.Backends {
+				out = append(out, b.Object)
 			}
-			for ref := range named(o) {
-				if !yield(ref) {
-					return
-				}
+		}
+	case *policykind.Policy:
+		for _, t := range o.Targets {
+			if t.Virtual {
+				out = append(out, t.Ref)
 			}
 		}
 	}
-}
-
-// objects yields all that is read.
-func (s *scene) objects() iter.Seq[store.Object] {
-	return func(yield func(store.Object) bool) {
-		kinds := hierarchyKinds()
-		for _, k := range s.view.Kinds() {
-			kinds = append(kinds, k.Ref())
-		}
-		for _, kind := range kinds {
-			for o := range s.view.Objects(kind) {
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// named yields what an object names that need not be an object of the store.
-func named(o store.Object) iter.Seq[api.Ref] {
-	return func(yield func(api.Ref) bool) {
-		switch o := o.(type) {
-		case *hierarchy.Gateway:
-			yield((&hierarchy.Class{Name: o.Class}).Ref())
-		case *hierarchy.Route:
-			for _, rule := range o.Rules {
-				for _, b := range rule.Backends {
-					if !yield(b.Object) {
-						return
-					}
-				}
-			}
-		case *policykind.Policy:
-			for _, t := range o.Targets {
-				if t.Virtual && !yield(t.Ref) {
-					return
-				}
-			}
-		}
-	}
+	return out
 }

@@ -65,8 +65,13 @@ var shortNames = map[api.PolicyKind][]string{
 	{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}: {"refgrant"},
 }
 
-// plural guesses the name of a kind's resource.
+// plural guesses the name of a kind's resource. The usual guess makes gatewaies
+// of gateways.
 func plural(k api.PolicyKind) string {
+	name := strings.ToLower(k.Kind)
+	if before, ok := strings.CutSuffix(name, "y"); ok && strings.ContainsAny(before[max(0, len(before)-1):], "aeiou") {
+		return name + "s"
+	}
 	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Kind: k.Kind})
 	return resource.Resource
 }

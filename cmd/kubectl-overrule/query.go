@@ -97,13 +97,27 @@ func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) erro
 // walkOver calls visit for the paths of the scope in a view; with empty also
 // for those without a policy.
 func (q *query) walkOver(ctx context.Context, v *store.View, empty bool, visit func(*effective.Effective)) error {
-	scope := effective.ScopeOf(q.objects...)
-	scope.All = len(q.objects) == 0
+	scope := q.scope()
 	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
 	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
 		visit(e)
 		return nil
 	})
+}
+
+// scope returns the paths through what is named. A target that exists nowhere
+// is on those of the policies that target it.
+func (q *query) scope() effective.Scope {
+	scope := effective.ScopeOf(q.objects...)
+	scope.All = len(q.objects) == 0
+	for _, o := range q.objects {
+		for p, t := range q.view.On(o.Ref()) {
+			if t.Virtual {
+				scope.Policies = append(scope.Policies, p)
+			}
+		}
+	}
+	return scope
 }
 
 // wants reports whether a path is asked for: of a policy, those that it is on;

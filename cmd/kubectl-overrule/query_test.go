@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -222,11 +223,16 @@ func TestAStoppedCommand(t *testing.T) {
 		append(demoScene(), "effective"),
 		append(demoScene(), "explain", "-A", "gateway/edge"),
 		append(demoScene(), "outcome", "-A", "authpolicy/gw-auth"),
+		append(demoScene(), "effective", "--all-paths"),
+		append(demoScene(), "effective", "--without"),
+		append(demoScene(), "reach", "-A", "authpolicy/gw-auth"),
+		append(demoScene(), "reach", "--affecting", "-A", "gateway/edge"),
+		append(against("cluster", "gateway-policies"), "diff", "-f", write(t, "profile.yaml", authOf("own", "none"))),
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		var stdout, stderr bytes.Buffer
-		a := &app{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}
+		a := &app{now: time.Now, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}}
 		assert.Equal(t, exitUnusable, a.run(ctx, args))
 		assert.Contains(t, stderr.String(), "context canceled")
 		assert.Empty(t, stdout.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -130,19 +131,19 @@ func nowhere(o api.Outcome, rule *merge.Name) string {
 	if rule != nil {
 		what = fmt.Sprintf("rule %s of %s", rule, what)
 	}
-	why := fmt.Sprintf("the policy is %s", o.State)
+	why := []string{fmt.Sprintf("the policy is %s", o.State)}
 	switch {
 	case o.Message != "":
-		why += ": " + o.Message
+		why[0] += ": " + o.Message
 	case o.State == api.Enforced && rule == nil:
-		why += ", and has no rule"
+		why[0] += ", and has no rule"
 	}
 	for _, l := range o.Lost {
 		if key, err := merge.ParseKey(l.Rule); err == nil && (rule == nil || rule.Matches(key)) {
-			why += fmt.Sprintf(", %s lost to %s", l.Rule, l.To)
+			why = append(why, fmt.Sprintf("%s lost to %s", l.Rule, l.To))
 		}
 	}
-	return fmt.Sprintf("%s holds nowhere: %s", what, why)
+	return fmt.Sprintf("%s holds nowhere: %s", what, strings.Join(why, ", "))
 }
 
 // affecting returns what finds the policies that affect the objects that are

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -80,12 +81,21 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// endsAt returns where the kind's paths end.
+// endsAt returns where the kind's paths end: in a mesh that may be elsewhere.
 func endsAt(p api.PolicyProfileSpec) string {
 	if len(p.Levels) == 0 {
 		return ""
 	}
-	return string(p.Levels[len(p.Levels)-1])
+	last := p.Levels[len(p.Levels)-1]
+	if last != api.LevelService && last != api.LevelServiceNamespace {
+		return string(last)
+	}
+	for _, l := range slices.Backward(p.Levels) {
+		if slices.Contains([]api.LevelName{api.LevelGatewayClass, api.LevelGatewayNamespace, api.LevelGateway, api.LevelListenerSet, api.LevelListener}, l) {
+			return string(l) + ", " + string(last)
+		}
+	}
+	return string(last)
 }
 
 // strategies returns those that the kind allows, the default first.

@@ -34,6 +34,10 @@ func printed(t *testing.T, p Printer, data []byte) error {
 		return p.Outcomes(read[api.OutcomeList](t, data).Items)
 	case api.KindVerdictList:
 		return p.Verdicts(read[api.VerdictList](t, data).Items)
+	case api.KindReachList:
+		return p.Reaches(read[api.ReachList](t, data).Items)
+	case api.KindProfileList:
+		return p.Profiles(read[api.ProfileList](t, data).Items)
 	default:
 		l := read[api.ChangeList](t, data)
 		objects := []Looked{{api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "no-difference"}, "CREATE"}}
@@ -123,6 +127,8 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		"outcome":   func(p Printer) error { return p.Outcomes(nil) },
 		"check":     func(p Printer) error { return p.Verdicts(nil) },
 		"diff":      func(p Printer) error { return p.Changes(nil, nil) },
+		"reach":     func(p Printer) error { return p.Reaches(nil) },
+		"profiles":  func(p Printer) error { return p.Profiles(nil) },
 	} {
 		var out bytes.Buffer
 		require.NoError(t, show(Printer{Out: &out, Format: JSON}))
@@ -147,6 +153,9 @@ func TestControlCharactersStayOut(t *testing.T) {
 		require.NoError(t, p.Outcomes([]api.Outcome{{Policy: ref, State: api.Invalid, Message: bad}}))
 		require.NoError(t, p.Explanations([]api.Explanation{{Notes: []string{bad}, Rules: []api.ExplainedRule{{Rule: bad}}}}))
 		require.NoError(t, p.Effective([]api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}, nil))
+		require.NoError(t, p.Reaches([]api.Reach{{Policy: ref, Rules: []string{bad}, Routes: []api.Ref{ref}}}))
+		require.NoError(t, p.Profiles([]api.ProfileInForce{{Profile: bad, Refused: []api.RefusedProfile{{Name: bad, Message: bad}}}}))
+		require.NoError(t, p.Effective([]api.EffectivePolicy{{Route: &api.EffectiveRoute{Fields: []api.EffectiveField{{Field: bad, From: &ref}, {Field: bad}}}}}, nil))
 		assert.NotContains(t, out.String(), "\x1b")
 		assert.NotContains(t, out.String(), "\r")
 		assert.Contains(t, out.String(), "a [2Jb  c")
@@ -171,6 +180,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestAResultThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, Printer{Out: full{}, Format: JSON}.Verdicts(nil), errFull)
+	require.ErrorIs(t, Printer{Out: full{}}.Manifest(Exported{}), errFull)
 	err := Printer{Out: full{}, Format: JSON}.Effective([]api.EffectivePolicy{{Spec: map[string]any{"a": func() {}}}}, nil)
 	assert.ErrorContains(t, err, "write *v1alpha1.EffectivePolicyList as json")
 }
@@ -196,4 +206,54 @@ func TestManyPathsAreCounted(t *testing.T) {
 	require.NoError(t, Printer{Out: &out, Format: Table}.Changes(items, []Looked{{items[0].Object, "CREATE"}}))
 	assert.Equal(t, 12, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), "and on 15 more paths\n")
+}
+
+// Elements of every shape have names that tell them apart.
+func TestNamesOfElements(t *testing.T) {
+	path := []api.PathElement{
+		{Kind: "GatewayClass", Name: "c"}, {Kind: "Namespace", Name: "infra"}, {Kind: "Gateway", Namespace: "infra", Name: "g"},
+		{Kind: "ListenerSet", Namespace: "app", Name: "s"}, {Kind: "Listener", Namespace: "app", Name: "s", Section: "http"},
+		{Kind: "HTTPRoute", Namespace: "app", Name: "r"}, {Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-1", Member: "filters[1]"},
+		{Kind: "Service", Namespace: "app", Name: "b", Section: "80"},
+	}
+	assert.Equal(t, "Gateway infra/g > ListenerSet app/s#http > HTTPRoute app/r#rule-1.filters[1] > Service app/b#80", pathName(path))
+	assert.Equal(t, "HTTPRouteRule rule-1.filters[1]", elementName(path[6]))
+	mesh := []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Section: "80", Client: "shop"}, {Kind: "TCPRoute", Namespace: "app", Name: "r"}}
+	assert.Equal(t, "Service app/s#80 (clients in shop) > TCPRoute app/r", pathName(mesh))
+	assert.Equal(t, "Mesh", elementName(api.PathElement{Kind: "Mesh"}))
+	assert.Equal(t, "Namespace app", pathName([]api.PathElement{{Kind: "Namespace", Name: "app"}}), "where there is nothing else to tell")
+}
+
+func TestTargetsOfEveryShape(t *testing.T) {
+	w := &page{}
+	ref := api.Ref{Kind: "Service", Namespace: "app", Name: "s"}
+	by := api.Ref{Kind: "P", Namespace: "app", Name: "p"}
+	for want, target := range map[string]api.Target{
+		"target Service app/s#web: accepted":                            {Target: ref, Section: "web", Accepted: true},
+		"target Service app/s port 80: Conflicted, held by P app/p":     {Target: ref, Port: 80, Reason: api.Conflicted, By: &by},
+		"target Service with app=x: TargetNotFound":                     {Target: api.Ref{Kind: "Service"}, Selector: "app=x", Reason: api.TargetNotFound},
+		"target Service app/s: TargetNotFound, no ReferenceGrant in ns": {Target: ref, Reason: api.TargetNotFound, Refused: "no ReferenceGrant in ns"},
+	} {
+		assert.Equal(t, want, w.target(target))
+	}
+}
+
+func TestWhereTheKindsPathsEnd(t *testing.T) {
+	for want, levels := range map[string][]api.LevelName{
+		"Rule":              {api.LevelGateway, api.LevelRule},
+		"Gateway, Service":  {api.LevelMesh, api.LevelGateway, api.LevelService},
+		"Service":           {api.LevelMesh, api.LevelService},
+		"ServiceNamespace":  {api.LevelServiceNamespace},
+		"":                  nil,
+		"Listener, Service": {api.LevelGateway, api.LevelListener, api.LevelServiceNamespace, api.LevelService},
+	} {
+		assert.Equal(t, want, endsAt(api.PolicyProfileSpec{Levels: levels}))
+	}
+}
+
+// A profile changes how policies are read: that no path is counted says nothing.
+func TestTheVerdictOnAProfileClaimsNothing(t *testing.T) {
+	w := &page{}
+	v := api.Verdict{Object: api.Ref{Kind: api.KindPolicyProfile, Name: "p"}, Operation: "CREATE", Allowed: true}
+	assert.Equal(t, "CREATE PolicyProfile p: allowed; what it changes, kubectl overrule diff shows", w.verdict(v))
 }
