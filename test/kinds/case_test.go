@@ -27,8 +27,8 @@ type kindCase struct {
 	Steps []step           `json:"steps"`
 }
 
-// step applies a policy, or other objects, or deletes a policy; and says what
-// is told then, and what the policies come to.
+// step applies or deletes a policy or other objects; and says what is told then,
+// and what the policies come to.
 type step struct {
 	// Policy is its namespace/name.
 	Policy      string            `json:"policy,omitempty"`
@@ -36,6 +36,7 @@ type step struct {
 	Spec        map[string]any    `json:"spec,omitempty"`
 	Objects     []map[string]any  `json:"objects,omitempty"`
 	Delete      string            `json:"delete,omitempty"`
+	Remove      []map[string]any  `json:"remove,omitempty"`
 	// Denied are the codes of a denial, Warned parts of the warnings, each of
 	// one; that of the write's reach is left out.
 	Denied []string `json:"denied,omitempty"`
@@ -47,7 +48,8 @@ type step struct {
 	Of string `json:"of,omitempty"`
 	// Effective are all paths of the kind through the object, after the step.
 	Effective map[string]effectiveWant `json:"effective,omitempty"`
-	// Outcomes are the states of all policies that `effective` tells of.
+	// Outcomes are the states of all policies that `effective` tells of; the
+	// step's own policy has its state by `outcome`, too.
 	Outcomes map[string]string `json:"outcomes,omitempty"`
 }
 

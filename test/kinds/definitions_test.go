@@ -32,7 +32,7 @@ const (
 var groups = []string{
 	"agentgateway.dev", "consul.hashicorp.com", "extensions.istio.io", "gateway.envoyproxy.io", "gateway.kgateway.dev",
 	"gateway.networking.x-k8s.io", "gateway.nginx.org", "gateway.solo.io", "kuadrant.io", "networking.gke.io",
-	"networking.istio.io", "security.istio.io", "telemetry.istio.io", "toys.example.com",
+	"networking.istio.io", "security.istio.io", "telemetry.istio.io",
 }
 
 // istioKinds are the kinds of Istio that are policies. Others stay out: one of
