@@ -54,13 +54,18 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 		}
 		against, change := manifests(t, c.Against), manifests(t, changed)
 		fits(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
+		fits(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--without"))
+		fits(t, api.KindProfileList, run(t, "", "profiles", "-f", against, "-o", "json", "--all"))
+		fits(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
 		fits(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
 		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
 		fits(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
 		fits(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
 		for _, o := range c.Against {
 			if strings.HasSuffix(o.GetKind(), "Policy") {
-				fits(t, api.KindOutcomeList, run(t, "", "outcome", "-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind()+"/"+o.GetName()))
+				args := []string{"-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind() + "/" + o.GetName()}
+				fits(t, api.KindOutcomeList, run(t, "", append(args, "outcome")...))
+				fits(t, api.KindReachList, run(t, "", append(args, "reach")...))
 			}
 		}
 	}
