@@ -1,0 +1,37 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// All that is known of a kind of policies is in its profile: the code names
+// none, in no comment either.
+func TestTheEngineNamesNoPolicyKind(t *testing.T) {
+	kinds, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	require.NotEmpty(t, kinds)
+	for _, folder := range []string{"merge", "internal/effective", "internal/store", "internal/guard", "internal/hierarchy"} {
+		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, folder)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, k := range kinds {
+				assert.NotContains(t, string(text), k.Kind, "%s names %s", file, k.Ref())
+				assert.NotContains(t, strings.ReplaceAll(string(text), "gateway.networking.k8s.io", ""), k.Group, "%s names the group of %s", file, k.Ref())
+			}
+		}
+	}
+}
