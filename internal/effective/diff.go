@@ -5,15 +5,17 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
 
 // Pair is one path before and after a change; either side may be nil: no path,
 // or no policy on it.
-type Pair struct{ Before, After *Effective }
+type Pair struct {
+	Before, After *Effective
+	// Again tells that After was in a pair already: a path that a policy told
+	// apart from it is one with it now.
+	Again bool
+}
 
 // Effective returns the side that is there, the later one first.
 func (p Pair) Effective() *Effective {
@@ -63,70 +65,4 @@ func (p Pair) Rules() []api.RuleChange {
 
 func (e *Effective) value(r merge.Effective) *api.RuleValue {
 	return &api.RuleValue{Value: r.Value, From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
-}
-
-type pathKind struct {
-	id   hierarchy.ID
-	kind *policykind.Kind
-}
-
-// Compare walks the paths of a scope before and after a change and calls visit
-// with each pair, in the order of the walk after; then with those that are
-// gone. The rules of the route that changed, if one did, are paired by name,
-// then by their matches (hierarchy.MatchRules).
-func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
-	old := make(map[pathKind]int) // its place in the order
-	var order []*Effective
-	err := e.Walk(before, s, false, b, func(x *Effective) error {
-		old[pathKind{x.Path.ID(), x.Kind}] = len(order)
-		order = append(order, x)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	pairing := rulePairing{before: before}
-	err = e.Walk(after, s, false, b, func(x *Effective) error {
-		p := Pair{After: x}
-		if i, ok := old[pathKind{pairing.earlier(x.Path), x.Kind}]; ok {
-			p.Before, order[i] = order[i], nil
-		}
-		return visit(p)
-	})
-	if err != nil {
-		return err
-	}
-	for _, was := range order {
-		if was != nil {
-			if err := visit(Pair{Before: was}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// rulePairing finds the path before a change of a path after it.
-type rulePairing struct {
-	before    *store.View
-	route     *hierarchy.Route // the last one looked at, after
-	positions []int
-}
-
-func (r *rulePairing) earlier(p hierarchy.Path) hierarchy.ID {
-	id := p.ID()
-	if p.Route == nil {
-		return id
-	}
-	if r.route != p.Route {
-		r.route, r.positions = p.Route, nil
-		was, ok := r.before.Get(p.Route.Ref()).(*hierarchy.Route)
-		if ok && was != p.Route {
-			r.positions = hierarchy.MatchRules(was, p.Route)
-		}
-	}
-	if r.positions != nil && p.Rule >= 0 {
-		id.Rule = r.positions[p.Rule]
-	}
-	return id
 }

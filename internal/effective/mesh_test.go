@@ -7,6 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -146,4 +147,50 @@ func TestAMeshPathSaysWhoseItIs(t *testing.T) {
 	assert.Len(t, all, 1)
 	assert.Equal(t, []api.PathElement{{Kind: "Service", Namespace: "app", Name: "s", Client: "shop"}}, all[0].API().Path)
 	assert.Equal(t, "app", all[0].Path.Namespace())
+}
+
+// A policy that tells ports or clients apart makes paths out of one, and one
+// out of them when it goes: what changes is what it says, and nothing else.
+func TestPathsOfAMeshThatPart(t *testing.T) {
+	base := docs(meshed("[Service]"), worlds.ServiceDoc("app", "s", 80, 81), from("app", "own", toService))
+	port := from("app", "port", "targetRefs: [{kind: Service, name: s, sectionName: p81}]")
+	consumer := from("shop", "mine", toService)
+	consumerOnPort := from("shop", "mine", "targetRefs: [{kind: Service, name: s, namespace: app, port: 80}]")
+	tests := map[string]struct {
+		objects []string
+		put     string
+		remove  api.Ref
+		want    []string
+	}{
+		"by a port":        {put: port, want: []string{"~ Service app/s | own -> | own port"}},
+		"by their clients": {put: consumer, want: []string{"~ Service app/s | own -> | own mine"}},
+		"by both":          {put: consumerOnPort, want: []string{"~ Service app/s | own -> | own mine"}},
+		"and are one again, of all ports": {
+			objects: []string{port}, remove: probeRef("app", "port"), want: []string{"~ Service app/s#81 | own port -> | own"},
+		},
+		"and are one again, of all clients": {
+			objects: []string{consumer}, remove: probeRef("shop", "mine"), want: []string{"~ Service app/s (clients in shop) | own mine -> | own"},
+		},
+		"and are one again, of both": {
+			objects: []string{consumerOnPort}, remove: probeRef("shop", "mine"), want: []string{"~ Service app/s#80 (clients in shop) | own mine -> | own"},
+		},
+		"a port less": {
+			objects: []string{port, consumer}, remove: probeRef("app", "port"),
+			want: []string{"~ Service app/s#81 | own port -> | own", "~ Service app/s#81 (clients in shop) | own mine port -> | own mine"},
+		},
+		"but a Service that goes has none left": {
+			objects: []string{consumer}, remove: api.Ref{Kind: "Service", Namespace: "app", Name: "s"},
+			want: []string{"- Service app/s | own", "- Service app/s (clients in shop) | own mine"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := world(t, docs(append(test.objects, base)...))
+			c := store.Delete(test.remove)
+			if test.put != "" {
+				c = put(t, before, test.put)
+			}
+			assert.Equal(t, test.want, changedChains(t, before, c))
+		})
+	}
 }

@@ -57,26 +57,58 @@ func walkOnce(t testing.TB, engine *effective.Engine, v *store.View, s effective
 }
 
 // differences shows what differs between two full walks, as in "path: before ->
-// after". The rules of the route that changed, if one did, are paired.
+// after". The rules of the route that changed, if one did, are paired; a path
+// of a mesh that is not on one side is part of a wider one there.
 func differences(t testing.TB, before, after map[pathID]string, was, is store.Object) []string {
 	t.Helper()
 	var out []string
-	seen := make(map[pathID]bool)
-	pairs := pairingOf(was, is)
-	for at, now := range after {
-		then := pairs(at)
-		seen[then] = true
-		if old := before[then]; old != now {
+	differ := func(at pathID, old, now string) {
+		if old != now {
 			out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
 		}
 	}
-	for at, old := range before {
-		if !seen[at] {
-			out = append(out, fmt.Sprintf("%s: %s -> gone", at, old))
+	seen, earlier := make(map[pathID]bool), make(map[pathID]string)
+	fresh := make(map[pathID]pathID) // those after without one before, and what they would have been
+	pairs := pairingOf(was, is)
+	for at, now := range after {
+		then := pairs(at)
+		earlier[then] = now
+		if place, ok := among(before, then); ok {
+			seen[place] = true
+			differ(at, before[place], now)
+		} else {
+			fresh[at] = then
 		}
+	}
+	for at, old := range before {
+		if seen[at] {
+			continue
+		}
+		if place, ok := among(earlier, at); ok {
+			differ(at, old, earlier[place])
+			maps.DeleteFunc(fresh, func(_, then pathID) bool { return then == place })
+		} else {
+			differ(at, old, "gone")
+		}
+	}
+	for at := range fresh {
+		differ(at, "none", after[at])
 	}
 	slices.Sort(out)
 	return out
+}
+
+// among finds a path, or else the narrowest that it is part of.
+func among(all map[pathID]string, at pathID) (pathID, bool) {
+	ports, clients, both := at, at, at
+	ports.Port, clients.Client = 0, ""
+	both.Port, both.Client = 0, ""
+	for _, place := range []pathID{at, ports, clients, both} {
+		if _, ok := all[place]; ok && (place == at || at.Service != "") {
+			return place, true
+		}
+	}
+	return at, false
 }
 
 // pairingOf returns where a path after a change was before.
@@ -101,20 +133,28 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *store.Vie
 	var out []string
 	require.NoError(t, engine.Compare(before, after, s, unlimited(), func(p effective.Pair) error {
 		at := pathID{p.Effective().Kind.Kind, p.Effective().Path.ID()}
-		switch {
-		case p.After == nil:
-			out = append(out, fmt.Sprintf("%s: %s -> gone", at, pictureOf(p.Before)))
-		case p.Before == nil:
-			out = append(out, fmt.Sprintf("%s: %s -> %s", at, "", pictureOf(p.After)))
-		default:
-			if old, now := pictureOf(p.Before), pictureOf(p.After); old != now {
-				out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
-			}
+		old, now := "none", "gone"
+		if p.Before != nil {
+			old = pictureOf(p.Before)
+		}
+		if p.After != nil {
+			now = pictureOf(p.After)
+		}
+		if p.Before != nil && p.Effective().Path.Service != nil && narrower(p.Before.Path, p.After) {
+			at.ID = p.Before.Path.ID()
+		}
+		if old != now {
+			out = append(out, fmt.Sprintf("%s: %s -> %s", at, old, now))
 		}
 		return nil
 	}))
 	slices.Sort(out)
 	return out
+}
+
+// narrower reports whether a path of a mesh was part of what it is paired with.
+func narrower(was hierarchy.Path, is *effective.Effective) bool {
+	return is != nil && (was.Port != 0 && is.Path.Port == 0 || was.Client != "" && is.Path.Client == "")
 }
 
 // randomChanges plays changes on a random world. After each, what Compare says

@@ -33,7 +33,7 @@ func (j *judge) pair(p effective.Pair) error {
 	if p.Changed() {
 		j.count(p)
 	}
-	if p.After == nil {
+	if p.After == nil || p.Again {
 		return nil
 	}
 	for i := range p.After.Outcomes {
