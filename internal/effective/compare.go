@@ -11,6 +11,7 @@ import (
 // are gone. The rules of the route that changed, if one did, are paired by name,
 // then by their matches (hierarchy.MatchRules). A path of a mesh that a policy
 // tells apart, by port or clients, is paired with the one that it is part of.
+// Both views have the same kinds.
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := comparison{pairing: rulePairing{before: before}, places: make(map[pathKind]int)}
 	if err := e.Walk(before, s, false, b, c.was); err != nil {

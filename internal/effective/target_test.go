@@ -1,0 +1,94 @@
+package effective_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// labelled is a route of namespace app on gateway g, with a team.
+func labelled(name, team string) string {
+	return strings.Replace(routeDoc(name, "[{name: x}]", "g"), "name: "+name+"}", "name: "+name+", labels: {team: "+team+"}}", 1)
+}
+
+const routeChain = "GatewayClass c > Gateway infra/g > Listener infra/g#http > HTTPRoute app/"
+
+// What a selector selects is a target each; the outcome says so.
+func TestSelectedTargets(t *testing.T) {
+	base := docs(freeProbe("strategy: {allowed: [merge]}\nlevels: [Gateway, Route]"), gatewayDoc("g", "c", "http"),
+		labelled("r", "red"), labelled("s", "red"), labelled("b", "blue"))
+	reds := policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\na: 1")
+	t.Run("by their labels", func(t *testing.T) {
+		v := world(t, docs(base, reds))
+		assert.Equal(t, []string{routeChain + "r | p", routeChain + "s | p"}, chains(t, v, "Probe"))
+		out := outcomeOf(t, v, probeRef("app", "p"))
+		assert.Equal(t, api.Enforced, out.State)
+		assert.Equal(t, []api.Target{{Target: routeRef("r"), Accepted: true}, {Target: routeRef("s"), Accepted: true}}, out.Targets)
+	})
+	t.Run("a label that changes moves the policy", func(t *testing.T) {
+		v := world(t, docs(base, reds))
+		assert.Equal(t, []string{"+ " + routeChain + "b | p"}, changedChains(t, v, put(t, v, labelled("b", "red"))))
+		assert.Equal(t, []string{"- " + routeChain + "r | p"}, changedChains(t, v, put(t, v, labelled("r", "blue"))))
+	})
+	t.Run("none: the target is not found", func(t *testing.T) {
+		v := world(t, docs(base, strings.Replace(reds, "team: red", "team: green", 1)))
+		assert.Empty(t, chains(t, v, "Probe"))
+		out := outcomeOf(t, v, probeRef("app", "p"))
+		assert.Equal(t, api.TargetNotFound, out.State)
+		assert.Equal(t, "no HTTPRoute has team=green", out.Message)
+		assert.Equal(t, []api.Target{{
+			Target:   api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app"},
+			Selector: "team=green", Reason: api.TargetNotFound,
+		}}, out.Targets)
+	})
+	t.Run("by name and label, counted once", func(t *testing.T) {
+		v := world(t, docs(base, strings.Replace(reds, "targetRefs: [", "targetRefs: [{kind: HTTPRoute, name: r}, {kind: HTTPRoute, selector: {}}, ", 1)))
+		out := outcomeOf(t, v, probeRef("app", "p"))
+		assert.Equal(t, api.PathCounts{Total: 3, Enforced: 3}, out.Paths)
+		assert.Len(t, out.Targets, 3)
+		for _, e := range walked(t, v, effective.Scope{All: true}) {
+			assert.Len(t, e.Layers, 1)
+		}
+	})
+}
+
+// A target that may not be one has no effect, and the outcome says why.
+func TestRefusedTargets(t *testing.T) {
+	for leave, want := range map[string]api.Target{
+		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "a Probe may not target another namespace than its own"},
+		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets a Probe of namespace app target Gateway infra/g"},
+		"free":           {Target: gatewayRef("g"), Accepted: true},
+	} {
+		profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: "+leave+"}\nlevels: [Gateway]")
+		v := world(t, docs(profile, gatewayDoc("g", "c", "http"), probeDoc("p", 1, onGateway+"a: 1")))
+		out := outcomeOf(t, v, probeRef("app", "p"))
+		assert.Equal(t, []api.Target{want}, out.Targets, leave)
+		assert.Equal(t, want.Refused, out.Message)
+		assert.Len(t, chains(t, v, "Probe"), min(1, out.Paths.Total), leave)
+		assert.Equal(t, want.Accepted, out.State == api.Enforced, leave)
+	}
+}
+
+// SEMANTICS section 5: a target of a kind that exists nowhere is a path of its
+// own, one element long.
+func TestVirtualTargets(t *testing.T) {
+	virtual := worlds.ClassProfileDoc("inherited", "Probe",
+		"targets: {fields: [targetRefs], kinds: [{group: example.com, kind: Region, virtual: true}, {group: '*', kind: '*'}]}\nstrategy: {allowed: [merge]}\nlevels: [Gateway, Rule]")
+	region := func(kind, name, spec string) string {
+		return policyDoc(kind, "app", name, "targetRefs: [{group: example.com, kind: Region, name: north}]\n"+spec)
+	}
+	v := world(t, docs(virtual, gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"), region("Probe", "one", "a: 1"), region("Probe", "two", "b: 2"), region("Paint", "paint", "a: 1")))
+	assert.Equal(t, []string{"Region app/north | one two"}, chains(t, v, "Probe"))
+	assert.Equal(t, []api.PathElement{{Kind: "Region", Namespace: "app", Name: "north"}}, walked(t, v, effective.Scope{All: true})[0].API().Path)
+	out := outcomeOf(t, v, probeRef("app", "one"))
+	assert.Equal(t, api.Enforced, out.State)
+	assert.Equal(t, []api.Target{{Target: api.Ref{Group: worlds.Group, Kind: "Region", Namespace: "app", Name: "north"}, Accepted: true}}, out.Targets)
+	assert.Empty(t, chains(t, v, "Paint"), "to another kind it is an object of which nothing is known")
+	assert.Equal(t, api.NoPath, outcomeOf(t, v, paintRef("app", "paint")).State)
+	assert.Equal(t, []string{"~ Region app/north | one two -> | two"}, changedChains(t, v, storeDelete(probeRef("app", "one"))))
+}
