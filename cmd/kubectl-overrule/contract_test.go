@@ -64,8 +64,8 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 		for _, o := range c.Against {
 			if strings.HasSuffix(o.GetKind(), "Policy") {
 				args := []string{"-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind() + "/" + o.GetName()}
-				fits(t, api.KindOutcomeList, run(t, "", append(args, "outcome")...))
-				fits(t, api.KindReachList, run(t, "", append(args, "reach")...))
+				fits(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
+				fits(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
 			}
 		}
 	}
