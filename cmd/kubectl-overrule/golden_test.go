@@ -31,6 +31,10 @@ func gep713(example string) []string {
 	return []string{"-f", "testdata/gep713/hierarchy.yaml", "-f", "testdata/gep713/example-" + example + ".yaml"}
 }
 
+func TestEveryProfileFitsTheSchema(t *testing.T) {
+	fits(t, api.KindProfileList, run(t, "", "profiles", "-f", "testdata/profiles.yaml", "-o", "json", "--all"))
+}
+
 // What each new list is like, to the byte, and as people see it.
 func TestListsAreAsTheyWere(t *testing.T) {
 	shapes := func(args ...string) []string { return append(args, "-f", "testdata/shapes.yaml", "-A") }
