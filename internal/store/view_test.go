@@ -138,3 +138,14 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestKindsWithPolicies(t *testing.T) {
+	k, other, last := paint(t, "Paint"), paint(t, "PaintJob"), paint(t, "Zebra")
+	v := (&store.View{}).WithKinds([]*policykind.Kind{last, other, k})
+	assert.Empty(t, v.Populated())
+	v = v.With(puts(policy(t, other, "p", "r"), policy(t, last, "p", "r"))...)
+	assert.Equal(t, []*policykind.Kind{other, last}, v.Populated(), "a name that begins like another is another")
+	v = v.With(store.Delete(policy(t, last, "p").Ref()))
+	assert.Equal(t, []*policykind.Kind{other}, v.Populated())
+	assert.Empty(t, (&store.View{}).Populated())
+}

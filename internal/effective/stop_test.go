@@ -1,0 +1,59 @@
+package effective_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// Wherever paths end, a walk stops at the path that its visitor fails at, and
+// so does a comparison.
+func TestAWalkStopsAnywhere(t *testing.T) {
+	stop := errors.New("stop")
+	failing := func(at int) (*int, func() error) {
+		n := 0
+		return &n, func() error {
+			n++
+			if n > at {
+				return stop
+			}
+			return nil
+		}
+	}
+	for seed := range uint64(25) {
+		d := newDice(seed)
+		v, engine := newRandomWorld(t, d).View, effective.NewEngine()
+		all := effective.Scope{All: true}
+		for at := range len(fullWalk(t, engine, v)) {
+			n, visit := failing(at)
+			require.ErrorIs(t, engine.Walk(v, all, false, unlimited(), func(*effective.Effective) error { return visit() }), stop)
+			require.Equal(t, at+1, *n)
+			n, visit = failing(at)
+			require.ErrorIs(t, engine.Compare(v, compiledKinds(t), all, unlimited(), func(effective.Pair) error { return visit() }), stop)
+			require.Equal(t, at+1, *n)
+		}
+	}
+}
+
+func TestAWalkOfAMeshStopsAtItsDeadline(t *testing.T) {
+	v := world(t, docs(meshed("[Service, Route]"), worlds.ServiceDoc("app", "s", 80),
+		worlds.RouteTo("HTTPRoute", "app", "p", "[{}]", worlds.ToService("app", "s")), from("app", "own", toService)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, effective.NewBudget(ctx, 1), func(*effective.Effective) error { return nil })
+	require.ErrorIs(t, err, effective.ErrTooMuch)
+}
+
+// CountPaths counts from gateways to rules, whatever the kinds are.
+func TestCountPaths(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "c", "http", "alt"), worlds.SetDoc("sets", "s", "g", "http"), worlds.ServiceDoc("app", "s", 80),
+		worlds.RouteTo("HTTPRoute", "app", "r", "[{}, {}]", worlds.ToGateway("g"), worlds.ToSet("sets", "s"), worlds.ToService("app", "s")),
+		worlds.RouteTo("HTTPRoute", "app", "none", "[{}, {}]")))
+	assert.Equal(t, 6, effective.CountPaths(v))
+}
