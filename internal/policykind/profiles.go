@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -18,8 +19,16 @@ import (
 //go:embed profiles/*.yaml
 var builtin embed.FS
 
-// BuiltinKinds returns the kinds whose profiles come with Overrule, sorted.
+// BuiltinKinds returns the kinds whose profiles come with Overrule, sorted. They
+// are read once: kinds are immutable.
 func BuiltinKinds() ([]*Kind, error) {
+	kinds, err := builtinKinds()
+	return slices.Clone(kinds), err
+}
+
+var builtinKinds = sync.OnceValues(readBuiltin)
+
+func readBuiltin() ([]*Kind, error) {
 	files, err := fs.Glob(builtin, "profiles/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("list built-in profiles: %w", err)
