@@ -30,7 +30,8 @@ type kindCase struct {
 // step applies or deletes a policy or other objects; and says what is told then,
 // and what the policies come to.
 type step struct {
-	// Policy is its namespace/name.
+	// Policy is its namespace/name. Two that are made within a second are of one
+	// age, and the first by name counts as older: names follow the alphabet.
 	Policy      string            `json:"policy,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Spec        map[string]any    `json:"spec,omitempty"`
