@@ -154,7 +154,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	d := open(t, Options{}, cluster, held)
 	a := d.validated(t, create(t, strings.NewReplacer("name: first", "name: second", `, creationTimestamp: "2026-01-01T00:00:00Z"`, "").Replace(held)))
 	assert.Equal(t, "Conflicted: HTTPRoute app/toystore is held by TimeoutPolicy app/first, which is older; "+
-		"a TimeoutPolicy does not merge with another on the same target: edit TimeoutPolicy app/first or choose another target", said(t, a))
+		"policies of kind TimeoutPolicy do not merge on one target: edit TimeoutPolicy app/first or choose another target", said(t, a))
 }
 
 func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {

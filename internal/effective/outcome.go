@@ -151,10 +151,10 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 // noPath says why no path of the kind goes through a target.
 func noPath(p *policykind.Policy, t api.Target) string {
 	if p.Kind.Source == policykind.Label && !p.Kind.MayStandOn(t.Target.PolicyKind()) {
-		return fmt.Sprintf("how a %s works on a %s is not known: its profile is a guess by its CRD's label; write a PolicyProfile for it",
+		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: its profile is a guess by its CRD's label; write a PolicyProfile for it",
 			p.Kind.Kind, t.Target.Kind)
 	}
-	return fmt.Sprintf("no path of a %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
+	return fmt.Sprintf("no path of kind %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
 }
 
 // Describe says why a target is not accepted.

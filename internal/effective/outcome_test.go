@@ -90,7 +90,7 @@ func TestOutcomeCountsLossesByWinner(t *testing.T) {
 // States of policies that are on no path.
 func TestStatesWithoutAPath(t *testing.T) {
 	const class = "kind: GatewayClass\nmetadata: {name: istio}"
-	const lonely = "no path of a Paint, which ends at the Rule, goes through HTTPRoute app/lonely"
+	const lonely = "no path of kind Paint, which ends at the Rule, goes through HTTPRoute app/lonely"
 	tests := map[string]struct {
 		spec    string
 		want    api.State
@@ -100,8 +100,8 @@ func TestStatesWithoutAPath(t *testing.T) {
 		"it cannot be read":            {"targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1", api.Invalid, `spec.overrides: Invalid value: "number": must be an object`, []api.State{api.Invalid}},
 		"no such target":               {"targetRefs: [{kind: HTTPRoute, name: none}]", api.TargetNotFound, "HTTPRoute app/none does not exist", []api.State{api.TargetNotFound}},
 		"no such section":              {"targetRefs: [{kind: HTTPRoute, name: r, sectionName: none}]", api.TargetNotFound, "HTTPRoute app/r section none does not exist", []api.State{api.TargetNotFound}},
-		"another namespace":            {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "a Paint may not target another namespace than its own", []api.State{api.TargetNotFound}},
-		"a class":                      {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "a Paint has a namespace and may not target a GatewayClass", []api.State{api.TargetNotFound}},
+		"another namespace":            {"targetRefs: [{kind: Gateway, name: g, namespace: infra}]", api.TargetNotFound, "a policy of kind Paint may not target another namespace than its own", []api.State{api.TargetNotFound}},
+		"a class":                      {"targetRefs: [{kind: GatewayClass, name: istio}]", api.TargetNotFound, "a policy of kind Paint has a namespace and may not target a GatewayClass", []api.State{api.TargetNotFound}},
 		"no path goes through it":      {"targetRefs: [{kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{""}},
 		"one of two targets is there":  {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}]", api.Enforced, "", []api.State{api.TargetNotFound, ""}},
 		"one is lonely, one not there": {"targetRefs: [{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: lonely}]", api.NoPath, lonely, []api.State{"", api.TargetNotFound}},

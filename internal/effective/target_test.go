@@ -60,8 +60,8 @@ func TestSelectedTargets(t *testing.T) {
 // A target that may not be one has no effect, and the outcome says why.
 func TestRefusedTargets(t *testing.T) {
 	for leave, want := range map[string]api.Target{
-		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "a Probe may not target another namespace than its own"},
-		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets a Probe of namespace app target Gateway infra/g"},
+		"own":            {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "a policy of kind Probe may not target another namespace than its own"},
+		"referenceGrant": {Target: gatewayRef("g"), Reason: api.TargetNotFound, Refused: "no ReferenceGrant in namespace infra lets policies of kind Probe in namespace app target Gateway infra/g"},
 		"free":           {Target: gatewayRef("g"), Accepted: true},
 	} {
 		profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: "+leave+"}\nlevels: [Gateway]")

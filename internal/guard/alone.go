@@ -45,7 +45,7 @@ func (j *judge) target(t api.Target) {
 		}
 		j.report(api.ReasonConflicted, action, Finding{
 			Policy: t.By, What: what,
-			Advice: fmt.Sprintf("a %s does not merge with another on the same target: edit %s or choose another target", j.policy.Kind.Kind, *t.By),
+			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", j.policy.Kind.Kind, *t.By),
 		})
 	default: // accepted
 	}

@@ -55,7 +55,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"TargetNotFound: another namespace": {
 			base(), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 1"),
-			[]string{"Warn TargetNotFound: the policy has no effect on its target: a Paint may not target another namespace than its own; check the target's kind, name and section, or create it"},
+			[]string{"Warn TargetNotFound: the policy has no effect on its target: a policy of kind Paint may not target another namespace than its own; check the target's kind, name and section, or create it"},
 		},
 		"UnsetOverride: a rule that an override sets": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}")), routePolicy("b: 2\nunset: [a]"),
@@ -251,7 +251,7 @@ func TestConflicts(t *testing.T) {
 		return "kind: Label\nmetadata: {namespace: app, name: " + name + ", creationTimestamp: '" + created + "'}\nspec: {a: " + name + ", targetRefs: [{kind: HTTPRoute, name: r" + more + "}]}"
 	}
 	const old, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
-	const heldBy = "HTTPRoute app/r is held by Label app/one, which is older; a Label does not merge with another on the same target: edit Label app/one or choose another target"
+	const heldBy = "HTTPRoute app/r is held by Label app/one, which is older; policies of kind Label do not merge on one target: edit Label app/one or choose another target"
 	tests := map[string]struct {
 		before, write string
 		want          []string
@@ -279,7 +279,7 @@ func TestConflicts(t *testing.T) {
 		},
 		"a rival that had lost before is not told of": {
 			base(label("one", old, ""), label("two", newer, ""), label("zero", "2023-01-01T00:00:00Z", "")), label("one", old, ""),
-			[]string{"Warn Conflicted: HTTPRoute app/r is held by Label app/zero, which is older; a Label does not merge with another on the same target: edit Label app/zero or choose another target"},
+			[]string{"Warn Conflicted: HTTPRoute app/r is held by Label app/zero, which is older; policies of kind Label do not merge on one target: edit Label app/zero or choose another target"},
 		},
 		"one that is invalid holds nothing": {
 			base("kind: Label\nmetadata: {namespace: app, name: one, creationTimestamp: '" + old + "'}\nspec: {targetRefs: [{kind: HTTPRoute, name: r}, 5]}"),

@@ -28,7 +28,7 @@ const (
 func TestReferenceGrants(t *testing.T) {
 	grant := worlds.GrantDoc("infra", "t", paints, gateways)
 	selecting := policyDoc("Paint", "app", "selecting", "targetRefs: [{kind: Gateway, selector: {}, namespaces: {from: All}}]\nb: 1")
-	const lost = " loses its target: no ReferenceGrant in namespace infra lets a Paint of namespace app target Gateway infra/g"
+	const lost = " loses its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g"
 	t.Run("deleted", func(t *testing.T) {
 		v := world(t, granted(grant))
 		assert.Equal(t, []string{
@@ -58,7 +58,7 @@ func TestReferenceGrants(t *testing.T) {
 	})
 	t.Run("a policy without one is told so", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets a Paint of namespace app target Gateway infra/g; check the target's kind, name and section, or create it",
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; check the target's kind, name and section, or create it",
 		}, told(judged(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
@@ -88,7 +88,7 @@ func TestSelectors(t *testing.T) {
 		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the target's kind, name and section, or create it",
 	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; a Probe does not merge with another on the same target: edit Probe app/one or choose another target",
+		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
 	}, told(judged(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
 		"Warn Conflicted: Probe app/two loses HTTPRoute app/r to this policy, which is older, and has no effect there any more",

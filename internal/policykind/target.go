@@ -232,7 +232,7 @@ func (r *reference) section(t *Target, meaning api.SectionMeaning) {
 	at := r.at.Child("sectionName")
 	switch meaning {
 	case api.SectionNone:
-		r.invalid(at, t.Section, "a %s targets a %s as a whole", r.kind.Kind, t.Ref.Kind)
+		r.invalid(at, t.Section, "policies of kind %s target a %s as a whole", r.kind.Kind, t.Ref.Kind)
 	case api.SectionPortNumber:
 		n, err := strconv.ParseUint(t.Section, 10, 16)
 		if err != nil || n == 0 {
@@ -250,9 +250,9 @@ func (r *reference) class(t *Target) {
 	if r.policy.Namespace == "" || slices.Contains(from, "*") || slices.Contains(from, r.policy.Namespace) {
 		return
 	}
-	t.Refused = fmt.Sprintf("a %s has a namespace and may not target a GatewayClass", r.kind.Kind)
+	t.Refused = fmt.Sprintf("a policy of kind %s has a namespace and may not target a GatewayClass", r.kind.Kind)
 	if len(from) > 0 {
-		t.Refused = fmt.Sprintf("a %s may target a GatewayClass only from namespace %s", r.kind.Kind, strings.Join(from, ", "))
+		t.Refused = fmt.Sprintf("a policy of kind %s may target a GatewayClass only from namespace %s", r.kind.Kind, strings.Join(from, ", "))
 	}
 }
 
@@ -269,7 +269,7 @@ func (r *reference) elsewhere(t *Target) {
 	case leave == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
 		t.Consumer = true
 	default:
-		t.Refused = fmt.Sprintf("a %s may not target another namespace than its own", r.kind.Kind)
+		t.Refused = fmt.Sprintf("a policy of kind %s may not target another namespace than its own", r.kind.Kind)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestReadTargetsByProfile(t *testing.T) {
 	const (
 		selectors  = "targets: {selectors: [targetSelectors], namespaces: free}"
 		gateways   = "kind: Gateway, "
-		elsewhere  = "a Paint may not target another namespace than its own"
+		elsewhere  = "a policy of kind Paint may not target another namespace than its own"
 		infraClass = "targets: {classFrom: [infra, ops]}"
 		service80  = "targetRef: {kind: Service, name: s"
 	)
@@ -209,11 +209,11 @@ func TestReadTargetsByProfile(t *testing.T) {
 		},
 		"from one that may not": {
 			infraClass, "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "a Paint may target a GatewayClass only from namespace infra, ops"}},
+			[]policykind.Target{{Ref: class, Refused: "a policy of kind Paint may target a GatewayClass only from namespace infra, ops"}},
 		},
 		"the leave for namespaces is none for a class": {
 			"targets: {namespaces: free}", "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "a Paint has a namespace and may not target a GatewayClass"}},
+			[]policykind.Target{{Ref: class, Refused: "a policy of kind Paint has a namespace and may not target a GatewayClass"}},
 		},
 
 		"a port": {
@@ -318,7 +318,7 @@ func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
 			"{}", "targetRef: {kind: Service, name: s, namespace: [a]}", `spec.targetRef.namespace: Invalid value: "list": must be a string`,
 		},
 		"a section where none may be": {
-			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": a Paint targets a HTTPRoute as a whole`,
+			kinds, "targetRef: {kind: HTTPRoute, name: r, sectionName: a}", `spec.targetRef.sectionName: Invalid value: "a": policies of kind Paint target a HTTPRoute as a whole`,
 		},
 		"a section that is no number": {
 			kinds, "targetRef: {kind: Service, name: s, sectionName: http}", `spec.targetRef.sectionName: Invalid value: "http": must be the number of a port`,

@@ -95,7 +95,7 @@ func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref
 // granted refuses a target that needs a ReferenceGrant and has none.
 func (v *View) granted(p *policykind.Policy, t policykind.Target) policykind.Target {
 	if t.Grant && t.Refused == "" && t.Ref.Namespace != p.Namespace && !v.Granted(p.Kind.Ref(), p.Namespace, t.Ref) {
-		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s lets a %s of namespace %s target %s",
+		t.Refused = fmt.Sprintf("no ReferenceGrant in namespace %s lets policies of kind %s in namespace %s target %s",
 			t.Ref.Namespace, p.Kind.Kind, p.Namespace, t.Ref)
 	}
 	return t

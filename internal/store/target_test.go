@@ -26,7 +26,7 @@ func painting(t testing.TB, k *policykind.Kind, targets string, more ...store.Ob
 }
 
 func TestTargets(t *testing.T) {
-	const none = "no ReferenceGrant in namespace zoo lets a Paint of namespace app target HTTPRoute zoo/z"
+	const none = "no ReferenceGrant in namespace zoo lets policies of kind Paint in namespace app target HTTPRoute zoo/z"
 	grant := func(from, to string) store.Object {
 		return decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "ReferenceGrant"},
 			"metadata: {namespace: zoo, name: t}\nspec: {from: ["+from+"], to: [{group: gateway.networking.k8s.io, kind: HTTPRoute"+to+"}]}")

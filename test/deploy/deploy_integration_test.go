@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -132,8 +133,10 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	done := cluster.Kubectl("delete", "--ignore-not-found", "--wait=false", "-k", folder("base"))
 	require.Zero(t, done.Code, done.Stderr)
 
-	left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
-	assert.Empty(t, left.Stdout)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition goes once its objects are gone
+		left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
+		assert.Empty(c, left.Stdout)
+	}, time.Minute, time.Second)
 }
 
 // quiet holds a command to success with nothing on stderr: a warning is a failure.
