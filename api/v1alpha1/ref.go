@@ -22,7 +22,7 @@ func (r Ref) Key() string {
 }
 
 // String returns "Kind namespace/name", as messages name objects.
-func (r Ref) String() string { return r.Kind + " " + r.Key() }
+func (r Ref) String() string { return strings.TrimSpace(r.Kind + " " + r.Key()) }
 
 // PolicyKind returns the kind of the object that r names.
 func (r Ref) PolicyKind() PolicyKind { return PolicyKind{Group: r.Group, Kind: r.Kind} }

@@ -35,3 +35,9 @@ const (
 	// ReasonNotRead warns of something that Overrule does not read.
 	ReasonNotRead ReasonCode = "NotRead"
 )
+
+// ChangeableReasons are those whose action a profile can change.
+var ChangeableReasons = []ReasonCode{
+	ReasonInvalid, ReasonTargetNotFound, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
+	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
+}

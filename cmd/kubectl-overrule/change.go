@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -60,10 +61,21 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 		return unreadable(err)
 	}
 	c := changes{
-		scene: s, guard: &guard.Guard{Engine: effective.NewEngine()}, set: set, remove: f.remove,
+		scene: s, guard: &guard.Guard{Engine: effective.NewEngine(), Profiles: known{s}}, set: set, remove: f.remove,
 		now: policykind.InFlight(a.now()), judged: judged, sources: a.sources(s),
 	}
 	return c.all(ctx, a)
+}
+
+// known is what a guard asks about the kinds of a scene.
+type known struct{ *scene }
+
+// Profiles implements guard.Profiles.
+func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
+
+// Schema implements guard.Profiles. A cluster's definitions are not read here.
+func (k known) Schema(_ context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	return k.kinds.Schema(ref), nil
 }
 
 func (c *changes) all(ctx context.Context, a *app) error {

@@ -175,7 +175,7 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 		switch {
 		case len(items) > 0:
 		case paths == 0:
-			a.tell("no policy affects %s: no path with a policy goes through it", q.objects[0].Ref())
+			a.tell("no policy affects %s: no path with a policy goes through it%s", q.objects[0].Ref(), q.elsewhere())
 		default:
 			a.tell("no policy affects %s: no rule of those on its paths survives", q.objects[0].Ref())
 		}
@@ -214,4 +214,17 @@ func (q *query) reached(ctx context.Context, rule *merge.Name, on func(hierarchy
 		}
 	})
 	return found, err
+}
+
+// elsewhere names the routes that send traffic to a backend that was asked
+// about: most kinds of policies act above it.
+func (q *query) elsewhere() string {
+	var routes []string
+	for r := range q.view.RoutesTo(q.objects[0].Ref()) {
+		routes = append(routes, r.Ref().String())
+	}
+	if len(routes) == 0 {
+		return ""
+	}
+	return "; for kinds whose paths end above it, ask for what sends it traffic: " + strings.Join(routes, ", ")
 }

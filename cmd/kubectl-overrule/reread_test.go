@@ -90,7 +90,7 @@ func TestChangesAfterAProfileAreJudgedWithIt(t *testing.T) {
 		},
 		"a second profile of the kind changes nothing": {
 			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2") + ownProfile("zz", "hierarchical") + ownPolicy("third", "edge", "size: 3"),
-			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted", "CREATE PolicyProfile zz", "CREATE OwnPolicy third Conflicted"},
+			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy second Conflicted", "CREATE PolicyProfile zz (Conflicted)", "CREATE OwnPolicy third Conflicted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, verdicts(check(t, c.text, against...))) })

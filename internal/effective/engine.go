@@ -57,6 +57,15 @@ func (e *Effective) Ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
+// Own returns what became of the fields of the path's route itself, nil where
+// the kind controls none that it sets.
+func (e *Effective) Own() *merge.Outcome {
+	if e.object == nil {
+		return nil
+	}
+	return &e.Result.Outcomes[len(e.Result.Outcomes)-1]
+}
+
 // Spec returns the effective spec, or in a kind that collects the list of
 // specs in their order. The values in it are shared: do not edit.
 func (e *Effective) Spec() any {

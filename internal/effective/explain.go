@@ -113,12 +113,13 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 			x.Value, x.From, x.Block = r.Value, &from, r.From.Block.String()
 		}
 	}
-	for i := range e.Outcomes {
-		for _, l := range e.Outcomes[i].Lost {
+	all := e.Result.Outcomes // that of the route's own fields included
+	for i := range all {
+		for _, l := range all[i].Lost {
 			if means(asked, l.Key) {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
-					Policy: e.Ref(e.Outcomes[i].Policy), Block: l.Block.String(), Value: l.Value,
+					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: l.Value,
 					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
 				})
 			}

@@ -105,8 +105,8 @@ func (p place) find(object any, route []policykind.Segment) []found {
 	}
 	s, rest := route[0], route[1:]
 	content, ok := object.(map[string]any)
-	if !ok && (object != nil || p.member != "") {
-		return nil
+	if !ok && p.member != "" {
+		return nil // this item has no such object
 	}
 	value := content[s.Name]
 	next := p

@@ -90,7 +90,8 @@ func TestFieldsOfItems(t *testing.T) {
 	assert.Equal(t, api.PathCounts{Total: 2, Overridden: 1, PartiallyEnforced: 1}, outcomeOf(t, v, probeRef("app", "p")).Paths)
 	shown := walked(t, v, effective.Scope{All: true})[1].API()
 	assert.Equal(t, "filters[2]", shown.Path[len(shown.Path)-1].Member)
-	assert.Equal(t, []any{map[string]any{"name": "x", "filters": []any{
+	everything := []any{map[string]any{"path": map[string]any{"type": "PathPrefix", "value": "/"}}}
+	assert.Equal(t, []any{map[string]any{"name": "x", "matches": everything, "filters": []any{
 		map[string]any{"retry": map[string]any{"codes": []any{int64(1)}}}, map[string]any{"other": int64(1)},
 		map[string]any{"retry": map[string]any{"codes": []any{int64(5)}, "tries": int64(9)}},
 	}}}, shown.Route.Spec["rules"], "the item of the path alone has what is in force")

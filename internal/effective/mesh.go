@@ -47,8 +47,7 @@ func (w *walk) meshRoute(kind int, s *hierarchy.Service, r *hierarchy.Route) err
 	if r.Namespace != s.Namespace {
 		p.Client = r.Namespace
 	}
-	ports := r.ParentPorts(hierarchy.KindService, s.Namespace, s.Name)
-	for _, port := range ports {
+	for _, port := range r.PortsOf(s) {
 		if err := w.servicePaths(kind, p, port); err != nil {
 			return err
 		}
@@ -116,7 +115,7 @@ func (w *walk) clients(kind int, r *hierarchy.Route) []string {
 	}
 	var out []string
 	for _, a := range all {
-		if a.target.Consumer {
+		if a.target.Consumer && Exists(w.view, a.target) {
 			out = append(out, a.policy.Namespace)
 		}
 	}

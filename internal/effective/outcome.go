@@ -154,7 +154,18 @@ func noPath(p *policykind.Policy, t api.Target) string {
 		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: its profile is a guess by its CRD's label; write a PolicyProfile for it",
 			p.Kind.Kind, t.Target.Kind)
 	}
+	if !p.Kind.MayStandAt(t) {
+		return fmt.Sprintf("policies of kind %s may not stand there: their levels are %s", p.Kind.Kind, levelNamesOf(p.Kind))
+	}
 	return fmt.Sprintf("no path of kind %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
+}
+
+func levelNamesOf(k *policykind.Kind) string {
+	out := make([]string, len(k.Levels))
+	for i, l := range k.Levels {
+		out[i] = string(l)
+	}
+	return strings.Join(out, ", ")
 }
 
 // Describe says why a target is not accepted.

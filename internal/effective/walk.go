@@ -289,7 +289,7 @@ func (w *walk) path(kind int, p hierarchy.Path) error {
 	if p.Set != nil {
 		set = w.shared(p.Set.Ref(), kind)
 	}
-	if p.Backend != nil {
+	if p.Backend != nil && !sameService(p) {
 		backend = w.shared(p.Backend.Object, kind)
 	}
 	s := k.stack(p, set, backend)
@@ -346,4 +346,11 @@ func CountPaths(v *store.View) int {
 		}
 	}
 	return n
+}
+
+// sameService reports whether the path ends at the service that it starts at,
+// as a mesh's route to its own parent does. What targets the service then
+// stands at its root alone, above the route.
+func sameService(p hierarchy.Path) bool {
+	return p.Service != nil && p.Backend.Object == p.Service.Ref()
 }

@@ -36,7 +36,7 @@ func (j *judge) target(t api.Target) {
 	case api.TargetNotFound:
 		j.report(api.ReasonTargetNotFound, api.Warn, Finding{
 			What:   fmt.Sprintf("the policy has no effect on its target: %s", what),
-			Advice: "check the target's kind, name and section, or create it",
+			Advice: adviceFor(t),
 		})
 	case api.Conflicted:
 		action := api.Deny
@@ -48,6 +48,18 @@ func (j *judge) target(t api.Target) {
 			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", j.policy.Kind.Kind, *t.By),
 		})
 	default: // accepted
+	}
+}
+
+// adviceFor says what to do about a target that is not there.
+func adviceFor(t api.Target) string {
+	switch {
+	case t.Refused != "":
+		return "choose another target, or put the policy where it may have this one"
+	case t.Selector != "":
+		return "check the labels that it selects by, and those of the objects"
+	default:
+		return "check the target's kind, name and section, or create it"
 	}
 }
 

@@ -51,8 +51,8 @@ func TestTooMuch(t *testing.T) {
 func lenient(t testing.TB, v *store.View) *store.View {
 	t.Helper()
 	return acting(t, v, map[api.ReasonCode]api.Action{
-		api.ReasonConstraintViolated: api.Warn, api.ReasonTooMuch: api.Audit,
-		api.ReasonOverridden: api.Deny, api.ReasonTargetNotFound: api.Audit,
+		api.ReasonConstraintViolated: api.Warn,
+		api.ReasonOverridden:         api.Deny, api.ReasonTargetNotFound: api.Audit,
 	})
 }
 

@@ -46,8 +46,33 @@ func (j *judge) pair(p effective.Pair) error {
 		}
 		j.otherLosses(p, i)
 	}
+	j.objectLosses(p)
 	j.notes(p)
 	return nil
+}
+
+// objectLosses books the fields of the route itself that an override newly
+// takes, or takes again after they were edited.
+func (j *judge) objectLosses(p effective.Pair) {
+	own := p.After.Own()
+	if own == nil {
+		return
+	}
+	for _, l := range own.Lost {
+		if l.To.Block == merge.Overrides && !lostBefore(p.Before, l) {
+			j.others.add(p.After, own, l, false)
+		}
+	}
+}
+
+// lostBefore reports whether the route's own fields lost the same value before.
+func lostBefore(before *effective.Effective, l merge.Lost) bool {
+	if before == nil || before.Own() == nil {
+		return false
+	}
+	return slices.ContainsFunc(before.Own().Lost, func(was merge.Lost) bool {
+		return was.Key == l.Key && was.To.Block == merge.Overrides && merge.Equal(was.Value, l.Value)
+	})
 }
 
 func (j *judge) count(p effective.Pair) {

@@ -58,7 +58,7 @@ func TestReferenceGrants(t *testing.T) {
 	})
 	t.Run("a policy without one is told so", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; check the target's kind, name and section, or create it",
+			"Warn TargetNotFound: the policy has no effect on its target: no ReferenceGrant in namespace infra lets policies of kind Paint in namespace app target Gateway infra/g; choose another target, or put the policy where it may have this one",
 		}, told(judged(t, world(t, granted()), policyDoc("Paint", "app", "own", "targetRefs: [{kind: Gateway, name: g, namespace: infra}]\na: 2"))))
 	})
 }
@@ -85,7 +85,7 @@ func TestSelectors(t *testing.T) {
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	const all = "{kind: HTTPRoute, selector: {}}"
 	assert.Equal(t, []string{
-		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the target's kind, name and section, or create it",
+		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the labels that it selects by, and those of the objects",
 	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
 		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",

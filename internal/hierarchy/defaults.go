@@ -49,3 +49,65 @@ func fill[T any](field **T, value T) {
 		*field = &value
 	}
 }
+
+// defaultRules fills in what the API server stores in the rules of a route, for
+// the fields of it that policies control. The spec is the caller's own.
+func defaultRules(kind string, spec map[string]any) map[string]any {
+	if spec == nil {
+		spec = make(map[string]any)
+	}
+	if spec["rules"] == nil && kind == KindHTTPRoute {
+		spec["rules"] = []any{map[string]any{}}
+	}
+	for _, rule := range items(spec["rules"]) {
+		if rule["matches"] == nil && kind == KindHTTPRoute {
+			rule["matches"] = []any{map[string]any{}}
+		}
+		for _, m := range items(rule["matches"]) {
+			defaultMatch(kind, m)
+		}
+		for _, b := range items(rule["backendRefs"]) {
+			unless(b, "group", "")
+			unless(b, "kind", KindService)
+			unless(b, "weight", int64(1))
+		}
+	}
+	return spec
+}
+
+func defaultMatch(kind string, m map[string]any) {
+	const exact = string(gatewayv1.HeaderMatchExact)
+	for _, h := range append(items(m["headers"]), items(m["queryParams"])...) {
+		unless(h, "type", exact)
+	}
+	switch kind {
+	case KindHTTPRoute:
+		unless(m, "path", map[string]any{})
+		if path, ok := m["path"].(map[string]any); ok {
+			unless(path, "type", string(gatewayv1.PathMatchPathPrefix))
+			unless(path, "value", "/")
+		}
+	case KindGRPCRoute:
+		if method, ok := m["method"].(map[string]any); ok {
+			unless(method, "type", exact)
+		}
+	}
+}
+
+// items returns those items of a list that are objects.
+func items(list any) []map[string]any {
+	all, _ := list.([]any)
+	out := make([]map[string]any, 0, len(all))
+	for _, item := range all {
+		if object, ok := item.(map[string]any); ok {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+func unless(object map[string]any, name string, value any) {
+	if object[name] == nil {
+		object[name] = value
+	}
+}

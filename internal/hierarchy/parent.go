@@ -2,17 +2,24 @@ package hierarchy
 
 import "slices"
 
-// ParentPorts returns the ports that the route's references to a parent name,
-// each once; 0 stands for all, and then for the others, too.
-func (r *Route) ParentPorts(kind, namespace, name string) []int32 {
+// PortsOf returns the ports by which the route is under a service, each once; 0
+// stands for all, and then for the others, too. A reference to a port that the
+// service lacks, by number or by sectionName, leads nowhere.
+func (r *Route) PortsOf(s *Service) []int32 {
 	var out []int32
 	for _, p := range r.Parents {
+		port := p.Port
+		if p.Section != "" {
+			if port = s.Port(p.Section); port == 0 || p.Port != 0 && p.Port != port {
+				continue
+			}
+		}
 		switch {
-		case !p.Is(kind, namespace, name) || slices.Contains(out, p.Port):
-		case p.Port == 0:
+		case !p.Is(KindService, s.Namespace, s.Name) || slices.Contains(out, port):
+		case port == 0:
 			return []int32{0}
-		default:
-			out = append(out, p.Port)
+		case s.HasPort(port):
+			out = append(out, port)
 		}
 	}
 	return out

@@ -71,9 +71,14 @@ type Backend struct {
 	Port int32
 }
 
-// Spec returns the route's spec as decoded JSON. It is shared: do not edit.
+// Spec returns the route's spec as decoded JSON, its rules defaulted as the API
+// server would. It is shared: do not edit.
 func (r *Route) Spec() any {
-	r.read.Do(func() { _ = unmarshal(r.spec, &r.tree) }) // it was read before
+	r.read.Do(func() {
+		var tree map[string]any
+		_ = unmarshal(r.spec, &tree) // it was read before
+		r.tree = defaultRules(r.Kind, tree)
+	})
 	return r.tree
 }
 

@@ -74,7 +74,7 @@ func TestParents(t *testing.T) {
 }
 
 // The ports of a Service that a route is a parent's by.
-func TestParentPorts(t *testing.T) {
+func TestPortsOf(t *testing.T) {
 	const s = "group: '', kind: Service, name: s"
 	for name, test := range map[string]struct {
 		refs string
@@ -86,9 +86,15 @@ func TestParentPorts(t *testing.T) {
 		"all":                              {"[{" + s + "}]", []int32{0}},
 		"all stands for the others before": {"[{" + s + ", port: 80}, {" + s + "}]", []int32{0}},
 		"all stands for the others behind": {"[{" + s + "}, {" + s + ", port: 80}]", []int32{0}},
+		"by the name of a port":            {"[{" + s + ", sectionName: h}]", []int32{80}},
+		"a name and its number":            {"[{" + s + ", sectionName: h, port: 80}]", []int32{80}},
+		"a name and another number":        {"[{" + s + ", sectionName: h, port: 81}]", nil},
+		"a name that it lacks":             {"[{" + s + ", sectionName: x}]", nil},
+		"a number that it lacks":           {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
 		"another service's are not its":    {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
 	} {
-		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").ParentPorts("Service", "app", "s"), name)
+		service := &hierarchy.Service{Namespace: "app", Name: "s", Ports: []hierarchy.Port{{Name: "h", Number: 80}, {Number: 81}}}
+		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").PortsOf(service), name)
 	}
 }
 
@@ -122,7 +128,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Routes have fields that only some profile knows: the spec stays as it is.
+// Routes have fields that only some profile knows: the spec stays as it is, but
+// for what the API server fills in.
 func TestSpecOfARoute(t *testing.T) {
 	r := routing(t, "app", "{hostnames: [A.example.com], rules: [{timeouts: {request: 1s}, retry: {attempts: 9007199254740993, backoff: 1.5}, x-own: [{deep: null}]}]}")
 	want := map[string]any{
@@ -131,6 +138,7 @@ func TestSpecOfARoute(t *testing.T) {
 			"timeouts": map[string]any{"request": "1s"},
 			"retry":    map[string]any{"attempts": int64(9007199254740993), "backoff": 1.5},
 			"x-own":    []any{map[string]any{"deep": nil}},
+			"matches":  []any{map[string]any{"path": map[string]any{"type": "PathPrefix", "value": "/"}}},
 		}},
 	}
 	var wait sync.WaitGroup
@@ -138,7 +146,45 @@ func TestSpecOfARoute(t *testing.T) {
 		wait.Go(func() { assert.Equal(t, want, r.Spec()) })
 	}
 	wait.Wait()
-	assert.Nil(t, httpRoute(t, "metadata: {name: r}").Spec(), "a route without a spec has none")
+}
+
+// SEMANTICS section 7: a verdict does not depend on the door.
+func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
+	slash := map[string]any{"type": "PathPrefix", "value": "/"}
+	everything := []any{map[string]any{"path": slash}}
+	for name, test := range map[string]struct {
+		route *hierarchy.Route
+		want  []any
+	}{
+		"a route without a spec":   {httpRoute(t, "metadata: {name: r}"), []any{map[string]any{"matches": everything}}},
+		"a rule without matches":   {routing(t, "app", "{rules: [{name: x}]}"), []any{map[string]any{"name": "x", "matches": everything}}},
+		"no matches, written out":  {routing(t, "app", "{rules: [{matches: []}]}"), []any{map[string]any{"matches": []any{}}}},
+		"rules that are no object": {routing(t, "app", "{rules: [null]}"), []any{nil}},
+		"what is set stays": {
+			routing(t, "app", "{rules: [{matches: [{path: {type: Exact, value: /a}, headers: [{name: h, type: RegularExpression}], queryParams: [{name: q}]}]}]}"),
+			[]any{map[string]any{"matches": []any{map[string]any{
+				"path":        map[string]any{"type": "Exact", "value": "/a"},
+				"headers":     []any{map[string]any{"name": "h", "type": "RegularExpression"}},
+				"queryParams": []any{map[string]any{"name": "q", "type": "Exact"}},
+			}}}},
+		},
+		"backends": {
+			routing(t, "app", "{rules: [{matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: s, port: 80}, {name: t, kind: Backend, group: x.y, weight: 0}]}]}"),
+			[]any{map[string]any{"matches": everything, "backendRefs": []any{
+				map[string]any{"name": "s", "port": int64(80), "group": "", "kind": "Service", "weight": int64(1)},
+				map[string]any{"name": "t", "group": "x.y", "kind": "Backend", "weight": int64(0)},
+			}}},
+		},
+		"a GRPCRoute's rule has no match of its own": {
+			grpcRoute(t, "metadata: {name: r}\nspec: {rules: [{}, {matches: [{method: {service: s}}]}]}"),
+			[]any{map[string]any{}, map[string]any{"matches": []any{map[string]any{"method": map[string]any{"service": "s", "type": "Exact"}}}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, _ := test.route.Spec().(map[string]any)
+			assert.Equal(t, test.want, spec["rules"])
+		})
+	}
 }
 
 func TestRoutesThatCannotBeRead(t *testing.T) {

@@ -77,7 +77,10 @@ func parseRoute(text string) ([]Segment, error) {
 		out = append(out, Segment{name, list})
 	}
 	if out[0] != (Segment{Name: "spec"}) || len(out) == 1 {
-		return nil, fmt.Errorf("address %q is not below spec", text)
+		return nil, fmt.Errorf("address %q is not below spec: write it like spec.rules[*].timeouts.request", text)
+	}
+	if out[1].Name == "rules" && !out[1].List {
+		return nil, fmt.Errorf("address %q: spec.rules is a list: write spec.rules[*], the rule of the path", text)
 	}
 	if out[len(out)-1].List {
 		return nil, fmt.Errorf("address %q ends with a list's items: name the list, which is one value, or a field of its items", text)

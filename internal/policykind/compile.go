@@ -136,7 +136,7 @@ func (c *compiler) levels() {
 		at := slices.Index(levels, l)
 		switch {
 		case at < 0:
-			c.errorf("levels: %q is none of the hierarchy's", l)
+			oneOf(c, "levels:", l, levels...)
 		case slices.Contains(k.Levels[:i], l):
 			c.errorf("levels: %s stands twice: name each once", l)
 		case at < last:
@@ -338,7 +338,7 @@ func (c *compiler) fields() {
 		c.errorf("fields: all have to be in the items of one list of a rule, or in none")
 	}
 	if len(k.fields) > 0 && !k.Has(api.LevelRule) {
-		c.errorf("fields: levels must have Rule, where the routes' own values are")
+		c.errorf("fields: add Rule to levels: the routes' own values are there")
 	}
 }
 
@@ -357,6 +357,7 @@ func listOf(route []Segment) string {
 
 func (c *compiler) actions() {
 	for _, code := range slices.Sorted(maps.Keys(c.kind.Actions)) {
+		oneOf(c, "actions: reason", code, api.ChangeableReasons...)
 		oneOf(c, "actions."+string(code), c.kind.Actions[code], api.Deny, api.Warn, api.Audit)
 	}
 }

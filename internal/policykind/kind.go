@@ -6,6 +6,7 @@ package policykind
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
@@ -149,6 +150,24 @@ func (k *Kind) MayStandOn(ref api.PolicyKind) bool {
 		at = []api.LevelName{api.LevelBackend}
 	}
 	return slices.ContainsFunc(at, k.Has)
+}
+
+// sectionsOf are the levels of the sections of a kind; those of a Service are
+// its own.
+var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener}
+
+// MayStandAt reports whether the kind's hierarchy has a level for policies on a
+// target, or on the section of it.
+func (k *Kind) MayStandAt(t api.Target) bool {
+	section := t.Section != "" || t.Port != 0
+	switch at, ok := sectionsOf[t.Target.Kind]; {
+	case section && ok:
+		return k.Has(at)
+	case section && strings.HasSuffix(t.Target.Kind, "Route"):
+		return k.Has(api.LevelRule)
+	default:
+		return k.MayStandOn(t.Target.PolicyKind())
+	}
 }
 
 // Shape gives a spec that was put together of rules the lists that the rules

@@ -161,6 +161,7 @@ func (r *reference) selector() *Selector {
 	out := &Selector{Labels: r.labels(at, fields)}
 	rule, _ := r.fields["namespaces"].(map[string]any)
 	switch rule["from"] {
+	case nil, "Same":
 	case "All":
 		out.AnyNamespace = true
 	case "Selector":
@@ -170,6 +171,8 @@ func (r *reference) selector() *Selector {
 			r.wrong(at, rule["selector"], "a label selector")
 		}
 		out.Namespaces = r.labels(at, below)
+	default:
+		r.errs = append(r.errs, field.NotSupported(r.at.Child("namespaces", "from"), rule["from"], []string{"All", "Same", "Selector"}))
 	}
 	return out
 }
@@ -250,9 +253,9 @@ func (r *reference) class(t *Target) {
 	if r.policy.Namespace == "" || slices.Contains(from, "*") || slices.Contains(from, r.policy.Namespace) {
 		return
 	}
-	t.Refused = fmt.Sprintf("a policy of kind %s has a namespace and may not target a GatewayClass", r.kind.Kind)
+	t.Refused = fmt.Sprintf("no %s that has a namespace may target a GatewayClass", r.kind.Kind)
 	if len(from) > 0 {
-		t.Refused = fmt.Sprintf("a policy of kind %s may target a GatewayClass only from namespace %s", r.kind.Kind, strings.Join(from, ", "))
+		t.Refused = fmt.Sprintf("only from namespace %s may a GatewayClass be targeted", strings.Join(from, ", "))
 	}
 }
 
@@ -269,7 +272,7 @@ func (r *reference) elsewhere(t *Target) {
 	case leave == api.LeaveConsumer && t.Ref.Kind != kindNamespace:
 		t.Consumer = true
 	default:
-		t.Refused = fmt.Sprintf("a policy of kind %s may not target another namespace than its own", r.kind.Kind)
+		t.Refused = fmt.Sprintf("no %s may target a namespace other than its own", r.kind.Kind)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestReadTargetsByProfile(t *testing.T) {
 	const (
 		selectors  = "targets: {selectors: [targetSelectors], namespaces: free}"
 		gateways   = "kind: Gateway, "
-		elsewhere  = "a policy of kind Paint may not target another namespace than its own"
+		elsewhere  = "no Paint may target a namespace other than its own"
 		infraClass = "targets: {classFrom: [infra, ops]}"
 		service80  = "targetRef: {kind: Service, name: s"
 	)
@@ -209,11 +209,11 @@ func TestReadTargetsByProfile(t *testing.T) {
 		},
 		"from one that may not": {
 			infraClass, "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "a policy of kind Paint may target a GatewayClass only from namespace infra, ops"}},
+			[]policykind.Target{{Ref: class, Refused: "only from namespace infra, ops may a GatewayClass be targeted"}},
 		},
 		"the leave for namespaces is none for a class": {
 			"targets: {namespaces: free}", "targetRef: {kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: class, Refused: "a policy of kind Paint has a namespace and may not target a GatewayClass"}},
+			[]policykind.Target{{Ref: class, Refused: "no Paint that has a namespace may target a GatewayClass"}},
 		},
 
 		"a port": {

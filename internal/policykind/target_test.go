@@ -16,7 +16,7 @@ func ref(kind, namespace, name string) api.Ref {
 
 func TestReadTargets(t *testing.T) {
 	const group = "group: gateway.networking.k8s.io, "
-	const elsewhere = "a policy of kind Paint may not target another namespace than its own"
+	const elsewhere = "no Paint may target a namespace other than its own"
 	tests := map[string]struct {
 		spec string
 		want []policykind.Target
@@ -39,7 +39,7 @@ func TestReadTargets(t *testing.T) {
 		},
 		"a GatewayClass is refused to a policy in a namespace": {
 			"targetRef: {" + group + "kind: GatewayClass, name: istio}",
-			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "a policy of kind Paint has a namespace and may not target a GatewayClass"}},
+			[]policykind.Target{{Ref: ref("GatewayClass", "", "istio"), Refused: "no Paint that has a namespace may target a GatewayClass"}},
 		},
 		"the same target twice is one": {
 			"targetRefs: [{" + group + "kind: HTTPRoute, name: r}, {" + group + "kind: HTTPRoute, name: r, namespace: app}]",

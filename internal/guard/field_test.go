@@ -1,0 +1,31 @@
+package guard_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/worlds"
+)
+
+// A route's own field that an override replaces is a rule that loses its
+// effect, whoever writes (SEMANTICS section 8, Overridden).
+func TestFieldsOfARouteThatAreOverridden(t *testing.T) {
+	profile := worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nblocks: {overrides: [overrides]}\n"+
+		"strategy: {allowed: [merge]}\nfields: [{rule: timeout, route: 'spec.rules[*].timeouts.request'}]")
+	const capped = "targetRefs: [{kind: Gateway, name: g}]\noverrides: {timeout: 5s}"
+	base := docs(profile, gatewayDoc("g", "c", "http"))
+	route := func(timeout string) string { return routeDoc("r", "[{timeouts: {request: "+timeout+"}}]", "g") }
+	lost := "Warn Overridden: timeout of HTTPRoute app/r loses its effect on 1 path: Probe infra/p overrides it"
+
+	with := docs(base, policyDoc("Probe", "infra", "p", capped))
+	assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r changes the effective policy of 1 path in 1 namespace", lost},
+		told(judged(t, world(t, with), route("9s"))), "a new route")
+	v := world(t, docs(with, route("9s")))
+	assert.Equal(t, []string{lost}, told(judged(t, v, route("8s"))), "another value")
+	assert.Empty(t, told(judged(t, v, route("9s"))), "the same value was lost before")
+	assert.Empty(t, told(judged(t, v, route("5s"))), "an equal value is not lost")
+	assert.Contains(t, told(judged(t, world(t, docs(base, route("9s"))), policyDoc("Probe", "infra", "p", capped))), lost, "a new override")
+	assert.NotContains(t, told(judged(t, world(t, docs(base, route("9s"))), policyDoc("Probe", "infra", "p",
+		"targetRefs: [{kind: Gateway, name: g}]\ntimeout: 5s"))), lost, "a default gives way to it")
+}
