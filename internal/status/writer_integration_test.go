@@ -70,8 +70,8 @@ func TestStatusesOnAnAPIServer(t *testing.T) {
 	assert.Equal(t, "2", condition("older", "observedGeneration"))
 	becomes("younger", "Accepted")
 	version := e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout
-	apply(profile("third", "targetRef"))
-	becomes("third", "Conflicted")
+	apply(profile("youngest", "targetRef")) // by its name, too, should a second be shared
+	becomes("youngest", "Conflicted")
 	assert.Equal(t, version, e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout,
 		"what has its right status is not written again")
 }
