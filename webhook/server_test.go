@@ -95,6 +95,7 @@ metadata: {namespace: app, name: loop}
 spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}, seconds: 1}
 `)
 		},
+		warnings: []string{"how a policy of kind TimeoutPolicy works on a TimeoutPolicy is not known: write a PolicyProfile"},
 	},
 	"a write of a gateway policy tells how far it reaches, and whom it costs what": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {

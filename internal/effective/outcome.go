@@ -150,14 +150,25 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 
 // noPath says why no path of the kind goes through a target.
 func noPath(p *policykind.Policy, t api.Target) string {
-	if p.Kind.Source == policykind.Label && !p.Kind.MayStandOn(t.Target.PolicyKind()) {
-		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: its profile is a guess by its CRD's label; write a PolicyProfile for it",
-			p.Kind.Kind, t.Target.Kind)
-	}
-	if !p.Kind.MayStandAt(t) {
-		return fmt.Sprintf("policies of kind %s may not stand there: their levels are %s", p.Kind.Kind, levelNamesOf(p.Kind))
+	if why := NoLevel(p, t); why != "" {
+		return why
 	}
 	return fmt.Sprintf("no path of kind %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
+}
+
+// NoLevel says why a policy has no effect on a target that it may name: its
+// kind's hierarchy has no level for it. It is empty if there is one.
+func NoLevel(p *policykind.Policy, t api.Target) string {
+	switch {
+	case p.Kind.MayStandAt(t):
+		return ""
+	case p.Kind.Source == policykind.Label:
+		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: write a PolicyProfile (its CRD's label is all that is known of it)",
+			p.Kind.Kind, t.Target.Kind)
+	default:
+		return fmt.Sprintf("policies of kind %s may not stand at %s: their levels are %s",
+			p.Kind.Kind, policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port}, levelNamesOf(p.Kind))
+	}
 }
 
 func levelNamesOf(k *policykind.Kind) string {

@@ -29,3 +29,11 @@ func TestFieldsOfARouteThatAreOverridden(t *testing.T) {
 	assert.NotContains(t, told(judged(t, world(t, docs(base, route("9s"))), policyDoc("Probe", "infra", "p",
 		"targetRefs: [{kind: Gateway, name: g}]\ntimeout: 5s"))), lost, "a default gives way to it")
 }
+
+// A policy that its kind has no level for is stored, and its writer is told.
+func TestAPolicyWhereItsKindHasNoLevel(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nlevels: [Gateway, Route]"), gatewayDoc("g", "c", "http")))
+	assert.Equal(t, []string{"Warn NotRead: policies of kind Probe may not stand at Gateway infra/g section http: their levels are Gateway, Route"},
+		told(judged(t, v, policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\na: 1"))))
+	assert.Empty(t, told(judged(t, v, policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\na: 1"))))
+}

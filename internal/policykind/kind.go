@@ -159,6 +159,9 @@ var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "Listene
 // MayStandAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.
 func (k *Kind) MayStandAt(t api.Target) bool {
+	if kind := k.target(t.Target.PolicyKind()); kind != nil && kind.Virtual {
+		return true // on a path of its own
+	}
 	section := t.Section != "" || t.Port != 0
 	switch at, ok := sectionsOf[t.Target.Kind]; {
 	case section && ok:
