@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/merge"
 )
 
@@ -35,15 +36,7 @@ prefix of keys, or to those of a name.`,
 }
 
 func (a *app) explain(ctx context.Context, flags queryFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
-	_, _, rest, err := object(args)
-	if err != nil {
-		return err
-	}
-	rule, err := ruleOf(rest)
+	out, rule, err := a.asked(args)
 	if err != nil {
 		return err
 	}
@@ -70,6 +63,20 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
 	return out.Explanations(items)
+}
+
+// asked returns how to answer, and which rule is asked for behind the object:
+// nil for all.
+func (a *app) asked(args []string) (out report.Printer, rule *merge.Name, err error) {
+	if out, err = a.printer(); err != nil {
+		return out, nil, err
+	}
+	_, _, rest, err := object(args)
+	if err != nil {
+		return out, nil, err
+	}
+	rule, err = ruleOf(rest)
+	return out, rule, err
 }
 
 // ruleOf reads the RULE of the arguments, nil if there is none.

@@ -52,15 +52,7 @@ A policy that holds nowhere is an answer, too: the exit code is 0.`,
 }
 
 func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
-	_, _, rest, err := object(args)
-	if err != nil {
-		return err
-	}
-	rule, err := ruleOf(rest)
+	out, rule, err := a.asked(args)
 	if err != nil {
 		return err
 	}

@@ -129,18 +129,8 @@ func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykin
 			all = append(all, attachment{other, target})
 		}
 	}
-	var holders []attachment
-	for _, a := range oldestFirst(all) {
-		rival := rivalOf(a, holders)
-		if a.policy == p && a.target.Section == t.Section && a.target.Port == t.Port {
-			if rival != nil {
-				return rival
-			}
-			return p
-		}
-		if rival == nil {
-			holders = append(holders, a)
-		}
+	if rival := rivalOf(attachment{p, t}, accepted(all)); rival != nil {
+		return rival
 	}
 	return p
 }

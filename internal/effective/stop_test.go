@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
@@ -48,12 +47,4 @@ func TestAWalkOfAMeshStopsAtItsDeadline(t *testing.T) {
 	cancel()
 	err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, effective.NewBudget(ctx, 1), func(*effective.Effective) error { return nil })
 	require.ErrorIs(t, err, effective.ErrTooMuch)
-}
-
-// CountPaths counts from gateways to rules, whatever the kinds are.
-func TestCountPaths(t *testing.T) {
-	v := world(t, docs(gatewayDoc("g", "c", "http", "alt"), worlds.SetDoc("sets", "s", "g", "http"), worlds.ServiceDoc("app", "s", 80),
-		worlds.RouteTo("HTTPRoute", "app", "r", "[{}, {}]", worlds.ToGateway("g"), worlds.ToSet("sets", "s"), worlds.ToService("app", "s")),
-		worlds.RouteTo("HTTPRoute", "app", "none", "[{}, {}]")))
-	assert.Equal(t, 6, effective.CountPaths(v))
 }

@@ -332,22 +332,6 @@ func (w *walk) folded(kind int, p hierarchy.Path, s stack, m *member) error {
 	return w.visit(e)
 }
 
-// CountPaths returns the number of paths of a view from a gateway to a rule.
-func CountPaths(v *store.View) int {
-	n := 0
-	p := (Scope{All: true}).plan(v)
-	for b := range p.branches() {
-		for r := range b.routes {
-			for _, d := range b.doors {
-				if d.Takes(r, v.NamespaceLabels(r.Namespace)) {
-					n += len(r.Rules)
-				}
-			}
-		}
-	}
-	return n
-}
-
 // sameService reports whether the path ends at the service that it starts at,
 // as a mesh's route to its own parent does. What targets the service then
 // stands at its root alone, above the route.

@@ -309,6 +309,10 @@ func TestTargetsThatTheirProfileCannotRead(t *testing.T) {
 			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Selector}}]",
 			`spec.sel[0].namespaces.selector: Required value: must be a label selector`,
 		},
+		"namespaces from elsewhere": {
+			"targets: {selectors: [sel], namespaces: free}", "sel: [{kind: Gateway, namespaces: {from: Foo}}]",
+			`spec.sel[0].namespaces.from: Unsupported value: "Foo": supported values: "All", "Same", "Selector"`,
+		},
 		"a port that is none":       {"{}", "targetRef: {kind: Service, name: s, port: 0}", `spec.targetRef.port: Invalid value: 0: must be a port number, 1 to 65535`},
 		"a port beyond the last":    {"{}", "targetRef: {kind: Service, name: s, port: 65536}", `spec.targetRef.port: Invalid value: 65536: must be a port number, 1 to 65535`},
 		"a port that is text":       {"{}", "targetRef: {kind: Service, name: s, port: http}", `spec.targetRef.port: Invalid value: "http": must be a port number, 1 to 65535`},
