@@ -23,5 +23,9 @@ const (
 	AnnotationOutcome = AnnotationPrefix + "outcome"
 )
 
+// AnnotationAcknowledge is what people write: the hash that a denial for
+// BlastRadius printed, on the object whose write it denied.
+const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
+
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"

@@ -171,6 +171,14 @@ type PolicyProfileSpec struct {
 	// +optional
 	Alternatives []string `json:"alternatives,omitempty"`
 
+	// BlastRadius is the most paths whose effective policy one write may change
+	// without having been acknowledged; it takes precedence over the server's
+	// own limit. 0: no limit.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	BlastRadius *int32 `json:"blastRadius,omitempty"`
+
 	// Actions change what a reason does, for policies of this kind.
 	//
 	// +optional

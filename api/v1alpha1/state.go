@@ -27,6 +27,20 @@ const (
 	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
 	ReasonOverridden         ReasonCode = "Overridden"
 	ReasonTooMuch            ReasonCode = "TooMuch"
+	// ReasonOverrideRemoved tells that an override's rule that was in force is
+	// not any more, because its own policy was edited or deleted.
+	ReasonOverrideRemoved ReasonCode = "OverrideRemoved"
+	// ReasonOverrideEvaded tells the same, because something else was changed.
+	ReasonOverrideEvaded ReasonCode = "OverrideEvaded"
+	// ReasonOverrideWeakened tells that a lower policy gates or waters down a
+	// rule that an override holds.
+	ReasonOverrideWeakened ReasonCode = "OverrideWeakened"
+	// ReasonRequirementUnmet tells that a constraint is violated by the
+	// effective policy of a path.
+	ReasonRequirementUnmet ReasonCode = "RequirementUnmet"
+	// ReasonEffectiveInvalid tells that an effective spec breaks the schema of
+	// its kind.
+	ReasonEffectiveInvalid ReasonCode = "EffectiveInvalid"
 	// ReasonBlastRadius tells how far a write reaches.
 	ReasonBlastRadius ReasonCode = "BlastRadius"
 	// ReasonConditionSkipped warns that a condition names a key that the
@@ -40,4 +54,5 @@ const (
 var ChangeableReasons = []ReasonCode{
 	ReasonInvalid, ReasonTargetNotFound, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
 	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
+	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
 }

@@ -67,3 +67,29 @@ type RuleValue struct {
 	From  Ref    `json:"from"`
 	Block string `json:"block"`
 }
+
+// KindViolationList is the kind of ViolationList.
+const KindViolationList = "ViolationList"
+
+// ViolationList is what `violations` answers: what is wrong with the effective
+// policies as they are, however it came to be.
+type ViolationList struct {
+	TypeMeta `json:",inline"`
+	Items    []Violation `json:"items"`
+}
+
+// Violation is one thing that is wrong on one path: a constraint is violated
+// (RequirementUnmet), an override is weakened (OverrideWeakened), or the
+// effective spec breaks its schema (EffectiveInvalid).
+type Violation struct {
+	Code ReasonCode `json:"code"`
+	// Action is what would be done about a write that introduced it.
+	Action     Action        `json:"action"`
+	PolicyKind PolicyKind    `json:"policyKind"`
+	Path       []PathElement `json:"path"`
+	Rule       string        `json:"rule,omitempty"`
+	// Policy is the constraint that is violated, or the policy that weakens an
+	// override.
+	Policy  *Ref   `json:"policy,omitempty"`
+	Message string `json:"message"`
+}

@@ -61,7 +61,7 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 		return unreadable(err)
 	}
 	c := changes{
-		scene: s, guard: &guard.Guard{Engine: effective.NewEngine(), Profiles: known{s}}, set: set, remove: f.remove,
+		scene: s, guard: &guard.Guard{Engine: effective.NewEngine(), Kinds: known{s}}, set: set, remove: f.remove,
 		now: policykind.InFlight(a.now()), judged: judged, sources: a.sources(s),
 	}
 	return c.all(ctx, a)
@@ -70,12 +70,17 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 // known is what a guard asks about the kinds of a scene.
 type known struct{ *scene }
 
-// Profiles implements guard.Profiles.
+// Profiles implements guard.Kinds.
 func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
 
-// Schema implements guard.Profiles. A cluster's definitions are not read here.
+// Schema implements guard.Kinds. A cluster's definitions are not read here.
 func (k known) Schema(_ context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
 	return k.kinds.Schema(ref), nil
+}
+
+// Reread implements guard.Kinds.
+func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+	return v, nil
 }
 
 func (c *changes) all(ctx context.Context, a *app) error {

@@ -95,7 +95,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	engine := effective.NewEngine()
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
-		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live, Profiles: watcher},
+		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live, Kinds: watcher},
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Log:     log.WithName("webhook"),

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -29,6 +32,15 @@ type Change struct {
 	// Before is the object as it is stored, nil on a create; After as it would
 	// be, nil on a delete.
 	Before, After store.Object
+	// User who writes, nil where nobody is known.
+	User *authenticationv1.UserInfo
+	// Owner is an owner that the write adds to the object, "" for none: the
+	// object will be deleted with it.
+	Owner string
+	// Collected tells that the garbage collector deletes the object.
+	Collected bool
+	// Acknowledged is the object's annotation of that name.
+	Acknowledged string
 }
 
 // Object returns the object as it would be, or the one that is deleted.
@@ -79,12 +91,45 @@ type Guard struct {
 	Engine *effective.Engine
 	// Live, if set, is asked once for a target that the view lacks.
 	Live Live
-	// Profiles, if set, is asked about a PolicyProfile that is written.
-	Profiles Profiles
+	// Kinds, if set, is asked about the policy kinds where a PolicyProfile or a
+	// CustomResourceDefinition is written.
+	Kinds Kinds
+	// Rights, if set, is asked who may remove overrides; else nobody may.
+	Rights Rights
+	// BlastRadius is the most paths whose effective policy one write may change
+	// without having been acknowledged; 0 is no limit.
+	BlastRadius int
 	// Budget is what the conditions of one judgement may cost, in units of
 	// CEL cost; 0 means DefaultBudget.
 	Budget uint64
 }
+
+// Kinds is what is asked about the policy kinds when what says how they are
+// read is written.
+type Kinds interface {
+	// Profiles returns the kinds that have a profile.
+	Profiles() []api.ProfileInForce
+	// Schema returns the schema of a kind, nil if the kind is not defined.
+	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
+	// Reread returns the view as it would be after a *policykind.Profile or a
+	// *policykind.Definition is written: before is nil on a create, after on a
+	// delete. Policies of kinds that are read in another way then are read
+	// anew; where nothing is, it returns v itself.
+	Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error)
+}
+
+// Rights tells who may remove or change overrides: those allowed the verb
+// override on the policy's resource in its namespace. It is safe for concurrent
+// use.
+type Rights interface {
+	// MayOverride asks for a user. An error tells that nobody can say now.
+	MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error)
+	// Check returns the command with which users can see whether they may.
+	Check(policy api.Ref) string
+}
+
+// ErrRights tells that nobody could say whether a user may remove an override.
+var ErrRights = errors.New("whether the user may remove overrides cannot be found out")
 
 // DefaultBudget of a judgement: about a second of evaluating conditions.
 const DefaultBudget = 1_500_000

@@ -5,20 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 )
-
-// Profiles is what is asked about the policy kinds when a PolicyProfile is
-// written.
-type Profiles interface {
-	// Profiles returns the kinds that have a profile.
-	Profiles() []api.ProfileInForce
-	// Schema returns the schema of a kind, nil if the kind is not defined.
-	Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error)
-}
 
 // profile judges the write of a PolicyProfile: whether it can be read, whether
 // another one has its kind, and whether its addresses lead anywhere.
@@ -34,10 +23,10 @@ func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) er
 		})
 		return nil
 	}
-	if g.Profiles == nil {
+	if g.Kinds == nil {
 		return nil
 	}
-	for _, other := range g.Profiles.Profiles() {
+	for _, other := range g.Kinds.Profiles() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !older(j.change, other) {
 			j.report(api.ReasonConflicted, api.Warn, Finding{
 				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
@@ -45,7 +34,7 @@ func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) er
 			})
 		}
 	}
-	schema, err := g.Profiles.Schema(ctx, kind.Ref())
+	schema, err := g.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
 		return fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
 	}

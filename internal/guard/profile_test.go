@@ -29,6 +29,10 @@ func (k known) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return k.schema, k.err
 }
 
+func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+	return v, nil
+}
+
 func profile(name string, edit func(*api.PolicyProfileSpec)) *policykind.Profile {
 	p := &policykind.Profile{}
 	p.Name = name
@@ -106,7 +110,7 @@ func TestProfilesAreJudged(t *testing.T) {
 			if test.after != nil {
 				c.After = test.after
 			}
-			g := &guard.Guard{Engine: effective.NewEngine(), Profiles: test.known}
+			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
 			j, err := g.Judge(t.Context(), &store.View{}, c, nil)
 			require.NoError(t, err)
 			said(t, test.denied, j.Denials)
@@ -126,7 +130,7 @@ func said(t *testing.T, want string, findings []guard.Finding) {
 }
 
 func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
-	g := &guard.Guard{Engine: effective.NewEngine(), Profiles: known{err: errors.New("no answer")}}
+	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
 	_, err := g.Judge(t.Context(), &store.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "look for the definition of Paint.example.com: no answer")
 }

@@ -16,7 +16,7 @@ import (
 // object comes from a file (SEMANTICS section 7).
 func FromNamespace(n *corev1.Namespace) *Namespace {
 	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
-	return &Namespace{Name: n.Name, Labels: set}
+	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil}
 }
 
 // FromGatewayClass reads a GatewayClass.

@@ -67,6 +67,8 @@ func (c *Class) Ref() api.Ref {
 type Namespace struct {
 	Name   string
 	Labels labels.Set
+	// Terminating tells that it is being deleted with all that is in it.
+	Terminating bool
 }
 
 // Ref names the namespace.

@@ -1,16 +1,39 @@
 package policykind
 
 import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// KindProfile is the kind of PolicyProfiles.
-var KindProfile = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyProfile}
+// Kinds of what says how policies are read.
+var (
+	// KindProfile is the kind of PolicyProfiles.
+	KindProfile = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyProfile}
+	// KindDefinition is the kind of CustomResourceDefinitions.
+	KindDefinition = api.PolicyKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
+)
 
 // Profile is a PolicyProfile that is being written. It takes no part in a view.
 type Profile struct{ api.PolicyProfile }
 
 // Ref names the profile.
 func (p *Profile) Ref() api.Ref {
-	return api.Ref{Group: KindProfile.Group, Kind: KindProfile.Kind, Name: p.Name}
+	return api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name}
+}
+
+// Definition is a CustomResourceDefinition that is being written. It takes no
+// part in a view.
+type Definition struct {
+	apiextensionsv1.CustomResourceDefinition
+}
+
+// Ref names the definition.
+func (d *Definition) Ref() api.Ref {
+	return api.Ref{Group: KindDefinition.Group, Kind: KindDefinition.Kind, Name: d.Name}
+}
+
+// Defines returns the kind that is defined.
+func (d *Definition) Defines() api.PolicyKind {
+	return api.PolicyKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
