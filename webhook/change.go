@@ -18,7 +18,7 @@ import (
 func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
 	ref := api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
 	kind := v.Kind(ref)
-	c := guard.Change{Operation: guard.Operation(r.Operation)}
+	c := guard.Change{Operation: guard.Operation(r.Operation), User: &r.UserInfo}
 	decode := func(name string, data []byte) (store.Object, error) {
 		if len(data) == 0 || string(data) == "null" {
 			return nil, fmt.Errorf("the %s of %s has no %s", r.Operation, ref, name)
@@ -43,5 +43,5 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 	if c.Before == nil && c.After == nil {
 		return c, fmt.Errorf("operation %q is none of CREATE, UPDATE, DELETE", r.Operation)
 	}
-	return c, nil
+	return c, heed(&c, r)
 }

@@ -61,13 +61,19 @@ const (
 	EnforceDeny Enforcement = "deny"
 	// EnforceWarn allows everything, and tells what would have been denied.
 	EnforceWarn Enforcement = "warn"
+	// EnforceAudit allows everything and tells the writer nothing: what would
+	// have been denied stands in the audit log, in metrics and in Events.
+	EnforceAudit Enforcement = "audit"
 )
+
+// Denies reports whether a denial denies. An enforcement that is not set does.
+func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
 // Verdict returns the judgement as the JSON contract shows it.
 func (j *Judgement) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
 		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
-		Allowed: !j.Denied() || e == EnforceWarn,
+		Allowed: !j.Denied() || !e.Denies(),
 		Reasons: reasons(j.Denials), Warnings: reasons(j.Warnings),
 		Changes: j.Changes,
 	}

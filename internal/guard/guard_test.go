@@ -185,6 +185,9 @@ func TestVerdict(t *testing.T) {
 	assert.Equal(t, want, j.Verdict(guard.EnforceDeny))
 	want.Allowed = true
 	assert.Equal(t, want, j.Verdict(guard.EnforceWarn), "it is told what would have been denied")
+	assert.Equal(t, want, j.Verdict(guard.EnforceAudit), "and is not denied either")
+	want.Allowed = false
+	assert.Equal(t, want, j.Verdict(""), "what is not said denies")
 }
 
 // observe is shown each touched path whose effective policy differs.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/json"
 
@@ -38,6 +39,10 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, hierarchy.FromService)
 	case ref == policykind.KindProfile:
 		return typed(ref, data, func(p *api.PolicyProfile) *policykind.Profile { return &policykind.Profile{PolicyProfile: *p} })
+	case ref == policykind.KindDefinition:
+		return typed(ref, data, func(d *apiextensionsv1.CustomResourceDefinition) *policykind.Definition {
+			return &policykind.Definition{CustomResourceDefinition: *d}
+		})
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == hierarchy.KindGatewayClass:
 		return typed(ref, data, hierarchy.FromGatewayClass)
@@ -55,7 +60,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 
 // Typed objects that Decode reads.
 type typedObject interface {
-	corev1.Namespace | corev1.Service | api.PolicyProfile |
+	corev1.Namespace | corev1.Service | api.PolicyProfile | apiextensionsv1.CustomResourceDefinition |
 		gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
 }
 

@@ -164,6 +164,7 @@ func TestDecode(t *testing.T) {
 		gateway("UDPRoute"):       "UDPRoute ns/x",
 		{Kind: "Service"}:         "Service ns/x",
 		policykind.KindProfile:    "PolicyProfile x",
+		policykind.KindDefinition: "CustomResourceDefinition x",
 	} {
 		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
 	}

@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/json"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// collectors are the users as whom the garbage collector deletes: its own, or
+// where the controller manager runs without --use-service-account-credentials
+// the one that all of its controllers share.
+var collectors = []string{
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:kube-controller-manager",
+}
+
+// head is what the metadata of an object say about the write itself.
+type head struct {
+	Metadata struct {
+		Annotations     map[string]string       `json:"annotations"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// marks are the names by which JSON without any of what a head holds is known:
+// most writes then need no second look. The API server writes them unescaped,
+// and those of other places (managedFields, the last applied manifest) are not
+// quoted like this.
+var marks = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
+
+func readHead(data []byte) (head, error) {
+	var h head
+	if !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) }) {
+		return h, nil
+	}
+	err := json.UnmarshalCaseSensitivePreserveInts(data, &h)
+	return h, err
+}
+
+// heed fills in what the metadata of the objects of a request say about the
+// write itself.
+func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
+	now, err := readHead(r.Object.Raw)
+	if err != nil {
+		return fmt.Errorf("object: read its metadata: %w", err)
+	}
+	c.Acknowledged = now.Metadata.Annotations[api.AnnotationAcknowledge]
+	if c.Operation == guard.Create {
+		return nil
+	}
+	was, err := readHead(r.OldObject.Raw)
+	switch {
+	case err != nil:
+		return fmt.Errorf("oldObject: read its metadata: %w", err)
+	case c.Operation == guard.Delete:
+		c.Acknowledged = was.Metadata.Annotations[api.AnnotationAcknowledge]
+		c.Collected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
+	default:
+		c.Owner = newOwners(was, now)
+	}
+	return nil
+}
+
+// newOwners names the owners that an edit adds, "" for none.
+func newOwners(was, now head) string {
+	var out []string
+	for _, o := range now.Metadata.OwnerReferences {
+		if !slices.ContainsFunc(was.Metadata.OwnerReferences, func(old metav1.OwnerReference) bool { return old.UID == o.UID }) {
+			out = append(out, o.Kind+" "+o.Name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
