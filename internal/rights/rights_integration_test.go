@@ -1,0 +1,202 @@
+//go:build integration
+
+package rights_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/rights"
+	"overrule.dev/overrule/test/env"
+)
+
+// roles give the right in the ways in which RBAC can: all within infra, but for
+// the last one.
+const roles = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: infra}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: overriders, namespace: infra}
+rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [override]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: overriders, namespace: infra}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: overriders}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: overrider}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: platform}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: named, namespace: infra}
+rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], resourceNames: [gw-policy], verbs: [override]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: named, namespace: infra}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: named}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: named}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: starred, namespace: infra}
+rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: starred, namespace: infra}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: starred}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: starred}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: editors, namespace: infra}
+rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [get, list, create, update, patch, delete]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: editors, namespace: infra}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: editors}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: editor}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: everywhere}
+rules: [{apiGroups: [kuadrant.io], resources: [authpolicies], verbs: [override]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: everywhere}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: everywhere}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: everywhere}]
+`
+
+func authPolicy(namespace, name string) api.Ref {
+	return api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: namespace, Name: name}
+}
+
+type asked struct {
+	user   authenticationv1.UserInfo
+	policy api.Ref
+	want   bool
+}
+
+// questions are about the roles above.
+var questions = map[string]asked{
+	"a user without any role may not":      {named("nobody"), authPolicy("infra", "gw-policy"), false},
+	"who may edit policies may not":        {named("editor"), authPolicy("infra", "gw-policy"), false},
+	"a user with the verb may":             {named("overrider"), authPolicy("infra", "gw-policy"), true},
+	"but not in another namespace":         {named("overrider"), authPolicy("app", "gw-policy"), false},
+	"nor for another kind":                 {named("overrider"), api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "infra", Name: "gw-policy"}, false},
+	"the verb on a name is for that one":   {named("named"), authPolicy("infra", "gw-policy"), true},
+	"and for no other":                     {named("named"), authPolicy("infra", "other"), false},
+	"nor for all of them":                  {named("named"), authPolicy("infra", ""), false},
+	"every verb has this one among them":   {named("starred"), authPolicy("infra", "gw-policy"), true},
+	"a cluster role counts everywhere":     {named("everywhere"), authPolicy("app", "gw-policy"), true},
+	"and for what has no namespace":        {named("everywhere"), authPolicy("", "all"), true},
+	"a role of a namespace does not there": {named("starred"), authPolicy("", "all"), false},
+	"a group brings it":                    {named("member", "devs", "platform"), authPolicy("infra", "gw-policy"), true},
+	"another group does not":               {named("member", "devs"), authPolicy("infra", "gw-policy"), false},
+	"masters may all":                      {named("root", "system:masters"), authPolicy("infra", "gw-policy"), true},
+}
+
+func named(user string, groups ...string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: user, Groups: groups}
+}
+
+func TestRightsOnAnAPIServer(t *testing.T) {
+	e := env.Start(t, env.WithoutCRDs())
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, e.InstallCRDs(filepath.Join(root, "examples", "crds")))
+	got := e.Apply(roles)
+	require.Zero(t, got.Code, got.Stderr)
+	asker := e.MustAddUser(t, "asker", nil, rbacv1.PolicyRule{
+		APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"},
+	})
+	reviewer := rights.New(client(t, asker.Config).AuthorizationV1(), nil)
+	for name, test := range questions {
+		t.Run(name, func(t *testing.T) {
+			may, err := reviewer.MayOverride(t.Context(), &test.user, test.policy)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, may)
+			assertKubectlSays(t, e, reviewer.Check(test.policy), test)
+
+			config := rest.CopyConfig(e.Config)
+			config.Impersonate = rest.ImpersonationConfig{UserName: test.user.Username, Groups: test.user.Groups}
+			may, err = rights.Self(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), nil, test.policy)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, may, "asked by the user")
+		})
+	}
+	t.Run("extra is passed on", func(t *testing.T) { testExtra(t, e, reviewer) })
+	t.Run("who may not ask gets an error", func(t *testing.T) {
+		config := e.MustAddUser(t, "stranger", nil).Config
+		user := named("overrider")
+		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
+		assert.ErrorContains(t, err, `User "stranger" cannot create resource "subjectaccessreviews"`)
+	})
+	t.Run("a closed connection is an error", func(t *testing.T) {
+		user, config := named("overrider"), rest.CopyConfig(asker.Config)
+		config.Host = "https://127.0.0.1:1"
+		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
+		assert.ErrorContains(t, err, "ask whether user overrider may override AuthPolicy infra/gw-policy: ")
+		assert.ErrorContains(t, err, "connection refused")
+	})
+}
+
+// testExtra asks about a user whom the API server itself would know by a
+// certificate: it gives the same answer with what such a user brings along.
+func testExtra(t *testing.T, e *env.Env, reviewer *rights.Reviewer) {
+	config := rest.CopyConfig(e.Config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "member", UID: "42", Groups: []string{"platform"}, Extra: map[string][]string{"example.com/scope": {"view", "edit"}},
+	}
+	who, err := client(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	user := who.Status.UserInfo
+	require.Equal(t, authenticationv1.ExtraValue{"view", "edit"}, user.Extra["example.com/scope"])
+	may, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
+	require.NoError(t, err)
+	assert.True(t, may)
+	may, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
+	require.NoError(t, err)
+	assert.False(t, may)
+}
+
+// assertKubectlSays runs the command that users are told, as the user.
+func assertKubectlSays(t *testing.T, e *env.Env, command string, q asked) {
+	t.Helper()
+	args := append(strings.Fields(command)[1:], "--as", q.user.Username)
+	for _, g := range q.user.Groups {
+		args = append(args, "--as-group", g)
+	}
+	got := e.Kubectl(args...)
+	if q.want {
+		assert.Equal(t, "yes\n", got.Stdout, "%s: %s", command, got.Stderr)
+		return
+	}
+	assert.Equal(t, "no", strings.TrimSpace(got.Stdout), "%s: %s", command, got.Stderr)
+	assert.Equal(t, 1, got.Code)
+}
+
+func client(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return c
+}

@@ -1,0 +1,196 @@
+package rights_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/rights"
+)
+
+// question is what arrives at the API server.
+type question struct {
+	path string
+	spec authorizationv1.SubjectAccessReviewSpec
+}
+
+// listen answers every review with yes and notes what was asked.
+func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]question) {
+	t.Helper()
+	var asked []question
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		if assert.NoError(t, json.NewDecoder(r.Body).Decode(&review)) {
+			asked = append(asked, question{r.URL.Path, review.Spec})
+		}
+		review.Status.Allowed = true
+		w.Header().Set("Content-Type", "application/json")
+		assert.NoError(t, json.NewEncoder(w).Encode(review))
+	}))
+	t.Cleanup(server.Close)
+	client, err := authorizationv1client.NewForConfig(&rest.Config{
+		Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	})
+	require.NoError(t, err)
+	return client, &asked
+}
+
+// sheep is a kind whose plural cannot be guessed.
+func sheep(kind api.PolicyKind) (group, plural string) {
+	if kind.Kind == "Sheep" {
+		return kind.Group, "flock"
+	}
+	return "", ""
+}
+
+var user = &authenticationv1.UserInfo{
+	Username: "alice", UID: "u1", Groups: []string{"devs", "admins"},
+	Extra: map[string]authenticationv1.ExtraValue{"example.com/scope": {"b", "a"}},
+}
+
+func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
+	tests := map[string]struct {
+		policy api.Ref
+		want   authorizationv1.ResourceAttributes
+	}{
+		"a policy of a namespace": {
+			api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"},
+			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "paints", Namespace: "infra", Name: "red"},
+		},
+		"a policy of the cluster": {
+			api.Ref{Group: "example.com", Kind: "AuthPolicy", Name: "all"},
+			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "authpolicies", Name: "all"},
+		},
+		"a kind whose plural is told": {
+			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
+			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly"},
+		},
+		"every policy of a kind": {
+			api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra"},
+			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "paints", Namespace: "infra"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			client, asked := listen(t)
+			may, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
+			require.NoError(t, err)
+			assert.True(t, may)
+			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+				ResourceAttributes: &test.want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
+				Extra: map[string]authorizationv1.ExtraValue{"example.com/scope": {"b", "a"}},
+			}}}, *asked)
+			assert.Equal(t, []string{"devs", "admins"}, user.Groups, "the caller keeps its order")
+		})
+	}
+}
+
+func TestNobodyMayWithoutBeingAskedAbout(t *testing.T) {
+	for name, nobody := range map[string]*authenticationv1.UserInfo{
+		"no user": nil, "a user without name and groups": {UID: "u1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, asked := listen(t)
+			may, err := rights.New(client, nil).MayOverride(t.Context(), nobody, api.Ref{Kind: "Paint", Name: "red"})
+			require.NoError(t, err)
+			assert.False(t, may)
+			assert.Empty(t, *asked)
+		})
+	}
+}
+
+func TestSelfAsksAboutTheUserOfTheClient(t *testing.T) {
+	for name, given := range map[string]*authenticationv1.UserInfo{"where nobody is named": nil, "whoever is named": user} {
+		t.Run(name, func(t *testing.T) {
+			client, asked := listen(t)
+			may, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
+				api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"})
+			require.NoError(t, err)
+			assert.True(t, may)
+			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly",
+				},
+			}}}, *asked)
+		})
+	}
+}
+
+func TestFixedSaysTheSameOfEveryone(t *testing.T) {
+	for name, may := range map[string]bool{"everyone may": true, "nobody may": false} {
+		t.Run(name, func(t *testing.T) {
+			for _, who := range []*authenticationv1.UserInfo{nil, user} {
+				got, err := rights.Fixed(may, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
+				require.NoError(t, err)
+				assert.Equal(t, may, got)
+			}
+		})
+	}
+}
+
+// TestErrorsSayWhatWasAsked lets a client be refused, as one without the right
+// to ask is.
+func TestErrorsSayWhatWasAsked(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		assert.NoError(t, json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "you may not ask",
+		}))
+	}))
+	t.Cleanup(server.Close)
+	client, err := authorizationv1client.NewForConfig(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	paint := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"}
+
+	may, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
+	require.EqualError(t, err, "ask whether user alice may override Paint infra/red: you may not ask")
+	assert.False(t, may)
+	may, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
+	require.EqualError(t, err, "ask whether the user may override Paint infra/red: you may not ask")
+	assert.False(t, may)
+}
+
+func TestCheckIsACommand(t *testing.T) {
+	tests := map[string]struct {
+		policy api.Ref
+		want   string
+	}{
+		"for a policy of a namespace": {
+			api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra", Name: "gw-policy"},
+			"kubectl auth can-i override authpolicies.kuadrant.io/gw-policy -n infra",
+		},
+		"for every policy of a namespace": {
+			api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "infra"},
+			"kubectl auth can-i override authpolicies.kuadrant.io -n infra",
+		},
+		"for a policy of the cluster": {
+			api.Ref{Group: "example.com", Kind: "Paint", Name: "red"},
+			"kubectl auth can-i override paints.example.com/red -A",
+		},
+		"for a kind whose plural is told": {
+			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
+			"kubectl auth can-i override flock.example.com/dolly -n infra",
+		},
+		"for a kind without a group": {
+			api.Ref{Kind: "Paint", Namespace: "infra", Name: "red"},
+			"kubectl auth can-i override paints/red -n infra",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, rights.Fixed(false, sheep).Check(test.policy))
+		})
+	}
+}
