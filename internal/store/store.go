@@ -21,6 +21,9 @@ type Store struct {
 	mu      sync.Mutex // of writers
 	waiting map[string]bool
 	pending map[api.PolicyKind]*policykind.Kind
+	events  []func([]Event)
+
+	seen []func([]Seen) // set before anything is fed
 }
 
 // New returns an empty store that is not ready before each of the sources was
@@ -64,11 +67,19 @@ func (s *Store) Fed() time.Time { return time.Unix(0, s.fed.Load()) }
 func (s *Store) Apply(changes ...Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.publish(s.view.Load().With(changes...))
+	v := s.view.Load()
+	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
 }
 
-// Replace makes the objects the only ones of a kind.
+// Replace makes the objects the only ones of a kind. Those that are gone have
+// been Seen to be.
 func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
+	if gone := s.replace(kind, objects); len(gone) > 0 {
+		s.Saw(gone...)
+	}
+}
+
+func (s *Store) replace(kind api.PolicyKind, objects []Object) (gone []Seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.view.Load()
@@ -81,9 +92,11 @@ func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
 	for o := range v.Objects(kind) {
 		if !keep[o.Ref()] {
 			changes = append(changes, Delete(o.Ref()))
+			gone = append(gone, Seen{Ref: o.Ref(), Deleted: true})
 		}
 	}
-	s.publish(v.With(changes...))
+	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
+	return gone
 }
 
 // AddKind makes a policy kind known. Until KindListed it is pending: writes of
@@ -105,7 +118,7 @@ func (s *Store) KindListed(ref api.PolicyKind) {
 	}
 	delete(s.pending, ref)
 	v := s.view.Load()
-	s.publish(v.WithKinds(append(slices.Clone(v.kinds), k)))
+	s.publish(v.WithKinds(append(slices.Clone(v.kinds), k)), Event{Kinds: true})
 }
 
 // RemoveKind forgets a policy kind and its policies.
@@ -121,7 +134,7 @@ func (s *Store) removeKind(ref api.PolicyKind) {
 	next := v.WithKinds(slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return k.Ref() == ref }))
 	next.drop(ref) // a pending kind may have left some
 	next.freeze()
-	s.publish(next)
+	s.publish(next, Event{Kinds: true})
 }
 
 // Pending reports whether a policy kind is known and not listed yet.
@@ -131,7 +144,8 @@ func (s *Store) Pending(ref api.PolicyKind) bool {
 	return s.pending[ref] != nil
 }
 
-func (s *Store) publish(v *View) {
+func (s *Store) publish(v *View, events ...Event) {
 	s.fed.Store(time.Now().UnixNano())
 	s.view.Store(v)
+	s.tell(events)
 }

@@ -29,6 +29,8 @@ type sink[T any] struct {
 	log     logr.Logger
 	// listed is called after each full list, unless the sink was closed.
 	listed func()
+	// seen is told what was seen, once the target has it.
+	seen seen
 
 	mu     sync.Mutex
 	closed bool
@@ -71,6 +73,7 @@ func (s *sink[T]) Update(obj any) error {
 		} else {
 			s.target.remove(d.name)
 		}
+		s.seen.saw(d.origin)
 	})
 	return nil
 }
@@ -82,21 +85,30 @@ func (s *sink[T]) Delete(obj any) error {
 	if err != nil {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
-	s.open(func() { s.target.remove(name) })
+	s.open(func() {
+		s.target.remove(name)
+		s.seen.gone(originOf(name, obj))
+	})
 	return nil
 }
 
 // Replace makes the objects the only ones.
 func (s *sink[T]) Replace(objects []any, _ string) error {
-	values := make([]T, 0, len(objects))
+	values, origins := make([]T, 0, len(objects)), make([]origin, 0, len(objects))
 	for _, obj := range objects {
-		if d := s.read(obj); d.ok {
+		d := s.read(obj)
+		if d.ok {
 			values = append(values, d.value)
 		}
+		origins = append(origins, d.origin)
 	}
 	s.contact.list()
+	replace := func() {
+		s.target.replace(values)
+		s.seen.saw(origins...)
+	}
 	// listed may stop this very feed: it is called with no lock held.
-	if s.open(func() { s.target.replace(values) }) {
+	if s.open(replace) {
 		s.listed()
 	}
 	return nil
@@ -125,7 +137,7 @@ func (s *sink[T]) Transformer() cache.TransformFunc {
 type decoded[T any] struct {
 	value T
 	ok    bool
-	name  cache.ObjectName
+	origin
 }
 
 // read decodes an object unless the Transformer has done so. What cannot be
@@ -135,7 +147,7 @@ func (s *sink[T]) read(obj any) decoded[T] {
 		return d
 	}
 	name, err := cache.ObjectToName(obj)
-	d := decoded[T]{name: name}
+	d := decoded[T]{origin: originOf(name, obj)}
 	if err == nil {
 		o, _ := obj.(runtime.Object)
 		d.value, err = s.decode(o)

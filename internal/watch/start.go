@@ -11,7 +11,10 @@ import (
 
 func (r *registry) startPolicies(d *definition, policy *policykind.Kind) {
 	r.store.AddKind(policy)
-	into := &sink[store.Object]{decode: policies(policy), target: objects{r.store, policy.Ref(), r.exempt}, log: r.logOf(d.name)}
+	into := &sink[store.Object]{
+		decode: policies(policy), target: objects{r.store, policy.Ref(), r.exempt},
+		log: r.logOf(d.name), seen: seen{r.store, policy.Ref()},
+	}
 	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), untyped(d), into))
 	k.policy = policy
 	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
@@ -23,7 +26,10 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind) {
 
 func (r *registry) startGateway(d *definition) {
 	b := d.gateway
-	into := &sink[store.Object]{decode: b.decode, target: objects{store: r.store, kind: b.kind}, log: r.logOf(b.resource)}
+	into := &sink[store.Object]{
+		decode: b.decode, target: objects{store: r.store, kind: b.kind},
+		log: r.logOf(b.resource), seen: seen{r.store, b.kind},
+	}
 	k := r.begin(d, newFeed(b.resource, r.clients.all(b, d.resource.Version), b.example, into))
 	into.listed = func() { r.gatewayListed(k) }
 	r.start(k.feed)
@@ -31,7 +37,10 @@ func (r *registry) startGateway(d *definition) {
 }
 
 func (r *registry) startProfiles(d *definition) {
-	into := &sink[*profile]{decode: decodeProfile, log: r.logOf(sourceProfiles), listed: func() {}}
+	into := &sink[*profile]{
+		decode: decodeProfile, log: r.logOf(sourceProfiles), listed: func() {},
+		seen: seen{r.store, policykind.KindProfile},
+	}
 	k := r.begin(d, newFeed(sourceProfiles, r.clients.allPolicies(d.resource), untyped(d), into))
 	into.target = profiles{r, k}
 	// Its target takes the lock of the registry, under which feeds are closed:

@@ -51,11 +51,12 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			decode: decodeDefinition, target: w.registry, log: w.registry.logOf(sourceDefinitions), listed: func() {},
+			seen: seen{s, policykind.KindDefinition},
 		})
 	for _, b := range []*builtin{&namespaces, &services} {
 		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[store.Object]{
 			decode: b.decode, target: objects{store: s, kind: b.kind},
-			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) },
+			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) }, seen: seen{s, b.kind},
 		}))
 	}
 	return w, nil

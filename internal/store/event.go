@@ -1,0 +1,78 @@
+package store
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Event is a change of the current view.
+type Event struct {
+	// Before is the object as the view had it, nil if it had none; After as it
+	// has it now, nil if it is gone.
+	Before, After Object
+	// Kinds tells that the policy kinds are others now, and with them any
+	// number of policies. There is no object then.
+	Kinds bool
+}
+
+// Seen is what the API server told of an object, whether or not the view holds
+// objects of its kind, or can read it.
+type Seen struct {
+	Ref api.Ref
+	// UID and Version (its resourceVersion) of the object, "" where it is only
+	// known that a list does not have it any more.
+	UID     types.UID
+	Version string
+	// Deleted tells that it is gone; Version is that of its end.
+	Deleted bool
+}
+
+// Subscribe has a function called with what changes in the view, after each
+// new moment is there to be had by View, in the order of the moments. It is
+// called under the lock of the writers: it must be quick, and must not write to
+// the store. Subscribe before anything is fed.
+func (s *Store) Subscribe(tell func([]Event)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, tell)
+}
+
+// Watch has a function called with what was seen, after the view shows it. It
+// may be called by several goroutines at once, and must be quick. Watch before
+// anything is fed.
+func (s *Store) Watch(tell func([]Seen)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, tell)
+}
+
+// Saw tells what was seen. Feeders call it once the view shows it.
+func (s *Store) Saw(seen ...Seen) {
+	for _, tell := range s.seen {
+		tell(seen)
+	}
+}
+
+// eventsOf returns what changes do to a view; nobody asks if nobody listens.
+func (s *Store) eventsOf(v *View, changes []Change) []Event {
+	if len(s.events) == 0 {
+		return nil
+	}
+	out := make([]Event, 0, len(changes))
+	for _, c := range changes {
+		if e := (Event{Before: v.Get(c.Ref), After: c.Object}); e.Before != nil || e.After != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (s *Store) tell(events []Event) {
+	if len(events) == 0 {
+		return
+	}
+	for _, tell := range s.events {
+		tell(events)
+	}
+}

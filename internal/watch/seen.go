@@ -1,0 +1,49 @@
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/store"
+)
+
+// origin says which state of which object was read.
+type origin struct {
+	name    cache.ObjectName
+	uid     types.UID
+	version string
+}
+
+// originOf has only the name where nothing else is known, as of an object that
+// is missing in a list.
+func originOf(name cache.ObjectName, obj any) origin {
+	out := origin{name: name}
+	if m, err := meta.Accessor(obj); err == nil {
+		out.uid, out.version = m.GetUID(), m.GetResourceVersion()
+	}
+	return out
+}
+
+// seen tells a store what was seen of a kind. The zero value tells nobody.
+type seen struct {
+	store *store.Store
+	kind  api.PolicyKind
+}
+
+func (s seen) saw(all ...origin) { s.tell(all, false) }
+
+func (s seen) gone(o origin) { s.tell([]origin{o}, true) }
+
+func (s seen) tell(all []origin, deleted bool) {
+	if s.store == nil {
+		return
+	}
+	out := make([]store.Seen, len(all))
+	for i, o := range all {
+		ref := api.Ref{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
+		out[i] = store.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted}
+	}
+	s.store.Saw(out...)
+}
