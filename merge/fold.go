@@ -72,7 +72,7 @@ func (f *fold) apply(layer int, s side, take taker) error {
 			if b.Block != kind || len(b.Rules) == 0 {
 				continue
 			}
-			as := l.reading(b)
+			as := l.Reading(b)
 			if !s.has(as.Block) {
 				continue
 			}

@@ -44,8 +44,8 @@ const (
 	MeetCollect
 )
 
-// reading returns how a block of the layer's policy is applied.
-func (l *Layer) reading(b *Rules) Reading {
+// Reading returns how a block of the layer's policy is applied.
+func (l *Layer) Reading(b *Rules) Reading {
 	if l.As != nil && b.Block == Bare {
 		return *l.As
 	}

@@ -147,8 +147,23 @@ type Explanation struct {
 	Path       []PathElement   `json:"path"`
 	Policies   []Contribution  `json:"policies"`
 	Rules      []ExplainedRule `json:"rules"`
+	// Weakened are rules that an override holds and a lower policy gates or
+	// waters down.
+	Weakened []WeakenedRule `json:"weakened,omitempty"`
 	// Notes about conditions that could not be evaluated, or were skipped.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// WeakenedRule is a rule that an override holds and a lower policy weakens.
+type WeakenedRule struct {
+	Rule string `json:"rule"`
+	// Policy whose override it is.
+	Policy Ref `json:"policy"`
+	// How is "gate", if ByRule decides whether the rule has an effect, or
+	// "alternative", if ByRule is enough in its place.
+	How    string `json:"how"`
+	By     Ref    `json:"by"`
+	ByRule string `json:"byRule"`
 }
 
 // Contribution is what one policy did on a path.

@@ -1,8 +1,10 @@
 package effective
 
 import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -36,7 +38,7 @@ func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit fu
 
 type pathKind struct {
 	id   hierarchy.ID
-	kind *policykind.Kind
+	kind api.PolicyKind
 }
 
 type comparison struct {
@@ -44,6 +46,8 @@ type comparison struct {
 	before  []*Effective
 	met     []bool // likewise: whether it is in a pair
 	places  map[pathKind]int
+	// kinds are those with a policy before.
+	kinds []api.PolicyKind
 	// after are the paths of meshes after the change; fresh those of them that
 	// had no part in any before.
 	after map[pathKind]*later
@@ -57,7 +61,10 @@ type later struct {
 }
 
 func (c *comparison) was(x *Effective) error {
-	c.places[pathKind{x.Path.ID(), x.Kind}] = len(c.before)
+	c.places[pathKind{x.Path.ID(), x.Kind.Ref()}] = len(c.before)
+	if k := x.Kind.Ref(); !slices.Contains(c.kinds, k) {
+		c.kinds = append(c.kinds, k)
+	}
 	c.before, c.met = append(c.before, x), append(c.met, false)
 	return nil
 }
@@ -65,7 +72,7 @@ func (c *comparison) was(x *Effective) error {
 // is pairs a path after the change; ok is false for one that may be made of
 // several before.
 func (c *comparison) is(x *Effective) (p Pair, ok bool) {
-	at := pathKind{c.pairing.earlier(x.Path), x.Kind}
+	at := pathKind{c.pairing.earlier(x.Path), x.Kind.Ref()}
 	i, ok := c.places[at]
 	if x.Path.Service != nil {
 		i, ok = c.inMesh(at, x)
@@ -89,7 +96,7 @@ func (c *comparison) inMesh(at pathKind, x *Effective) (place int, ok bool) {
 	l := &later{Effective: x}
 	c.after[at] = l
 	for _, id := range wider(at.id) {
-		if place, l.shown = c.places[pathKind{id, x.Kind}]; l.shown {
+		if place, l.shown = c.places[pathKind{id, x.Kind.Ref()}]; l.shown {
 			return place, true
 		}
 	}
@@ -121,7 +128,7 @@ func (c *comparison) gone(was *Effective) Pair {
 		return Pair{Before: was}
 	}
 	for _, id := range wider(was.Path.ID()) {
-		if l := c.after[pathKind{id, was.Kind}]; l != nil {
+		if l := c.after[pathKind{id, was.Kind.Ref()}]; l != nil {
 			p := Pair{Before: was, After: l.Effective, Again: l.shown}
 			l.shown = true
 			return p

@@ -8,8 +8,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Pair is one path before and after a change; either side may be nil: no path,
-// or no policy on it.
+// Pair is one path before and after a change. Before is nil where there was no
+// path, or no policy on it; After where there is no path any more.
 type Pair struct {
 	Before, After *Effective
 	// Again tells that After was in a pair already: a path that a policy told

@@ -18,6 +18,10 @@ type Scope struct {
 	// hang on them.
 	Policies []*policykind.Policy
 	Grants   []*hierarchy.Grant
+	// Kinds are those whose paths are meant, nil for all.
+	Kinds []api.PolicyKind
+	// Empty are the kinds whose paths without a policy are meant, too.
+	Empty []api.PolicyKind
 }
 
 // ScopeOf returns the paths that a change of an object can touch, given the

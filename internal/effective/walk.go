@@ -16,7 +16,7 @@ import (
 // view that has a policy on it; with empty, also where no policy is. It stops
 // at the first error, which is the budget's or visit's.
 func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
-	w := newWalk(e, v, empty, b, visit)
+	w := newWalk(e, v, s, empty, b, visit)
 	p := s.plan(v)
 	for br := range p.branches() {
 		if err := w.branch(p, br); err != nil {
@@ -36,7 +36,6 @@ type walk struct {
 	view   *store.View
 	kinds  []*policykind.Kind
 	by     []kindWalk // likewise
-	empty  bool
 	budget *Budget
 	visit  func(*Effective) error
 
@@ -55,30 +54,47 @@ type kindWalk struct {
 	view  *store.View
 	shape shape
 	meet  merge.Meet
+	empty bool // paths without a policy are visited
 	on    above
 }
 
-func newWalk(e *Engine, v *store.View, empty bool, b *Budget, visit func(*Effective) error) *walk {
+func newWalk(e *Engine, v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{
-		engine: e, view: v, kinds: kindsOf(v, empty), empty: empty, budget: b, visit: visit,
+		engine: e, view: v, kinds: s.kinds(v, empty), budget: b, visit: visit,
 		cache: make(map[api.Ref][][]attachment),
 	}
 	w.by = make([]kindWalk, len(w.kinds))
 	for i, k := range w.kinds {
-		w.by[i] = kindWalk{kind: k, view: v, shape: shapeOf(k), meet: k.Meet()}
+		w.by[i] = kindWalk{
+			kind: k, view: v, shape: shapeOf(k), meet: k.Meet(),
+			empty: empty || slices.Contains(s.Empty, k.Ref()),
+		}
 		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[hierarchy.LevelRouteNamespace]
 		w.backends = w.backends || w.by[i].shape.has[hierarchy.LevelBackend]
 	}
 	return w
 }
 
-// kindsOf returns the kinds of the view that have paths to visit: without empty
-// ones, those with a policy somewhere.
-func kindsOf(v *store.View, empty bool) []*policykind.Kind {
-	if empty {
-		return v.Kinds()
+// kinds returns the kinds of the view that have paths to visit: those with a
+// policy somewhere, and those whose empty paths are meant.
+func (s Scope) kinds(v *store.View, empty bool) []*policykind.Kind {
+	out := v.Populated()
+	switch {
+	case empty:
+		out = v.Kinds()
+	case len(s.Empty) > 0:
+		populated := out
+		out = nil
+		for _, k := range v.Kinds() {
+			if slices.Contains(populated, k) || slices.Contains(s.Empty, k.Ref()) {
+				out = append(out, k)
+			}
+		}
 	}
-	return v.Populated()
+	if s.Kinds == nil {
+		return out
+	}
+	return slices.DeleteFunc(slices.Clone(out), func(k *policykind.Kind) bool { return !slices.Contains(s.Kinds, k.Ref()) })
 }
 
 // attach puts what is attached to an object where each kind has it.
@@ -293,7 +309,7 @@ func (w *walk) path(kind int, p hierarchy.Path) error {
 		backend = w.shared(p.Backend.Object, kind)
 	}
 	s := k.stack(p, set, backend)
-	if len(s.layers) == 0 && !w.empty {
+	if len(s.layers) == 0 && !k.empty {
 		return nil
 	}
 	members, controlled := membersOf(k.kind, p)

@@ -170,9 +170,18 @@ func (j *judge) routeAlone() {
 // reason another action than the default; what a ratchet has made a warning
 // stays one.
 func (j *judge) report(code api.ReasonCode, action api.Action, f Finding) {
+	var kind *policykind.Kind
+	if j.policy != nil {
+		kind = j.policy.Kind
+	}
+	j.reportOf(kind, code, action, f)
+}
+
+// reportOf books a finding about the policies of a kind, whatever is written.
+func (j *judge) reportOf(kind *policykind.Kind, code api.ReasonCode, action api.Action, f Finding) {
 	f.Code, f.Action = code, action
-	if j.policy != nil && action == defaults[code] {
-		f.Action = j.policy.Kind.Action(code, action)
+	if kind != nil && action == defaults[code] {
+		f.Action = kind.Action(code, action)
 	}
 	j.found.add(f)
 }
@@ -187,4 +196,8 @@ var defaults = map[api.ReasonCode]api.Action{
 	api.ReasonOverridden:         api.Warn,
 	api.ReasonBlastRadius:        api.Warn,
 	api.ReasonConditionSkipped:   api.Warn,
+	api.ReasonOverrideRemoved:    api.Deny,
+	api.ReasonOverrideEvaded:     api.Deny,
+	api.ReasonOverrideWeakened:   api.Deny,
+	api.ReasonEffectiveInvalid:   api.Deny,
 }

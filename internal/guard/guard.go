@@ -51,7 +51,8 @@ func (c Change) Object() store.Object {
 	return c.Before
 }
 
-// apply returns the views before and after the change.
+// apply returns the views before and after the change. A namespace goes with
+// all that is in it.
 func (c Change) apply(v *store.View) (before, after *store.View) {
 	before = v // but the request knows better than a cache
 	switch {
@@ -59,6 +60,9 @@ func (c Change) apply(v *store.View) (before, after *store.View) {
 		before = v.With(store.Delete(c.After.Ref()))
 	case c.Before != nil && !held(v, c.Before):
 		before = v.With(store.Put(c.Before))
+	}
+	if n, ok := c.Before.(*hierarchy.Namespace); ok && c.After == nil {
+		return before, before.With(append(before.AllIn(n.Name), store.Delete(n.Ref()))...)
 	}
 	if c.After == nil {
 		return before, before.With(store.Delete(c.Before.Ref()))
@@ -138,38 +142,28 @@ const DefaultBudget = 1_500_000
 // every touched path whose effective policy differs.
 //
 // A change that would cost too much to judge, or longer than ctx lasts, is
-// denied with the reason TooMuch. The errors are those of Live.
+// denied with the reason TooMuch. The errors are those of Live and Kinds, and
+// ErrRights.
 func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
-	if _, ok := c.Object().(*policykind.Profile); ok {
-		j := &judge{change: c, before: v, after: v}
-		if p, ok := c.After.(*policykind.Profile); ok {
-			if err := g.profile(ctx, j, p); err != nil {
-				return nil, err
-			}
-		}
-		return j.judgement(), nil
-	}
-	v, err := g.withTargets(ctx, v, c)
-	if err != nil {
-		return nil, err
-	}
-	before, after := c.apply(v)
-	j := &judge{change: c, before: before, after: after, observe: observe}
-	j.policy, _ = c.After.(*policykind.Policy)
-	if c.Before != nil {
-		j.old, _ = before.Get(c.Before.Ref()).(*policykind.Policy)
-	}
-	budget := effective.NewBudget(ctx, g.budget())
-	if err := g.compare(j, budget); err != nil {
-		if !errors.Is(err, effective.ErrTooMuch) {
-			return nil, err
-		}
+	j := g.judge(ctx, v)
+	j.change, j.observe = c, observe
+	err := j.run(ctx)
+	if errors.Is(err, effective.ErrTooMuch) {
 		j.found.add(Finding{
 			Code: api.ReasonTooMuch, Action: api.Deny, What: err.Error(),
 			Advice: "split the policy, simplify its conditions, or ask the cluster's administrator",
 		})
+	} else if err != nil {
+		return nil, err
+	}
+	if err := j.bySystem(ctx); err != nil {
+		return nil, err
 	}
 	return j.judgement(), nil
+}
+
+func (g *Guard) judge(ctx context.Context, v *store.View) *judge {
+	return &judge{Guard: g, before: v, after: v, budget: effective.NewBudget(ctx, g.budget())}
 }
 
 func (g *Guard) budget() uint64 {
@@ -177,20 +171,6 @@ func (g *Guard) budget() uint64 {
 		return DefaultBudget
 	}
 	return g.Budget
-}
-
-func (g *Guard) compare(j *judge, b *effective.Budget) error {
-	if j.policy != nil {
-		j.policyAlone()
-	} else {
-		j.otherAlone()
-	}
-	scope := effective.ScopeOf(objects(j.change)...)
-	if err := g.Engine.Compare(j.before, j.after, scope, b, j.pair); err != nil {
-		return fmt.Errorf("compare effective policies: %w", err)
-	}
-	j.finish()
-	return nil
 }
 
 func objects(c Change) []store.Object {

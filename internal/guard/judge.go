@@ -14,11 +14,19 @@ import (
 
 // judge is one judgement in the making.
 type judge struct {
+	*Guard
 	change        Change
 	before, after *store.View
 	// policy is the policy being written, old the same before; nil otherwise.
 	policy, old *policykind.Policy
 	observe     func(effective.Pair)
+	budget      *effective.Budget
+	// orphaned tells that the object is judged as if it were deleted with its
+	// new owner.
+	orphaned bool
+	// system tells why it is the system that deletes the object, "" if it is
+	// not known to be.
+	system string
 
 	found      findings
 	own        tally // of losses of the policy being written
@@ -26,6 +34,10 @@ type judge struct {
 	ownPaths   int   // that the policy being written is on
 	paths      map[hierarchy.ID]struct{}
 	namespaces map[string]struct{}
+	blasts     map[api.PolicyKind]*blast
+
+	lostOverrides map[lostOverride]*overrideTally
+	surroundings  map[surroundingKey]*surrounding
 }
 
 // pair judges one path.
@@ -33,8 +45,14 @@ func (j *judge) pair(p effective.Pair) error {
 	if p.Changed() {
 		j.count(p)
 	}
+	if err := j.overrides(p); err != nil {
+		return err
+	}
 	if p.After == nil || p.Again {
 		return nil
+	}
+	if err := j.standing(p); err != nil {
+		return err
 	}
 	for i := range p.After.Outcomes {
 		o := &p.After.Outcomes[i]
@@ -49,6 +67,15 @@ func (j *judge) pair(p effective.Pair) error {
 	j.objectLosses(p)
 	j.notes(p)
 	return nil
+}
+
+// standing judges what is in force after the write, whoever brought it about.
+func (j *judge) standing(p effective.Pair) error {
+	j.weakened(p)
+	if err := j.conforms(p); err != nil {
+		return err
+	}
+	return j.requirements(p)
 }
 
 // objectLosses books the fields of the route itself that an override newly
@@ -78,10 +105,12 @@ func lostBefore(before *effective.Effective, l merge.Lost) bool {
 func (j *judge) count(p effective.Pair) {
 	if j.paths == nil {
 		j.paths, j.namespaces = make(map[hierarchy.ID]struct{}), make(map[string]struct{})
+		j.blasts = make(map[api.PolicyKind]*blast)
 	}
 	e := p.Effective()
 	j.paths[e.Path.ID()] = struct{}{}
 	j.namespaces[e.Path.Namespace()] = struct{}{}
+	j.blastOf(e.Kind).add(p)
 	if j.observe != nil {
 		j.observe(p)
 	}

@@ -148,7 +148,7 @@ func TestPolicyWrites(t *testing.T) {
 		"Overridden: others lose by the write of a higher policy": {
 			base(routePolicy("a: 2")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
 			[]string{
-				"Warn BlastRadius: Paint infra/top changes the effective policy of 2 paths in 1 namespace",
+				"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace",
 				"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 			},
 		},
@@ -171,7 +171,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"BlastRadius counts the paths that differ": {
 			base(routeDoc("s", "[{}]", "g"), policyDoc("Paint", "app", "own", toRoute+"a: 1")), gatewayPolicy("defaults: {a: 1}"),
-			[]string{"Warn BlastRadius: Paint infra/top changes the effective policy of 1 path in 1 namespace"},
+			[]string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 1 path in 1 namespace"},
 		},
 		"no BlastRadius for a policy on routes": {base(), routePolicy("a: 1"), nil},
 		"no BlastRadius where nothing differs":  {base(routePolicy("a: 1")), gatewayPolicy("defaults: {a: 5}"), nil},
@@ -207,25 +207,25 @@ func TestOtherWrites(t *testing.T) {
 	t.Run("a route that comes under an override", func(t *testing.T) {
 		v := world(t, docs(paint, gatewayDoc("h", "istio", "http"), routeDoc("s", "[{}]", "h"), policyDoc("Paint", "app", "of-s", "targetRefs: [{kind: HTTPRoute, name: s}]\na: 3")))
 		assert.Equal(t, []string{
-			"Warn BlastRadius: HTTPRoute app/s changes the effective policy of 2 paths in 1 namespace",
+			"Warn BlastRadius: HTTPRoute app/s: effective policy of Paint changes on 2 paths in 1 namespace",
 			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/top overrides it",
 		}, told(judged(t, v, routeDoc("s", "[{}]", "g"))))
 	})
 	t.Run("a gateway that lets routes in", func(t *testing.T) {
 		v := world(t, paint).With(put(t, world(t, paint), gatewayDoc("g", "istio")))
 		assert.Equal(t, []string{
-			"Warn BlastRadius: Gateway infra/g changes the effective policy of 2 paths in 1 namespace",
+			"Warn BlastRadius: Gateway infra/g: effective policy of Paint changes on 2 paths in 1 namespace",
 			"Warn Overridden: a of Paint app/own loses its effect on 2 paths: Paint infra/top overrides it",
 		}, told(judged(t, v, gatewayDoc("g", "istio", "http"))))
 	})
 	t.Run("a policy deleted", func(t *testing.T) {
 		j := deleted(t, world(t, paint), paintRef("infra", "top"))
-		assert.Equal(t, []string{"Warn BlastRadius: Paint infra/top changes the effective policy of 2 paths in 1 namespace"}, told(j))
+		assert.Equal(t, []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"}, told(j))
 		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, j.Changes)
 		assert.Nil(t, j.After.Get(paintRef("infra", "top")))
 	})
 	t.Run("a route deleted", func(t *testing.T) {
-		assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r changes the effective policy of 2 paths in 1 namespace"}, told(deleted(t, world(t, paint), routeRef("r"))))
+		assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Paint changes on 2 paths in 1 namespace"}, told(deleted(t, world(t, paint), routeRef("r"))))
 	})
 	t.Run("a route that is re-applied", func(t *testing.T) {
 		assert.Empty(t, told(judged(t, world(t, paint), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"))))

@@ -11,7 +11,7 @@ import (
 
 // profile judges the write of a PolicyProfile: whether it can be read, whether
 // another one has its kind, and whether its addresses lead anywhere.
-func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) error {
+func (j *judge) profile(ctx context.Context, p *policykind.Profile) error {
 	kind, err := policykind.Compile(p.Spec, policykind.Cluster)
 	if err != nil {
 		action := api.Deny
@@ -23,10 +23,10 @@ func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) er
 		})
 		return nil
 	}
-	if g.Kinds == nil {
+	if j.Kinds == nil {
 		return nil
 	}
-	for _, other := range g.Kinds.Profiles() {
+	for _, other := range j.Kinds.Profiles() {
 		if other.PolicyKind == kind.Ref() && other.Profile != "" && other.Profile != p.Name && !older(j.change, other) {
 			j.report(api.ReasonConflicted, api.Warn, Finding{
 				What:   fmt.Sprintf("%s has no effect: PolicyProfile %s is older and has %s", p.Ref(), other.Profile, kind.Ref()),
@@ -34,7 +34,7 @@ func (g *Guard) profile(ctx context.Context, j *judge, p *policykind.Profile) er
 			})
 		}
 	}
-	schema, err := g.Kinds.Schema(ctx, kind.Ref())
+	schema, err := j.Kinds.Schema(ctx, kind.Ref())
 	if err != nil {
 		return fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
 	}

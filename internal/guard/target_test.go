@@ -33,14 +33,14 @@ func TestReferenceGrants(t *testing.T) {
 		v := world(t, granted(grant))
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t changes the effective policy of 2 paths in 1 namespace",
+			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace",
 		}, told(deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("edited, with a policy that selects", func(t *testing.T) {
 		v := world(t, granted(grant, selecting))
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost, "Warn TargetNotFound: Paint app/selecting" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t changes the effective policy of 2 paths in 1 namespace",
+			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace",
 		}, told(judged(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
 	})
 	t.Run("while another one stands", func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestReferenceGrants(t *testing.T) {
 		assert.Empty(t, told(deleted(t, v, read(t, v, other).Ref())))
 	})
 	t.Run("made, it lets a policy in", func(t *testing.T) {
-		assert.Equal(t, []string{"Warn BlastRadius: ReferenceGrant infra/t changes the effective policy of 2 paths in 1 namespace"},
+		assert.Equal(t, []string{"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace"},
 			told(judged(t, world(t, granted()), grant)))
 	})
 	t.Run("a policy without one is told so", func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestWritesOfOtherKinds(t *testing.T) {
 	)
 	t.Run("a namespace that is labelled comes under a gateway", func(t *testing.T) {
 		assert.Equal(t, []string{
-			"Warn BlastRadius: Namespace app changes the effective policy of 1 path in 1 namespace",
+			"Warn BlastRadius: Namespace app: effective policy of Paint changes on 1 path in 1 namespace",
 			"Warn Overridden: a of Paint app/of-s loses its effect on 1 path: Paint infra/of-h overrides it",
 		}, told(judged(t, world(t, paint), "kind: Namespace\nmetadata: {name: app, labels: {in: h}}")))
 	})

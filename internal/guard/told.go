@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -70,21 +71,19 @@ func btoi(b bool) int {
 }
 
 // finish turns what was counted on the paths into findings.
-func (j *judge) finish() {
+func (j *judge) finish(ctx context.Context) error {
 	for _, l := range j.own.sorted() {
 		if l.conditional {
-			j.constraint(l)
+			j.violated(l)
 		} else {
 			j.overridden(l)
 		}
 	}
 	j.othersLose()
-	if n := len(j.paths); n > 0 && reachesBelow(j.change.Object()) {
-		j.report(api.ReasonBlastRadius, api.Warn, Finding{
-			What: fmt.Sprintf("%s changes the effective policy of %s in %s",
-				subject(j.change), plural(n, "path"), plural(len(j.namespaces), "namespace")),
-		})
-	}
+	j.unmet()
+	j.invalid()
+	j.blast()
+	return j.overridesLost(ctx)
 }
 
 // subject names what is being written; its name may be yet to be generated.
@@ -95,8 +94,8 @@ func subject(c Change) string {
 	return "this"
 }
 
-// constraint finds a rule that a conditional override replaces or removes.
-func (j *judge) constraint(l *loss) {
+// violated finds a rule that a conditional override replaces or removes.
+func (j *judge) violated(l *loss) {
 	action := api.Deny
 	if l.before {
 		action = api.Warn

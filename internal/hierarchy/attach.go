@@ -98,3 +98,37 @@ func hostnameMatch(a, b string) bool {
 func under(name, suffix string) bool {
 	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
 }
+
+// ShareHosts reports whether some name may reach both paths: the hostnames of
+// their listeners and routes intersect. A path without a listener takes any.
+func ShareHosts(p, q Path) bool {
+	for _, a := range p.hosts() {
+		for _, b := range q.hosts() {
+			if a == "" || b == "" || hostnameMatch(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hosts returns the names that reach a path, "" for any.
+func (p Path) hosts() []string {
+	listener := ""
+	if p.Listener != nil {
+		listener = p.Listener.Hostname
+	}
+	if p.Route == nil || len(p.Route.Hostnames) == 0 {
+		return []string{listener}
+	}
+	var out []string
+	for _, h := range p.Route.Hostnames {
+		switch {
+		case listener == "" || under(h, strings.TrimPrefix(listener, "*")):
+			out = append(out, h)
+		case hostnameMatch(listener, h):
+			out = append(out, listener)
+		}
+	}
+	return out
+}

@@ -160,6 +160,12 @@ func MatchRules(before, after *Route) []int {
 	return out
 }
 
+// SameMatches reports whether the i-th rule of a route and the k-th of another
+// version of it take the same requests.
+func SameMatches(before *Route, i int, after *Route, k int) bool {
+	return fingerprint(before.Kind, before.Rules[i].matches) == fingerprint(after.Kind, after.Rules[k].matches)
+}
+
 // sameRules reports whether the rules have the same names and matches, letter
 // by letter: the ordinary edit of a route leaves them.
 func sameRules(before, after *Route) bool {

@@ -30,6 +30,11 @@ func (a address) is(k merge.Key) bool {
 	return slices.EqualFunc(a, k.Segments(), func(a, b string) bool { return a == "*" || a == b })
 }
 
+// holds reports whether what has those segments is at the address or below it.
+func (a address) holds(segments []string) bool {
+	return len(segments) >= len(a) && slices.EqualFunc(a, segments[:len(a)], func(a, b string) bool { return a == "*" || a == b })
+}
+
 // in returns the value at the address, without any *.
 func (a address) in(content any) (any, bool) {
 	for _, segment := range a {

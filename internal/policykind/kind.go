@@ -30,6 +30,8 @@ type Kind struct {
 	Name string
 
 	rules, whole []address
+	gates        []address
+	alternatives []address
 	lists        []keyedList
 	strategies   []merge.Strategy
 	spellings    map[string]merge.Strategy
@@ -39,6 +41,7 @@ type Kind struct {
 	content      address
 	taken        []address // of spec, what is no content
 	ignored      []address // of the content, likewise
+	schema       *Schema   // nil where none is known
 }
 
 type keyedList struct {
@@ -100,6 +103,26 @@ func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 		}
 	}
 	return nil
+}
+
+// IsGate reports whether a rule decides whether any other of its policy has an
+// effect.
+func (k *Kind) IsGate(rule merge.Key) bool {
+	segments := rule.Segments()
+	return slices.ContainsFunc(k.gates, func(a address) bool { return a.holds(segments) })
+}
+
+// Alternative returns which alternative of which group a rule belongs to: of
+// the alternatives of one group, one is enough. Both are keys; ok is false for a
+// rule of no group.
+func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
+	segments := rule.Segments()
+	for _, a := range k.alternatives {
+		if len(segments) > len(a) && a.holds(segments) {
+			return merge.KeyOf(segments[:len(a)]...), merge.KeyOf(segments[:len(a)+1]...), true
+		}
+	}
+	return group, member, false
 }
 
 // target returns what the profile says of a target kind; nil if it may not be

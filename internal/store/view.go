@@ -276,6 +276,17 @@ func (v *View) In(kind api.PolicyKind, namespace string) iter.Seq[Object] {
 	return v.objects.under(key(kind.Group, kind.Kind, namespace))
 }
 
+// AllIn returns the changes that take out all objects of a namespace.
+func (v *View) AllIn(namespace string) []Change {
+	var out []Change
+	for o := range v.objects.under("") {
+		if o.Ref().Namespace == namespace {
+			out = append(out, Delete(o.Ref()))
+		}
+	}
+	return out
+}
+
 // Policies yields the policies of a kind, by namespace and name.
 func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
 	return of[*policykind.Policy](v, kind)

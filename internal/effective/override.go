@@ -1,0 +1,107 @@
+package effective
+
+import (
+	"slices"
+
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/merge"
+)
+
+// Override is a rule that an overrides block holds on a path: in force, or to
+// be should its condition be met.
+type Override struct {
+	Policy *merge.Policy
+	*merge.Rule
+	Level hierarchy.Level
+	// When is the condition of the block, "" for none.
+	When string
+	// Atomic tells that the block leaves no rule of another policy below it.
+	Atomic bool
+}
+
+// Held returns the overrides of the path: the rules in force that come from an
+// overrides block, and those of blocks under a condition unless a higher
+// override without one has their place. By layer, then by rule.
+func (e *Effective) Held() []Override {
+	var out []Override
+	for i := range e.Layers {
+		for o := range overridesOf(&e.Layers[i]) {
+			if e.holds(o) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// overridesOf yields the rules of the overrides of a layer.
+func overridesOf(l *merge.Layer) func(func(Override) bool) {
+	return func(yield func(Override) bool) {
+		for i := range l.Blocks {
+			b := &l.Blocks[i]
+			as := l.Reading(b)
+			if as.Block != merge.Overrides {
+				continue
+			}
+			o := Override{Policy: l.Policy, Level: hierarchy.Level(l.Level), Atomic: as.Strategy == merge.Atomic}
+			if b.When != nil {
+				o.When = b.When.String()
+			}
+			for j := range b.Rules {
+				o.Rule = &b.Rules[j]
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// holds reports whether an override of the path is in force there, or may be
+// once its condition is met.
+func (e *Effective) holds(o Override) bool {
+	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+	if !ok {
+		return o.When != ""
+	}
+	from := e.Rules[i].From
+	if o.When == "" {
+		return from.Policy == o.Policy && from.Block == merge.Overrides
+	}
+	return from.Policy == o.Policy || from.Block != merge.Overrides || from.Conditional
+}
+
+// Gives reports whether the policy of an override has the same override on this
+// path, whether or not a higher one beats it: the same value, as a whole block
+// if it was one, under the same condition or under none.
+func (e *Effective) Gives(o Override) bool {
+	return e.gives(o, func(p Override) bool {
+		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name
+	})
+}
+
+// StandIn returns another policy whose override, as high or higher, is the same
+// and in force on this path; nil if there is none.
+func (e *Effective) StandIn(o Override) *merge.Policy {
+	var by *merge.Policy
+	e.gives(o, func(p Override) bool {
+		if p.Level > o.Level || !e.holds(p) {
+			return false
+		}
+		by = p.Policy
+		return true
+	})
+	return by
+}
+
+func (e *Effective) gives(o Override, by func(Override) bool) bool {
+	for i := range e.Layers {
+		for p := range overridesOf(&e.Layers[i]) {
+			if p.Key == o.Key && p.Hollow == o.Hollow && (p.Atomic || !o.Atomic) && (p.When == "" || p.When == o.When) &&
+				merge.Equal(p.Value, o.Value) && by(p) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,60 @@
+package guard
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Audit returns what is wrong with the effective policies of a scope as they
+// are, by policy kind, path and reason. The error is that ctx ended
+// (effective.ErrTooMuch); what conditions cost is not limited.
+func (g *Guard) Audit(ctx context.Context, v *store.View, s effective.Scope) ([]api.Violation, error) {
+	s.Empty = v.Constrained()
+	budget := effective.NewBudget(ctx, math.MaxUint64)
+	var out []api.Violation
+	err := g.Engine.Walk(v, s, false, budget, func(e *effective.Effective) error {
+		found, err := g.audit(v, e, budget)
+		out = append(out, found...)
+		return err
+	})
+	slices.SortStableFunc(out, compareViolations)
+	return out, err
+}
+
+// audit judges one path as if a write had just brought it about.
+func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
+	j := &judge{Guard: g, before: v, after: v, budget: b}
+	if err := j.standing(effective.Pair{After: e}); err != nil {
+		return nil, err
+	}
+	j.unmet()
+	j.invalid()
+	var out []api.Violation
+	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
+		for _, f := range j.found.by(action) {
+			out = append(out, api.Violation{
+				Code: f.Code, Action: f.Action, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
+				Rule: f.Rule, Policy: f.Policy, Message: f.What,
+			})
+		}
+	}
+	return out, nil
+}
+
+func compareViolations(a, b api.Violation) int {
+	if c := api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind); c != 0 {
+		return c
+	}
+	if c := api.ComparePaths(a.Path, b.Path); c != 0 {
+		return c
+	}
+	return compare(
+		Finding{Code: a.Code, Rule: a.Rule, Policy: a.Policy, What: a.Message},
+		Finding{Code: b.Code, Rule: b.Rule, Policy: b.Policy, What: b.Message},
+	)
+}

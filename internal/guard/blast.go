@@ -1,0 +1,198 @@
+package guard
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// blast is what a write does to the effective policies of one kind.
+type blast struct {
+	kind       *policykind.Kind
+	limit      int // of paths, 0 for none
+	paths      map[hierarchy.ID]struct{}
+	namespaces map[string]struct{}
+	// lost counts the paths that have no rule of a group any more, by group.
+	lost map[string]int
+	// digests of the paths' changes, kept where there is a limit.
+	digests []string
+}
+
+func (j *judge) blastOf(k *policykind.Kind) *blast {
+	b := j.blasts[k.Ref()]
+	if b == nil {
+		b = &blast{
+			kind: k, limit: j.BlastRadius, paths: make(map[hierarchy.ID]struct{}),
+			namespaces: make(map[string]struct{}), lost: make(map[string]int),
+		}
+		if k.BlastRadius != nil {
+			b.limit = int(*k.BlastRadius)
+		}
+		j.blasts[k.Ref()] = b
+	}
+	return b
+}
+
+func (b *blast) add(p effective.Pair) {
+	e := p.Effective()
+	b.paths[e.Path.ID()] = struct{}{}
+	b.namespaces[e.Path.Namespace()] = struct{}{}
+	if p.Before != nil && p.After != nil {
+		after := groups(p.After)
+		for g := range groups(p.Before) {
+			if !after[g] {
+				b.lost[g]++
+			}
+		}
+	}
+	if b.limit > 0 {
+		b.digests = append(b.digests, digest(p))
+	}
+}
+
+// groups returns the groups of rules that are in force: for rules.a.* and the
+// like a, for a rule of its own itself.
+func groups(e *effective.Effective) map[string]bool {
+	out := make(map[string]bool)
+	for _, r := range e.Rules {
+		if r.Value != nil {
+			out[group(r.Key)] = true
+		}
+	}
+	return out
+}
+
+func group(k merge.Key) string {
+	segments := k.Segments()
+	return segments[max(len(segments)-2, 0)]
+}
+
+// digest tells what changes on a path.
+func digest(p effective.Pair) string {
+	e := p.Effective()
+	data, err := json.Marshal(struct {
+		Kind  api.PolicyKind
+		Path  []api.PathElement
+		Rules []api.RuleChange
+	}{e.Kind.Ref(), e.Path.Elements(), p.Rules()})
+	if err != nil { // decoded JSON encodes
+		data = []byte(err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// blast tells how far the write reaches, and denies it where that is too far
+// for what was not acknowledged.
+func (j *judge) blast() {
+	if !reachesBelow(j.change.Object()) && !j.reachesBeyond() {
+		return
+	}
+	hash := j.hash()
+	kinds := slices.SortedFunc(maps.Keys(j.blasts), api.ComparePolicyKinds)
+	for _, k := range kinds {
+		b := j.blasts[k]
+		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
+			subject(j.change), k.Kind, plural(len(b.paths), "path"), plural(len(b.namespaces), "namespace"), b.loses())}
+		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
+			k.Kind, plural(len(b.paths), "path"), plural(len(b.namespaces), "namespace"), b.loses())
+		if b.limit == 0 || len(b.paths) <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
+			j.reportOf(b.kind, api.ReasonBlastRadius, api.Warn, f)
+			continue
+		}
+		f.What += fmt.Sprintf(", more than the %d that one write may change unseen", b.limit)
+		if j.change.Acknowledged != "" {
+			f.What += fmt.Sprintf("; the acknowledgement %s is for another change than this one", j.change.Acknowledged)
+		}
+		f.Advice = j.acknowledge(hash)
+		f.Code, f.Action = api.ReasonBlastRadius, api.Deny
+		j.found.add(f)
+	}
+}
+
+// loses names the groups of rules that paths have no more.
+func (b *blast) loses() string {
+	names := slices.SortedFunc(maps.Keys(b.lost), func(x, y string) int {
+		return cmp.Or(cmp.Compare(b.lost[y], b.lost[x]), strings.Compare(x, y))
+	})
+	const most = 3
+	var parts []string
+	for i, name := range names {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		verb := "lose"
+		if b.lost[name] == 1 {
+			verb = "loses"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s %s", b.lost[name], verb, name))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// reachesBeyond reports whether a path of another namespace than the object's
+// changes.
+func (j *judge) reachesBeyond() bool {
+	ref := j.change.Object().Ref()
+	own := ref.Namespace
+	if ref.PolicyKind() == (api.PolicyKind{Kind: hierarchy.KindNamespace}) {
+		own = ref.Name
+	}
+	for n := range j.namespaces {
+		if n != own {
+			return true
+		}
+	}
+	return false
+}
+
+// hash names the change that the write makes to effective policies, "" if none
+// of its kinds has a limit. It depends on nothing but what it does.
+func (j *judge) hash() string {
+	var digests []string
+	for _, b := range j.blasts {
+		digests = append(digests, b.digests...)
+	}
+	if len(digests) == 0 {
+		return ""
+	}
+	slices.Sort(digests)
+	object := j.change.Object().Ref()
+	object.Name = "" // it may be yet to be generated
+	h := sha256.New()
+	fmt.Fprintln(h, j.change.Operation, object)
+	for _, d := range digests {
+		fmt.Fprintln(h, d)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// acknowledge says how to have the write let through.
+func (j *judge) acknowledge(hash string) string {
+	look := "look at them with kubectl overrule diff, then "
+	if j.change.Operation != Delete {
+		return look + fmt.Sprintf("set the annotation %s: %s in the same write", api.AnnotationAcknowledge, hash)
+	}
+	ref := j.change.Object().Ref()
+	namespace := ""
+	if ref.Namespace != "" {
+		namespace = " -n " + ref.Namespace
+	}
+	return look + fmt.Sprintf("delete it after kubectl annotate %s %s%s %s=%s",
+		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, hash)
+}

@@ -1,0 +1,155 @@
+package guard
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// heirs returns the paths that take the traffic of a path which is no more, or
+// whose rule gave its matches to another one. None where the traffic ends with
+// the path: its route or its gateway was deleted, say.
+//
+// A path that was there before is an heir only if the same hostnames reach it:
+// a route that gives up one of its hostnames moves nothing.
+func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effective, error) {
+	x := p.Before
+	if p.After != nil && !j.moved(p, o) {
+		return nil, nil
+	}
+	if x.Path.Virtual != nil || j.after.Kind(x.Kind.Ref()) == nil {
+		return []*effective.Effective{{Kind: x.Kind, Path: x.Path}}, nil // it is still there, with no policy
+	}
+	s, err := j.surrounding(x)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	var out []*effective.Effective
+	for _, y := range s.after {
+		known := s.before[s.earlier(y.Path)]
+		if s.follows(x.Path, y.Path, o.Level, known) && (!known || hierarchy.ShareHosts(x.Path, y.Path)) {
+			out = append(out, y)
+		}
+	}
+	return out, nil
+}
+
+// mayMove reports whether a pair with the same policies may still have lost an
+// override: the route was edited, so that a rule's matches may be elsewhere.
+func (j *judge) mayMove(p effective.Pair) bool {
+	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
+}
+
+// moved reports whether the matches of a path's rule are another rule's now. It
+// matters to overrides that are attached to the rule itself.
+func (j *judge) moved(p effective.Pair, o effective.Override) bool {
+	return o.Level == hierarchy.LevelRule && j.mayMove(p) &&
+		!hierarchy.SameMatches(p.Before.Path.Route, p.Before.Path.Rule, p.After.Path.Route, p.After.Path.Rule)
+}
+
+// surrounding is the paths of a kind through one route, or on one gateway,
+// before and after a change.
+type surrounding struct {
+	route, edited *hierarchy.Route // before and after, nil for those of a gateway
+	positions     []int            // of the route's rules, as hierarchy.MatchRules pairs them
+	before        map[hierarchy.ID]bool
+	after         []*effective.Effective
+}
+
+type surroundingKey struct {
+	object api.Ref
+	kind   api.PolicyKind
+}
+
+// surrounding returns the paths through the route of a path, or on its gateway
+// where it ends there; nil if that is gone.
+func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
+	at := surroundingKey{kind: x.Kind.Ref()}
+	switch {
+	case x.Path.Route != nil:
+		at.object = x.Path.Route.Ref()
+	case x.Path.Gateway != nil:
+		at.object = x.Path.Gateway.Ref()
+	default:
+		return nil, nil // a service's own path goes with the service
+	}
+	if s, ok := j.surroundings[at]; ok {
+		return s, nil
+	}
+	s, err := j.survey(at, x.Path)
+	if err != nil {
+		return nil, err
+	}
+	if j.surroundings == nil {
+		j.surroundings = make(map[surroundingKey]*surrounding)
+	}
+	j.surroundings[at] = s
+	return s, nil
+}
+
+func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error) {
+	now := j.after.Get(at.object)
+	if now == nil {
+		return nil, nil
+	}
+	s := &surrounding{before: make(map[hierarchy.ID]bool)}
+	if edited, ok := now.(*hierarchy.Route); ok {
+		s.route, s.edited = x.Route, edited
+		s.positions = hierarchy.MatchRules(x.Route, edited)
+	}
+	kinds := []api.PolicyKind{at.kind}
+	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
+	err := j.Engine.Walk(j.before, scope, false, j.budget, func(e *effective.Effective) error {
+		s.before[e.Path.ID()] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
+		s.after = append(s.after, e)
+		return nil
+	})
+}
+
+// earlier returns the identity that a path after the change had before it.
+func (s *surrounding) earlier(y hierarchy.Path) hierarchy.ID {
+	id := y.ID()
+	if s.positions != nil && y.Rule >= 0 {
+		id.Rule = s.positions[y.Rule]
+	}
+	return id
+}
+
+// follows reports whether a path may take the traffic of one that is gone.
+func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known bool) bool {
+	if s.route == nil {
+		return onSameListener(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
+	}
+	if level >= hierarchy.LevelBackend && (x.Backend == nil || y.Backend == nil || *x.Backend != *y.Backend) {
+		return false
+	}
+	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level)
+}
+
+// takes reports whether a rule after the change takes the requests of the rule
+// of a path before it: it is the same one, or has the same matches, or that rule
+// is gone, and any may.
+func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level) bool {
+	if s.positions[rule] == x.Rule || hierarchy.SameMatches(s.route, x.Rule, s.edited, rule) {
+		return true
+	}
+	for _, was := range s.positions {
+		if was == x.Rule {
+			return false
+		}
+	}
+	return level == hierarchy.LevelRule
+}
+
+func onSameListener(x, y hierarchy.Path) bool {
+	if x.Listener == nil || y.Listener == nil {
+		return x.Listener == y.Listener
+	}
+	return x.Listener.Name == y.Listener.Name
+}

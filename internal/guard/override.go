@@ -1,0 +1,103 @@
+package guard
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+)
+
+// overrides books the overrides that hold on a path and would not any more.
+//
+// An override holds as long as its policy gives it on the path: the same value
+// under the same condition, or under none. What beats it then is a higher
+// override, which is how the hierarchy works. That its condition is not met is
+// no loss either: the lower policies comply.
+func (j *judge) overrides(p effective.Pair) error {
+	if p.Before == nil || p.After != nil && p.Before.Result == p.After.Result && !j.mayMove(p) {
+		return nil
+	}
+	for _, o := range p.Before.Held() {
+		if p.After != nil && !p.After.Gives(o) {
+			j.lose(o, p.Before, p.After)
+			continue
+		}
+		heirs, err := j.heirs(p, o)
+		if err != nil {
+			return err
+		}
+		for _, heir := range heirs {
+			if !heir.Gives(o) {
+				j.lose(o, p.Before, heir)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// lose books the loss of an override that held on a path; it is not given on
+// the one that the traffic takes now.
+func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
+	l := lostOverride{
+		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o),
+	}
+	if is != nil {
+		l.standIn = is.StandIn(o)
+	}
+	if j.lostOverrides == nil {
+		j.lostOverrides = make(map[lostOverride]*overrideTally)
+	}
+	t := j.lostOverrides[l]
+	if t == nil {
+		t = &overrideTally{lostOverride: l, was: was, is: is, override: o}
+		j.lostOverrides[l] = t
+	}
+	t.paths++
+}
+
+// lostOverride is what losses of overrides are told apart by.
+type lostOverride struct {
+	kind    api.PolicyKind
+	policy  *merge.Policy
+	rule    string
+	code    api.ReasonCode
+	standIn *merge.Policy
+}
+
+// overrideTally adds up losses; the first path stands for all.
+type overrideTally struct {
+	lostOverride
+	override effective.Override
+	was, is  *effective.Effective
+	paths    int
+}
+
+// causeOf tells an override that its own policy gives up from one that is lost
+// because something else is changed, its policy's target included.
+func (j *judge) causeOf(was *effective.Effective, o effective.Override) api.ReasonCode {
+	switch {
+	case j.orphaned:
+		return api.ReasonOverrideEvaded
+	case j.old == nil || j.old.Ref() != was.Ref(o.Policy):
+		return api.ReasonOverrideEvaded
+	case j.policy != nil && j.policy.Invalid == nil && written(&j.policy.Policy, o):
+		return api.ReasonOverrideEvaded
+	default:
+		return api.ReasonOverrideRemoved
+	}
+}
+
+// written reports whether a policy has a rule as an override of it has it,
+// wherever it is attached.
+func written(p *merge.Policy, o effective.Override) bool {
+	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
+		when := ""
+		if b.When != nil {
+			when = b.When.String()
+		}
+		return b.Block != merge.Defaults && (when == "" || when == o.When) && (b.Strategy == merge.Atomic || !o.Atomic) &&
+			slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return r.Key == o.Key && merge.Equal(r.Value, o.Value) })
+	})
+}

@@ -1,0 +1,165 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/merge"
+)
+
+// overridesLost turns the overrides that would not hold any more into findings:
+// for those who may remove them something to be told, for all others a denial.
+func (j *judge) overridesLost(ctx context.Context) error {
+	if len(j.lostOverrides) > 0 {
+		if err := j.findSystem(ctx); err != nil {
+			return err
+		}
+	}
+	may := rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
+	for _, t := range j.lost() {
+		mine, err := may.override(t.ref(t.policy))
+		if err != nil {
+			return err
+		}
+		if t.standIn != nil && !mine {
+			// An equal override that is as high stands in for it, unless the
+			// writer could take that one away next.
+			lift, err := may.override(t.ref(t.standIn))
+			if err != nil {
+				return err
+			}
+			if !lift {
+				continue
+			}
+		}
+		j.overrideLost(t, mine)
+	}
+	return nil
+}
+
+func (j *judge) overrideLost(t *overrideTally, mine bool) {
+	policy := t.ref(t.policy)
+	f := Finding{Rule: t.rule, Policy: &policy}
+	on := fmt.Sprintf("on %s", plural(t.paths, "path"))
+	if t.paths == 1 {
+		on = "on " + last(t.was)
+	}
+	if t.code == api.ReasonOverrideRemoved {
+		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
+	} else {
+		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t, j.change), t.rule, policy, on, j.why(t))
+	}
+	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
+	action := api.Deny
+	if mine {
+		action = api.Warn
+		f.Advice = "you may do that"
+	} else {
+		f.Advice = fmt.Sprintf("ask the owner of %s; who may remove it has the right that this shows: %s", policy.Key(), j.check(policy))
+	}
+	j.reportOf(t.was.Kind, t.code, action, f)
+}
+
+// slipping names what an override holds no more.
+func slipping(t *overrideTally, c Change) string {
+	if t.paths > 1 {
+		return plural(t.paths, "path")
+	}
+	if t.was.Path.Route != nil {
+		return t.was.Path.Route.Ref().String()
+	}
+	return last(t.was)
+}
+
+// why says what takes an override out of force.
+func (j *judge) why(t *overrideTally) string {
+	object := j.change.Object().Ref()
+	switch {
+	case j.change.Owner != "":
+		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
+	case j.change.After == nil:
+		return fmt.Sprintf("would not without %s", object)
+	case t.is != nil && t.is.Path.ID() != t.was.Path.ID():
+		return fmt.Sprintf("not on %s", through(t.is))
+	default:
+		return "would not after this write"
+	}
+}
+
+// check returns the command that shows whether one may remove overrides.
+func (j *judge) check(policy api.Ref) string {
+	if j.Rights == nil {
+		return fmt.Sprintf("kubectl auth can-i override %s -n %s", strings.ToLower(policy.Kind), policy.Namespace)
+	}
+	return j.Rights.Check(policy)
+}
+
+func (t *overrideTally) ref(p *merge.Policy) api.Ref {
+	return api.Ref{Group: t.kind.Group, Kind: t.kind.Kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+func (t *overrideTally) standInRef() api.Ref {
+	if t.standIn == nil {
+		return api.Ref{}
+	}
+	return t.ref(t.standIn)
+}
+
+// lost returns the losses by policy, rule and reason.
+func (j *judge) lost() []*overrideTally {
+	out := make([]*overrideTally, 0, len(j.lostOverrides))
+	for _, t := range j.lostOverrides {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b *overrideTally) int {
+		return cmp.Or(
+			api.CompareRefs(a.ref(a.policy), b.ref(b.policy)),
+			strings.Compare(a.rule, b.rule),
+			strings.Compare(string(a.code), string(b.code)),
+			api.CompareRefs(a.standInRef(), b.standInRef()),
+		)
+	})
+	return out
+}
+
+// rights asks once for each policy.
+type rights struct {
+	*judge
+	ctx   context.Context //nolint:containedctx // of one judgement
+	known map[api.Ref]bool
+}
+
+func (r *rights) override(policy api.Ref) (bool, error) {
+	if may, ok := r.known[policy]; ok {
+		return may, nil
+	}
+	may := false
+	if r.Rights != nil && r.system == "" {
+		var err error
+		if may, err = r.Rights.MayOverride(r.ctx, r.change.User, policy); err != nil {
+			return false, fmt.Errorf("%w: %w", ErrRights, err)
+		}
+	}
+	r.known[policy] = may
+	return may, nil
+}
+
+// last names the end of a path.
+func last(e *effective.Effective) string {
+	elements := e.Path.Elements()
+	return elements[len(elements)-1].String()
+}
+
+// through names how a path comes in: its listener, or else its end.
+func through(e *effective.Effective) string {
+	if e.Path.Listener != nil {
+		return e.Path.Element(hierarchy.LevelListener).String()
+	}
+	return last(e)
+}

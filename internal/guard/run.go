@@ -1,0 +1,140 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// run judges the change. What it found is whole only if there is no error.
+func (j *judge) run(ctx context.Context) error {
+	scope, err := j.look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.compare(scope); err != nil {
+		return err
+	}
+	if err := j.ownerless(); err != nil {
+		return err
+	}
+	return j.finish(ctx)
+}
+
+// look finds what is wrong with the object alone, and returns the paths that
+// its change touches; the views before and after it are made by then.
+func (j *judge) look(ctx context.Context) (effective.Scope, error) {
+	switch j.change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return j.reading(ctx)
+	case *constraint.Constraint:
+		j.before, j.after = j.change.apply(j.before)
+		return effective.Scope{}, j.constraint(ctx)
+	}
+	v, err := j.withTargets(ctx, j.before, j.change)
+	if err != nil {
+		return effective.Scope{}, err
+	}
+	j.before, j.after = j.change.apply(v)
+	j.policy, _ = j.change.After.(*policykind.Policy)
+	if j.change.Before != nil {
+		j.old, _ = j.before.Get(j.change.Before.Ref()).(*policykind.Policy)
+	}
+	if j.policy != nil {
+		j.policyAlone()
+	} else {
+		j.otherAlone()
+	}
+	return j.scope(), nil
+}
+
+// scope returns the paths that the change touches.
+func (j *judge) scope() effective.Scope {
+	s := effective.ScopeOf(objects(j.change)...)
+	if n, ok := j.change.Before.(*hierarchy.Namespace); ok && j.change.After == nil {
+		for _, c := range j.before.AllIn(n.Name) {
+			in := effective.ScopeOf(j.before.Get(c.Ref))
+			s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)
+			s.Objects = append(s.Objects, in.Objects...)
+		}
+	}
+	return s
+}
+
+// reading judges a change of how policies are read: a profile, or a definition
+// of one of the kinds.
+func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
+	if p, ok := j.change.After.(*policykind.Profile); ok {
+		if err := j.profile(ctx, p); err != nil {
+			return effective.Scope{}, err
+		}
+	}
+	if j.Kinds == nil || len(j.found.by(api.Deny)) > 0 {
+		return effective.Scope{}, nil
+	}
+	after, err := j.Kinds.Reread(ctx, j.before, j.change.Before, j.change.After)
+	if err != nil {
+		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", j.change.Object().Ref(), err)
+	}
+	j.after = after
+	if after == j.before {
+		return effective.Scope{}, nil
+	}
+	return effective.Scope{All: true, Kinds: readDifferently(j.before, after)}, nil
+}
+
+// readDifferently returns the kinds that two views read in different ways, nil
+// if it is not the kinds that they differ in.
+func readDifferently(before, after *store.View) []api.PolicyKind {
+	var out []api.PolicyKind
+	for _, k := range before.Kinds() {
+		if after.Kind(k.Ref()) != k {
+			out = append(out, k.Ref())
+		}
+	}
+	for _, k := range after.Kinds() {
+		if before.Kind(k.Ref()) == nil {
+			out = append(out, k.Ref())
+		}
+	}
+	return out
+}
+
+// compare judges the paths of a scope, before and after.
+func (j *judge) compare(s effective.Scope) error {
+	s.Empty = j.after.Constrained()
+	if err := j.Engine.Compare(j.before, j.after, s, j.budget, j.pair); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	return nil
+}
+
+// ownerless judges a new owner: the object will be deleted with it, and nobody
+// is asked then. So the overrides that hang on the object are lost now.
+func (j *judge) ownerless() error {
+	if j.change.Owner == "" || j.change.Before == nil {
+		return nil
+	}
+	without := Change{Operation: Delete, Before: j.change.Before}
+	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true}
+	o.before, o.after = without.apply(j.before)
+	o.old = j.old
+	if err := j.Engine.Compare(o.before, o.after, effective.ScopeOf(j.change.Before), j.budget, o.overrides); err != nil {
+		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	for l, t := range o.lostOverrides {
+		if j.lostOverrides == nil {
+			j.lostOverrides = make(map[lostOverride]*overrideTally)
+		}
+		if _, lost := j.lostOverrides[l]; !lost {
+			j.lostOverrides[l] = t
+		}
+	}
+	return nil
+}
