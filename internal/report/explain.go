@@ -26,6 +26,9 @@ func explainTable(w *page, l *api.ExplanationList) {
 				w.line("    ", w.lostFrom(lost))
 			}
 		}
+		for _, weak := range x.Weakened {
+			w.line("  ", w.weakened(weak))
+		}
 		for _, n := range x.Notes {
 			w.line("  ", w.paint(yellow, "note: "+n))
 		}
@@ -48,6 +51,9 @@ func explainTree(w *page, l *api.ExplanationList) {
 			for _, lost := range r.Lost {
 				at.add(w.lostFrom(lost))
 			}
+		}
+		for _, weak := range x.Weakened {
+			top.add(w.weakened(weak))
 		}
 		for _, n := range x.Notes {
 			top.add(w.paint(yellow, "note: "+n))
@@ -115,6 +121,15 @@ func (w *page) ruleInForce(r api.ExplainedRule) string {
 
 func (w *page) lostFrom(l api.LostFrom) string {
 	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To))
+}
+
+// weakened says what takes the force of an override's rule.
+func (w *page) weakened(r api.WeakenedRule) string {
+	held, by := fmt.Sprintf("%s of %s", r.Rule, r.Policy), fmt.Sprintf("%s of %s", r.ByRule, r.By)
+	if r.How == "gate" {
+		return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s decides whether %s has an effect", by, held))
+	}
+	return w.paint(red, "weakened: ") + w.paint(plain, fmt.Sprintf("%s is enough in place of %s", by, held))
 }
 
 // explanationKey is the same for explanations that differ in their path alone.

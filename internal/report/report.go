@@ -46,7 +46,7 @@ type Printer struct {
 // document is one of the lists of the JSON contract.
 type document interface {
 	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
-		*api.ReachList | *api.ProfileList
+		*api.ReachList | *api.ProfileList | *api.ViolationList
 }
 
 // write writes a list in the printer's format; table and tree write it for
@@ -126,6 +126,11 @@ func (p Printer) Changes(items []api.Change, objects []Looked) error {
 // Reaches writes where policies hold.
 func (p Printer) Reaches(items []api.Reach) error {
 	return write(p, &api.ReachList{TypeMeta: meta(api.KindReachList), Items: list(items)}, reachTable, reachTree)
+}
+
+// Violations writes what is wrong with the effective policies.
+func (p Printer) Violations(items []api.Violation) error {
+	return write(p, &api.ViolationList{TypeMeta: meta(api.KindViolationList), Items: list(items)}, violationTable, violationTree)
 }
 
 // Profiles writes how policy kinds are read.

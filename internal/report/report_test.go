@@ -38,6 +38,8 @@ func printed(t *testing.T, p Printer, data []byte) error {
 		return p.Reaches(read[api.ReachList](t, data).Items)
 	case api.KindProfileList:
 		return p.Profiles(read[api.ProfileList](t, data).Items)
+	case api.KindViolationList:
+		return p.Violations(read[api.ViolationList](t, data).Items)
 	default:
 		l := read[api.ChangeList](t, data)
 		objects := []Looked{{api.Ref{Kind: "AuthPolicy", Namespace: "app", Name: "no-difference"}, "CREATE"}}
@@ -122,13 +124,14 @@ func strip(text string) string {
 
 func TestEmptyListsAreNotNull(t *testing.T) {
 	for name, show := range map[string]func(Printer) error{
-		"effective": func(p Printer) error { return p.Effective(nil, nil) },
-		"explain":   func(p Printer) error { return p.Explanations(nil) },
-		"outcome":   func(p Printer) error { return p.Outcomes(nil) },
-		"check":     func(p Printer) error { return p.Verdicts(nil) },
-		"diff":      func(p Printer) error { return p.Changes(nil, nil) },
-		"reach":     func(p Printer) error { return p.Reaches(nil) },
-		"profiles":  func(p Printer) error { return p.Profiles(nil) },
+		"effective":  func(p Printer) error { return p.Effective(nil, nil) },
+		"explain":    func(p Printer) error { return p.Explanations(nil) },
+		"outcome":    func(p Printer) error { return p.Outcomes(nil) },
+		"check":      func(p Printer) error { return p.Verdicts(nil) },
+		"diff":       func(p Printer) error { return p.Changes(nil, nil) },
+		"reach":      func(p Printer) error { return p.Reaches(nil) },
+		"profiles":   func(p Printer) error { return p.Profiles(nil) },
+		"violations": func(p Printer) error { return p.Violations(nil) },
 	} {
 		var out bytes.Buffer
 		require.NoError(t, show(Printer{Out: &out, Format: JSON}))
@@ -155,6 +158,8 @@ func TestControlCharactersStayOut(t *testing.T) {
 		require.NoError(t, p.Effective([]api.EffectivePolicy{{Rules: []api.RuleOrigin{{Rule: bad, From: ref}}}}, nil))
 		require.NoError(t, p.Reaches([]api.Reach{{Policy: ref, Rules: []string{bad}, Routes: []api.Ref{ref}}}))
 		require.NoError(t, p.Profiles([]api.ProfileInForce{{Profile: bad, Refused: []api.RefusedProfile{{Name: bad, Message: bad}}}}))
+		require.NoError(t, p.Violations([]api.Violation{{Code: "RequirementUnmet", Rule: bad, Message: bad}}))
+		require.NoError(t, p.Explanations([]api.Explanation{{Weakened: []api.WeakenedRule{{Rule: bad}, {ByRule: bad, How: "gate"}}}}))
 		require.NoError(t, p.Effective([]api.EffectivePolicy{{Route: &api.EffectiveRoute{Fields: []api.EffectiveField{{Field: bad, From: &ref}, {Field: bad}}}}}, nil))
 		assert.NotContains(t, out.String(), "\x1b")
 		assert.NotContains(t, out.String(), "\r")

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+func violationTable(w *page, l *api.ViolationList) {
+	if len(l.Items) == 0 {
+		return
+	}
+	var rows [][]cell
+	for _, v := range l.Items {
+		rows = append(rows, []cell{
+			{string(v.Action), actionStyle(v.Action)}, text(string(v.Code)), text(v.PolicyKind.Kind), text(pathName(v.Path)),
+			{v.Rule, cyan}, {v.Message, dim},
+		})
+	}
+	w.table([]string{"ACTION", "REASON", "KIND", "PATH", "RULE", "MESSAGE"}, rows)
+}
+
+// violationTree says once what is wrong on many paths.
+func violationTree(w *page, l *api.ViolationList) {
+	root := &node{}
+	for _, g := range alike(l.Items, violationKey) {
+		top := root.add(w.violation(g[0]))
+		for _, v := range g {
+			top.add(w.paint(plain, pathName(v.Path)))
+		}
+	}
+	w.tree(root)
+}
+
+func (w *page) violation(v api.Violation) string {
+	head := w.paint(actionStyle(v.Action), string(v.Action)) + " " + w.paint(bold, fmt.Sprintf("%s of %s", v.Code, v.PolicyKind.Kind))
+	if v.Rule != "" {
+		head += " " + w.paint(cyan, v.Rule)
+	}
+	return head + w.paint(plain, ": "+v.Message)
+}
+
+func actionStyle(a api.Action) style {
+	switch a {
+	case api.Deny:
+		return red
+	case api.Warn:
+		return yellow
+	default:
+		return dim
+	}
+}
+
+// violationKey is the same for violations that differ in their path alone.
+func violationKey(v api.Violation) string {
+	v.Path = nil
+	return compact(v)
+}
