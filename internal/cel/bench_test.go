@@ -39,7 +39,7 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	env, err := newEnvironment()
+	env, err := newEnvironment(conditions)
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {

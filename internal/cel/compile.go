@@ -17,19 +17,15 @@ const DefaultCacheSize = 512
 
 // Compiler compiles conditions and keeps the latest, those that do not compile
 // too. It is safe for concurrent use.
-type Compiler struct {
-	env    *environment
-	cache  *lru.Cache
-	flight singleflight.Group
-}
+type Compiler struct{ keeper[*Condition] }
 
 // NewCompiler returns a compiler that keeps at most size expressions.
 func NewCompiler(size int) (*Compiler, error) {
-	env, err := newEnvironment()
+	env, err := newEnvironment(conditions)
 	if err != nil {
 		return nil, err
 	}
-	return &Compiler{env: env, cache: lru.New(max(size, 1))}, nil // lru reads 0 as no limit
+	return &Compiler{newKeeper(env.dialect, size, env.compile)}, nil
 }
 
 // Compile compiles an expression with the compiler that the process shares.
@@ -42,56 +38,63 @@ func Compile(expression string) (*Condition, error) {
 	return c.Compile(expression)
 }
 
+// keeper compiles expressions of one use and keeps the latest.
+type keeper[T any] struct {
+	dialect dialect
+	compile func(expression string) (T, error)
+	cache   *lru.Cache
+	flight  *singleflight.Group
+}
+
+func newKeeper[T any](d dialect, size int, compile func(string) (T, error)) keeper[T] {
+	return keeper[T]{dialect: d, compile: compile, cache: lru.New(max(size, 1)), flight: new(singleflight.Group)} // lru reads 0 as no limit
+}
+
 // Compile compiles an expression, or returns what it made of it before. Its
 // error is a *CompileError.
-func (c *Compiler) Compile(expression string) (*Condition, error) {
-	if err := checkLength(expression); err != nil {
-		return nil, err // never cached: it may be huge
+func (k keeper[T]) Compile(expression string) (T, error) {
+	if err := k.dialect.checkLength(expression); err != nil {
+		var none T
+		return none, err // never cached: it may be huge
 	}
-	if kept, ok := c.cache.Get(expression); ok {
-		return kept.(compiled).both()
+	if kept, ok := k.cache.Get(expression); ok {
+		return kept.(compiled[T]).both()
 	}
-	made, _, _ := c.flight.Do(expression, func() (any, error) {
-		if kept, ok := c.cache.Get(expression); ok {
+	made, _, _ := k.flight.Do(expression, func() (any, error) {
+		if kept, ok := k.cache.Get(expression); ok {
 			return kept, nil // made between the look above and this flight
 		}
-		var one compiled
-		one.condition, one.err = c.env.compile(expression)
-		c.cache.Add(expression, one)
+		var one compiled[T]
+		one.made, one.err = k.compile(expression)
+		k.cache.Add(expression, one)
 		return one, nil
 	})
-	return made.(compiled).both()
+	return made.(compiled[T]).both()
 }
 
-// compiled is an entry of the cache: a condition, or why there is none.
-type compiled struct {
-	condition *Condition
-	err       error
+// compiled is an entry of the cache: what was made of an expression, or why
+// nothing was.
+type compiled[T any] struct {
+	made T
+	err  error
 }
 
-func (c compiled) both() (*Condition, error) { return c.condition, c.err }
+func (c compiled[T]) both() (T, error) { return c.made, c.err }
 
-func checkLength(expression string) error {
+func (d dialect) checkLength(expression string) error {
 	switch {
 	case strings.TrimSpace(expression) == "":
-		return problem(expression, "the expression is empty")
+		return d.problem(expression, "the expression is empty")
 	case len(expression) > MaxLength:
-		return problem(expression, fmt.Sprintf("the expression is %d bytes long, at most %d are read", len(expression), MaxLength))
+		return d.problem(expression, fmt.Sprintf("the expression is %d bytes long, at most %d are read", len(expression), MaxLength))
 	}
 	return nil
 }
 
 func (e *environment) compile(expression string) (*Condition, error) {
-	checked, issues := e.Compile(expression)
-	if issues.Err() != nil {
-		return nil, fromIssues(expression, issues)
-	}
-	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, problem(expression, (&typeError{got: t.String()}).Error())
-	}
-	program, err := e.Program(checked, e.options...)
+	checked, program, err := e.program(expression, cel.BoolType)
 	if err != nil {
-		return nil, problem(expression, err.Error())
+		return nil, err
 	}
 	traced := func() (cel.Program, error) {
 		return e.Program(checked, append(slices.Clone(e.options), cel.EvalOptions(cel.OptTrackState))...)
@@ -102,22 +105,43 @@ func (e *environment) compile(expression string) (*Condition, error) {
 	}, nil
 }
 
-// problem is a CompileError about the expression as a whole.
-func problem(expression, message string) error {
-	return &CompileError{Expression: expression, Problems: []Problem{{Line: 1, Column: 1, Message: message}}}
+// program compiles an expression that must yield a type.
+func (e *environment) program(expression string, yields *cel.Type) (*cel.Ast, cel.Program, error) {
+	checked, issues := e.Compile(expression)
+	if issues.Err() != nil {
+		return nil, nil, e.fromIssues(expression, issues)
+	}
+	if t := checked.OutputType(); !t.IsExactType(yields) && !t.IsExactType(cel.DynType) {
+		return nil, nil, e.problem(expression, e.wrong(t.String(), yields).Error())
+	}
+	program, err := e.Program(checked, e.options...)
+	if err != nil {
+		return nil, nil, e.problem(expression, err.Error())
+	}
+	return checked, program, nil
 }
 
-func fromIssues(expression string, issues *cel.Issues) error {
-	out := &CompileError{Expression: expression}
-	for _, i := range issues.Errors() {
+// problem is a CompileError about the expression as a whole.
+func (d dialect) problem(expression, message string) error {
+	return &CompileError{noun: d.noun, Expression: expression, Problems: []Problem{{Line: 1, Column: 1, Message: message}}}
+}
+
+func (d dialect) fromIssues(expression string, issues *cel.Issues) error {
+	if out := d.list(expression, issues.Errors()); len(out.Problems) > 0 {
+		return out
+	}
+	return d.problem(expression, issues.String())
+}
+
+// list returns what is wrong, sorted by position, each problem once.
+func (d dialect) list(expression string, issues []*cel.Error) *CompileError {
+	out := &CompileError{noun: d.noun, Expression: expression}
+	for _, i := range issues {
 		out.Problems = append(out.Problems, Problem{
 			// what has no position is about the whole
 			Line: max(i.Location.Line(), 1), Column: max(i.Location.Column(), 0) + 1,
 			Message: strings.Join(strings.Fields(i.Message), " "),
 		})
-	}
-	if len(out.Problems) == 0 {
-		return problem(expression, issues.String())
 	}
 	slices.SortStableFunc(out.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Message, b.Message))

@@ -37,7 +37,7 @@ func TestWhatDoesNotCompile(t *testing.T) {
 			assert.Nil(t, condition)
 			var failed *CompileError
 			require.ErrorAs(t, err, &failed)
-			assert.Equal(t, &CompileError{Expression: c.when, Problems: c.want}, failed)
+			assert.Equal(t, &CompileError{noun: "condition", Expression: c.when, Problems: c.want}, failed)
 		})
 	}
 }

@@ -40,7 +40,7 @@ func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
 	}
 	met, ok := out.(types.Bool)
 	if !ok {
-		answer.Err = &EvalError{Cause: &typeError{got: out.Type().TypeName()}}
+		answer.Err = &EvalError{Cause: conditions.wrong(out.Type().TypeName(), types.BoolType)}
 		return answer
 	}
 	answer.Met = bool(met)

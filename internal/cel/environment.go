@@ -28,30 +28,56 @@ const (
 // presence is the function that has() stands for.
 const presence = "@has"
 
+// dialect is what the expressions of one use have in common.
+type dialect struct {
+	// noun is what errors call such an expression.
+	noun      string
+	variables []string
+	// self tells that there is a variable self, which holds spec alone.
+	self bool
+}
+
+// conditions are the expressions of blocks (`when`).
+var conditions = dialect{noun: "condition", variables: []string{"spec", "self"}, self: true}
+
 // environment is what expressions are compiled in.
 type environment struct {
 	*cel.Env
+	dialect
 	options []cel.ProgramOption
 }
 
-func newEnvironment() (*environment, error) {
+// base is what all dialects have: libraries and limits, no variables.
+var base = sync.OnceValues(func() (*cel.Env, error) {
 	// cel-go labels an error with the first node that returns it, this shared
 	// one too: label it before there are several goroutines
 	types.LabelErrNode(-1, types.NoSuchOverloadErr())
-	env, err := cel.NewEnv(
-		cel.Variable("spec", cel.DynType),
-		cel.Variable("self", cel.DynType),
+	return cel.NewEnv(
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
 		ext.Strings(), ext.Sets(), ext.Math(), ext.Bindings(), ext.TwoVarComprehensions(),
-		cel.Macros(cel.GlobalMacro("has", 1, expandHas)),
-		cel.Function(presence, cel.Overload("has_dyn_string",
-			[]*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(has))),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ExpressionNodeLimit(maxNodes),
 		cel.ASTValidators(
-			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(), houseRules{}),
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
 	)
+})
+
+func newEnvironment(d dialect) (*environment, error) {
+	shared, err := base()
+	if err != nil {
+		return nil, fmt.Errorf("set up the CEL environment: %w", err)
+	}
+	options := []cel.EnvOption{
+		cel.Macros(cel.GlobalMacro("has", 1, d.expandHas)),
+		cel.Function(presence, cel.Overload("has_dyn_string",
+			[]*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(has))),
+		cel.ASTValidators(houseRules{d}),
+	}
+	for _, name := range d.variables {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	env, err := shared.Extend(options...)
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL environment: %w", err)
 	}
@@ -59,7 +85,7 @@ func newEnvironment() (*environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the CEL cost limit: %w", err)
 	}
-	return &environment{Env: env, options: []cel.ProgramOption{
+	return &environment{Env: env, dialect: d, options: []cel.ProgramOption{
 		cel.CustomDecoratorV2(scales.decorate), cel.CostTracking(scales), cel.CostLimit(Limit),
 	}}, nil
 }
@@ -67,9 +93,9 @@ func newEnvironment() (*environment, error) {
 // expandHas makes has(x.f) a function call: cel-go's own presence test asks a
 // map in the same way as a selection does, and our maps answer a selection
 // with an error that names the key.
-func expandHas(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
+func (d dialect) expandHas(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *common.Error) {
 	if args[0].Kind() != ast.SelectKind {
-		return nil, f.NewError(args[0].ID(), "has() takes a field, as in has(spec.limits.a)")
+		return nil, f.NewError(args[0].ID(), "has() takes a field, as in has("+d.variables[0]+".limits.a)")
 	}
 	field := args[0].AsSelect()
 	return f.NewCall(presence, field.Operand(), f.NewLiteral(types.String(field.FieldName()))), nil
@@ -85,22 +111,22 @@ func has(value, name ref.Val) ref.Val {
 
 // houseRules reports at compile time what would fail on every spec, or could
 // not be bounded by cost.
-type houseRules struct{}
+type houseRules struct{ dialect }
 
 // Name implements cel.ASTValidator.
-func (houseRules) Name() string { return "overrule.when" }
+func (houseRules) Name() string { return "overrule" }
 
 // Validate implements cel.ASTValidator.
-func (houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
 			if e.AsCall().FunctionName() == "format" {
-				issues.ReportErrorAtID(e.ID(), "format is not available in conditions")
+				issues.ReportErrorAtID(e.ID(), "format is not available in %ss", h.noun)
 			}
 		case ast.SelectKind:
 			s := e.AsSelect()
-			if s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "self" && s.FieldName() != "spec" {
+			if h.self && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "self" && s.FieldName() != "spec" {
 				issues.ReportErrorAtID(e.ID(), "self has no field %q, only spec", s.FieldName())
 			}
 		default:

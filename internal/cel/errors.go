@@ -3,6 +3,8 @@ package cel
 import (
 	"fmt"
 	"strings"
+
+	"github.com/google/cel-go/common/types"
 )
 
 // ErrBudget is wrapped by the Err of an Answer whose evaluation was cut short
@@ -12,6 +14,7 @@ var ErrBudget = fmt.Errorf("costs more than the %d units that one evaluation may
 // CompileError says everything that is wrong with an expression.
 type CompileError struct {
 	Expression string
+	noun       string
 	// Problems is never empty, and sorted by position.
 	Problems []Problem
 }
@@ -36,7 +39,7 @@ func (e *CompileError) Error() string {
 	if more := len(e.Problems) - most; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("condition %q does not compile: %s", shorten(e.Expression), strings.Join(texts, "; "))
+	return fmt.Sprintf("%s %q does not compile: %s", e.noun, shorten(e.Expression), strings.Join(texts, "; "))
 }
 
 // EvalError is the Err of an Answer: the condition compiles, and this spec
@@ -49,12 +52,19 @@ func (e *EvalError) Error() string { return e.Cause.Error() }
 // Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Cause }
 
-// typeError is a condition that yields something else than true or false.
-type typeError struct{ got string }
+// typeError is an expression that yields something else than it must.
+type typeError struct{ got, must string }
 
 // Error names the type that it yields.
-func (e *typeError) Error() string {
-	return "it yields " + e.got + "; a condition must yield true or false"
+func (e *typeError) Error() string { return "it yields " + e.got + "; a " + e.must }
+
+// wrong returns the error about an expression that must yield a type.
+func (d dialect) wrong(got string, yields *types.Type) *typeError {
+	must := "true or false"
+	if yields == types.StringType {
+		must = "a text"
+	}
+	return &typeError{got: got, must: d.noun + " must yield " + must}
 }
 
 // shorten keeps a huge expression out of a message about it.

@@ -29,7 +29,7 @@ func TestAnAddressIsWrittenAsARuleKeyIs(t *testing.T) {
 }
 
 func TestEveryScaleStandsBeforeAFunction(t *testing.T) {
-	env, err := newEnvironment()
+	env, err := newEnvironment(conditions)
 	require.NoError(t, err)
 	s, err := newScales(env.Env)
 	require.NoError(t, err)

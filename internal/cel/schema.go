@@ -1,0 +1,215 @@
+package cel
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// CheckTypes checks how the expression uses effective and before, which have
+// the schema: fields that it does not have, and operations that its types do
+// not allow. What the schema leaves open is not checked. The error is a
+// *CompileError.
+//
+// It is a check alone: evaluation looks at the values as they are. So what the
+// schema calls a text of format duration is a text here, as it is in JSON.
+func (v *Validation) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
+	return validations.checkTypes(v.text, effective)
+}
+
+// CheckTypes is Validation.CheckTypes for a message.
+func (m *Message) CheckTypes(effective *apiextensionsv1.JSONSchemaProps) error {
+	return messages.checkTypes(m.text, effective)
+}
+
+func (d dialect) checkTypes(expression string, effective *apiextensionsv1.JSONSchemaProps) error {
+	shared, err := base()
+	if err != nil {
+		return err
+	}
+	schemas := map[string]*apiextensionsv1.JSONSchemaProps{
+		"effective": effective, "before": effective, "origins": &originsSchema, "path": &pathSchema, "request": &requestSchema,
+	}
+	p := &provider{Provider: shared.CELTypeProvider(), objects: make(map[string]*apiextensionsv1.JSONSchemaProps)}
+	options := []cel.EnvOption{cel.CustomTypeProvider(p)}
+	for _, name := range d.variables {
+		options = append(options, cel.Variable(name, p.typeOf(schemas[name], name)))
+	}
+	env, err := shared.Extend(options...)
+	if err != nil {
+		return fmt.Errorf("set up the CEL types of %s: %w", d.noun, err)
+	}
+	parsed, issues := env.Parse(expression)
+	if issues.Err() != nil {
+		return d.fromIssues(expression, issues)
+	}
+	_, issues = env.Check(parsed)
+	out := d.list(expression, p.definite(parsed, issues.Errors()))
+	if len(out.Problems) == 0 {
+		return nil
+	}
+	return out
+}
+
+// provider makes types of schemas. It is used by one check.
+type provider struct {
+	types.Provider
+	objects map[string]*apiextensionsv1.JSONSchemaProps
+}
+
+// objectMark starts the name of an object's type, and of nothing else: with
+// brackets in it no identifier of an expression can be taken for the type.
+const objectMark = "object("
+
+// typeOf returns the type of values of a schema that stand at an address.
+func (p *provider) typeOf(s *apiextensionsv1.JSONSchemaProps, at string) *types.Type {
+	if s == nil || s.XIntOrString || s.XEmbeddedResource || s.Nullable || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields {
+		return types.DynType
+	}
+	switch s.Type {
+	case "object":
+		return p.object(s, at)
+	case "array":
+		if s.Items != nil && s.Items.Schema != nil {
+			return types.NewListType(p.typeOf(s.Items.Schema, at+"[*]"))
+		}
+		return types.NewListType(types.DynType)
+	case "string":
+		return types.StringType
+	case "boolean":
+		return types.BoolType
+	case "integer":
+		return types.IntType
+	case "number":
+		return types.DoubleType
+	default:
+		return types.DynType
+	}
+}
+
+func (p *provider) object(s *apiextensionsv1.JSONSchemaProps, at string) *types.Type {
+	if others := s.AdditionalProperties; others != nil {
+		if others.Schema == nil || len(s.Properties) > 0 {
+			return types.DynType
+		}
+		return types.NewMapType(types.StringType, p.typeOf(others.Schema, at+".*"))
+	}
+	name := objectMark + at + ")"
+	p.objects[name] = s
+	return types.NewObjectType(name)
+}
+
+// FindStructType implements types.Provider.
+func (p *provider) FindStructType(name string) (*types.Type, bool) {
+	if p.objects[name] == nil {
+		return p.Provider.FindStructType(name)
+	}
+	return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
+}
+
+// FindStructFieldType implements types.Provider.
+func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	s := p.objects[name]
+	if s == nil {
+		return p.Provider.FindStructFieldType(name, field)
+	}
+	of, ok := s.Properties[field]
+	if !ok {
+		return nil, false
+	}
+	return &types.FieldType{Type: p.typeOf(&of, strings.TrimSuffix(strings.TrimPrefix(name, objectMark), ")")+"."+field)}, true
+}
+
+// definite returns the errors that hold for the values, too. CEL's types are
+// stricter than the maps and numbers of JSON: an object may be asked for its
+// keys, and 1 is 1.0. Such an error says nothing, and none follow from it.
+func (p *provider) definite(parsed *cel.Ast, found []*common.Error) []*common.Error {
+	at := make(map[int64]ast.Expr)
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) { at[e.ID()] = e }))
+	var out []*common.Error
+	for _, e := range found {
+		switch node := at[e.ExprID]; {
+		case node == nil:
+			out = append(out, e)
+		case !lenient(node, e.Message):
+			out = append(out, withOperand(parsed, node, e))
+		default:
+			if unknown := p.unknownKey(node, e.Message); unknown != "" {
+				out = append(out, &common.Error{Location: e.Location, ExprID: e.ExprID, Message: unknown})
+			}
+		}
+	}
+	return out
+}
+
+// How cel-go tells that two sorts of numbers met, and what it calls an object.
+var (
+	mixedNumbers = regexp.MustCompile(`'\((int|uint|double), (list\()?(int|uint|double)\)+'`)
+	objectName   = regexp.MustCompile(`object\([^()]*\)`)
+)
+
+// lenient reports whether what cel-go's checker refuses works on JSON. It has
+// no error types; TestWhatTheSchemaLeavesOpen pins the texts.
+func lenient(node ast.Expr, message string) bool {
+	object := objectName.MatchString(message)
+	if strings.HasSuffix(message, "cannot be range of a comprehension (must be list, map, or dynamic)") {
+		return object
+	}
+	if node.Kind() != ast.CallKind {
+		return false
+	}
+	call := node.AsCall()
+	switch call.FunctionName() {
+	case operators.Index, operators.Conditional, "size":
+		return object
+	case operators.In:
+		return object || mixedNumbers.MatchString(message)
+	case operators.Equals, operators.NotEquals:
+		literal := func(a ast.Expr) bool { return a.Kind() == ast.LiteralKind }
+		null := func(a ast.Expr) bool { return literal(a) && a.AsLiteral() == types.NullValue }
+		return slices.ContainsFunc(call.Args(), null) || object && !slices.ContainsFunc(call.Args(), literal) ||
+			mixedNumbers.MatchString(message)
+	default:
+		return false
+	}
+}
+
+// unknownKey tells that an object is asked for a key, spelt out as a text, that
+// its schema does not have.
+func (p *provider) unknownKey(node ast.Expr, message string) string {
+	s := p.objects[objectName.FindString(message)]
+	if s == nil || node.Kind() != ast.CallKind {
+		return ""
+	}
+	for _, a := range node.AsCall().Args() {
+		if a.Kind() != ast.LiteralKind {
+			continue
+		}
+		if key, ok := a.AsLiteral().(types.String); ok {
+			if _, has := s.Properties[string(key)]; !has {
+				return fmt.Sprintf("undefined field '%s'", key)
+			}
+		}
+	}
+	return ""
+}
+
+// withOperand says of what a field is asked that it does not have.
+func withOperand(parsed *cel.Ast, node ast.Expr, e *common.Error) *common.Error {
+	if node.Kind() != ast.SelectKind || !strings.HasPrefix(e.Message, "undefined field") {
+		return e
+	}
+	of, err := cel.ExprToString(node.AsSelect().Operand(), parsed.NativeRep().SourceInfo())
+	if err != nil {
+		return e
+	}
+	return &common.Error{Location: e.Location, ExprID: e.ExprID, Message: e.Message + " of " + of}
+}

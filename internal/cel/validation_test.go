@@ -1,0 +1,190 @@
+package cel
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// variables are what the tests of validations read.
+func variables() *Variables {
+	always := func(v any) func() any { return func() any { return v } }
+	many := make([]any, 10_000)
+	for i := range many {
+		many[i] = int64(i)
+	}
+	return &Variables{
+		Effective: always(m{
+			"limits": m{"a": m{"max": int64(100), "unit": "s"}, "a.b": m{"max": int64(1)}}, "holes": []any{m{}, m{"max": int64(1)}},
+			"many": many, "text": "x",
+		}),
+		Before:  always(m{"limits": m{"a": m{"max": int64(50)}}}),
+		Origins: always(m{"limits.a": m{"kind": "Paint", "namespace": "infra", "block": "overrides"}}),
+		Path:    always(m{"route": m{"name": "r", "labels": m{"team": "a"}}, "rule": m{"index": int64(0)}}),
+		Request: always(m{"operation": "UPDATE", "userInfo": m{"username": "eve", "groups": []any{"dev"}}}),
+	}
+}
+
+func TestValidations(t *testing.T) {
+	cases := map[string]struct {
+		expression string
+		want       bool
+	}{
+		"effective":                  {`effective.limits.a.max <= 100`, true},
+		"it is not true":             {`effective.limits.a.max <= 99`, false},
+		"before":                     {`effective.limits.a.max <= before.limits.a.max`, false},
+		"origins":                    {`origins["limits.a"].namespace == "infra"`, true},
+		"origins in a walk":          {`origins.all(k, o, o.block != "overrides" || o.namespace == "infra")`, true},
+		"path":                       {`path.route.labels.team == "a" && path.rule.index == 0`, true},
+		"an element that is absent":  {`has(path.gateway)`, false},
+		"request":                    {`request.operation == "UPDATE" && "dev" in request.userInfo.groups`, true},
+		"a variable of a macro self": {`[{"x": 1}].all(self, self.x == 1)`, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v, err := CompileValidation(c.expression)
+			require.NoError(t, err)
+			assert.Equal(t, c.expression, v.String())
+			met, cost, err := v.Evaluate(variables())
+			require.NoError(t, err)
+			assert.Equal(t, c.want, met)
+			assert.Positive(t, cost)
+		})
+	}
+}
+
+func TestValidationsThatCannotBeEvaluated(t *testing.T) {
+	cases := map[string]struct{ expression, says string }{
+		"a missing key of effective":  {`effective.limits.b.max > 5`, "no such key: effective.limits.b"},
+		"one with a dot in a name":    {`effective.limits["a.b"].min > 5`, `no such key: effective.limits["a.b"].min`},
+		"one of before":               {`before.limits.b.max > 5`, "no such key: before.limits.b"},
+		"one of path":                 {`path.gateway.name == "a"`, "no such key: path.gateway"},
+		"a label":                     {`path.route.labels.stage == "a"`, "no such key: path.route.labels.stage"},
+		"one in a walk":               {`effective.holes.all(h, h.max < 5)`, "no such key: max"},
+		"a division by zero":          {`effective.limits.a.max / 0 == 1`, "division by zero"},
+		"a number compared with text": {`effective.limits.a.unit > 5`, "no such overload"},
+		"something that is no bool":   {`effective.limits.a.max`, "it yields int; a validation must yield true or false"},
+		"a loop over 10,000 entries":  {`effective.many.all(x, x >= 0)`, "costs more than the 10000 units"},
+		"a loop in a loop":            {`effective.many.all(x, effective.many.all(y, x + y >= 0))`, "costs more than the 10000 units"},
+		"has of a text":               {`has(effective.text.x)`, `has() asks for "x" in a string`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v, err := CompileValidation(c.expression)
+			require.NoError(t, err)
+			met, cost, err := v.Evaluate(variables())
+			var failed *EvalError
+			require.ErrorAs(t, err, &failed)
+			require.ErrorContains(t, err, c.says)
+			assert.False(t, met)
+			assert.Positive(t, cost)
+			assert.Equal(t, strings.Contains(c.says, "costs more"), cost > Limit)
+		})
+	}
+}
+
+func TestACostOverTheLimitIsToldByItsType(t *testing.T) {
+	v, err := CompileValidation(`effective.many.all(x, x >= 0)`)
+	require.NoError(t, err)
+	_, _, err = v.Evaluate(variables())
+	require.ErrorIs(t, err, ErrBudget)
+	message, err := CompileMessage(`string(effective.many.all(x, x >= 0))`)
+	require.NoError(t, err)
+	_, _, err = message.Evaluate(variables())
+	require.ErrorIs(t, err, ErrBudget)
+}
+
+func TestMessages(t *testing.T) {
+	m, err := CompileMessage(`"limit " + string(effective.limits.a.max)`)
+	require.NoError(t, err)
+	text, cost, err := m.Evaluate(variables())
+	require.NoError(t, err)
+	assert.Equal(t, "limit 100", text)
+	assert.Positive(t, cost)
+	assert.Equal(t, `"limit " + string(effective.limits.a.max)`, m.String())
+
+	m, err = CompileMessage(`effective.limits.a.max`)
+	require.NoError(t, err, "its type is not known")
+	_, _, err = m.Evaluate(variables())
+	require.EqualError(t, err, "it yields int; a message must yield a text")
+
+	m, err = CompileMessage(`effective.limits.b.unit`)
+	require.NoError(t, err)
+	_, _, err = m.Evaluate(variables())
+	require.EqualError(t, err, "no such key: effective.limits.b")
+}
+
+func TestValidationsThatDoNotCompile(t *testing.T) {
+	cases := map[string]struct{ expression, want string }{
+		"nothing":                     {"", `validation "" does not compile: 1:1: the expression is empty`},
+		"a number":                    {"1", `validation "1" does not compile: 1:1: it yields int; a validation must yield true or false`},
+		"a condition's variable":      {"spec.a == 1", `validation "spec.a == 1" does not compile: 1:1: undeclared reference to 'spec' (in container '')`},
+		"an element that no path has": {"path.gatway.name == 'a'", `validation "path.gatway.name == 'a'" does not compile: 1:5: undefined field 'gatway' of path`},
+		"a field that no user has":    {"request.userInfo.name == 'a'", `validation "request.userInfo.name == 'a'" does not compile: 1:17: undefined field 'name' of request.userInfo`},
+		"a port compared with text":   {"path.listener.port == '80'", `validation "path.listener.port == '80'" does not compile: 1:20: found no matching overload for '_==_' applied to '(int, string)'`},
+		"format":                      {`"%s".format([path]) == ""`, `validation "\"%s\".format([path]) == \"\"" does not compile: 1:12: format is not available in validations`},
+		"has of a name":               {`has(effective)`, `validation "has(effective)" does not compile: 1:5: has() takes a field, as in has(effective.limits.a)`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v, err := CompileValidation(c.expression)
+			assert.Nil(t, v)
+			assert.EqualError(t, err, c.want)
+		})
+	}
+	_, err := CompileMessage(`1`)
+	assert.EqualError(t, err, `message "1" does not compile: 1:1: it yields int; a message must yield a text`)
+	_, err = CompileMessage(`path.gatway.name`)
+	assert.EqualError(t, err, `message "path.gatway.name" does not compile: 1:5: undefined field 'gatway' of path`)
+}
+
+func TestValidationsAreCompiledOnce(t *testing.T) {
+	a, err := CompileValidation(`effective.once == 1`)
+	require.NoError(t, err)
+	b, err := CompileValidation(`effective.once == 1`)
+	require.NoError(t, err)
+	assert.Same(t, a, b)
+	_, wrong := CompileValidation(`once`)
+	_, again := CompileValidation(`once`)
+	assert.Same(t, wrong, again)
+}
+
+func TestOnlyWhatAnExpressionNamesIsMade(t *testing.T) {
+	asked := map[string]int{}
+	of := func(name string) func() any {
+		return func() any { asked[name]++; return m{"a": int64(1)} }
+	}
+	on := &Variables{Effective: of("effective"), Before: of("before"), Origins: of("origins"), Path: of("path"), Request: of("request")}
+	v, err := CompileValidation(`effective.a == 1 && before.a == 1`)
+	require.NoError(t, err)
+	met, _, err := v.Evaluate(on)
+	require.NoError(t, err)
+	assert.True(t, met)
+	assert.Equal(t, map[string]int{"effective": 1, "before": 1}, asked)
+
+	v, err = CompileValidation(`before == null`)
+	require.NoError(t, err)
+	met, _, err = v.Evaluate(&Variables{})
+	require.NoError(t, err)
+	assert.True(t, met, "what is not set is null")
+}
+
+func TestAValidationIsSharedByGoroutines(t *testing.T) {
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				v, err := CompileValidation(`effective.limits.a.max <= 100 && effective.limits.a.unit + 1 == 2`)
+				if !assert.NoError(t, err) {
+					return
+				}
+				_, _, err = v.Evaluate(variables())
+				assert.ErrorContains(t, err, "no such overload")
+			}
+		})
+	}
+	group.Wait()
+}
