@@ -27,14 +27,21 @@ type Kinds struct {
 	written map[string]written // profiles of the set, by name
 	// gone are the kinds whose definitions were deleted.
 	gone map[api.PolicyKind]bool
+	// shaped are the kinds with the schemas of their definitions.
+	shaped map[api.PolicyKind]shaped
 }
 
 // definition is a CRD.
 type definition struct {
-	crd   *apiextensionsv1.CustomResourceDefinition
-	names []string
-	guess *policykind.Kind // by its label, or nil
+	crd    *apiextensionsv1.CustomResourceDefinition
+	names  []string
+	guess  *policykind.Kind // by its label, or nil
+	schema *policykind.Schema
 }
+
+// shaped is a kind with the schema of its definition: the same one each time,
+// since a view and its policies know it by its pointer.
+type shaped struct{ plain, kind *policykind.Kind }
 
 // NewKinds returns the given kinds and those that come with Overrule.
 func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
@@ -45,7 +52,7 @@ func NewKinds(known ...*policykind.Kind) (*Kinds, error) {
 	k := &Kinds{
 		profiles: profiles, defined: make(map[api.PolicyKind]definition),
 		given: make(map[api.PolicyKind]*policykind.Kind), gone: make(map[api.PolicyKind]bool),
-		written: make(map[string]written),
+		written: make(map[string]written), shaped: make(map[api.PolicyKind]shaped),
 	}
 	for _, kind := range known {
 		k.given[kind.Ref()] = kind
@@ -58,13 +65,27 @@ func (k *Kinds) Clone() *Kinds {
 	return &Kinds{
 		profiles: k.profiles.Clone(), defined: maps.Clone(k.defined),
 		given: maps.Clone(k.given), gone: maps.Clone(k.gone), written: maps.Clone(k.written),
+		shaped: maps.Clone(k.shaped),
 	}
 }
 
 // Of returns a policy kind, or nil: by a cluster's profile, else by one of the
 // set, else as the cluster has it, else as it comes with Overrule, else by its
-// label.
+// label. It has the schema of its definition, if there is one.
 func (k *Kinds) Of(ref api.PolicyKind) *policykind.Kind {
+	plain, schema := k.plain(ref), k.defined[ref].schema
+	if plain == nil || schema == nil || plain.Schema().Same(schema) {
+		return plain
+	}
+	was := k.shaped[ref]
+	if was.plain != plain || was.kind.Schema() != schema {
+		was = shaped{plain, plain.WithSchema(schema)}
+		k.shaped[ref] = was
+	}
+	return was.kind
+}
+
+func (k *Kinds) plain(ref api.PolicyKind) *policykind.Kind {
 	own, given := k.profiles.Of(ref), k.given[ref]
 	switch {
 	case k.gone[ref]:
@@ -163,6 +184,9 @@ func (k *Kinds) Define(o *Object) error {
 	if given := k.given[ref]; given != nil && given.Source == policykind.Label {
 		delete(k.given, ref)
 	}
+	if d.schema = policykind.PackSchema(schemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
+		d.schema = k.defined[ref].schema
+	}
 	k.defined[ref] = d
 	delete(k.gone, ref)
 	return nil
@@ -204,7 +228,10 @@ func (k *Kinds) Forget(o *Object) error {
 // Schema returns the schema of a policy kind, as its definition has it for the
 // version that is stored; nil without a definition.
 func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
-	crd := k.defined[ref].crd
+	return schemaOf(k.defined[ref].crd)
+}
+
+func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
 	if crd == nil {
 		return nil
 	}

@@ -38,6 +38,8 @@ type definition struct {
 	gateway *builtin
 	// guess is the policy kind by its label alone, nil without one.
 	guess *policykind.Kind
+	// schema is that of the version that is read, nil without one.
+	schema *policykind.Schema
 	// err tells why the kind cannot be read though it should; that of a guess
 	// counts where there is no profile.
 	err error
@@ -56,9 +58,12 @@ func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) 
 		return nil, d.err
 	}
 	if k := known.Of(d.of); k != nil {
-		return k, nil
+		return k.WithSchema(d.schema), nil
 	}
-	return d.guess, d.err
+	if d.guess == nil {
+		return nil, d.err
+	}
+	return d.guess.WithSchema(d.schema), d.err
 }
 
 // define reads a CustomResourceDefinition.
@@ -75,6 +80,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	}
 	d.resource = resource(crd, servedVersion(crd))
 	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
+	d.schema = policykind.PackSchema(schemaOf(crd))
 	return d
 }
 

@@ -173,7 +173,7 @@ func sameKind(a, b *policykind.Kind) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
 	}
-	return a.Source == b.Source && a.Name == b.Name && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
+	return a.Source == b.Source && a.Name == b.Name && a.Schema().Same(b.Schema()) && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
 }
 
 // read reads a kind as its definition and its profile say from now on.

@@ -211,15 +211,15 @@ func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {
 		edit  func(*crd)
 		feeds int
 	}{
-		"nothing changed":                        {func(*crd) {}, 1},
-		"a field that says nothing to the guess": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 1},
-		"the label says another class":           {func(c *crd) { c.label = "direct" }, 2},
-		"the label is gone":                      {func(c *crd) { c.label = "" }, 1},
-		"another version is stored":              {func(c *crd) { c.versions = []string{"v2", "v1"} }, 2},
-		"the scope changed":                      {func(c *crd) { c.clusterScoped = true }, 2},
-		"it is not established any more":         {func(c *crd) { c.pending = true }, 1},
-		"a field that makes it inherited":        {func(c *crd) { c.label, c.specFields = "true", []string{"defaults"} }, 1},
-		"a schema that changes the guess":        {func(c *crd) { c.label = "true" }, 2},
+		"nothing changed":                  {func(*crd) {}, 1},
+		"a field more, which may be wrong": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 2},
+		"the label says another class":     {func(c *crd) { c.label = "direct" }, 2},
+		"the label is gone":                {func(c *crd) { c.label = "" }, 1},
+		"another version is stored":        {func(c *crd) { c.versions = []string{"v2", "v1"} }, 2},
+		"the scope changed":                {func(c *crd) { c.clusterScoped = true }, 2},
+		"it is not established any more":   {func(c *crd) { c.pending = true }, 1},
+		"a field that makes it inherited":  {func(c *crd) { c.label, c.specFields = "true", []string{"defaults"} }, 2},
+		"a schema that changes the guess":  {func(c *crd) { c.label = "true" }, 2},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newRig(t)

@@ -1,0 +1,193 @@
+package policykind
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// Schema is the schema of a kind, as its CustomResourceDefinition has it for
+// the version that is read. It is kept packed, since a cluster has hundreds of
+// definitions and few of them are policy kinds; it is unpacked once, when it is
+// asked for. It is immutable, and safe for concurrent use.
+type Schema struct {
+	packed  []byte // JSON, deflated
+	unpack  sync.Once
+	content *structuralschema.Structural
+	err     error
+}
+
+// PackSchema returns the schema of a whole object, without what is for people
+// to read; nil for nil. What is wrong with it, Structural tells.
+func PackSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
+	if props == nil {
+		return nil
+	}
+	packed, err := pack(props)
+	return &Schema{packed: packed, err: err}
+}
+
+func pack(props *apiextensionsv1.JSONSchemaProps) ([]byte, error) {
+	data, err := json.Marshal(terse(props))
+	if err != nil {
+		return nil, fmt.Errorf("write the schema as JSON: %w", err)
+	}
+	var packed bytes.Buffer
+	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // its error is that of another level
+	_, _ = w.Write(data)                              // a buffer takes all
+	_ = w.Close()
+	return packed.Bytes(), nil
+}
+
+// Same reports whether two schemas allow the same. Either may be nil.
+func (s *Schema) Same(o *Schema) bool {
+	return s == o || s != nil && o != nil && bytes.Equal(s.packed, o.packed)
+}
+
+// Structural returns the schema of the whole object; the error tells why it is
+// not a structural one. What it returns is shared and must not be edited.
+func (s *Schema) Structural() (*structuralschema.Structural, error) {
+	s.unpack.Do(func() {
+		if s.err == nil {
+			s.content, s.err = structural(s.packed)
+		}
+	})
+	return s.content, s.err
+}
+
+func structural(packed []byte) (*structuralschema.Structural, error) {
+	data, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the schema: %w", err)
+	}
+	var props apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(data, &props); err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	out, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not structural: %w", err)
+	}
+	if errs := structuralschema.ValidateStructural(nil, out); len(errs) > 0 {
+		return nil, fmt.Errorf("the schema is not structural: %w", errs.ToAggregate())
+	}
+	return out, nil
+}
+
+// terse returns a schema without descriptions and examples: they are most of
+// it, and a definition whose words alone change reads the same. It edits
+// nothing.
+func terse(p *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Description, out.Title, out.ExternalDocs, out.Example = "", "", nil, nil
+	out.Properties, out.PatternProperties = terseMap(p.Properties), terseMap(p.PatternProperties)
+	out.Definitions = terseMap(p.Definitions)
+	out.AllOf, out.OneOf, out.AnyOf = terseAll(p.AllOf), terseAll(p.OneOf), terseAll(p.AnyOf)
+	out.Not = terse(p.Not)
+	if i := p.Items; i != nil {
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: terse(i.Schema), JSONSchemas: terseAll(i.JSONSchemas)}
+	}
+	if a := p.AdditionalProperties; a != nil {
+		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: a.Allows, Schema: terse(a.Schema)}
+	}
+	return &out
+}
+
+func terseMap(all map[string]apiextensionsv1.JSONSchemaProps) map[string]apiextensionsv1.JSONSchemaProps {
+	if all == nil {
+		return nil
+	}
+	out := make(map[string]apiextensionsv1.JSONSchemaProps, len(all))
+	for name, p := range all {
+		out[name] = *terse(&p)
+	}
+	return out
+}
+
+func terseAll(all []apiextensionsv1.JSONSchemaProps) []apiextensionsv1.JSONSchemaProps {
+	if all == nil {
+		return nil
+	}
+	out := make([]apiextensionsv1.JSONSchemaProps, len(all))
+	for i := range all {
+		out[i] = *terse(&all[i])
+	}
+	return out
+}
+
+// WithSchema returns the kind with the schema of its objects; k stays as it
+// is, since kinds are shared. A nil schema takes it away.
+func (k *Kind) WithSchema(s *Schema) *Kind {
+	if k.schema == s {
+		return k
+	}
+	out := *k
+	out.schema = s
+	return &out
+}
+
+// Schema returns the schema of the kind's objects, nil where none is known.
+func (k *Kind) Schema() *Schema { return k.schema }
+
+// Layout says where in the objects of a kind its rules are. An address is its
+// segments; in those of rules, * is any name.
+type Layout struct {
+	// Content is where the content is, below spec.
+	Content []string
+	// Beside are the addresses below spec that are no content: target
+	// references and the like.
+	Beside [][]string
+	// BesideRules are the addresses below the content that hold no bare rule:
+	// the blocks, and what is said of them.
+	BesideRules [][]string
+	// Leaves tells that the leaves of the content are the rules. A map at a
+	// Whole address, below the content of a block, is one, too, and a list at
+	// one of Lists is taken apart.
+	Leaves       bool
+	Whole, Lists [][]string
+	// Rules are where the rules are otherwise, below the content of a block; a
+	// field that none of them leads to is one.
+	Rules [][]string
+}
+
+// Layout returns where the kind's rules are. It is shared and must not be
+// edited.
+func (k *Kind) Layout() Layout {
+	out := Layout{
+		Content: k.content, Beside: segments(k.taken), BesideRules: segments(k.ignored),
+		Leaves: k.leaves, Whole: segments(k.whole), Rules: segments(k.rules),
+	}
+	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Blocks.When, k.Strategy.Field, k.Strategy.BareField})
+	for _, name := range names {
+		if name != "" {
+			out.BesideRules = append(out.BesideRules, []string{name})
+		}
+	}
+	for _, l := range k.lists {
+		out.Lists = append(out.Lists, l.at)
+	}
+	return out
+}
+
+func segments(all []address) [][]string {
+	var out [][]string
+	for _, a := range all {
+		out = append(out, a)
+	}
+	return out
+}
