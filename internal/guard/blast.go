@@ -21,7 +21,8 @@ import (
 type blast struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
-	paths      map[hierarchy.ID]struct{}
+	paths      int
+	merged     map[hierarchy.ID]bool // paths of meshes: several may become one
 	namespaces map[string]struct{}
 	// lost counts the paths that have no rule of a group any more, by group.
 	lost map[string]int
@@ -33,8 +34,8 @@ func (j *judge) blastOf(k *policykind.Kind) *blast {
 	b := j.blasts[k.Ref()]
 	if b == nil {
 		b = &blast{
-			kind: k, limit: j.BlastRadius, paths: make(map[hierarchy.ID]struct{}),
-			namespaces: make(map[string]struct{}), lost: make(map[string]int),
+			kind: k, limit: j.BlastRadius,
+			merged: make(map[hierarchy.ID]bool), namespaces: make(map[string]struct{}), lost: make(map[string]int),
 		}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
@@ -45,9 +46,13 @@ func (j *judge) blastOf(k *policykind.Kind) *blast {
 }
 
 func (b *blast) add(p effective.Pair) {
-	e := p.Effective()
-	b.paths[e.Path.ID()] = struct{}{}
-	b.namespaces[e.Path.Namespace()] = struct{}{}
+	if path := p.Effective().Path; path.Service == nil {
+		b.paths++
+	} else if id := path.ID(); !b.merged[id] {
+		b.paths++
+		b.merged[id] = true
+	}
+	b.namespaces[p.Effective().Path.Namespace()] = struct{}{}
 	if p.Before != nil && p.After != nil {
 		after := groups(p.After)
 		for g := range groups(p.Before) {
@@ -104,10 +109,10 @@ func (j *judge) blast() {
 	for _, k := range kinds {
 		b := j.blasts[k]
 		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
-			subject(j.change), k.Kind, plural(len(b.paths), "path"), plural(len(b.namespaces), "namespace"), b.loses())}
+			subject(j.change), k.Kind, plural(b.paths, "path"), plural(len(b.namespaces), "namespace"), b.loses())}
 		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
-			k.Kind, plural(len(b.paths), "path"), plural(len(b.namespaces), "namespace"), b.loses())
-		if b.limit == 0 || len(b.paths) <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
+			k.Kind, plural(b.paths, "path"), plural(len(b.namespaces), "namespace"), b.loses())
+		if b.limit == 0 || b.paths <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
 			j.reportOf(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}

@@ -355,6 +355,9 @@ func listOf(route []Segment) string {
 }
 
 func (c *compiler) actions() {
+	if b := c.kind.BlastRadius; b != nil && *b < 0 {
+		c.errorf("blastRadius: %d is negative: write a number of paths, 0 for no limit", *b)
+	}
 	for _, code := range slices.Sorted(maps.Keys(c.kind.Actions)) {
 		oneOf(c, "actions: reason", code, api.ChangeableReasons...)
 		oneOf(c, "actions."+string(code), c.kind.Actions[code], api.Deny, api.Warn, api.Audit)
