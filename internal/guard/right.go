@@ -61,7 +61,7 @@ func (j *judge) overrideLost(t *overrideTally, mine bool) {
 		action = api.Warn
 		f.Advice = "you may do that"
 	} else {
-		f.Advice = fmt.Sprintf("ask the owner of %s; who may remove it has the right that this shows: %s", policy.Key(), j.check(policy))
+		f.Advice = fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), j.check(policy))
 	}
 	j.reportOf(t.was.Kind, t.code, action, f)
 }
