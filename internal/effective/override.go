@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"iter"
 	"slices"
 
 	"overrule.dev/overrule/internal/hierarchy"
@@ -25,6 +26,9 @@ type Override struct {
 func (e *Effective) Held() []Override {
 	var out []Override
 	for i := range e.Layers {
+		if e.again(i) {
+			continue
+		}
 		for o := range overridesOf(&e.Layers[i]) {
 			if e.holds(o) {
 				out = append(out, o)
@@ -34,9 +38,30 @@ func (e *Effective) Held() []Override {
 	return out
 }
 
+// again reports whether the policy of a layer is read in the same way at a
+// higher level of the path, too.
+func (e *Effective) again(layer int) bool {
+	l := &e.Layers[layer]
+	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
+}
+
 // overridesOf yields the rules of the overrides of a layer.
-func overridesOf(l *merge.Layer) func(func(Override) bool) {
+func overridesOf(l *merge.Layer) iter.Seq[Override] {
 	return func(yield func(Override) bool) {
+		for o, rules := range overrideBlocks(l) {
+			for i := range rules {
+				o.Rule = &rules[i]
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// overrideBlocks yields the overrides of a layer, and the rules of each.
+func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
+	return func(yield func(Override, []merge.Rule) bool) {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]
 			as := l.Reading(b)
@@ -47,11 +72,8 @@ func overridesOf(l *merge.Layer) func(func(Override) bool) {
 			if b.When != nil {
 				o.When = b.When.String()
 			}
-			for j := range b.Rules {
-				o.Rule = &b.Rules[j]
-				if !yield(o) {
-					return
-				}
+			if !yield(o, b.Rules) {
+				return
 			}
 		}
 	}
@@ -96,9 +118,13 @@ func (e *Effective) StandIn(o Override) *merge.Policy {
 
 func (e *Effective) gives(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
-		for p := range overridesOf(&e.Layers[i]) {
-			if p.Key == o.Key && p.Hollow == o.Hollow && (p.Atomic || !o.Atomic) && (p.When == "" || p.When == o.When) &&
-				merge.Equal(p.Value, o.Value) && by(p) {
+		for p, rules := range overrideBlocks(&e.Layers[i]) {
+			at, ok := slices.BinarySearchFunc(rules, o.Key, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
+			if !ok || o.Atomic && !p.Atomic || p.When != "" && p.When != o.When {
+				continue
+			}
+			p.Rule = &rules[at]
+			if p.Hollow == o.Hollow && merge.Equal(p.Value, o.Value) && by(p) {
 				return true
 			}
 		}

@@ -19,36 +19,45 @@ type Weakening struct {
 // Weakenings returns what weakens the overrides of the path, by the weakening
 // rule, then by the weakened one.
 func (e *Effective) Weakenings() []Weakening {
-	if len(e.Kind.PolicyProfileSpec.Gates)+len(e.Kind.PolicyProfileSpec.Alternatives) == 0 {
+	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 {
+		return nil
+	}
+	held := e.overridden()
+	if len(held) == 0 || len(held) == len(e.Rules) && len(e.Outcomes) == 1 {
 		return nil
 	}
 	var out []Weakening
 	for i := range e.Rules {
 		by := &e.Rules[i]
-		if by.Value == nil {
+		gate := e.Kind.IsGate(by.Key)
+		group, member, alternative := e.Kind.Alternative(by.Key)
+		if by.Value == nil || !gate && !alternative {
 			continue
 		}
-		for j := range e.Rules {
-			held := &e.Rules[j]
-			if i == j || held.Value == nil || held.From.Block != merge.Overrides || !e.higher(held.From.Policy, by.From.Policy) {
-				continue
-			}
-			if gate := e.Kind.IsGate(by.Key); gate || e.alternatives(held.Key, by.Key) {
-				out = append(out, Weakening{held, by, gate})
+		for _, rule := range held {
+			if rule != by && e.higher(rule.From.Policy, by.From.Policy) && (gate || e.other(rule.Key, group, member)) {
+				out = append(out, Weakening{rule, by, gate})
 			}
 		}
 	}
 	return out
 }
 
-// alternatives reports whether two rules belong to two alternatives of one group.
-func (e *Effective) alternatives(a, b merge.Key) bool {
-	group, one, ok := e.Kind.Alternative(a)
-	if !ok {
-		return false
+// overridden returns the rules in force that an override holds.
+func (e *Effective) overridden() []*merge.Effective {
+	var out []*merge.Effective
+	for i := range e.Rules {
+		if r := &e.Rules[i]; r.From.Block == merge.Overrides && r.Value != nil {
+			out = append(out, r)
+		}
 	}
-	same, other, ok := e.Kind.Alternative(b)
-	return ok && same == group && other != one
+	return out
+}
+
+// other reports whether a rule belongs to another alternative of a group.
+func (e *Effective) other(rule, group, member merge.Key) bool {
+	same, its, ok := e.Kind.Alternative(rule)
+	return ok && same == group && its != member
 }
 
 // higher reports whether a policy of the path is above another one.
