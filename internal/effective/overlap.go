@@ -1,0 +1,236 @@
+package effective
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Footprint is where a change may meet others: two changes can matter to one
+// path only if one of them touches what the paths of the other go through. It
+// errs on the side of meeting.
+type Footprint struct {
+	all bool
+	// touch are the objects whose paths change; and what stands for many: the
+	// grants of a namespace (grantsOf), all objects of a kind that a selector
+	// may choose from (anyOf).
+	touch map[api.Ref]bool
+	// around are those that such paths go through, or hang on, besides: what is
+	// above and below. What hangs under a root is not listed there: it has the
+	// root around itself.
+	around map[api.Ref]bool
+}
+
+// Everywhere is the footprint of a change that may matter to any path.
+func Everywhere() *Footprint { return &Footprint{all: true} }
+
+// FootprintOf returns the footprint of a change, given the object as it was and
+// as it will be. What is around it is looked up in the views: those before and
+// after, with and without other changes.
+func FootprintOf(objects []store.Object, views ...*store.View) *Footprint {
+	f := &Footprint{touch: make(map[api.Ref]bool), around: make(map[api.Ref]bool)}
+	for _, v := range views {
+		t := tracer{f, v}
+		for _, o := range objects {
+			if o != nil {
+				t.change(o)
+			}
+		}
+	}
+	return f
+}
+
+// Meets reports whether two changes may matter to one path.
+func (f *Footprint) Meets(o *Footprint) bool {
+	return f.all || o.all || common(f.touch, o.touch) || common(f.touch, o.around) || common(f.around, o.touch)
+}
+
+// Through reports whether a path goes through what the change touches.
+func (f *Footprint) Through(path []api.PathElement) bool {
+	if f.all {
+		return true
+	}
+	for _, e := range path {
+		if f.touch[(&hierarchy.Namespace{Name: e.Namespace}).Ref()] {
+			return true
+		}
+	}
+	for ref := range f.touch {
+		for _, e := range path {
+			if e.Kind == ref.Kind && e.Namespace == ref.Namespace && e.Name == ref.Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func common(a, b map[api.Ref]bool) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	for ref := range a {
+		if b[ref] {
+			return true
+		}
+	}
+	return false
+}
+
+// grantsOf stands for the ReferenceGrants of a namespace, or of any.
+func grantsOf(namespace string) api.Ref {
+	return api.Ref{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant, Namespace: namespace}
+}
+
+// anyOf stands for all objects of a kind in a namespace, or in any.
+func anyOf(kind api.PolicyKind, namespace string) api.Ref {
+	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace}
+}
+
+// tracer fills a footprint with what one view knows.
+type tracer struct {
+	*Footprint
+	view *store.View
+}
+
+func (t tracer) change(o store.Object) {
+	switch o := o.(type) {
+	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
+		t.all = true
+	case *policykind.Policy:
+		t.policy(o)
+	case *hierarchy.Grant:
+		t.grant(o)
+	default:
+		t.object(o.Ref())
+		t.hold(o)
+	}
+}
+
+func (t tracer) policy(p *policykind.Policy) {
+	t.touch[p.Ref()] = true
+	for _, target := range p.Targets {
+		if target.Selector != nil {
+			t.touch[anyOf(target.Ref.PolicyKind(), target.Ref.Namespace)] = true
+		}
+		switch {
+		case !target.Grant:
+		case target.Ref.Namespace == "":
+			t.touch[grantsOf("")] = true // any grant lets a selector choose more
+		default:
+			t.around[grantsOf(target.Ref.Namespace)] = true
+		}
+	}
+	for _, target := range t.view.Targets(p) {
+		if target.Selector == nil {
+			t.object(target.Ref)
+		}
+	}
+}
+
+// grant touches whatever may need it.
+func (t tracer) grant(g *hierarchy.Grant) {
+	t.touch[grantsOf(g.Namespace)], t.around[grantsOf("")] = true, true
+	p := plan{view: t.view}
+	p.grant(g)
+	for _, r := range p.routes.list {
+		t.object(r.Ref())
+	}
+	for _, r := range p.roots.list {
+		if r.gateway != nil {
+			t.object(r.gateway.Ref())
+		} else {
+			t.object(r.service.Ref())
+		}
+	}
+	for _, s := range p.sets.list {
+		t.object(s.Ref())
+	}
+}
+
+// object touches an object, which need not be there.
+func (t tracer) object(ref api.Ref) {
+	t.touch[ref] = true
+	switch kind := ref.PolicyKind(); {
+	case kind == api.PolicyKind{Kind: hierarchy.KindMesh}:
+		t.all = true
+	case kind == api.PolicyKind{Kind: hierarchy.KindNamespace}:
+		t.namespace(ref.Name)
+	default:
+		for r := range t.view.RoutesTo(ref) {
+			t.around[r.Ref()] = true
+			t.hold(r)
+		}
+	}
+	if o := t.view.Get(ref); o != nil {
+		t.hold(o)
+	}
+}
+
+// namespace has everything in it around, and what that hangs on.
+func (t tracer) namespace(name string) {
+	hold := func(kind api.PolicyKind) {
+		for o := range t.view.In(kind, name) {
+			t.around[o.Ref()] = true
+			t.hold(o)
+		}
+	}
+	hold(api.PolicyKind{Kind: hierarchy.KindService})
+	for _, kind := range hierarchy.GatewayKinds {
+		hold(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
+	}
+}
+
+// hold puts around what an object hangs on: what it names, where it is, and
+// what that hangs on in turn.
+func (t tracer) hold(o store.Object) {
+	t.chosen(o.Ref())
+	switch o := o.(type) {
+	case *hierarchy.Gateway:
+		t.around[(&hierarchy.Class{Name: o.Class}).Ref()] = true
+		t.around[anyOf((&hierarchy.Class{}).Ref().PolicyKind(), "")] = true
+	case *hierarchy.ListenerSet:
+		t.parent(hierarchy.Parent{Kind: hierarchy.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
+	case *hierarchy.Route:
+		for _, p := range o.Parents {
+			t.parent(p)
+		}
+		for i := range o.Rules {
+			for _, b := range o.Rules[i].Backends {
+				t.backend(o, b.Object)
+			}
+		}
+	}
+}
+
+// chosen puts around what may choose an object: its namespace, and selectors.
+func (t tracer) chosen(ref api.Ref) {
+	kind := ref.PolicyKind()
+	t.around[anyOf(kind, "")] = true
+	if ref.Namespace != "" {
+		t.around[anyOf(kind, ref.Namespace)] = true
+		t.around[(&hierarchy.Namespace{Name: ref.Namespace}).Ref()] = true
+	}
+}
+
+func (t tracer) parent(p hierarchy.Parent) {
+	ref := api.Ref{Group: api.GatewayGroup, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
+	if p.Kind == hierarchy.KindService {
+		ref.Group = ""
+	}
+	t.around[ref] = true
+	t.chosen(ref)
+	if o := t.view.Get(ref); o != nil {
+		t.hold(o)
+	}
+}
+
+func (t tracer) backend(r *hierarchy.Route, ref api.Ref) {
+	t.around[ref] = true
+	t.chosen(ref)
+	if ref.Namespace != r.Namespace {
+		t.around[grantsOf(ref.Namespace)] = true
+	}
+}

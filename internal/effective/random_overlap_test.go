@@ -1,0 +1,96 @@
+package effective_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+// randomChange is one write: of an object that is thrown, or away with one.
+type randomChange struct {
+	store.Change
+	objects []store.Object
+	text    string
+}
+
+func newRandomChange(t testing.TB, d dice, w *randomWorld) randomChange {
+	t.Helper()
+	o, text := decodeObject(t, w.View, d.throw())
+	was := w.Get(o.Ref())
+	if was != nil && d.in(3) {
+		return randomChange{store.Delete(o.Ref()), []store.Object{was}, "delete " + o.Ref().String()}
+	}
+	c := randomChange{store.Put(o), []store.Object{o}, "put " + text}
+	if was != nil {
+		c.objects = append(c.objects, was)
+	}
+	return c
+}
+
+// dependent returns a path on which one change does something else when the
+// other is made, too, if there is one.
+func dependent(none, first, second, both map[pathID]string) (pathID, bool) {
+	all := maps.Clone(none)
+	for _, m := range []map[pathID]string{first, second, both} {
+		maps.Copy(all, m)
+	}
+	for at := range all {
+		switch {
+		case first[at] == none[at] && both[at] == second[at]:
+		case second[at] == none[at] && both[at] == first[at]:
+		default:
+			return at, true
+		}
+	}
+	return pathID{}, false
+}
+
+// overlaps makes pairs of changes in a random world, and returns how many met
+// and how many had to.
+func overlaps(t *testing.T, seed uint64, pairs int) (met, had int) {
+	t.Helper()
+	d := newDice(seed)
+	w := newRandomWorld(t, d)
+	engine := effective.NewEngine()
+	none := fullWalk(t, engine, w.View)
+	for range pairs {
+		a, b := newRandomChange(t, d, w), newRandomChange(t, d, w)
+		if a.Ref == b.Ref {
+			continue
+		}
+		first, second, both := w.With(a.Change), w.With(b.Change), w.With(a.Change, b.Change)
+		meets := effective.FootprintOf(a.objects, w.View, first).Meets(effective.FootprintOf(b.objects, w.View, both))
+		at, depends := dependent(none, fullWalk(t, engine, first), fullWalk(t, engine, second), fullWalk(t, engine, both))
+		if depends {
+			had++
+			require.True(t, meets, "seed %d: %s\nand %s\nmeet on %s in the world\n%s", seed, a.text, b.text, at, w)
+		}
+		if meets {
+			met++
+		}
+	}
+	return met, had
+}
+
+func TestChangesThatMatterToEachOtherMeet(t *testing.T) {
+	const rounds, pairs = 500, 8
+	met, had := 0, 0
+	for seed := range uint64(rounds) {
+		m, h := overlaps(t, 5_000_000+seed, pairs)
+		met, had = met+m, had+h
+	}
+	t.Logf("of %d pairs %d met, and %d had to", rounds*pairs, met, had)
+	assert.Greater(t, had, rounds*pairs/100, "the worlds are too dull to show anything")
+}
+
+func FuzzChangesThatMatterToEachOtherMeet(f *testing.F) {
+	for seed := range uint64(5) {
+		f.Add(6_000_000 + seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { overlaps(t, seed, 8) })
+}
