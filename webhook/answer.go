@@ -9,14 +9,20 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 )
 
-// answer is a review's response, with what the metrics and the log say of it.
+// answer is a review's response, with what metrics, log and Events say of it.
 type answer struct {
 	admissionv1.AdmissionResponse
-	// reason is the code of the first denial, "" if there is none.
-	reason string
+	// reason is the code of the first denial, "" if there is none; message is
+	// all that speaks against the write, even where it is allowed.
+	reason, message string
+	// again tells that nothing was decided: the client shall try again.
+	again bool
+	// about is the object of the write, where it could be read.
+	about api.Ref
 }
 
 func allow() answer {
@@ -26,7 +32,7 @@ func allow() answer {
 // deny answers no, with the code 403 that shows the message on a terminal.
 func deny(reason, message string) answer {
 	return answer{
-		reason: reason,
+		reason: reason, message: message,
 		AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden,
 			Reason: metav1.StatusReasonForbidden, Message: message,
@@ -36,9 +42,9 @@ func deny(reason, message string) answer {
 
 const overload = "overrule is judging as many writes as it can; try again in a second"
 
-// overloaded asks the client to come again; kubectl does so by itself.
-func overloaded() answer {
-	a := deny("Overloaded", overload)
+// later asks the client to come again; kubectl does so by itself.
+func later(reason, message string) answer {
+	a := deny(reason, message)
 	a.Result.Code, a.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
 	a.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return a
@@ -46,23 +52,44 @@ func overloaded() answer {
 
 // of answers what the guard says.
 func of(j *guard.Judgement, e guard.Enforcement) answer {
-	a, told := allow(), j.Warnings
+	a := allow()
+	told := j.Warnings
 	if j.Denied() {
-		a = deny(string(j.Denials[0].Code), message(j.Denials))
-		a.AuditAnnotations = map[string]string{"denied": codes(j.Denials)}
-		if e == guard.EnforceWarn {
-			a.Allowed, a.Result = true, nil
+		a = deny(string(j.Denials[0].Code), message(j.Denials)).under(e, codes(j.Denials))
+		if !e.Denies() {
 			told = append(wouldDeny(j.Denials), told...)
 		}
 	}
-	a.Warnings = warnings(told)
+	a.about = j.Change.Object().Ref()
+	if e != guard.EnforceAudit {
+		a.Warnings = warnings(told)
+	}
 	if len(j.Audits) > 0 {
-		if a.AuditAnnotations == nil {
-			a.AuditAnnotations = make(map[string]string)
-		}
-		a.AuditAnnotations["audit"] = message(j.Audits)
+		a.annotate("audit", message(j.Audits))
 	}
 	return a
+}
+
+// under returns a denial as an enforcement wants it, with its codes in the
+// audit log. Where it denies nothing, saying so on the terminal is the caller's.
+func (a answer) under(e guard.Enforcement, codes string) answer {
+	key := "denied"
+	if e == guard.EnforceAudit {
+		key = "would-deny"
+	}
+	a.annotate(key, codes)
+	if !e.Denies() {
+		a.Allowed, a.Result = true, nil
+	}
+	return a
+}
+
+// annotate adds to what the audit log says of the write.
+func (a *answer) annotate(key, value string) {
+	if a.AuditAnnotations == nil {
+		a.AuditAnnotations = make(map[string]string)
+	}
+	a.AuditAnnotations[key] = value
 }
 
 // wouldDeny marks denials that are only told.

@@ -9,7 +9,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -29,11 +28,8 @@ const grace = 50 * time.Millisecond
 // Ignore a write without an answer is let through.
 func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, j judge) answer {
 	leave, ok := s.gate.enter(ctx)
-	switch {
-	case !ok && s.Enforcement == guard.EnforceWarn:
-		return j.failed("Overloaded", overload)
-	case !ok:
-		return overloaded()
+	if !ok {
+		return s.undecided(j.failed, "Overloaded", overload)
 	}
 	answers := make(chan answer, 1)
 	go func() {
@@ -52,6 +48,17 @@ func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.Admissio
 		s.Log.Info("judging a write outlasts its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
 		return j.failed(string(api.ReasonTooMuch), "judging this write takes longer than a call may; make it smaller, or ask the cluster's administrator")
 	}
+}
+
+// undecided answers that nothing could be decided just now. Where nothing is
+// denied there is nothing to wait for, either.
+func (s *Server) undecided(failed func(reason, message string) answer, reason, message string) answer {
+	a := later(reason, message)
+	if !s.Enforcement.Denies() {
+		a = failed(reason, message)
+	}
+	a.again = true
+	return a
 }
 
 // recovered asks the judge. A panic is an answer, too.

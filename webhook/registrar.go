@@ -31,16 +31,15 @@ type Authority interface {
 // against other hands. It runs on the leader.
 type Registrar struct {
 	Client kubernetes.Interface
-	// Configuration but for its CABundle and Policies.
+	// Configuration but for its CABundle and what the policy kinds want judged.
 	Configuration Configuration
 	Authority     Authority
-	// Policies returns the resources of the known policy kinds; known is false
-	// before the cluster was asked: rules that are there already must not be
-	// taken away by a leader that has just begun. Changed tells that they
-	// changed.
-	Policies func() (resources []Resource, known bool)
-	Changed  <-chan struct{}
-	Log      logr.Logger
+	// Judged returns what the policy kinds want judged; known is false before
+	// the cluster was asked: rules that are there already must not be taken away
+	// by a leader that has just begun. Changed tells that it changed.
+	Judged  func() (judged Judged, known bool)
+	Changed <-chan struct{}
+	Log     logr.Logger
 }
 
 // Start implements manager.Runnable: it writes until ctx ends.
@@ -91,8 +90,8 @@ func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) 
 
 func (r *Registrar) write(ctx context.Context) error {
 	c := r.Configuration
-	policies, known := r.Policies()
-	c.Policies, c.CABundle = policies, r.Authority.CABundle()
+	judged, known := r.Judged()
+	c.Judged, c.CABundle = judged, r.Authority.CABundle()
 	switch {
 	case !known:
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)

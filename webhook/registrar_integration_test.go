@@ -37,8 +37,8 @@ type service struct {
 	authority *told
 	changed   chan struct{}
 
-	mu       sync.Mutex
-	policies []webhook.Resource
+	mu     sync.Mutex
+	judged webhook.Judged
 }
 
 // told is an Authority that counts what is published.
@@ -66,9 +66,9 @@ func (a *told) last() string {
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), policies: []webhook.Resource{
+	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhook.Judged{Policies: []webhook.Resource{
 		{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies", Namespaced: true},
-	}}
+	}}}
 	client, err := kubernetes.NewForConfig(s.plane.Config)
 	require.NoError(t, err)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -87,10 +87,10 @@ func serve(t *testing.T) *service {
 		Configuration: webhook.Configuration{
 			Name: "overrule", Namespace: ownNamespace, Service: "overrule", Port: port, FailurePolicy: admissionregistrationv1.Fail,
 		},
-		Policies: func() ([]webhook.Resource, bool) {
+		Judged: func() (webhook.Judged, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.policies, true
+			return s.judged, true
 		},
 	}
 	door := &http.Server{Handler: hooks(t).Handler(), ReadHeaderTimeout: time.Minute}
@@ -157,7 +157,7 @@ func (s *service) denies(kind, namespace string) bool {
 func TestARegistrarOnARealAPIServer(t *testing.T) {
 	s := serve(t)
 	policies := `["authpolicies"]`
-	s.eventually(t, "rules[1].resources", policies)
+	s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
 	require.Eventually(t, func() bool { return s.denies("AuthPolicy", "default") }, time.Minute, 50*time.Millisecond, "the API server does not call")
 
 	t.Run("leads the API server to the Service, and trusts its authority", func(t *testing.T) {
@@ -178,12 +178,13 @@ func TestARegistrarOnARealAPIServer(t *testing.T) {
 
 	t.Run("undoes what someone edits", func(t *testing.T) {
 		for kind, path := range map[string]string{"validating": "/validate", "mutating": "/mutate"} {
+			rule := map[string]string{"validating": "2", "mutating": "1"}[kind]
 			got := s.plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
-				`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"},{"op":"remove","path":"/webhooks/0/rules/1"},
+				`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"},{"op":"remove","path":"/webhooks/0/rules/`+rule+`"},
 				  {"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}]`)
 			require.Zero(t, got.Code, got.Stderr)
 			s.eventually(t, "failurePolicy", "Fail")
-			s.eventually(t, "rules[1].resources", policies)
+			s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
 			got = s.plane.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
 			assert.Equal(t, path, got.Stdout)
 		}
@@ -193,17 +194,17 @@ func TestARegistrarOnARealAPIServer(t *testing.T) {
 		for _, kind := range []string{"validating", "mutating"} {
 			got := s.plane.Kubectl("delete", kind+"webhookconfiguration/overrule")
 			require.Zero(t, got.Code, got.Stderr)
-			s.eventually(t, "rules[1].resources", policies)
+			s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
 		}
 	})
 
 	t.Run("has a new kind judged", func(t *testing.T) {
 		require.False(t, s.denies("RateLimitPolicy", "default"))
 		s.mu.Lock()
-		s.policies = append(s.policies, webhook.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
+		s.judged.Policies = append(s.judged.Policies, webhook.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
 		s.mu.Unlock()
 		s.changed <- struct{}{}
-		s.eventually(t, "rules[1].resources", `["authpolicies","ratelimitpolicies"]`)
+		s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, `["authpolicies","ratelimitpolicies"]`)
 		require.Eventually(t, func() bool { return s.denies("RateLimitPolicy", "default") }, time.Minute, 50*time.Millisecond, "the new kind is not judged")
 	})
 

@@ -98,10 +98,10 @@ func register(t *testing.T, bundle string) *office {
 	c.CABundle, c.Policies = nil, nil
 	o.Registrar = &Registrar{
 		Client: o.api, Configuration: c, Authority: o.trust, Changed: o.changed, Log: o.log.logger(),
-		Policies: func() ([]Resource, bool) {
+		Judged: func() (Judged, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return o.policies, !o.unknown
+			return Judged{Policies: o.policies}, !o.unknown
 		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +134,7 @@ func (o *office) validating(t *testing.T) *admissionregistrationv1.ValidatingWeb
 	t.Helper()
 	c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Len(t, c.Webhooks, 1)
+	require.Len(t, c.Webhooks, 3)
 	return &c.Webhooks[0]
 }
 
@@ -200,7 +200,7 @@ func TestANewKindIsWritten(t *testing.T) {
 		synctest.Wait()
 		rules := o.validating(t).Rules
 		require.Len(t, rules, before+1)
-		assert.Equal(t, []string{"authpolicies"}, rules[1].Resources)
+		assert.Equal(t, []string{"authpolicies"}, rules[2].Resources)
 	})
 }
 

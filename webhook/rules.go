@@ -19,17 +19,32 @@ type Resource struct {
 	Namespaced               bool
 }
 
-// CoreResources are those that are judged whatever policy kinds there are:
-// Gateway API's, in the version that every release but the oldest has of them
-// (matchPolicy Equivalent brings the others), and PolicyProfiles.
-func CoreResources() []Resource {
-	var out []Resource
-	for _, resource := range []string{
-		"gateways", "grpcroutes", "httproutes", "listenersets", "referencegrants", "tcproutes", "tlsroutes", "udproutes",
-	} {
-		out = append(out, Resource{api.GatewayGroup, "v1", resource, true})
+// gatewayVersion is that of Gateway API that every release but the oldest has:
+// matchPolicy Equivalent brings the others.
+const gatewayVersion = "v1"
+
+// routes are the resources of routes. They carry an annotation of ours.
+func routes() []Resource {
+	return gatewayResources("grpcroutes", "httproutes", "tcproutes", "tlsroutes", "udproutes")
+}
+
+func gatewayResources(names ...string) []Resource {
+	out := make([]Resource, len(names))
+	for i, name := range names {
+		out[i] = Resource{api.GatewayGroup, gatewayVersion, name, true}
 	}
-	return append(out, Resource{api.Group, "v1alpha1", "policyprofiles", false})
+	return out
+}
+
+// CoreResources are those that are judged whatever policy kinds there are:
+// Gateway API's, PolicyProfiles and constraints.
+func CoreResources() []Resource {
+	out := append(routes(), gatewayResources("gateways", "listenersets", "referencegrants")...)
+	return append(out,
+		Resource{api.GatewayGroup, gatewayVersion, "gatewayclasses", false},
+		Resource{api.Group, "v1alpha1", "policyprofiles", false},
+		Resource{api.Group, "v1alpha1", "clusterpolicyconstraints", false},
+		Resource{api.Group, "v1alpha1", "policyconstraints", true})
 }
 
 // Configuration is what the webhook configurations are made of.
@@ -42,9 +57,16 @@ type Configuration struct {
 	Port               int32
 	FailurePolicy      admissionregistrationv1.FailurePolicyType
 	CABundle           []byte
+	Judged
+}
+
+// Judged is what is judged beside CoreResources, as the policy kinds want it.
+type Judged struct {
 	// Policies are the resources of the known policy kinds, and those of Gateway
 	// API that are not served in the version that CoreResources name.
 	Policies []Resource
+	// Services tells that policies depend on Services.
+	Services bool
 }
 
 // timeoutSeconds of a call. kubectl waits for it at its worst.
@@ -52,26 +74,36 @@ const timeoutSeconds = 3
 
 // Validating returns the validating configuration.
 func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
-	hook := ac.ValidatingWebhook().
-		WithName("validate.overrule.dev").
+	judged := append(CoreResources(), c.Policies...)
+	if c.Services {
+		judged = append(judged, Resource{"", "v1", "services", true})
+	}
+	hook := c.validator("validate").
+		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
+		WithFailurePolicy(c.FailurePolicy)
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithWebhooks(hook, c.namespaces(), c.definitions())
+}
+
+// validator returns an entry of the validating configuration. Its side effects
+// are the Events of denials.
+func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfiguration {
+	return ac.ValidatingWebhook().
+		WithName(name + ".overrule.dev").
 		WithClientConfig(c.client(PathValidate)).
-		WithRules(c.rules(admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
-		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
-		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
 		WithTimeoutSeconds(timeoutSeconds).
 		WithAdmissionReviewVersions("v1")
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithWebhooks(hook)
 }
 
 // Mutating returns the mutating configuration: it writes annotations on
-// policies and routes, and so has nothing to do on a DELETE.
+// policies and routes, and so has nothing to do on a DELETE, nor with others.
 func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfiguration {
 	hook := ac.MutatingWebhook().
 		WithName("mutate.overrule.dev").
 		WithClientConfig(c.client(PathMutate)).
-		WithRules(c.rules(admissionregistrationv1.Create, admissionregistrationv1.Update)...).
+		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
 		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
@@ -101,8 +133,7 @@ func (c Configuration) selector() *acmeta.LabelSelectorApplyConfiguration {
 }
 
 // rules returns one rule for each group, version and scope, sorted.
-func (c Configuration) rules(operations ...admissionregistrationv1.OperationType) []*ac.RuleWithOperationsApplyConfiguration {
-	resources := append(CoreResources(), c.Policies...)
+func rules(resources []Resource, operations ...admissionregistrationv1.OperationType) []*ac.RuleWithOperationsApplyConfiguration {
 	slices.SortFunc(resources, func(a, b Resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version),
 			strings.Compare(string(a.scope()), string(b.scope())), strings.Compare(a.Resource, b.Resource))

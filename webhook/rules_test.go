@@ -14,45 +14,89 @@ func configuration() Configuration {
 	return Configuration{
 		Name: "overrule", Namespace: "overrule-system", Service: "hooks", Port: 8443,
 		FailurePolicy: admissionregistrationv1.Ignore, CABundle: []byte("bundle"),
-		Policies: []Resource{
+		Judged: Judged{Policies: []Resource{
 			{"policies.example.com", "v1", "widepolicies", false},
 			{"kuadrant.io", "v1", "ratelimitpolicies", true},
 			{"policies.example.com", "v1", "timeoutpolicies", true},
 			{"kuadrant.io", "v1", "authpolicies", true},
 			{"gateway.networking.k8s.io", "v1", "backendtlspolicies", true},
 			{"kuadrant.io", "v1", "authpolicies", true}, // twice
-		},
+		}},
 	}
 }
 
-const wantRules = `[
-	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","gateways","grpcroutes","httproutes","listenersets","referencegrants","tcproutes","tlsroutes","udproutes"],"operations":%s},
-	{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["authpolicies","ratelimitpolicies"],"operations":%s},
-	{"apiGroups":["overrule.dev"],"apiVersions":["v1alpha1"],"scope":"Cluster","resources":["policyprofiles"],"operations":%s},
+const policyRules = `
 	{"apiGroups":["policies.example.com"],"apiVersions":["v1"],"scope":"Cluster","resources":["widepolicies"],"operations":%s},
-	{"apiGroups":["policies.example.com"],"apiVersions":["v1"],"scope":"Namespaced","resources":["timeoutpolicies"],"operations":%s}]`
+	{"apiGroups":["policies.example.com"],"apiVersions":["v1"],"scope":"Namespaced","resources":["timeoutpolicies"],"operations":%s}`
 
-func ruled(operations string) string { return strings.ReplaceAll(wantRules, "%s", operations) }
+const kuadrantRule = `
+	{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["authpolicies","ratelimitpolicies"],"operations":%s},`
+
+const judgedRules = `
+	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["gatewayclasses"],"operations":%s},
+	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","gateways","grpcroutes","httproutes","listenersets","referencegrants","tcproutes","tlsroutes","udproutes"],"operations":%s},` +
+	kuadrantRule + `
+	{"apiGroups":["overrule.dev"],"apiVersions":["v1alpha1"],"scope":"Cluster","resources":["clusterpolicyconstraints","policyprofiles"],"operations":%s},
+	{"apiGroups":["overrule.dev"],"apiVersions":["v1alpha1"],"scope":"Namespaced","resources":["policyconstraints"],"operations":%s},` +
+	policyRules
+
+const annotatedRules = `
+	{"apiGroups":["gateway.networking.k8s.io"],"apiVersions":["v1"],"scope":"Namespaced","resources":["backendtlspolicies","grpcroutes","httproutes","tcproutes","tlsroutes","udproutes"],"operations":%s},` +
+	kuadrantRule + policyRules
+
+func ruled(rules, operations string) string {
+	return `"rules":[` + strings.ReplaceAll(rules, "%s", operations) + `]`
+}
+
+const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":"Cluster","resources":["namespaces"],"operations":["UPDATE","DELETE"]}],
+	"matchConditions":[{"name":"deleted-or-labelled","expression":"request.operation == 'DELETE' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels"}]`
+
+const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions"],"operations":["UPDATE","DELETE"]}],
+	"matchConditions":[
+		{"name":"known","expression":"oldObject.metadata.name in ['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com']"},
+		{"name":"deleted-or-defined-anew","expression":"request.operation == 'DELETE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels"}]`
 
 func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	head := func(kind string) string {
 		return `"kind":"` + kind + `","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"overrule",
 			"labels":{"app.kubernetes.io/managed-by":"overrule","app.kubernetes.io/name":"overrule"}}`
 	}
-	body := func(path string) string {
-		return `"clientConfig":{"service":{"namespace":"overrule-system","name":"hooks","path":"` + path + `","port":8443},"caBundle":"YnVuZGxl"},
-			"failurePolicy":"Ignore","matchPolicy":"Equivalent","sideEffects":"None","timeoutSeconds":3,"admissionReviewVersions":["v1"],
+	body := func(name, path, sideEffects string) string {
+		return `"name":"` + name + `","clientConfig":{"service":{"namespace":"overrule-system","name":"hooks","path":"` + path + `","port":8443},"caBundle":"YnVuZGxl"},
+			"matchPolicy":"Equivalent","sideEffects":"` + sideEffects + `","timeoutSeconds":3,"admissionReviewVersions":["v1"],
 			"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["overrule-system"]}]}`
 	}
-	validating, err := json.Marshal(configuration().Validating())
+	c := configuration()
+	c.FailurePolicy = admissionregistrationv1.Fail
+	validating, err := json.Marshal(c.Validating())
 	require.NoError(t, err)
-	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[{"name":"validate.overrule.dev",`+body("/validate")+
-		`,"rules":`+ruled(`["CREATE","UPDATE","DELETE"]`)+`}]}`, string(validating))
+	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[
+		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+`},
+		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
+		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`}]}`, string(validating))
 
-	mutating, err := json.Marshal(configuration().Mutating())
+	mutating, err := json.Marshal(c.Mutating())
 	require.NoError(t, err)
-	assert.JSONEq(t, `{`+head("MutatingWebhookConfiguration")+`,"webhooks":[{"name":"mutate.overrule.dev",`+body("/mutate")+
-		`,"reinvocationPolicy":"IfNeeded","rules":`+ruled(`["CREATE","UPDATE"]`)+`}]}`, string(mutating))
+	assert.JSONEq(t, `{`+head("MutatingWebhookConfiguration")+`,"webhooks":[{`+body("mutate.overrule.dev", "/mutate", "None")+
+		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+`}]}`, string(mutating))
+}
+
+func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
+	judged := func(c Configuration) []string {
+		var out []string
+		for _, rule := range c.Validating().Webhooks[0].Rules {
+			for _, r := range rule.Resources {
+				out = append(out, rule.APIGroups[0]+"/"+r)
+			}
+		}
+		return out
+	}
+	c := configuration()
+	assert.NotContains(t, judged(c), "/services")
+	c.Services = true
+	assert.Contains(t, judged(c), "/services")
+	assert.Equal(t, configuration().Mutating(), c.Mutating(), "they carry no annotation of ours")
+	assert.Equal(t, configuration().Definitions(), c.Definitions(), "nor have they a definition")
 }
 
 func TestTheOrderOfTheKindsDoesNotMatter(t *testing.T) {
@@ -68,10 +112,12 @@ func TestTheOrderOfTheKindsDoesNotMatter(t *testing.T) {
 }
 
 func TestOnlyTheMainResourcesAreWatched(t *testing.T) {
-	for _, rule := range configuration().rules(admissionregistrationv1.Create) {
-		for _, resource := range rule.Resources {
-			assert.NotContains(t, resource, "/", "a status write is not judged")
-			assert.NotContains(t, resource, "*")
+	for _, hook := range configuration().Validating().Webhooks {
+		for _, rule := range hook.Rules {
+			for _, resource := range rule.Resources {
+				assert.NotContains(t, resource, "/", "a status write is not judged")
+				assert.NotContains(t, resource, "*")
+			}
 		}
 	}
 }

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -35,7 +39,9 @@ type Options struct {
 	// BodyLimit is the largest review in bytes; 0 means DefaultBodyLimit.
 	BodyLimit int64
 	Metrics   *Metrics
-	Log       logr.Logger
+	// Events, if set, are recorded of denials.
+	Events Recorder
+	Log    logr.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -44,6 +50,7 @@ type Options struct {
 type Server struct {
 	Options
 	gate     gate
+	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
 }
 
@@ -58,7 +65,10 @@ func New(o Options) *Server {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	return &Server{Options: o, gate: newGate(o.MaxConcurrent, o.MaxQueue)}
+	return &Server{
+		Options: o, gate: newGate(o.MaxConcurrent, o.MaxQueue),
+		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
+	}
 }
 
 // Handler returns the handler of PathValidate and PathMutate.
@@ -95,6 +105,7 @@ func (s *Server) door(name string, j judge) http.Handler {
 		a := s.ask(ctx, view, request, j)
 		s.Metrics.observe(name, kindLabel(view, request), request.Operation, a, s.Now().Sub(start))
 		s.log(name, request, a)
+		s.record(request, a)
 		if err := writeAnswer(w, request, a); err != nil {
 			s.Log.Error(err, "write answer", "door", name, "uid", request.UID)
 		}
@@ -104,9 +115,8 @@ func (s *Server) door(name string, j judge) http.Handler {
 // failed answers for a write that could not be judged: no write may be crafted
 // to pass unjudged.
 func (s *Server) failed(reason, message string) answer {
-	a := deny(reason, printable(message))
+	a := deny(reason, printable(message)).under(s.Enforcement, reason)
 	if s.Enforcement == guard.EnforceWarn {
-		a.Allowed, a.Result = true, nil
 		a.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
 	}
 	return a
@@ -122,10 +132,19 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 		return s.failed(string(api.ReasonInvalid), err.Error())
 	}
 	j, err := s.Guard.Judge(ctx, v, c, nil)
-	if err != nil {
+	switch {
+	case errors.Is(err, guard.ErrRights):
+		return s.unanswered(err)
+	case err != nil:
 		return s.failed("Failed", fmt.Sprintf("overrule could not judge this write: %v; try again", err))
 	}
 	return of(j, s.Enforcement)
+}
+
+// unanswered answers where the API server did not say who may do what.
+func (s *Server) unanswered(err error) answer {
+	message := fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err)
+	return s.undecided(s.failed, "RightsUnknown", message)
 }
 
 // mutate writes our annotation. It never denies: validating does, and sees the
@@ -194,15 +213,24 @@ func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 // port can ask for any kind: only those that are judged have a name there.
 func kindLabel(v *store.View, r *admissionv1.AdmissionRequest) string {
 	k := kindOf(r)
-	if v.Kind(k) == nil && !hierarchy.Known(k) {
+	if v.Kind(k) == nil && !hierarchy.Known(k) && !slices.Contains(ownKinds, k) {
 		return "other"
 	}
 	return k.String()
 }
 
-// log writes one line for a decision, never what an object holds.
+// ownKinds are judged beside policies and what paths are made of.
+var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinition, constraint.Kind, constraint.ClusterKind}
+
+// log writes one line for a decision, never what an object holds. That of a
+// write that would have been denied is not for debugging alone: in a roll-out
+// it is what there is to read.
 func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
-	s.Log.V(1).Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
+	level := 1
+	if a.Allowed && a.reason != "" {
+		level = 0
+	}
+	s.Log.V(level).Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
 		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun)

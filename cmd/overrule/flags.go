@@ -26,6 +26,8 @@ type options struct {
 	metricsAddress string
 	healthAddress  string
 	enforcement    string
+	audit          bool
+	blastRadius    int
 	failurePolicy  string
 	manageWebhooks bool
 	leaderElect    bool
@@ -55,7 +57,7 @@ do at three in the morning.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := errors.Join(o.settle(cmd.Flags()), o.check()); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
@@ -73,7 +75,9 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "address to answer admission reviews on (HTTPS)")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address to serve /metrics on (HTTP), "0" for none`)
 	f.StringVar(&o.healthAddress, "health-bind-address", ":8081", "address to serve /healthz and /readyz on (HTTP)")
-	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn: allow everything and tell what would have been denied")
+	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny; warn: allow everything and tell what would have been denied; or audit: the same, but tell it in the audit log, metrics and Events alone")
+	f.BoolVar(&o.audit, "audit", false, "short for --enforcement=audit, for a first roll-out")
+	f.IntVar(&o.blastRadius, "blast-radius-limit", 0, "paths whose effective policy one write may change without an acknowledgement (0: no limit)")
 	f.StringVar(&o.failurePolicy, "failure-policy", string(admissionregistrationv1.Fail), "Fail or Ignore: what the API server does with a write that nobody can judge")
 	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle right")
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "elect which replica writes the webhook configurations")
@@ -86,6 +90,19 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
 }
 
+// settle makes one of the flags that say the same. The error tells that they
+// do not.
+func (o *options) settle(f *pflag.FlagSet) error {
+	switch {
+	case !o.audit:
+	case f.Changed("enforcement") && o.enforcement != string(guard.EnforceAudit):
+		return fmt.Errorf("--audit is short for --enforcement=audit and excludes --enforcement=%s: give one of the two", o.enforcement)
+	default:
+		o.enforcement = string(guard.EnforceAudit)
+	}
+	return nil
+}
+
 // check returns everything that is wrong with the flags.
 func (o *options) check() error {
 	var errs []error
@@ -95,10 +112,13 @@ func (o *options) check() error {
 		}
 		errs = append(errs, fmt.Errorf("--%s=%q is none of %v", flag, value, allowed))
 	}
-	oneOf("enforcement", o.enforcement, string(guard.EnforceDeny), string(guard.EnforceWarn))
+	oneOf("enforcement", o.enforcement, string(guard.EnforceDeny), string(guard.EnforceWarn), string(guard.EnforceAudit))
 	oneOf("failure-policy", o.failurePolicy, string(admissionregistrationv1.Fail), string(admissionregistrationv1.Ignore))
 	oneOf("log-level", o.logLevel, "error", "info", "debug")
 	oneOf("log-format", o.logFormat, "json", "text")
+	if o.blastRadius < 0 {
+		errs = append(errs, fmt.Errorf("--blast-radius-limit=%d is negative: 0 is no limit", o.blastRadius))
+	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))
 	}

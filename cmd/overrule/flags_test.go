@@ -41,12 +41,37 @@ func TestTheNamespaceIsThatOfThePod(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
-	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s")
-	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn]
+	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1")
+	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn audit]
 --failure-policy="fail" is none of [Fail Ignore]
 --log-level="loud" is none of [error info debug]
 --log-format="xml" is none of [json text]
+--blast-radius-limit=-1 is negative: 0 is no limit
 --drain-period=-1s is negative`)
+}
+
+func TestAuditIsAnEnforcementForShort(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"without it, writes are denied":              {want: "deny"},
+		"it allows and tells no one":                 {[]string{"--audit"}, "audit"},
+		"so does its long form":                      {[]string{"--enforcement=audit"}, "audit"},
+		"both at once say the same":                  {[]string{"--enforcement=audit", "--audit"}, "audit"},
+		"taken back, it changes no enforcement":      {[]string{"--audit=false", "--enforcement=warn"}, "warn"},
+		"taken back, it does not change the default": {[]string{"--audit=false"}, "deny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o options
+			f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
+			o.bind(f)
+			require.NoError(t, f.Parse(c.args))
+			require.NoError(t, o.settle(f))
+			require.NoError(t, o.check())
+			assert.Equal(t, c.want, o.enforcement)
+		})
+	}
 }
 
 func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
@@ -58,7 +83,8 @@ func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
 		"an argument":                    {[]string{"serve"}, `unknown command "serve" for "overrule"`},
 		"an unknown flag":                {[]string{"--port=1"}, "unknown flag: --port"},
 		"a duration that is none":        {[]string{"--ca-validity=long"}, `invalid argument "long" for "--ca-validity" flag: time: invalid duration "long"`},
-		"a bad flag, before any cluster": {[]string{"--enforcement=x", "--kubeconfig", missing}, `--enforcement="x" is none of [deny warn]`},
+		"a bad flag, before any cluster": {[]string{"--enforcement=x", "--kubeconfig", missing}, `--enforcement="x" is none of [deny warn audit]`},
+		"two enforcements":               {[]string{"--audit", "--enforcement=deny", "--kubeconfig", missing}, "--audit is short for --enforcement=audit and excludes --enforcement=deny: give one of the two"},
 		"a kubeconfig that is not there": {[]string{"--kubeconfig", missing}, "read kubeconfig \"" + missing + "\": stat " + missing + ": no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -95,9 +94,10 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	engine := effective.NewEngine()
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
-		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live, Kinds: watcher},
+		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live, Kinds: watcher, BlastRadius: o.blastRadius},
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
+		Events:  mgr.GetEventRecorder("overrule"),
 		Log:     log.WithName("webhook"),
 	})
 	crmetrics.Registry.MustRegister(newHoldings(objects, engine))
@@ -124,27 +124,6 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		address: o.healthAddress, checks: checks(objects, authority, watcher, door),
 		log: log.WithName("health"), last: "starting",
 	})
-}
-
-func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Authority, o options, log logr.Logger) *webhook.Registrar {
-	return &webhook.Registrar{
-		Client: client, Authority: a, Changed: w.Changed(), Log: log.WithName("registrar"),
-		Configuration: webhook.Configuration{
-			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
-			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
-		},
-		Policies: func() ([]webhook.Resource, bool) {
-			known := w.Surveyed() // before they are asked for: once it is so, they are all there
-			var out []webhook.Resource
-			for _, s := range w.Served() {
-				out = append(out, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
-			}
-			for _, r := range w.Older() {
-				out = append(out, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
-			}
-			return out, known
-		},
-	}
 }
 
 func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*status.Writer, error) {

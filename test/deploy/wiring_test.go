@@ -81,49 +81,86 @@ func TestEverySelectorMatchesThePods(t *testing.T) {
 	assertSelects(t, &metav1.LabelSelector{MatchLabels: service}, pod)
 }
 
-func TestStaticWebhooksCallTheService(t *testing.T) {
+// static are the webhooks of the static configurations.
+func static(t *testing.T) (validating []admissionregistrationv1.ValidatingWebhook, mutating []admissionregistrationv1.MutatingWebhook) {
+	t.Helper()
 	objects := fillIn(t, render(t, "overlays/static-webhooks"))
-	validating := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks
-	mutating := find[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks
-	require.Len(t, validating, 1)
-	require.Len(t, mutating, 1)
+	return find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks,
+		find[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks
+}
 
-	assert.Equal(t, "validate.overrule.dev", validating[0].Name)
-	assert.Equal(t, "mutate.overrule.dev", mutating[0].Name)
-	assertCallsService(t, validating[0].ClientConfig.Service, "/validate")
+func TestStaticWebhooksCallTheService(t *testing.T) {
+	validating, mutating := static(t)
+	require.Len(t, validating, 3)
+	require.Len(t, mutating, 1)
+	for _, hook := range validating {
+		assertCallsService(t, hook.ClientConfig.Service, "/validate")
+		assertExempt(t, hook.NamespaceSelector)
+	}
 	assertCallsService(t, mutating[0].ClientConfig.Service, "/mutate")
-	assertExempt(t, validating[0].NamespaceSelector)
 	assertExempt(t, mutating[0].NamespaceSelector)
 }
 
-func TestStaticWebhooksMutateWhatTheyValidateButDeletes(t *testing.T) {
-	objects := fillIn(t, render(t, "overlays/static-webhooks"))
-	validating := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks[0]
-	mutating := find[admissionregistrationv1.MutatingWebhookConfiguration](t, objects, "MutatingWebhookConfiguration", "overrule").Webhooks[0]
-	require.Len(t, mutating.Rules, len(validating.Rules))
-	for i, rule := range validating.Rules {
-		assert.Equal(t, []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}, rule.Operations)
-		assert.Equal(t, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}, mutating.Rules[i].Operations)
-		assert.Equal(t, rule.Rule, mutating.Rules[i].Rule)
+// They are what the server would write in a cluster that has every kind that is
+// built in, in the versions that they name.
+func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
+	validating, mutating := static(t)
+	service := validating[0].ClientConfig.Service
+	written := webhook.Configuration{
+		Name: "overrule", Namespace: service.Namespace, Service: service.Name, Port: *service.Port,
+		FailurePolicy: *validating[0].FailurePolicy, CABundle: validating[0].ClientConfig.CABundle,
+		Judged: webhook.Judged{Policies: policies(validating[0].Rules), Services: true},
 	}
+	var wantValidating admissionregistrationv1.ValidatingWebhookConfiguration
+	convert(t, written.Validating(), &wantValidating)
+	var wantMutating admissionregistrationv1.MutatingWebhookConfiguration
+	convert(t, written.Mutating(), &wantMutating)
+	assert.Equal(t, inOneLine(wantValidating.Webhooks), inOneLine(validating))
+	assert.Equal(t, wantMutating.Webhooks, mutating)
 }
 
 func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
-	objects := fillIn(t, render(t, "overlays/static-webhooks"))
-	hook := find[admissionregistrationv1.ValidatingWebhookConfiguration](t, objects, "ValidatingWebhookConfiguration", "overrule").Webhooks[0]
-	want := builtinResources(t)
-	for _, r := range webhook.CoreResources() {
-		want[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = true
-	}
+	validating, _ := static(t)
 	got := map[schema.GroupResource]bool{}
-	for _, rule := range hook.Rules {
-		cluster := slices.Equal(rule.Resources, []string{"policyprofiles"})
-		assert.Equal(t, cluster, *rule.Scope == admissionregistrationv1.ClusterScope, rule.Resources)
+	for _, r := range policies(validating[0].Rules) {
+		got[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = true
+	}
+	assert.Equal(t, builtinResources(t), got)
+}
+
+// policies are the resources of rules that are not judged in every cluster.
+func policies(rules []admissionregistrationv1.RuleWithOperations) []webhook.Resource {
+	var out []webhook.Resource
+	for _, rule := range rules {
 		for _, resource := range rule.Resources {
-			got[schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}] = true
+			r := webhook.Resource{
+				Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource,
+				Namespaced: *rule.Scope == admissionregistrationv1.NamespacedScope,
+			}
+			if r.Group != "" && !slices.Contains(webhook.CoreResources(), r) {
+				out = append(out, r)
+			}
 		}
 	}
-	assert.Equal(t, want, got)
+	return out
+}
+
+func convert(t *testing.T, from, into any) {
+	t.Helper()
+	data, err := json.Marshal(from)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, into))
+}
+
+// inOneLine takes the blanks out of conditions, which fold their lines.
+func inOneLine(hooks []admissionregistrationv1.ValidatingWebhook) []admissionregistrationv1.ValidatingWebhook {
+	for i := range hooks {
+		for j := range hooks[i].MatchConditions {
+			c := &hooks[i].MatchConditions[j]
+			c.Expression = strings.Join(strings.Fields(c.Expression), "")
+		}
+	}
+	return hooks
 }
 
 func assertSelects(t *testing.T, selector *metav1.LabelSelector, pod map[string]string) {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/webhook"
+)
+
+func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Authority, o options, log logr.Logger) *webhook.Registrar {
+	return &webhook.Registrar{
+		Client: client, Authority: a, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Configuration: webhook.Configuration{
+			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
+			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
+		},
+		Judged: func() (webhook.Judged, bool) {
+			known := w.Surveyed() // before they are asked for: once it is so, they are all there
+			out := judged(w.Served())
+			for _, r := range w.Older() {
+				out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+			}
+			return out, known
+		},
+	}
+}
+
+// judged returns what the policy kinds that are served want judged.
+func judged(kinds []watch.Served) webhook.Judged {
+	var out webhook.Judged
+	for _, s := range kinds {
+		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
+		out.Services = out.Services || onServices(s.Kind)
+	}
+	return out
+}
+
+// serviceLevels are those whose paths go through Services.
+var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, api.LevelService, api.LevelBackend}
+
+// onServices reports whether policies of a kind depend on Services. A profile
+// that lists no target kinds leaves them open, which is no wish for Services.
+func onServices(k *policykind.Kind) bool {
+	return slices.ContainsFunc(serviceLevels, k.Has) ||
+		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: hierarchy.KindService})
+}

@@ -1,0 +1,60 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+)
+
+// Writes of namespaces and of CustomResourceDefinitions have entries of their
+// own: few of them matter here, and none may be held up by a server that cannot
+// be reached, for a cluster could not be mended without them.
+
+// namespaces is the entry of what takes the policies of a namespace out of
+// force, or its routes off a listener: its deletion and its labels.
+func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
+	return c.aside("namespaces", Resource{"", "v1", "namespaces", false}).WithMatchConditions(
+		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+differ("metadata", "labels")))
+}
+
+// definitions is the entry of what takes whole kinds out of force: the objects
+// of a definition that is deleted go with no call for any of them.
+func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
+	return c.aside("definitions", Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}).WithMatchConditions(
+		// request.name is empty where a collection is deleted.
+		condition("known", "oldObject.metadata.name in ['"+strings.Join(c.Definitions(), "', '")+"']"),
+		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+differ("metadata", "labels")))
+}
+
+// Definitions are the names of the CustomResourceDefinitions whose writes are
+// judged, sorted: those of the policy kinds, of Gateway API and our own.
+func (c Configuration) Definitions() []string {
+	var out []string
+	for _, r := range append(CoreResources(), c.Policies...) {
+		out = append(out, r.Resource+"."+r.Group)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// aside returns an entry for edits and deletions of a resource that goes
+// without an answer if there is none.
+func (c Configuration) aside(name string, r Resource) *ac.ValidatingWebhookApplyConfiguration {
+	return c.validator(name + ".validate").
+		WithRules(rules([]Resource{r}, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
+		WithFailurePolicy(admissionregistrationv1.Ignore)
+}
+
+func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
+	return ac.MatchCondition().WithName(name).WithExpression(expression)
+}
+
+// differ is the condition that a field which may be absent differs between the
+// two objects of a request.
+func differ(parent, field string) string {
+	now, was := "object."+parent, "oldObject."+parent
+	return fmt.Sprintf("has(%[1]s.%[3]s) != has(%[2]s.%[3]s) || has(%[1]s.%[3]s) && %[1]s.%[3]s != %[2]s.%[3]s", now, was, field)
+}
