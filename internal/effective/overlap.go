@@ -153,14 +153,13 @@ func (t tracer) grant(g *hierarchy.Grant) {
 // object touches an object, which need not be there.
 func (t tracer) object(ref api.Ref) {
 	t.touch[ref] = true
-	switch kind := ref.PolicyKind(); {
-	case kind == api.PolicyKind{Kind: hierarchy.KindMesh}:
+	switch ref.PolicyKind() {
+	case api.PolicyKind{Kind: hierarchy.KindMesh}:
 		t.all = true
-	case kind == api.PolicyKind{Kind: hierarchy.KindNamespace}:
+	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
 		t.namespace(ref.Name)
 	default:
-		for r := range t.view.RoutesTo(ref) {
-			t.around[r.Ref()] = true
+		for r := range t.view.RoutesTo(ref) { // which has the backend around itself
 			t.hold(r)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 func overlapWorld(t *testing.T) *store.View {
 	t.Helper()
 	return world(t, docs(
+		worlds.ClassProfileDoc("inherited", "Granted", "targets: {fields: [targetRefs], namespaces: referenceGrant}"),
 		worlds.ProfileDoc("Far", "levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, Rule, Backend]"),
 		"kind: GatewayClass\nmetadata: {name: class}", "kind: Namespace\nmetadata: {name: app}",
 		gatewayDoc("one", "class", "http"), gatewayDoc("two", "class", "http"),
@@ -71,7 +72,15 @@ func TestWhichChangesMeet(t *testing.T) {
 		"a ReferenceGrant and a policy above the route that it lets on":     {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), onOne, true},
 		"a ReferenceGrant and a route that needs none":                      {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), onB, false},
 		"two ReferenceGrants of different namespaces":                       {worlds.GrantDoc("zoo", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), worlds.GrantDoc("bar", "g", "", ""), false},
-		"the whole mesh and any route":                                      {policyDoc("Far", "app", "m", "targetRefs: [{group: '', kind: Mesh, name: mesh}]\na: 1"), onB, true},
+		"a ReferenceGrant and a policy that needs it": {
+			worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
+			policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: app, name: z}]\na: 1"), true,
+		},
+		"a ReferenceGrant and a policy that selects where it needs one": {
+			worlds.GrantDoc("app", "g", "{group: example.com, kind: Granted, namespace: zoo}", "{group: gateway.networking.k8s.io, kind: HTTPRoute}"),
+			policyDoc("Granted", "zoo", "z", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {matchLabels: {a: b}}, namespaces: {from: All}}]\na: 1"), true,
+		},
+		"the whole mesh and any route": {policyDoc("Far", "app", "m", "targetRefs: [{group: '', kind: Mesh, name: mesh}]\na: 1"), onB, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := overlapWorld(t)
