@@ -19,7 +19,7 @@ func TestFieldsOfARouteThatAreOverridden(t *testing.T) {
 	lost := "Warn Overridden: timeout of HTTPRoute app/r loses its effect on 1 path: Probe infra/p overrides it"
 
 	with := docs(base, policyDoc("Probe", "infra", "p", capped))
-	assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Paint changes on 1 path in 1 namespace", lost},
+	assert.Equal(t, []string{"Warn BlastRadius: HTTPRoute app/r: effective policy of Probe changes on 1 path in 1 namespace", lost},
 		told(judged(t, world(t, with), route("9s"))), "a new route")
 	v := world(t, docs(with, route("9s")))
 	assert.Equal(t, []string{lost}, told(judged(t, v, route("8s"))), "another value")

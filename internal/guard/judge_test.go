@@ -159,7 +159,7 @@ func TestPolicyWrites(t *testing.T) {
 		},
 		"others that had lost before are not told of again": {
 			base(gatewayPolicy("overrides: {strategy: patch, a: 1}"), routePolicy("a: 2")), gatewayPolicy("overrides: {strategy: patch, a: 3}"),
-			[]string{"Warn BlastRadius"},
+			[]string{"Deny OverrideRemoved a", "Warn BlastRadius"},
 		},
 		"ConditionSkipped: a key that was left out beside others": {
 			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.c.max > 50', c: {max: 50}}")), routePolicy("c: {unit: s}"),
@@ -220,7 +220,11 @@ func TestOtherWrites(t *testing.T) {
 	})
 	t.Run("a policy deleted", func(t *testing.T) {
 		j := deleted(t, world(t, paint), paintRef("infra", "top"))
-		assert.Equal(t, []string{"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace"}, told(j))
+		assert.Equal(t, []string{
+			"Deny OverrideRemoved: the overrides of Paint infra/top hold a on 2 paths, and would not any more; " +
+				"ask the owner of infra/top, or see whether you may: kubectl auth can-i override paint -n infra",
+			"Warn BlastRadius: Paint infra/top: effective policy of Paint changes on 2 paths in 1 namespace",
+		}, told(j))
 		assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, j.Changes)
 		assert.Nil(t, j.After.Get(paintRef("infra", "top")))
 	})
