@@ -188,9 +188,9 @@ type ConstraintValidation struct {
 }
 
 // ConstraintRule demands something of the values at an address of the effective
-// spec.
+// spec. One that sets none of required, min, max, enum and pattern is Invalid.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max) || has(self.enum) || has(self.pattern) || has(self.required)",message="set one of min, max, enum, pattern and required"
+// +kubebuilder:validation:MinProperties=2
 // +kubebuilder:object:generate=true
 type ConstraintRule struct {
 	// Path is an address in the effective spec: limits.*.rates[*].limit. * is
