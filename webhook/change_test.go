@@ -139,10 +139,10 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth)
-	want := []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"}
+	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.True(t, a.Allowed)
+	assert.Contains(t, said(t, a), "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths")
 	assert.Equal(t, want, a.Warnings)
 
 	collection := remove(t, gatewayAuth)
@@ -157,7 +157,7 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
 	d := open(t, Options{}, cluster) // the policy has not reached the cache yet
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Equal(t, []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"}, a.Warnings)
+	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"}, a.Warnings)
 }
 
 func TestANameThatIsYetToBeGeneratedIsNoTrouble(t *testing.T) {
@@ -183,7 +183,7 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	assert.NotEmpty(t, d.mutated(t, create(t, unnamed)).Patch)
 	a := d.validated(t, create(t, unnamed))
 	assert.True(t, a.Allowed)
-	assert.Equal(t, []string{"this changes the effective policy of 1 path in 1 namespace"}, a.Warnings)
+	assert.Equal(t, []string{"this: effective policy of AuthPolicy changes on 1 path in 1 namespace"}, a.Warnings)
 }
 
 func TestAProfileIsJudged(t *testing.T) {

@@ -26,7 +26,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 		d.validated(t, create(t, routeLimits(100)))
 	}
 	d.mutated(t, update(t, routeLimits(20), routeLimits(30)))
-	d.validated(t, remove(t, gatewayAuth))
+	d.validated(t, remove(t, route))
 	d.validated(t, create(t, homeless()))
 	d.post(t, PathMutate, []byte("x"))
 
@@ -36,7 +36,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 2
 overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic"} 1
 overrule_decisions_total{allowed="true",door="mutate",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason=""} 1
-overrule_decisions_total{allowed="true",door="validate",kind="AuthPolicy.kuadrant.io",operation="DELETE",reason=""} 1
+overrule_decisions_total{allowed="true",door="validate",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason=""} 1
 `)
 	d.counted(t, "overrule_panics_total", `
 # HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.

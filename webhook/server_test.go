@@ -17,6 +17,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -51,7 +52,7 @@ var verdicts = map[string]struct {
 	},
 	"an override cannot be unset": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
-			return create(t, routeAuth("unset: [rules.authentication.sso]\nrules: {authentication: {key: {}}}"))
+			return create(t, routeAuth("unset: [rules.authentication.sso]\nrules: {authorization: {key: {}}}"))
 		},
 		denied: "UnsetOverride: unset rules.authentication.sso has no effect: the overrides of AuthPolicy infra/gw-auth set it; " +
 			"take it out of the list, or ask the owner of infra/gw-auth",
@@ -97,11 +98,26 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 		},
 		warnings: []string{"how a policy of kind TimeoutPolicy works on a TimeoutPolicy is not known: write a PolicyProfile"},
 	},
-	"a write of a gateway policy tells how far it reaches, and whom it costs what": {
+	"a write of a gateway policy tells how far it reaches": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return update(t, gatewayAuth, gatewayAuth+"  defaults: {strategy: merge, rules: {authorization: {toys: {}}}}\n")
+		},
+		warnings: []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
+	},
+	"an override of another value is denied to those who may not override, with how to see whether one may": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1))
 		},
-		warnings: []string{"AuthPolicy infra/gw-auth changes the effective policy of 2 paths in 1 namespace"},
+		denied: "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths, and would not any more; " +
+			"ask the owner of infra/gw-auth, or see whether you may: kubectl auth can-i override authpolicy -n infra",
+		warnings: []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
+	},
+	"an alternative to a rule that an override holds is denied": {
+		request: func(t *testing.T) *admissionv1.AdmissionRequest {
+			return create(t, routeAuth("rules: {authentication: {guest: {anonymous: {}}}}"))
+		},
+		denied: "OverrideWeakened: rules.authentication.guest of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, " +
+			"which the overrides of AuthPolicy infra/gw-auth hold; take rules.authentication.guest out of app/toystore-auth, or ask the owner of infra/gw-auth",
 	},
 }
 
@@ -145,6 +161,24 @@ func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
 	}
 }
 
+// Those who may remove overrides are told that they do.
+func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
+	d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
+	for name, r := range map[string]*admissionv1.AdmissionRequest{
+		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
+		"a deletion":    remove(t, gatewayAuth),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := d.validated(t, r)
+			require.True(t, a.Allowed, a.Result)
+			require.NotEmpty(t, a.Warnings)
+			assert.Contains(t, a.Warnings[0], "of AuthPolicy infra/gw-auth", "the first is what is lost")
+			assert.Contains(t, a.Warnings[0], "would not", a.Warnings[0])
+			assert.NotContains(t, a.AuditAnnotations, "denied")
+		})
+	}
+}
+
 func TestAConflictNamesWhoHoldsTheTarget(t *testing.T) {
 	const held = `
 apiVersion: policies.example.com/v1
@@ -165,7 +199,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	}
 	rules := strings.ReplaceAll(strings.Join(unset, ": {}, "), "rules.authentication.", "") + ": {}"
 	gateway := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
-	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authentication: {key: {}}}"
+	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authorization: {key: {}}}"
 
 	d := open(t, Options{}, cluster, gateway)
 	message := said(t, d.validated(t, create(t, routeAuth(spec))))
