@@ -16,6 +16,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/cases"
 )
@@ -24,7 +25,7 @@ import (
 func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
-			d := open(t, Options{})
+			d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
 			d.Now = func() time.Time { return cases.Now }
 			for i := range c.Against {
 				d.put(t, &c.Against[i])

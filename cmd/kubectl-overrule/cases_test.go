@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +29,12 @@ func TestCheckGivesTheVerdictsOfTheCases(t *testing.T) {
 			args := []string{"check", "-o", "json", "--against", manifests(t, c.Against), "-f", manifests(t, changed)}
 			if c.Changes[0].Operation == "DELETE" {
 				args = append(args, "--delete")
+			}
+			if c.MayOverride {
+				args = append(args, "--may-override")
+			}
+			if c.BlastRadiusLimit > 0 {
+				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
 			}
 			got := run(t, "", args...)
 			require.Equal(t, code, got.code, "%s\n%s\n%s", c.Name, got.stdout, got.stderr)

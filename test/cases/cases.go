@@ -35,6 +35,11 @@ type Case struct {
 	// Against is the objects that are there, the oldest first. All have a
 	// creation time.
 	Against []Object `json:"against,omitempty"`
+	// MayOverride tells that the writer may remove overrides; by default not.
+	MayOverride bool `json:"mayOverride,omitempty"`
+	// BlastRadiusLimit is the most paths of a kind that one change may change
+	// unacknowledged; 0 is no limit.
+	BlastRadiusLimit int `json:"blastRadiusLimit,omitempty"`
 	// Changes are made one after another, each on top of those allowed before.
 	// Either all of them are a DELETE or none is.
 	Changes []Change `json:"changes"`
