@@ -1,6 +1,11 @@
 package constraint
 
 import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
@@ -11,9 +16,15 @@ type Constraint struct {
 	kind api.PolicyKind
 	// Enforcement is what is done about a write that introduces a violation.
 	Enforcement api.Action
-	// Invalid tells why the constraint cannot be used, nil if it can. It then
-	// takes no part.
+	// Invalid tells why the constraint cannot be used, nil if it can: all
+	// faults at once, each with its address. It then takes no part.
 	Invalid error
+
+	// namespace is that of a PolicyConstraint, beyond which it has no say.
+	namespace   string
+	targets     []target
+	validations []validation
+	rules       []rule
 }
 
 // Ref names the constraint.
@@ -32,19 +43,65 @@ var (
 func IsKind(k api.PolicyKind) bool { return k == Kind || k == ClusterKind }
 
 // FromPolicyConstraint reads a PolicyConstraint. What is wrong with it is in
-// its Invalid.
+// its Invalid. Without a namespace, as in a file, it is in default.
 func FromPolicyConstraint(o *api.PolicyConstraint) *Constraint {
-	return &Constraint{
-		ref:  api.Ref{Group: api.Group, Kind: api.KindPolicyConstraint, Namespace: o.Namespace, Name: o.Name},
-		kind: api.PolicyKind{Group: o.Spec.PolicyKind.Group, Kind: o.Spec.PolicyKind.Kind}, Enforcement: o.Spec.Enforcement,
+	namespace := o.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
 	}
+	c := &Constraint{
+		ref:       api.Ref{Group: api.Group, Kind: api.KindPolicyConstraint, Namespace: namespace, Name: o.Name},
+		namespace: namespace,
+	}
+	c.compile(&o.Spec)
+	return c
 }
 
 // FromClusterPolicyConstraint reads a ClusterPolicyConstraint. What is wrong
 // with it is in its Invalid.
 func FromClusterPolicyConstraint(o *api.ClusterPolicyConstraint) *Constraint {
-	return &Constraint{
-		ref:  api.Ref{Group: api.Group, Kind: api.KindClusterPolicyConstraint, Name: o.Name},
-		kind: api.PolicyKind{Group: o.Spec.PolicyKind.Group, Kind: o.Spec.PolicyKind.Kind}, Enforcement: o.Spec.Enforcement,
+	c := &Constraint{ref: api.Ref{Group: api.Group, Kind: api.KindClusterPolicyConstraint, Name: o.Name}}
+	c.compile(&o.Spec)
+	return c
+}
+
+var actions = []api.Action{api.Deny, api.Warn, api.Audit}
+
+// compile reads the spec. A file has not been through the schema of the
+// definition, so what that checks is checked here, too.
+func (c *Constraint) compile(s *api.ConstraintSpec) {
+	at := field.NewPath("spec")
+	var faults field.ErrorList
+	c.kind = api.PolicyKind{Group: s.PolicyKind.Group, Kind: s.PolicyKind.Kind}
+	if c.kind.Group == "" {
+		faults = append(faults, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
+	}
+	if c.kind.Kind == "" {
+		faults = append(faults, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
+	}
+	c.Enforcement = s.Enforcement
+	switch {
+	case c.Enforcement == "":
+		c.Enforcement = api.Deny
+	case !slices.Contains(actions, c.Enforcement):
+		faults = append(faults, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
+	}
+	if len(s.Validations)+len(s.Rules) == 0 {
+		faults = append(faults, field.Required(at, "a constraint needs validations or rules"))
+	}
+	for i := range s.Targets {
+		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))
+		c.targets, faults = append(c.targets, t), append(faults, wrong...)
+	}
+	for i := range s.Validations {
+		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
+		c.validations, faults = append(c.validations, v), append(faults, wrong...)
+	}
+	for i := range s.Rules {
+		r, wrong := compileRule(&s.Rules[i], at.Child("rules").Index(i))
+		c.rules, faults = append(c.rules, r), append(faults, wrong...)
+	}
+	if err := faults.ToAggregate(); err != nil {
+		c.Invalid = err
 	}
 }

@@ -90,7 +90,7 @@ func listener(
 	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
 	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
 ) Listener {
-	out := Listener{Name: string(name), Port: port, Namespaces: NamespaceRule{Same: true}}
+	out := Listener{Name: string(name), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
 	if hostname != nil {
 		out.Hostname = strings.ToLower(string(*hostname))
 	}

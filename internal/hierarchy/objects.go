@@ -118,6 +118,7 @@ type Listener struct {
 	// Hostname is in lower case, empty for any.
 	Hostname string
 	Port     int32
+	Protocol string
 	// Namespaces admits routes by their namespace.
 	Namespaces NamespaceRule
 	// Kinds are the kinds of routes that the listener takes; AnyKind tells

@@ -1,0 +1,197 @@
+package constraint
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"overrule.dev/overrule/merge"
+)
+
+// sort of a step into a value.
+type sort uint8
+
+const (
+	byName  sort = iota // one field
+	anyName             // each field of an object: *
+	anyItem             // each item of a list: [*]
+)
+
+// step is one step of an address.
+type step struct {
+	sort sort
+	name string // where by name
+}
+
+// String returns the step as an address spells it.
+func (s step) String() string {
+	switch s.sort {
+	case anyName:
+		return "*"
+	case anyItem:
+		return "[*]"
+	default:
+		return merge.KeyOf(s.name).String()
+	}
+}
+
+// address leads to values in an effective spec.
+type address []step
+
+// maxSteps is how deep an address may lead.
+const maxSteps = 64
+
+// parseAddress reads an address such as limits.*.rates[*].limit. A name with
+// other characters than letters, digits, "_" and "-" is written ["…"].
+func parseAddress(text string) (address, error) {
+	if text == "" {
+		return nil, errors.New("an address cannot be empty")
+	}
+	var out address
+	for rest := text; rest != ""; {
+		s, left, err := cutStep(rest, len(out) == 0)
+		if err != nil {
+			return nil, fmt.Errorf("%w: write it like limits.*.rates[*].limit", err)
+		}
+		out, rest = append(out, s), left
+		if len(out) > maxSteps {
+			return nil, fmt.Errorf("it has more than %d steps", maxSteps)
+		}
+	}
+	return out, nil
+}
+
+// cutStep takes one step off the front of text.
+func cutStep(text string, first bool) (s step, rest string, err error) {
+	if rest, ok := strings.CutPrefix(text, "[*]"); ok {
+		return step{sort: anyItem}, rest, nil
+	}
+	if strings.HasPrefix(text, "[") {
+		return cutQuoted(text)
+	}
+	if !first {
+		var dot bool
+		if text, dot = strings.CutPrefix(text, "."); !dot {
+			return step{}, "", fmt.Errorf("a dot must stand before %q", text)
+		}
+	}
+	end := strings.IndexAny(text, ".[")
+	if end < 0 {
+		end = len(text)
+	}
+	name, rest := text[:end], text[end:]
+	if name == "*" {
+		return step{sort: anyName}, rest, nil
+	}
+	k, err := merge.ParseKey(name)
+	if err != nil {
+		return step{}, "", fmt.Errorf(`%q is no name; one with other characters than letters, digits, "_" and "-" is written ["…"]`, name)
+	}
+	return step{name: k.Segments()[0]}, rest, nil
+}
+
+func cutQuoted(text string) (s step, rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(text[1:])
+	if err != nil {
+		return step{}, "", errors.New(`after "[" must follow *] or a quoted name, as in ["a.b"]`)
+	}
+	rest, ok := strings.CutPrefix(text[1+len(quoted):], "]")
+	if !ok {
+		return step{}, "", fmt.Errorf(`"]" is missing after %s`, quoted)
+	}
+	name, err := strconv.Unquote(quoted)
+	return step{name: name}, rest, err
+}
+
+// String returns the address as parseAddress reads it.
+func (a address) String() string {
+	var out strings.Builder
+	for i, s := range a {
+		text := s.String()
+		if i > 0 && text[0] != '[' {
+			out.WriteByte('.')
+		}
+		out.WriteString(text)
+	}
+	return out.String()
+}
+
+// found is a value at an address, and where it stands.
+type found struct {
+	value any
+	at    *place
+}
+
+// place is where a value stands, spelt out when someone asks.
+type place struct {
+	up    *place
+	name  string
+	index int // -1 for a name
+}
+
+// String returns the place as an address.
+func (p *place) String() string {
+	if p == nil {
+		return ""
+	}
+	above := p.up.String()
+	if p.index >= 0 {
+		return above + "[" + strconv.Itoa(p.index) + "]"
+	}
+	name := merge.KeyOf(p.name).String()
+	if above == "" || name[0] == '[' {
+		return above + name
+	}
+	return above + "." + name
+}
+
+// finder collects values and counts what it looked at.
+type finder struct {
+	looked uint64
+}
+
+// at returns the values at an address below a value, by name and position. What
+// is null is not there.
+func (f *finder) at(a address, from found) []found {
+	all := []found{from}
+	for _, s := range a {
+		var next []found
+		for _, v := range all {
+			next = f.step(s, v, next)
+		}
+		all = next
+	}
+	return all
+}
+
+// step appends what one step below a value leads to.
+func (f *finder) step(s step, from found, out []found) []found {
+	f.looked++
+	add := func(v any, name string, index int) {
+		if f.looked++; v != nil {
+			out = append(out, found{v, &place{from.at, name, index}})
+		}
+	}
+	switch v := from.value.(type) {
+	case map[string]any:
+		switch s.sort {
+		case byName:
+			add(v[s.name], s.name, -1)
+		case anyName:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				add(v[name], name, -1)
+			}
+		case anyItem:
+		}
+	case []any:
+		if s.sort == anyItem {
+			for i := range v {
+				add(v[i], "", i)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package constraint
+
+import (
+	"errors"
+	"math/big"
+	"regexp"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// measure is what a value may be read as: a number, a quantity, a duration in
+// nanoseconds; nil where it is none. 5m is a quantity and a duration.
+type measure struct{ number, quantity, duration *big.Rat }
+
+// maxMeasure is how long the text of a measure may be, and three digits how
+// large its exponent: a number of a few bytes could else be astronomical.
+const maxMeasure = 64
+
+var (
+	numberText   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
+	quantityText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([numkMGTPE]|[KMGTPE]i)$`)
+)
+
+// measureOf reads a decoded JSON value.
+func measureOf(v any) measure {
+	switch v := v.(type) {
+	case int64:
+		n := new(big.Rat).SetInt64(v)
+		return measure{number: n, quantity: n}
+	case float64:
+		n := new(big.Rat).SetFloat64(v)
+		return measure{number: n, quantity: n}
+	case string:
+		return measureText(v)
+	default:
+		return measure{}
+	}
+}
+
+func measureText(text string) (m measure) {
+	if len(text) > maxMeasure {
+		return measure{}
+	}
+	if numberText.MatchString(text) {
+		m.number, _ = new(big.Rat).SetString(text)
+		m.quantity = m.number
+	}
+	if quantityText.MatchString(text) {
+		if q, err := resource.ParseQuantity(text); err == nil {
+			d := q.AsDec()
+			m.quantity = new(big.Rat).SetInt(d.UnscaledBig())
+			m.quantity.Mul(m.quantity, powerOfTen(-int(d.Scale())))
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		m.duration = new(big.Rat).SetInt64(int64(d))
+	}
+	return m
+}
+
+// powerOfTen returns 10 to the n-th; n is small, since texts are short.
+func powerOfTen(n int) *big.Rat {
+	out := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n, -n))), nil))
+	if n < 0 {
+		out.Inv(out)
+	}
+	return out
+}
+
+// bounds are the least and the greatest value that there may be, of one sort.
+type bounds struct {
+	min, max         *big.Rat
+	minText, maxText string
+	of               func(measure) *big.Rat
+}
+
+// sorts that bounds may have, in the order in which they are tried: a plain
+// number is a quantity, too, and 0 a duration.
+var sorts = []func(measure) *big.Rat{
+	func(m measure) *big.Rat { return m.number },
+	func(m measure) *big.Rat { return m.duration },
+	func(m measure) *big.Rat { return m.quantity },
+}
+
+var (
+	errNoBound  = errors.New(`it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`)
+	errTwoSorts = errors.New("min and max are of two sorts: write two numbers, two quantities or two durations")
+	errNoRoom   = errors.New("min is greater than max: no value can meet both")
+)
+
+// boundsOf reads bounds, of which one may be nil.
+func boundsOf(least, greatest *intstr.IntOrString) (b *bounds, ofMin, ofMax error) {
+	minimum, maximum := boundOf(least), boundOf(greatest)
+	if least != nil && minimum == (measure{}) {
+		ofMin = errNoBound
+	}
+	if greatest != nil && maximum == (measure{}) {
+		ofMax = errNoBound
+	}
+	if ofMin != nil || ofMax != nil {
+		return nil, ofMin, ofMax
+	}
+	for _, of := range sorts {
+		b := &bounds{min: of(minimum), max: of(maximum), minText: textOf(least), maxText: textOf(greatest), of: of}
+		if (b.min == nil) != (least == nil) || (b.max == nil) != (greatest == nil) {
+			continue
+		}
+		if b.min != nil && b.max != nil && b.min.Cmp(b.max) > 0 {
+			return nil, errNoRoom, nil
+		}
+		return b, nil, nil
+	}
+	return nil, nil, errTwoSorts
+}
+
+func boundOf(b *intstr.IntOrString) measure {
+	switch {
+	case b == nil:
+		return measure{}
+	case b.Type == intstr.Int:
+		return measureOf(int64(b.IntVal))
+	default:
+		return measureText(b.StrVal)
+	}
+}
+
+func textOf(b *intstr.IntOrString) string {
+	if b == nil {
+		return ""
+	}
+	if b.Type == intstr.Int {
+		return strconv.Itoa(int(b.IntVal))
+	}
+	return b.StrVal
+}

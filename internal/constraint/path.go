@@ -1,0 +1,104 @@
+package constraint
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// PathOf returns the variable path of expressions (cel.Schemas): the elements of
+// a path, those that it does not have left out.
+func PathOf(p *hierarchy.Path, w World) map[string]any {
+	out := make(map[string]any)
+	if g := p.Gateway; g != nil {
+		out["gatewayClass"] = map[string]any{"name": g.Class}
+		gateway := objectOf(g.Ref(), g.Labels, w)
+		gateway["className"] = g.Class
+		out["gateway"] = gateway
+	}
+	if s := p.Set; s != nil {
+		out["listenerSet"] = objectOf(s.Ref(), s.Labels, w)
+	}
+	if l := p.Listener; l != nil {
+		out["listener"] = map[string]any{"name": l.Name, "port": int64(l.Port), "protocol": l.Protocol, "hostname": l.Hostname}
+	}
+	if s := p.Service; s != nil {
+		service := objectOf(s.Ref(), s.Labels, w)
+		withPort(service, p.Port)
+		out["service"] = service
+	}
+	if p.Client != "" {
+		out["client"] = p.Client
+	}
+	if r := p.Route; r != nil {
+		route := objectOf(r.Ref(), r.Labels, w)
+		route["group"], route["kind"], route["hostnames"] = api.GatewayGroup, r.Kind, texts(r.Hostnames)
+		out["route"] = route
+		if p.Rule >= 0 {
+			out["rule"] = ruleOf(p)
+		}
+	}
+	if b := backendOf(p); b != nil {
+		out["backend"] = b
+	}
+	return out
+}
+
+// objectOf has an object's name and labels, and those of its namespace.
+func objectOf(ref api.Ref, set labels.Set, w World) map[string]any {
+	return map[string]any{
+		"namespace": ref.Namespace, "name": ref.Name,
+		"labels": labelsOf(set), "namespaceLabels": labelsOf(w.NamespaceLabels(ref.Namespace)),
+	}
+}
+
+func ruleOf(p *hierarchy.Path) map[string]any {
+	out := map[string]any{"name": p.Route.RuleName(p.Rule), "index": int64(p.Rule)}
+	if p.Member != "" {
+		out["member"] = p.Member
+	}
+	return out
+}
+
+// backendOf returns where the path ends, if below the route: a target that
+// exists nowhere as an object stands there, too.
+func backendOf(p *hierarchy.Path) map[string]any {
+	switch {
+	case p.Backend != nil:
+		out := RefOf(p.Backend.Object)
+		withPort(out, p.Backend.Port)
+		return out
+	case p.Virtual != nil:
+		return RefOf(*p.Virtual)
+	default:
+		return nil
+	}
+}
+
+func withPort(object map[string]any, port int32) {
+	if port != 0 {
+		object["port"] = int64(port)
+	}
+}
+
+// RefOf returns a reference as expressions read it.
+func RefOf(r api.Ref) map[string]any {
+	return map[string]any{"group": r.Group, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name}
+}
+
+func labelsOf(set labels.Set) map[string]any {
+	out := make(map[string]any, len(set))
+	for k, v := range set {
+		out[k] = v
+	}
+	return out
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package constraint
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	sigsjson "sigs.k8s.io/json"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+// rule is a demand on single values, compiled.
+type rule struct {
+	at       string // in the constraint
+	path     address
+	text     string // of path
+	required bool
+	bounds   *bounds
+	enum     []any
+	hasEnum  bool
+	pattern  *regexp.Regexp
+	message  string
+}
+
+// maxPattern is how long a regular expression may be, in bytes.
+const maxPattern = 1024
+
+func compileRule(r *api.ConstraintRule, at *field.Path) (out rule, faults field.ErrorList) {
+	out = rule{at: at.String(), required: r.Required, message: r.Message}
+	var err error
+	if out.path, err = parseAddress(r.Path); err != nil {
+		faults = append(faults, field.Invalid(at.Child("path"), r.Path, err.Error()))
+	}
+	out.text = out.path.String()
+	if !r.Required && r.Min == nil && r.Max == nil && r.Enum == nil && r.Pattern == "" {
+		faults = append(faults, field.Required(at, "set one of min, max, enum, pattern and required"))
+	}
+	faults = append(faults, out.bound(r, at)...)
+	for i := range r.Enum {
+		var v any
+		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(r.Enum[i].Raw, &v); err != nil {
+			faults = append(faults, field.Invalid(at.Child("enum").Index(i), string(r.Enum[i].Raw), err.Error()))
+		}
+		out.enum = append(out.enum, v)
+	}
+	if out.hasEnum = r.Enum != nil; out.hasEnum && len(r.Enum) == 0 {
+		faults = append(faults, field.Required(at.Child("enum"), "name the values that there may be"))
+	}
+	return out, append(faults, out.match(r.Pattern, at.Child("pattern"))...)
+}
+
+func (r *rule) bound(from *api.ConstraintRule, at *field.Path) (faults field.ErrorList) {
+	if from.Min == nil && from.Max == nil {
+		return nil
+	}
+	var ofMin, ofMax error
+	if r.bounds, ofMin, ofMax = boundsOf(from.Min, from.Max); ofMin != nil {
+		faults = append(faults, field.Invalid(at.Child("min"), textOf(from.Min), ofMin.Error()))
+	}
+	if ofMax != nil {
+		faults = append(faults, field.Invalid(at.Child("max"), textOf(from.Max), ofMax.Error()))
+	}
+	return faults
+}
+
+func (r *rule) match(pattern string, at *field.Path) field.ErrorList {
+	if pattern == "" {
+		return nil
+	}
+	if len(pattern) > maxPattern {
+		return field.ErrorList{field.TooLong(at, pattern[:20]+"…", maxPattern)}
+	}
+	var err error
+	if r.pattern, err = regexp.Compile(pattern); err != nil {
+		return field.ErrorList{field.Invalid(at, pattern, err.Error())}
+	}
+	return nil
+}
+
+// evaluate returns the demands that are not met in a spec, and how many values
+// it looked at.
+func (r *rule) evaluate(spec any) (unmet []Unmet, cost uint64) {
+	var f finder
+	var b breaches
+	if r.required {
+		r.lacks(&f, spec, &b)
+	}
+	for _, v := range f.at(r.path, found{value: spec}) {
+		if r.bounds != nil {
+			r.within(v, &b)
+		}
+		if r.hasEnum {
+			f.looked += uint64(len(r.enum))
+			r.oneOf(v, &b)
+		}
+		if r.pattern != nil {
+			f.looked += r.matches(v, &b)
+		}
+	}
+	return b.unmet(r), f.looked
+}
+
+// lacks books where nothing is: below each object that could hold the value, or
+// as a whole where there is no such object.
+func (r *rule) lacks(f *finder, spec any, b *breaches) {
+	last := len(r.path) - 1
+	parents := f.at(r.path[:last], found{value: spec})
+	if len(parents) == 0 {
+		b.add("required", r.text, "is missing", nil)
+	}
+	for _, p := range parents {
+		if len(f.at(r.path[last:], p)) > 0 {
+			continue
+		}
+		at := r.path[last].String()
+		if above := p.at.String(); above != "" && at[0] != '[' {
+			at = above + "." + at
+		} else {
+			at = above + at
+		}
+		b.add("required", at, "is missing", nil)
+	}
+}
+
+// within books a value that is out of bounds, or cannot be compared with them.
+func (r *rule) within(v found, b *breaches) {
+	n := r.bounds.of(measureOf(v.value))
+	if least := r.bounds.min; least != nil {
+		switch {
+		case n == nil:
+			b.add("min", v.at.String(), fmt.Sprintf("is %s, which cannot be compared with the minimum of %s", compact(v.value), r.bounds.minText), nil)
+		case n.Cmp(least) < 0:
+			b.add("min", v.at.String(), fmt.Sprintf("is %s, below the minimum of %s", compact(v.value), r.bounds.minText), new(big.Rat).Sub(least, n))
+		}
+	}
+	if greatest := r.bounds.max; greatest != nil {
+		switch {
+		case n == nil:
+			b.add("max", v.at.String(), fmt.Sprintf("is %s, which cannot be compared with the maximum of %s", compact(v.value), r.bounds.maxText), nil)
+		case n.Cmp(greatest) > 0:
+			b.add("max", v.at.String(), fmt.Sprintf("is %s, above the maximum of %s", compact(v.value), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
+		}
+	}
+}
+
+func (r *rule) oneOf(v found, b *breaches) {
+	if !slices.ContainsFunc(r.enum, func(e any) bool { return merge.Equal(e, v.value) }) {
+		b.add("enum", v.at.String(), fmt.Sprintf("is %s, not one of %s", compact(v.value), compact(r.enum)), nil)
+	}
+}
+
+// matches returns what looking for the pattern cost.
+func (r *rule) matches(v found, b *breaches) uint64 {
+	text, ok := v.value.(string)
+	if !ok || !r.pattern.MatchString(text) {
+		b.add("pattern", v.at.String(), fmt.Sprintf("is %s, which does not match %s", compact(v.value), r.pattern), nil)
+	}
+	return uint64(len(text)) / 10
+}
+
+// compact returns a value as JSON on one line, cut where it gets long.
+func compact(v any) string {
+	const most = 128
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "a value that cannot be shown"
+	}
+	if len(data) > most {
+		return strings.ToValidUTF8(string(data[:most]), "") + "…"
+	}
+	return string(data)
+}

@@ -1,0 +1,182 @@
+package constraint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Shape is what the effective specs of a kind look like.
+type Shape struct {
+	// Schema is that of the whole object; nil if the kind has none.
+	Schema *apiextensionsv1.JSONSchemaProps
+	// Content has the addresses in the object of what effective specs are made
+	// of: the content of a policy, and its blocks. Those that the schema does
+	// not have do not count.
+	Content [][]string
+	// List tells that the kind collects: the effective spec is a list.
+	List bool
+}
+
+// Check returns what of the constraint does not fit the schema of its kind: all
+// faults at once, each with its address. Nil where nothing is known.
+func (c *Constraint) Check(s Shape) error {
+	effective := s.effective()
+	if effective == nil {
+		return nil
+	}
+	at := field.NewPath("spec")
+	var faults field.ErrorList
+	for i := range c.validations {
+		faults = append(faults, c.validations[i].check(effective, at.Child("validations").Index(i))...)
+	}
+	for i := range c.rules {
+		faults = append(faults, c.rules[i].check(effective, at.Child("rules").Index(i))...)
+	}
+	if err := faults.ToAggregate(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *validation) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) (faults field.ErrorList) {
+	if v.expression != nil {
+		if err := v.expression.CheckTypes(effective); err != nil {
+			faults = append(faults, problems(err, at.Child("expression"), v.expression.String())...)
+		}
+	}
+	if v.says != nil {
+		if err := v.says.CheckTypes(effective); err != nil {
+			faults = append(faults, problems(err, at.Child("messageExpression"), v.says.String())...)
+		}
+	}
+	return faults
+}
+
+// effective returns the schema of effective specs: the fields that there are at
+// any of the places; nil if none is known.
+func (s Shape) effective() *apiextensionsv1.JSONSchemaProps {
+	if s.Schema == nil {
+		return nil
+	}
+	var out *apiextensionsv1.JSONSchemaProps
+	for _, at := range s.Content {
+		node := below(s.Schema, at)
+		switch {
+		case node == nil:
+		case open(node) || node.Type != "object" || node.AdditionalProperties != nil:
+			return nil
+		case out == nil:
+			out = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: maps.Clone(node.Properties)}
+		default:
+			for name, p := range node.Properties {
+				if _, has := out.Properties[name]; !has {
+					out.Properties[name] = p
+				}
+			}
+		}
+	}
+	if out != nil && s.List {
+		return &apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: out}}
+	}
+	return out
+}
+
+// below returns the schema at an address, nil if there is none.
+func below(s *apiextensionsv1.JSONSchemaProps, at []string) *apiextensionsv1.JSONSchemaProps {
+	for _, name := range at {
+		if open(s) {
+			return s
+		}
+		next, ok := s.Properties[name]
+		if !ok {
+			return nil
+		}
+		s = &next
+	}
+	return s
+}
+
+// open reports whether a schema allows what it does not name.
+func open(s *apiextensionsv1.JSONSchemaProps) bool {
+	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields || s.XEmbeddedResource ||
+		s.Type == "" && s.Properties == nil && s.Items == nil && !s.XIntOrString
+}
+
+func (r *rule) check(effective *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
+	ends, lost := lead(effective, r.path)
+	if len(ends) == 0 {
+		return field.ErrorList{field.Invalid(at.Child("path"), r.text, fmt.Sprintf("the schema has nothing at %s", r.path[:lost+1]))}
+	}
+	var faults field.ErrorList
+	fits := func(name string, types ...string) {
+		if !slices.ContainsFunc(ends, func(s *apiextensionsv1.JSONSchemaProps) bool {
+			return s.Type == "" || slices.Contains(types, s.Type)
+		}) {
+			faults = append(faults, field.Invalid(at.Child(name), r.text, fmt.Sprintf("by the schema that is of type %s", ends[0].Type)))
+		}
+	}
+	if r.bounds != nil && r.bounds.min != nil {
+		fits("min", "integer", "number", "string")
+	}
+	if r.bounds != nil && r.bounds.max != nil {
+		fits("max", "integer", "number", "string")
+	}
+	if r.pattern != nil {
+		fits("pattern", "string")
+	}
+	return faults
+}
+
+// anything is what a schema allows that says nothing.
+var anything = &apiextensionsv1.JSONSchemaProps{}
+
+// lead returns the schemas of what is at an address, or the first step that
+// leads nowhere.
+func lead(from *apiextensionsv1.JSONSchemaProps, a address) (ends []*apiextensionsv1.JSONSchemaProps, lost int) {
+	ends = []*apiextensionsv1.JSONSchemaProps{from}
+	for i, s := range a {
+		var next []*apiextensionsv1.JSONSchemaProps
+		for _, e := range ends {
+			next = append(next, stepInto(e, s)...)
+		}
+		if len(next) == 0 {
+			return nil, i
+		}
+		ends = next
+	}
+	return ends, 0
+}
+
+func stepInto(e *apiextensionsv1.JSONSchemaProps, s step) []*apiextensionsv1.JSONSchemaProps {
+	switch {
+	case open(e):
+		return []*apiextensionsv1.JSONSchemaProps{anything}
+	case s.sort == anyItem:
+		if e.Items == nil {
+			return nil
+		}
+		if e.Items.Schema == nil {
+			return []*apiextensionsv1.JSONSchemaProps{anything}
+		}
+		return []*apiextensionsv1.JSONSchemaProps{e.Items.Schema}
+	}
+	var out []*apiextensionsv1.JSONSchemaProps
+	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
+		if s.sort == anyName || s.name == name {
+			p := e.Properties[name]
+			out = append(out, &p)
+		}
+	}
+	switch others := e.AdditionalProperties; {
+	case others == nil || s.sort == byName && len(out) > 0:
+	case others.Schema != nil:
+		out = append(out, others.Schema)
+	case others.Allows:
+		out = append(out, anything)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package constraint_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/constraint"
+)
+
+func schema(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	var s apiextensionsv1.JSONSchemaProps
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &s), text)
+	return &s
+}
+
+const paint = `
+type: object
+properties:
+  spec:
+    type: object
+    properties:
+      targetRefs: {type: array, items: {type: object}}
+      limits:
+        type: object
+        additionalProperties:
+          type: object
+          properties:
+            max: {type: integer}
+            unit: {type: string}
+            enabled: {type: boolean}
+            rates: {type: array, items: {type: object, properties: {limit: {type: integer}}}}
+      size: {x-kubernetes-int-or-string: true}
+      free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+      open: {type: object, additionalProperties: true}
+      overrides: {type: object, properties: {limits: {type: object}, extra: {type: string}}}
+`
+
+func TestWhatDoesNotFitTheSchema(t *testing.T) {
+	cases := map[string]struct {
+		spec string
+		want string
+	}{
+		"what fits": {"validations: [{expression: 'effective.limits.all(k, l, l.max < 5)', messageExpression: effective.limits.a.unit}]\n" +
+			"rules: [{path: 'limits.*.max', max: 5}, {path: 'limits.*.unit', pattern: s}, {path: size, min: 1}]", ""},
+		"what a block has alone":       {"validations: [{expression: 'effective.extra == \"a\"'}]\nrules: [{path: extra, required: true}]", ""},
+		"what the schema leaves open":  {"validations: [{expression: effective.free.a.b == 1}]\nrules: [{path: 'free.*.b[*].c', pattern: s}, {path: open.a.b, min: 1}]", ""},
+		"a field that is not there":    {"validations: [{expression: 'true'}, {expression: 'effective.limits.a.maks < 5'}]", `spec.validations[1].expression: Invalid value: "effective.limits.a.maks < 5": 1:19: undefined field 'maks' of effective.limits.a`},
+		"a field in a message":         {"validations: [{expression: 'true', messageExpression: effective.limitz.a}]", `spec.validations[0].messageExpression: Invalid value: "effective.limitz.a": 1:10: undefined field 'limitz' of effective`},
+		"a text and a number":          {"validations: [{expression: effective.limits.a.unit > 5}]", `spec.validations[0].expression: Invalid value: "effective.limits.a.unit > 5": 1:25: found no matching overload for '_>_' applied to '(string, int)'`},
+		"an address that is not there": {"rules: [{path: 'limits.*.maks', max: 1}]", `spec.rules[0].path: Invalid value: "limits.*.maks": the schema has nothing at limits.*.maks`},
+		"an address that ends early":   {"rules: [{path: 'limit.*.rates[*]', max: 1}]", `spec.rules[0].path: Invalid value: "limit.*.rates[*]": the schema has nothing at limit`},
+		"items of an object":           {"rules: [{path: 'limits[*]', required: true}]", `spec.rules[0].path: Invalid value: "limits[*]": the schema has nothing at limits[*]`},
+		"names of a list":              {"rules: [{path: 'limits.*.rates.*', required: true}]", `spec.rules[0].path: Invalid value: "limits.*.rates.*": the schema has nothing at limits.*.rates.*`},
+		"a bound of a list":            {"rules: [{path: 'limits.*.rates', max: 1}]", `spec.rules[0].max: Invalid value: "limits.*.rates": by the schema that is of type array`},
+		"a least bool":                 {"rules: [{path: 'limits.*.enabled', min: 1}]", `spec.rules[0].min: Invalid value: "limits.*.enabled": by the schema that is of type boolean`},
+		"a pattern of a number":        {"rules: [{path: 'limits.*.max', pattern: a}]", `spec.rules[0].pattern: Invalid value: "limits.*.max": by the schema that is of type integer`},
+		"all at once": {"validations: [{expression: effective.x == 1}]\nrules: [{path: z, required: true}]",
+			`[spec.validations[0].expression: Invalid value: "effective.x == 1": 1:10: undefined field 'x' of effective, spec.rules[0].path: Invalid value: "z": the schema has nothing at z]`},
+	}
+	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}, {"spec", "overrides"}, {"spec", "defaults"}}}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := valid(t, c.spec).Check(shape)
+			if c.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, c.want)
+		})
+	}
+}
+
+func TestWhatIsNotKnownOfASchemaIsNotChecked(t *testing.T) {
+	c := valid(t, "validations: [{expression: effective.limitz.a == 1}]\nrules: [{path: limitz, required: true}]")
+	spec := [][]string{{"spec"}}
+	for name, shape := range map[string]constraint.Shape{
+		"no schema":            {Content: spec},
+		"no spec in it":        {Schema: schema(t, "type: object"), Content: spec},
+		"anything may be in":   {Schema: schema(t, "{type: object, x-kubernetes-preserve-unknown-fields: true}"), Content: spec},
+		"anything in spec":     {Schema: schema(t, "{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"), Content: spec},
+		"any names in spec":    {Schema: schema(t, "{type: object, properties: {spec: {type: object, additionalProperties: {type: object}}}}"), Content: spec},
+		"anything in a block":  {Schema: schema(t, "{type: object, properties: {spec: {type: object, properties: {o: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}"), Content: [][]string{{"spec"}, {"spec", "o"}}},
+		"a spec of some type":  {Schema: schema(t, "{type: object, properties: {spec: {}}}"), Content: spec},
+		"a content that lacks": {Schema: schema(t, paint), Content: [][]string{{"spec", "nothing"}}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.NoError(t, c.Check(shape)) })
+	}
+}
+
+func TestAListOfSpecsHasItems(t *testing.T) {
+	shape := constraint.Shape{Schema: schema(t, paint), Content: [][]string{{"spec"}}, List: true}
+	require.NoError(t, valid(t, "validations: [{expression: 'effective.all(s, s.size == 1)'}]\nrules: [{path: '[*].size', max: 1}]").Check(shape))
+	require.EqualError(t, valid(t, "rules: [{path: size, max: 1}]").Check(shape), `spec.rules[0].path: Invalid value: "size": the schema has nothing at size`)
+}
+
+// The schemas against which expressions are checked are those of the values.
+func TestPathsHaveTheirSchema(t *testing.T) {
+	of := cel.Schemas()["path"]
+	seen := map[string]bool{}
+	var fits func(s apiextensionsv1.JSONSchemaProps, v any, at string)
+	fits = func(s apiextensionsv1.JSONSchemaProps, v any, at string) {
+		seen[at] = true
+		switch v := v.(type) {
+		case m:
+			require.Equal(t, "object", s.Type, at)
+			for name, held := range v {
+				below, ok := s.Properties[name]
+				if s.AdditionalProperties != nil {
+					below, ok = *s.AdditionalProperties.Schema, true
+				}
+				require.True(t, ok, "%s.%s", at, name)
+				fits(below, held, at+"."+name)
+			}
+		case []any:
+			require.Equal(t, "array", s.Type, at)
+		case string:
+			assert.Equal(t, "string", s.Type, at)
+		case int64:
+			assert.Equal(t, "integer", s.Type, at)
+		default:
+			t.Errorf("%s is a %T", at, v)
+		}
+	}
+	a, b, c := through(), bySet(), inMesh(80)
+	c.Member = "filters[1]"
+	for _, p := range []any{constraint.PathOf(&a, world{}), constraint.PathOf(&b, world{}), constraint.PathOf(&c, world{})} {
+		fits(of, p, "path")
+	}
+	for element, s := range of.Properties {
+		for name := range s.Properties {
+			assert.True(t, seen["path."+element+"."+name], "path.%s.%s is never there", element, name)
+		}
+	}
+}

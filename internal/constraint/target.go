@@ -1,0 +1,234 @@
+package constraint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// World answers what a path does not hold itself. A *store.View is one.
+type World interface {
+	// NamespaceLabels returns the labels of a namespace.
+	NamespaceLabels(name string) labels.Set
+	// LabelsOf returns the labels of an object of the hierarchy, nil if it is
+	// not there.
+	LabelsOf(ref api.Ref) labels.Set
+	// PortOf returns the number of a Service's port by its name, 0 if there is
+	// none.
+	PortOf(service api.Ref, name string) int32
+}
+
+// target chooses objects.
+type target struct {
+	of              api.PolicyKind
+	namespace, name string // empty for any
+	section         string
+	selector        labels.Selector // nil for any labels
+}
+
+var (
+	kindNamespace = api.PolicyKind{Kind: hierarchy.KindNamespace}
+	kindService   = api.PolicyKind{Kind: hierarchy.KindService}
+)
+
+func inGatewayAPI(kind string) api.PolicyKind {
+	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
+}
+
+// groupOf returns the group of a target that names none.
+func groupOf(t *api.ConstraintTarget) string {
+	switch {
+	case t.Group != nil:
+		return *t.Group
+	case t.Kind == hierarchy.KindService || t.Kind == hierarchy.KindNamespace:
+		return ""
+	default:
+		return api.GatewayGroup
+	}
+}
+
+// target compiles a target of the constraint.
+func (c *Constraint) target(t *api.ConstraintTarget, at *field.Path) (target, field.ErrorList) {
+	out := target{
+		of:        api.PolicyKind{Group: groupOf(t), Kind: t.Kind},
+		namespace: t.Namespace, name: t.Name, section: t.SectionName,
+	}
+	faults := out.check(at)
+	if t.Selector != nil {
+		faults = append(faults, out.selectBy(t.Selector, at)...)
+	}
+	if c.namespace != "" {
+		faults = append(faults, out.confine(c.namespace, at)...)
+	}
+	return out, faults
+}
+
+// mayBeTargets are the kinds of Gateway API that paths go through.
+var mayBeTargets = append([]string{hierarchy.KindGatewayClass, hierarchy.KindGateway, hierarchy.KindListenerSet}, hierarchy.RouteKinds...)
+
+func (t *target) check(at *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	switch {
+	case t.of.Kind == "":
+		faults = append(faults, field.Required(at.Child("kind"), "the kind of the objects"))
+	case t.of.Group == api.GatewayGroup && !slices.Contains(mayBeTargets, t.of.Kind):
+		faults = append(faults, field.Invalid(at.Child("kind"), t.of.Kind, fmt.Sprintf(
+			"no path goes through that: name one of %s, or give the group of a backend", strings.Join(mayBeTargets, ", "))))
+	case hierarchy.ClusterScoped(t.of):
+		if t.namespace != "" {
+			faults = append(faults, field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s has no namespace", t.of.Kind)))
+		}
+		if t.section != "" {
+			faults = append(faults, field.Forbidden(at.Child("sectionName"), fmt.Sprintf("a %s has no sections", t.of.Kind)))
+		}
+	}
+	if t.section != "" && t.name == "" {
+		faults = append(faults, field.Required(at.Child("name"), "a sectionName is that of one object"))
+	}
+	return faults
+}
+
+func (t *target) selectBy(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	if t.name != "" {
+		faults = append(faults, field.Forbidden(at.Child("selector"), "name and selector exclude each other"))
+	}
+	if !hierarchy.Known(t.of) {
+		faults = append(faults, field.Forbidden(at.Child("selector"), fmt.Sprintf("objects of kind %s are not read, so their labels are not known: give a name", t.of)))
+	}
+	var err error
+	if t.selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
+		faults = append(faults, field.Invalid(at.Child("selector"), metav1.FormatLabelSelector(s), err.Error()))
+	}
+	return faults
+}
+
+// confine keeps a target of a PolicyConstraint in its namespace.
+func (t *target) confine(namespace string, at *field.Path) field.ErrorList {
+	const advice = "a PolicyConstraint has targets in its own namespace alone: leave it out, or write a ClusterPolicyConstraint"
+	switch {
+	case t.of == kindNamespace:
+		if t.name != "" && t.name != namespace {
+			return field.ErrorList{field.Invalid(at.Child("name"), t.name, advice)}
+		}
+		t.name = namespace
+	case hierarchy.ClusterScoped(t.of):
+		return field.ErrorList{field.Invalid(at.Child("kind"), t.of.Kind, "it has no namespace, and "+advice)}
+	case t.namespace != "" && t.namespace != namespace:
+		return field.ErrorList{field.Invalid(at.Child("namespace"), t.namespace, advice)}
+	default:
+		t.namespace = namespace
+	}
+	return nil
+}
+
+// On reports whether a path is one that the constraint judges.
+func (c *Constraint) On(p *hierarchy.Path, w World) bool {
+	if len(c.targets) == 0 {
+		return c.namespace == "" || through(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
+	}
+	for i := range c.targets {
+		if c.targets[i].on(p, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// through reports whether a path goes through an object with a namespace that
+// is so.
+func through(p *hierarchy.Path, is func(api.Ref) bool) bool {
+	return p.Gateway != nil && is(p.Gateway.Ref()) ||
+		p.Set != nil && is(p.Set.Ref()) ||
+		p.Service != nil && is(p.Service.Ref()) ||
+		p.Route != nil && is(p.Route.Ref()) ||
+		p.Backend != nil && is(p.Backend.Object) ||
+		p.Virtual != nil && is(*p.Virtual)
+}
+
+func (t *target) on(p *hierarchy.Path, w World) bool {
+	switch t.of {
+	case kindNamespace:
+		return t.onNamespace(p, w)
+	case inGatewayAPI(hierarchy.KindGatewayClass):
+		return p.Gateway != nil && t.isClass(p.Gateway.Class, w)
+	case inGatewayAPI(hierarchy.KindGateway):
+		return p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
+			(t.section == "" || p.Set == nil && t.isListener(p))
+	case inGatewayAPI(hierarchy.KindListenerSet):
+		return p.Set != nil && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+	case kindService:
+		return t.onService(p, w) || t.onBackend(p, w)
+	default:
+		if p.Route != nil && t.of == inGatewayAPI(p.Route.Kind) {
+			return t.is(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.isRule(p)
+		}
+		return t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.of && t.named(p.Virtual.Namespace, p.Virtual.Name)
+	}
+}
+
+func (t *target) named(namespace, name string) bool {
+	return (t.namespace == "" || t.namespace == namespace) && (t.name == "" || t.name == name)
+}
+
+// is reports whether an object is one of those that the target chooses.
+func (t *target) is(namespace, name string, set labels.Set) bool {
+	return t.named(namespace, name) && (t.selector == nil || t.selector.Matches(set))
+}
+
+func (t *target) isClass(name string, w World) bool {
+	return t.named("", name) && (t.selector == nil || t.selector.Matches(w.LabelsOf((&hierarchy.Class{Name: name}).Ref())))
+}
+
+func (t *target) isListener(p *hierarchy.Path) bool {
+	return p.Listener != nil && p.Listener.Name == t.section
+}
+
+func (t *target) isRule(p *hierarchy.Path) bool {
+	return t.section == "" || p.Rule >= 0 && p.Route.RuleAt(t.section, p.Rule)
+}
+
+// onNamespace reports whether the path goes through a gateway, listener set,
+// service, route or backend in a chosen namespace.
+func (t *target) onNamespace(p *hierarchy.Path, w World) bool {
+	return through(p, func(ref api.Ref) bool {
+		return t.named("", ref.Namespace) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(ref.Namespace)))
+	})
+}
+
+// onService reports whether the path starts at a chosen Service. One that does
+// not tell the ports apart goes through all of them.
+func (t *target) onService(p *hierarchy.Path, w World) bool {
+	s := p.Service
+	return s != nil && t.is(s.Namespace, s.Name, s.Labels) &&
+		(t.section == "" || p.Port == 0 || p.Port == t.port(s.Ref(), w))
+}
+
+func (t *target) onBackend(p *hierarchy.Path, w World) bool {
+	if p.Backend == nil || p.Backend.Object.PolicyKind() != t.of || !t.named(p.Backend.Object.Namespace, p.Backend.Object.Name) {
+		return false
+	}
+	o := p.Backend.Object
+	return (t.selector == nil || t.selector.Matches(w.LabelsOf(o))) &&
+		(t.section == "" || p.Backend.Port == 0 || p.Backend.Port == t.port(o, w))
+}
+
+// port returns the number of the port that the section names, -1 if none has
+// that name.
+func (t *target) port(service api.Ref, w World) int32 {
+	if n, err := strconv.ParseInt(t.section, 10, 32); err == nil {
+		return int32(n)
+	}
+	if n := w.PortOf(service, t.section); n != 0 {
+		return n
+	}
+	return -1
+}

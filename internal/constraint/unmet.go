@@ -1,0 +1,101 @@
+package constraint
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// Unmet is a demand of a constraint that an effective policy does not meet.
+type Unmet struct {
+	// At is the demand's address in the constraint: spec.validations[0],
+	// spec.rules[1].max.
+	At string
+	// Rule is the address in the effective spec that a rule is about, empty for
+	// a validation.
+	Rule string
+	// Message says what is wrong.
+	Message string
+	// Beyond has an entry for each value that does not meet a rule, the worst
+	// first: how far it is from the bound, or nil where that is no number.
+	Beyond []*big.Rat
+}
+
+// Worse reports whether a demand that was not met before is broken by more
+// values now, or by values further from the bound. A validation is met or not:
+// it never gets worse.
+func (u Unmet) Worse(before Unmet) bool {
+	if len(u.Beyond) > len(before.Beyond) {
+		return true
+	}
+	for i, is := range u.Beyond {
+		if compareBeyond(is, before.Beyond[i]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// compareBeyond orders distances; what is no number is furthest.
+func compareBeyond(a, b *big.Rat) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	default:
+		return a.Cmp(b)
+	}
+}
+
+// mostTold is how many values that do not meet a rule a message names.
+const mostTold = 3
+
+// breaches are the values that do not meet a rule, by demand.
+type breaches struct{ of map[string]*breach }
+
+// demands of a rule, in the order in which they are told.
+var demands = []string{"required", "min", "max", "enum", "pattern"}
+
+type breach struct {
+	texts  []string // the first ones
+	beyond []*big.Rat
+}
+
+func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
+	if b.of == nil {
+		b.of = make(map[string]*breach)
+	}
+	if b.of[demand] == nil {
+		b.of[demand] = &breach{}
+	}
+	one := b.of[demand]
+	if len(one.texts) < mostTold {
+		one.texts = append(one.texts, at+" "+what)
+	}
+	one.beyond = append(one.beyond, beyond)
+}
+
+// unmet returns what is not met of a rule, by demand.
+func (b *breaches) unmet(r *rule) []Unmet {
+	var out []Unmet
+	for _, demand := range demands {
+		one := b.of[demand]
+		if one == nil {
+			continue
+		}
+		slices.SortFunc(one.beyond, func(x, y *big.Rat) int { return compareBeyond(y, x) })
+		message := clean(r.message)
+		if message == "" {
+			message = strings.Join(one.texts, ", ")
+			if more := len(one.beyond) - len(one.texts); more > 0 {
+				message += fmt.Sprintf(", and %d more", more)
+			}
+		}
+		out = append(out, Unmet{At: r.at + "." + demand, Rule: r.text, Message: message, Beyond: one.beyond})
+	}
+	return out
+}

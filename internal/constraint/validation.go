@@ -1,0 +1,103 @@
+package constraint
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/merge"
+)
+
+// validation is a demand in CEL, compiled.
+type validation struct {
+	at         string // in the constraint
+	expression *cel.Validation
+	says       *cel.Message // nil for none
+	message    string
+}
+
+func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validation, faults field.ErrorList) {
+	out = validation{at: at.String(), message: v.Message}
+	var err error
+	if out.expression, err = cel.CompileValidation(v.Expression); err != nil {
+		faults = append(faults, problems(err, at.Child("expression"), v.Expression)...)
+	}
+	if v.MessageExpression != "" {
+		if out.says, err = cel.CompileMessage(v.MessageExpression); err != nil {
+			faults = append(faults, problems(err, at.Child("messageExpression"), v.MessageExpression)...)
+		}
+	}
+	return out, faults
+}
+
+// problems are those of an expression, one by one.
+func problems(err error, at *field.Path, expression string) (faults field.ErrorList) {
+	failed, ok := errors.AsType[*cel.CompileError](err)
+	if !ok {
+		return field.ErrorList{field.InternalError(at, err)}
+	}
+	for _, p := range failed.Problems {
+		faults = append(faults, field.Invalid(at, shorten(expression), p.String()))
+	}
+	return faults
+}
+
+// evaluate returns whether the demand is met, and what is wrong if not. One that
+// cannot be evaluated is not met: else a policy could dodge it by what it leaves
+// out. The error is the meter's.
+func (v *validation) evaluate(on *cel.Variables, m merge.Meter) (met bool, u Unmet, err error) {
+	met, cost, failed := v.expression.Evaluate(on)
+	if err := m.Spend(cost); err != nil || met {
+		return met, Unmet{}, err
+	}
+	text, err := v.text(on, m)
+	if err != nil {
+		return false, Unmet{}, err
+	}
+	if failed != nil {
+		text += ": it cannot be evaluated: " + clean(failed.Error())
+	}
+	return false, Unmet{At: v.at, Message: text}, nil
+}
+
+// text says what is wrong, in the author's words if there are any.
+func (v *validation) text(on *cel.Variables, m merge.Meter) (string, error) {
+	if v.says != nil {
+		text, cost, failed := v.says.Evaluate(on)
+		if err := m.Spend(cost); err != nil {
+			return "", err
+		}
+		if text = clean(text); failed == nil && text != "" {
+			return text, nil
+		}
+	}
+	if v.message != "" {
+		return clean(v.message), nil
+	}
+	return fmt.Sprintf("%s is not true", clean(v.expression.String())), nil
+}
+
+// clean makes one line of a text, and cuts it where it gets long: it ends on
+// terminals.
+func clean(text string) string {
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+	return shorten(strings.Join(strings.Fields(printable), " "))
+}
+
+func shorten(text string) string {
+	const most = 1024
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,162 @@
+package constraint_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/constraint"
+)
+
+func TestValidations(t *testing.T) {
+	const guarded = ": it cannot be evaluated: "
+	many := strings.TrimSuffix(strings.Repeat("1, ", 10_000), ", ")
+	cases := map[string]struct {
+		validations, spec string
+		want              []string
+	}{
+		"it is true":             {"{expression: effective.a == 1, message: m}", "a: 1", nil},
+		"it is not":              {"{expression: effective.a == 1, message: a must be one}", "a: 2", []string{"spec.validations[0]: a must be one"}},
+		"it is not, by default":  {"{expression: effective.a == 1}", "a: 2", []string{"spec.validations[0]: effective.a == 1 is not true"}},
+		"a message expression":   {"{expression: effective.a == 1, message: m, messageExpression: '\"a is \" + string(effective.a)'}", "a: 2", []string{"spec.validations[0]: a is 2"}},
+		"a message that fails":   {"{expression: effective.a == 1, message: m, messageExpression: effective.b}", "a: 2", []string{"spec.validations[0]: m"}},
+		"an empty message":       {"{expression: effective.a == 1, message: m, messageExpression: '\" \"'}", "a: 2", []string{"spec.validations[0]: m"}},
+		"a message of two lines": {"{expression: effective.a == 1, messageExpression: '\"a\\n\\u001bb\"'}", "a: 2", []string{"spec.validations[0]: a b"}},
+		"a message that is long": {"{expression: effective.a == 1, messageExpression: effective.long}", "a: 2\nlong: '" + strings.Repeat("é", 2000) + "'", []string{"spec.validations[0]: " + strings.Repeat("é", 1024) + "…"}},
+		"two of three":           {"{expression: effective.a == 1}, {expression: effective.a == 2}, {expression: effective.a == 3}", "a: 2", []string{"spec.validations[0]: effective.a == 1 is not true", "spec.validations[2]: effective.a == 3 is not true"}},
+
+		"a missing key":              {"{expression: effective.limits.a.max < 5, message: m}", "limits: {a: {}}", []string{"spec.validations[0]: m" + guarded + "no such key: effective.limits.a.max"}},
+		"a missing key, by default":  {"{expression: effective.a < 5}", "{}", []string{"spec.validations[0]: effective.a < 5 is not true" + guarded + "no such key: effective.a"}},
+		"a value of the wrong type":  {"{expression: effective.a < 5, message: m}", "a: few", []string{"spec.validations[0]: m" + guarded + "no such overload"}},
+		"a division by zero":         {"{expression: 1 / effective.a == 1, message: m}", "a: 0", []string{"spec.validations[0]: m" + guarded + "division by zero"}},
+		"a loop over 10,000 entries": {"{expression: 'effective.a.all(x, x == 1)', message: m}", "a: [" + many + "]", []string{"spec.validations[0]: m" + guarded + "costs more than the 10000 units that one evaluation may"}},
+		"no bool":                    {"{expression: effective.a, message: m}", "a: 1", []string{"spec.validations[0]: m" + guarded + "it yields int; a validation must yield true or false"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := &purse{}
+			got, err := valid(t, "validations: ["+c.validations+"]").Evaluate(effective(t, c.spec), p)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, messages(got))
+			assert.Positive(t, p.spent)
+			for _, u := range got {
+				assert.Empty(t, u.Rule)
+				assert.False(t, u.Worse(u))
+			}
+		})
+	}
+}
+
+func TestValidationsComeBeforeRules(t *testing.T) {
+	c := valid(t, "rules: [{path: a, required: true}]\nvalidations: [{expression: 'false', message: m}]")
+	got, err := c.Evaluate(effective(t, "{}"), &purse{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"spec.validations[0]: m", "spec.rules[0].required: a is missing"}, messages(got))
+}
+
+func TestTheMeterEndsAnEvaluation(t *testing.T) {
+	empty := errors.New("nothing left")
+	for name, spec := range map[string]string{
+		"by a validation": "validations: [{expression: effective.a == 1}]",
+		"by a message":    "validations: [{expression: 'false', messageExpression: effective.a}]",
+		"by a rule":       "rules: [{path: a, max: 1}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := valid(t, spec).Evaluate(effective(t, "a: 2"), &purse{err: empty})
+			assert.ErrorIs(t, err, empty)
+		})
+	}
+}
+
+func TestOnlyWhatIsNamedIsMade(t *testing.T) {
+	on := &cel.Variables{
+		Effective: func() any { return m{"a": int64(1)} },
+		Path:      func() any { t.Error("nobody asks for the path"); return nil },
+		Origins:   func() any { t.Error("nobody asks for the origins"); return nil },
+	}
+	got, err := valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: a, required: true}]").Evaluate(on, &purse{})
+	require.NoError(t, err)
+	assert.Empty(t, got)
+}
+
+func TestAConstraintIsSharedByGoroutines(t *testing.T) {
+	c := valid(t, "validations: [{expression: effective.a == 1}]\nrules: [{path: 'a', max: 1, pattern: x}]")
+	done := make(chan []string)
+	for range 8 {
+		go func() {
+			var last []string
+			for range 50 {
+				got, _ := c.Evaluate(&cel.Variables{Effective: func() any { return m{"a": int64(2)} }}, &purse{})
+				last = messages(got)
+			}
+			done <- last
+		}()
+	}
+	for range 8 {
+		assert.Equal(t, []string{
+			"spec.validations[0]: effective.a == 1 is not true",
+			"spec.rules[0].max: a is 2, above the maximum of 1", "spec.rules[0].pattern: a is 2, which does not match x",
+		}, <-done)
+	}
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	for name, spec := range map[string]string{
+		"validation": "validations: [{expression: 'effective.limits.all(k, l, l.max <= 1000)'}]",
+		"rule":       "rules: [{path: 'limits.*.max', max: 1000}]",
+	} {
+		b.Run(name, func(b *testing.B) {
+			c := valid(b, spec)
+			limits := m{}
+			for i := range 5 {
+				limits[fmt.Sprint(i)] = m{"max": int64(i)}
+			}
+			on := &cel.Variables{Effective: func() any { return m{"limits": limits} }}
+			b.ReportAllocs()
+			for b.Loop() {
+				if got, err := c.Evaluate(on, &purse{}); err != nil || len(got) > 0 {
+					b.Fatal(got, err)
+				}
+			}
+		})
+	}
+}
+
+func TestPathOf(t *testing.T) {
+	toBackend, toSet, mesh := through(), bySet(), inMesh(80)
+	labels := func(pairs ...any) m {
+		out := m{}
+		for i := 0; i < len(pairs); i += 2 {
+			out[pairs[i].(string)] = pairs[i+1]
+		}
+		return out
+	}
+	gateway := m{"namespace": "infra", "name": "edge", "className": "istio", "labels": labels("public", "yes"), "namespaceLabels": m{}}
+	route := m{
+		"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "app", "name": "r", "hostnames": []any{"a.example.com"},
+		"labels": labels("team", "a"), "namespaceLabels": labels("team", "a"),
+	}
+	assert.Equal(t, m{
+		"gatewayClass": m{"name": "istio"}, "gateway": gateway,
+		"listener": m{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": "*.example.com"},
+		"route":    route, "rule": m{"name": "rule-1", "index": int64(0)},
+		"backend": m{"group": "", "kind": "Service", "namespace": "app", "name": "cart", "port": int64(80)},
+	}, constraint.PathOf(&toBackend, world{}))
+	assert.Equal(t, m{
+		"gatewayClass": m{"name": "istio"}, "gateway": gateway,
+		"listenerSet": m{"namespace": "sets", "name": "s", "labels": labels("own", "yes"), "namespaceLabels": m{}},
+		"listener":    m{"name": "tls", "port": int64(443), "protocol": "TLS", "hostname": ""},
+		"route":       route, "rule": m{"name": "rule-1", "index": int64(0)},
+	}, constraint.PathOf(&toSet, world{}))
+	mesh.Member = "filters[1]"
+	assert.Equal(t, m{
+		"service": m{"namespace": "app", "name": "cart", "port": int64(80), "labels": labels("stage", "live"), "namespaceLabels": labels("team", "a")},
+		"client":  "shop", "route": route, "rule": m{"name": "named", "index": int64(1), "member": "filters[1]"},
+		"backend": m{"group": "example.com", "kind": "Bucket", "namespace": "store", "name": "b"},
+	}, constraint.PathOf(&mesh, world{}))
+}
