@@ -18,7 +18,10 @@ func TestTheEngineNamesNoPolicyKind(t *testing.T) {
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	require.NotEmpty(t, kinds)
-	for _, folder := range []string{"merge", "internal/effective", "internal/store", "internal/guard", "internal/hierarchy"} {
+	for _, folder := range []string{
+		"merge", "internal/effective", "internal/store", "internal/guard", "internal/hierarchy",
+		"internal/conform", "internal/constraint", "internal/flight", "internal/rights", "internal/sweep",
+	} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)
