@@ -4,41 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
 )
 
 // changeFlags are the flags of the commands that look at changes.
 type changeFlags struct {
-	paths, against []string
-	remove         bool
+	paths, against      []string
+	remove, mayOverride bool
+	// blastRadius is the most paths that one change may change unacknowledged.
+	blastRadius int
 }
 
 func (f *changeFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "the change: manifests as they would be applied")
 	cmd.Flags().StringArrayVar(&f.against, "against", nil, "judge it on top of these manifests instead of the cluster (repeatable)")
 	cmd.Flags().BoolVar(&f.remove, "delete", false, "the objects of the change are deleted")
+	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "with --against, judge as for someone who may remove overrides")
 }
 
-var errNoChange = errors.New("name the manifests of the change with -f")
+var (
+	errNoChange    = errors.New("name the manifests of the change with -f")
+	errMayOverride = errors.New("--may-override is for manifests (--against): on a cluster your own rights count, or those of whom --as names")
+	errBlastRadius = errors.New("--blast-radius-limit must not be negative; 0 is no limit")
+)
+
+func (f *changeFlags) check() error {
+	switch {
+	case len(f.paths) == 0:
+		return errNoChange
+	case f.mayOverride && len(f.against) == 0:
+		return errMayOverride
+	case f.blastRadius < 0:
+		return errBlastRadius
+	default:
+		return nil
+	}
+}
 
 // changes are judged one after another, each on top of those before it.
 type changes struct {
 	*scene
 	guard   *guard.Guard
+	user    *authenticationv1.UserInfo // nil if nobody is known
 	set     *manifest.Set
 	sources *sources
 	remove  bool
 	now     int64
+	// next is how the kinds are read after the change that is being judged, nil
+	// if it does not change that.
+	next *readings
+	// emptied are the namespaces, and dropped the kinds, that are gone with all
+	// that was in them.
+	emptied map[string]bool
+	dropped map[api.PolicyKind]bool
 	// judged is called with each judgement and the paths that differ; it says
 	// whether the change is to be made.
 	judged func(*guard.Judgement, []effective.Pair) bool
@@ -46,8 +73,8 @@ type changes struct {
 
 // judge judges all changes of the flags.
 func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judgement, []effective.Pair) bool) error {
-	if len(f.paths) == 0 {
-		return errNoChange
+	if err := f.check(); err != nil {
+		return err
 	}
 	set, err := manifest.Read(f.paths, a.In)
 	if err != nil {
@@ -60,37 +87,26 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
 		return unreadable(err)
 	}
-	c := changes{
-		scene: s, guard: &guard.Guard{Engine: effective.NewEngine(), Kinds: known{s}}, set: set, remove: f.remove,
-		now: policykind.InFlight(a.now()), judged: judged, sources: a.sources(s),
+	rights, user, err := a.authority(ctx, s, f.mayOverride)
+	if err != nil {
+		return err
 	}
+	c := changes{
+		scene: s, set: set, remove: f.remove, user: user,
+		now: policykind.InFlight(a.now()), judged: judged, sources: a.sources(s),
+		emptied: make(map[string]bool), dropped: make(map[api.PolicyKind]bool),
+	}
+	c.guard = &guard.Guard{Engine: effective.NewEngine(), Kinds: known{&c, a}, Rights: rights, BlastRadius: f.blastRadius}
 	return c.all(ctx, a)
 }
 
-// known is what a guard asks about the kinds of a scene.
-type known struct{ *scene }
-
-// Profiles implements guard.Kinds.
-func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
-
-// Schema implements guard.Kinds. A cluster's definitions are not read here.
-func (k known) Schema(_ context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	return k.kinds.Schema(ref), nil
-}
-
-// Reread implements guard.Kinds.
-func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
-	return v, nil
-}
-
 func (c *changes) all(ctx context.Context, a *app) error {
-	decoded, err := c.decode()
-	if err != nil {
+	if err := c.decode(); err != nil {
 		return unreadable(err)
 	}
 	judged := false
-	for _, d := range decoded {
-		ok, err := c.one(ctx, d)
+	for _, o := range c.set.Objects {
+		ok, err := c.one(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -99,16 +115,15 @@ func (c *changes) all(ctx context.Context, a *app) error {
 	a.tellRead(c.set, c.kinds)
 	a.tellRefused(c.kinds)
 	if !judged {
-		a.tell("there is no policy, PolicyProfile, route, Gateway, ListenerSet or ReferenceGrant among the changes: nothing to judge")
+		a.tell("effective policies depend on nothing that is changed: nothing to judge")
 	}
 	return nil
 }
 
 // decode reads all objects of the change before any is judged, so that all
 // that cannot be read is told at once.
-func (c *changes) decode() ([]*manifest.Object, error) {
+func (c *changes) decode() error {
 	kinds := c.kinds.Clone()
-	var out []*manifest.Object
 	var errs []error
 	for _, o := range c.set.Objects {
 		var err error
@@ -119,93 +134,75 @@ func (c *changes) decode() ([]*manifest.Object, error) {
 			_, err = o.Decode(kinds, c.namespace, c.now, false)
 		}
 		errs = append(errs, err)
-		out = append(out, o)
 	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // one judges one change, or makes it if it is none to judge.
 func (c *changes) one(ctx context.Context, o *manifest.Object) (judged bool, err error) {
-	switch {
-	case o.Kind == manifest.KindCRD:
-		return false, c.definition(ctx, o)
-	case o.Kind == policykind.KindProfile:
-		return true, c.profile(ctx, o)
-	case !c.kinds.Reads(o.Kind):
-		c.sources.made(o.Ref(c.kinds, c.namespace), o, c.now, c.remove) // its kind may be known later
-		return false, nil
+	ref := o.Ref(c.kinds, c.namespace)
+	if c.emptied[ref.Namespace] || c.dropped[o.Kind] {
+		return false, nil // it is gone already
 	}
-	change, err := c.change(o)
+	change, err := c.change(ctx, o)
 	if err != nil {
 		return false, err
 	}
-	made := func() { c.sources.made(change.Object().Ref(), o, created(change, c.now), c.remove) }
-	if !isJudged(change.Object()) {
-		c.view = c.view.With(store.Change{Ref: change.Object().Ref(), Object: change.After})
-		made()
+	if change.Object() == nil {
+		c.sources.made(ref, o, c.now, c.remove) // its kind may be known later
 		return false, nil
 	}
-	var pairs []effective.Pair
-	judgement, err := c.ask(ctx, change, func(p effective.Pair) { pairs = append(pairs, p) })
+	judgement, pairs, err := c.ask(ctx, change)
 	if err != nil {
 		return false, err
 	}
 	if c.judged(judgement, pairs) {
-		c.view = judgement.After
-		made()
+		c.apply(judgement, o)
 	}
 	return true, nil
 }
 
-func (c *changes) ask(ctx context.Context, change guard.Change, observe func(effective.Pair)) (*guard.Judgement, error) {
-	judgement, err := c.guard.Judge(ctx, c.view, change, observe)
+// apply makes a change that was judged.
+func (c *changes) apply(j *guard.Judgement, o *manifest.Object) {
+	ref := j.Change.Object().Ref()
+	c.sources.made(ref, o, created(j.Change, c.now), c.remove)
+	c.view = j.After
+	if c.next != nil {
+		c.kinds, c.view = c.next.kinds, c.next.view
+		if c.next.dropped != nil {
+			c.dropped[*c.next.dropped] = true
+		}
+	}
+	if c.remove && o.Kind == kindNamespace {
+		c.emptied[ref.Name] = true
+		c.sources.emptied[ref.Name] = true
+	}
+}
+
+// ask judges a change. A deletion has no annotation of its own: that of the
+// object counts, which is looked up where it matters.
+func (c *changes) ask(ctx context.Context, change guard.Change) (*guard.Judgement, []effective.Pair, error) {
+	judgement, pairs, err := c.askOnce(ctx, change)
+	if err != nil || change.Operation != guard.Delete || !slices.ContainsFunc(judgement.Denials, tooFar) {
+		return judgement, pairs, err
+	}
+	stored, err := c.sources.stored(ctx, c.kinds, change.Object().Ref())
+	if err != nil || stored == nil || stored.Annotation(api.AnnotationAcknowledge) == "" {
+		return judgement, pairs, err
+	}
+	change.Acknowledged = stored.Annotation(api.AnnotationAcknowledge)
+	return c.askOnce(ctx, change)
+}
+
+func tooFar(f guard.Finding) bool { return f.Code == api.ReasonBlastRadius }
+
+func (c *changes) askOnce(ctx context.Context, change guard.Change) (*guard.Judgement, []effective.Pair, error) {
+	var pairs []effective.Pair
+	judgement, err := c.guard.Judge(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
 	if err != nil {
-		return nil, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
+		return nil, nil, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
 	}
-	return judgement, nil
-}
-
-// isJudged reports whether the admission server judges writes of an object.
-func isJudged(o store.Object) bool {
-	switch o.(type) {
-	case *policykind.Policy, *hierarchy.Gateway, *hierarchy.ListenerSet, *hierarchy.Route, *hierarchy.Grant:
-		return true
-	default:
-		return false
-	}
-}
-
-// created returns the creation time of what is changed: a policy's own, else
-// now.
-func created(change guard.Change, now int64) int64 {
-	if p, ok := change.Before.(*policykind.Policy); ok {
-		return p.Created
-	}
-	return now
-}
-
-// change returns what the manifest of an object would do.
-func (c *changes) change(o *manifest.Object) (guard.Change, error) {
-	ref := o.Ref(c.kinds, c.namespace)
-	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
-	if change.Before != nil {
-		change.Operation = guard.Update
-	}
-	if c.remove {
-		return change, c.toDelete(ref, &change)
-	}
-	// the time is the API server's, whatever a manifest says
-	after, err := o.Decode(c.kinds, c.namespace, created(change, c.now), true)
-	change.After = after
-	return change, err
-}
-
-func (c *changes) toDelete(ref api.Ref, change *guard.Change) error {
-	change.Operation = guard.Delete
-	if change.Before == nil {
-		return fmt.Errorf("cannot delete %s: %w", ref, errNotFound)
-	}
-	return nil
+	return judgement, pairs, nil
 }
 
 func looked(j *guard.Judgement) (api.Ref, string) {

@@ -26,10 +26,10 @@ func check(t *testing.T, text string, args ...string) []api.Verdict {
 	return decode[api.VerdictList](t, got.stdout).Items
 }
 
-// The definition of a kind and a namespace that come with a change count for
-// what comes after them.
-func TestWhatIsNotJudgedCountsForWhatComesAfter(t *testing.T) {
-	verdicts := check(t, `
+// The definition of a kind and a namespace that come with a change are judged,
+// and count for what comes after them.
+func TestEveryObjectCountsForWhatComesAfter(t *testing.T) {
+	all := check(t, `
 apiVersion: v1
 kind: Namespace
 metadata: {name: app, labels: {team: toys}}
@@ -48,9 +48,11 @@ apiVersion: v1
 kind: Service
 metadata: {namespace: app, name: toystore}
 `, "--against", "testdata/selector.yaml")
-	require.Len(t, verdicts, 1)
-	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Flat", Namespace: "app", Name: "flat"}, verdicts[0].Object)
-	assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, verdicts[0].Changes)
+	assert.Equal(t, []string{
+		"CREATE Namespace app", "CREATE CustomResourceDefinition flat.example.com", "CREATE Flat flat", "CREATE Service toystore",
+	}, verdicts(all))
+	assert.Equal(t, api.Ref{Group: "example.com", Kind: "Flat", Namespace: "app", Name: "flat"}, all[2].Object)
+	assert.Equal(t, api.Changes{Paths: 1, Namespaces: 1}, all[2].Changes)
 }
 
 func TestAKindWhoseDefinitionIsDeletedIsGone(t *testing.T) {
@@ -58,8 +60,25 @@ func TestAKindWhoseDefinitionIsDeletedIsGone(t *testing.T) {
 	got := run(t, "", append(against("cluster", "route-auth"), "check", "--delete", "-o", "json", "-v",
 		"-f", definition, "-f", demo+"route-auth.yaml")...)
 	require.Equal(t, exitFound, got.code, got.stderr)
+	items := decode[api.VerdictList](t, got.stdout).Items
+	assert.Equal(t, []string{"DELETE CustomResourceDefinition authpolicies.kuadrant.io"}, verdicts(items), "its policies went with it")
+	assert.Equal(t, api.Changes{Paths: 2, Namespaces: 1}, items[0].Changes)
+}
+
+func TestWhatNoEffectivePolicyDependsOnIsNotJudged(t *testing.T) {
+	got := run(t, `
+apiVersion: v1
+kind: Secret
+metadata: {name: a}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec: {group: example.com, scope: Namespaced, names: {kind: Thing, plural: things}}
+`, append(against("cluster"), "check", "-o", "json", "-f", "-")...)
+	require.Equal(t, exitFound, got.code, got.stderr)
 	assert.Empty(t, decode[api.VerdictList](t, got.stdout).Items)
-	assert.Contains(t, got.stderr, "nothing to judge")
+	assert.Equal(t, "effective policies depend on nothing that is changed: nothing to judge\n", got.stderr)
 }
 
 // A create gets the time of the request, whatever the manifest says, and an

@@ -23,14 +23,21 @@ made. Several objects are judged one after another in the order of the files, ea
 on top of those allowed before it.
 
 An object that is there already is an UPDATE, any other a CREATE; with --delete each
-is a DELETE. The exit code is 1 if anything is denied.`,
+is a DELETE. The exit code is 1 if anything is denied.
+
+On a cluster the verdict is that on your own write, or on that of whom --as names:
+the API server is asked whether you may remove overrides. With --against nobody may,
+unless --may-override is given; --as then names the user for constraints that ask.`,
 		Example: `  kubectl overrule check -f route-policy.yaml
-  kubectl overrule check -f route-policy.yaml --against manifests/`,
+  kubectl overrule check -f route-policy.yaml --against manifests/
+  # what the deletion of a namespace would take out of force
+  kubectl overrule check --delete -f namespace.yaml --blast-radius-limit 10`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, enforcement) },
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn to tell what would be denied and allow it")
+	cmd.Flags().StringVar(&enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn or audit to tell what would be denied and allow it")
+	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "the most paths of a kind that one change may change unacknowledged; 0 is no limit")
 	return cmd
 }
 
@@ -40,8 +47,8 @@ func (a *app) check(ctx context.Context, flags changeFlags, enforcement string) 
 		return err
 	}
 	mode := guard.Enforcement(enforcement)
-	if !slices.Contains([]guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn}, mode) {
-		return fmt.Errorf("enforcement %q is none of deny, warn", enforcement)
+	if !slices.Contains([]guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit}, mode) {
+		return fmt.Errorf("enforcement %q is none of deny, warn, audit", enforcement)
 	}
 	verdicts := []api.Verdict{}
 	denied := false

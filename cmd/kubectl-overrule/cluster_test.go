@@ -28,14 +28,16 @@ contexts:
 - {name: there, context: {cluster: c, user: u}}
 `
 
-// onCluster runs a command on a cluster that holds the demo.
+// onCluster runs a command on a cluster that holds the demo, as a user who may
+// not remove overrides.
 func onCluster(t *testing.T, args ...string) ran {
 	t.Helper()
+	s := startReviewer(t, false)
 	a := &app{list: func(_ context.Context, config *rest.Config) (*store.View, []watch.Problem, error) {
-		assert.Equal(t, "https://127.0.0.1:1", config.Host)
+		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), []watch.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
 	}}
-	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+	return a.ran(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
 
 // clusterView is the demo on a cluster that has Kuadrant's kinds, some of them

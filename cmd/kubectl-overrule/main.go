@@ -34,8 +34,8 @@ func main() {
 
 // Exit codes.
 const (
-	exitFound    = 0 // found, allowed
-	exitNotFound = 1 // not found, denied
+	exitFound    = 0 // found, allowed, nothing is wrong
+	exitNotFound = 1 // not found, denied, something is wrong
 	exitUnusable = 2 // input that cannot be read, or wrong usage
 )
 
@@ -53,7 +53,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil:
 		return exitFound
-	case errors.Is(err, errDenied):
+	case errors.Is(err, errDenied), errors.Is(err, errViolated):
 		return exitNotFound
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "error: %v\n", err) // nobody is left to tell

@@ -194,7 +194,7 @@ func TestVerboseTellsWhatIsIgnored(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	got := run(t, "")
 	assert.Equal(t, exitFound, got.code)
-	assert.Contains(t, got.stdout, "Exit codes: 0 found or allowed, 1 not found or denied, 2")
+	assert.Contains(t, got.stdout, "Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong\n(violations), 2 unreadable input or wrong usage.")
 	got = run(t, "", "version")
 	assert.Equal(t, ran{exitFound, "kubectl-overrule dev\n", ""}, got)
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
@@ -16,135 +14,174 @@ import (
 	"overrule.dev/overrule/internal/store"
 )
 
-// definition makes the kind of a CustomResourceDefinition known, or drops it
-// with all its policies.
-func (c *changes) definition(ctx context.Context, o *manifest.Object) error {
-	kinds := c.kinds.Clone()
-	act := kinds.Define
-	if c.remove {
-		act = kinds.Forget
-	}
-	if err := act(o); err != nil {
-		return err
-	}
-	view, _, err := c.reread(ctx, kinds)
-	if err == nil {
-		c.kinds, c.view = kinds, view
-	}
-	return err
+// readings are how kinds are read after a change of a PolicyProfile or a
+// CustomResourceDefinition, and the objects that there are then.
+type readings struct {
+	kinds *manifest.Kinds
+	view  *store.View
+	// dropped is the kind of a definition that is deleted, or serves no version
+	// any more; nil for none.
+	dropped *api.PolicyKind
 }
 
-// profile judges a PolicyProfile. The changes after it are judged with the
-// kind as it then is.
-func (c *changes) profile(ctx context.Context, o *manifest.Object) error {
-	kinds := c.kinds.Clone()
-	change, err := c.profileChange(o, kinds)
-	if err != nil {
-		return err
+// known is what a guard asks about the kinds of a scene.
+type known struct {
+	*changes
+	app *app
+}
+
+// Profiles implements guard.Kinds.
+func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
+
+// Schema implements guard.Kinds.
+func (k known) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	if k.set == nil && !k.kinds.Defined(ref) {
+		return k.app.schema(ctx, ref)
 	}
-	judgement, err := c.ask(ctx, change, nil)
-	if err != nil {
-		return err
+	return k.kinds.Schema(ref), nil
+}
+
+// Reread implements guard.Kinds, for the change that is being judged.
+func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+	if k.next == nil {
+		return v, nil
 	}
-	view, changed, err := c.reread(ctx, kinds)
+	return k.next.view, nil
+}
+
+// definition returns what the manifest of a CustomResourceDefinition would do.
+// One that no effective policy depends on is made at once.
+func (c *changes) definition(ctx context.Context, o *manifest.Object) (guard.Change, error) {
+	d, err := o.Definition()
 	if err != nil {
-		return err
+		return guard.Change{}, err
 	}
-	pairs, err := c.readings(ctx, view, changed)
-	if err != nil {
-		return err
+	kinds, of := c.kinds.Clone(), d.Defines()
+	next := &readings{kinds: kinds}
+	act := kinds.Define
+	if c.remove || !manifest.Serves(d) {
+		act, next.dropped = kinds.Forget, &of
 	}
-	if c.judged(judgement, pairs) {
-		c.kinds, c.view = kinds, view
+	if err := act(o); err != nil {
+		return guard.Change{}, err
+	}
+	if !matters(of, c.kinds) && !matters(of, kinds) {
+		c.kinds = kinds
+		return guard.Change{}, nil
+	}
+	if next.view, err = c.reread(ctx, next); err != nil {
+		return guard.Change{}, err
+	}
+	c.next = next
+	change := guard.Change{Operation: guard.Create, Before: c.defined(d), After: d}
+	switch {
+	case c.remove:
+		if change.Before == nil {
+			change.Before = d // manifests rarely hold the definitions of what is in them
+		}
+		return change, toDelete(d.Ref(), &change)
+	case change.Before != nil:
+		change.Operation = guard.Update
+	}
+	return change, nil
+}
+
+// matters reports whether effective policies depend on the objects of a kind.
+func matters(ref api.PolicyKind, kinds *manifest.Kinds) bool {
+	return kinds.Of(ref) != nil || hierarchy.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
+}
+
+// defined returns the definition that is there already of the kind of another,
+// nil if there is none. A cluster's own is known by its kind alone.
+func (c *changes) defined(d *policykind.Definition) store.Object {
+	if was := c.kinds.Definition(d.Defines()); was != nil {
+		return was
+	}
+	if c.installed[d.Defines()] {
+		return d
+	}
+	for range c.view.Objects(d.Defines()) {
+		return d
 	}
 	return nil
 }
 
-// profileChange returns what the manifest of a profile would do, and makes it
-// in kinds.
-func (c *changes) profileChange(o *manifest.Object, kinds *manifest.Kinds) (guard.Change, error) {
+// profile returns what the manifest of a PolicyProfile would do. The changes
+// after it are judged with the kind as it then is.
+func (c *changes) profile(ctx context.Context, o *manifest.Object) (guard.Change, error) {
 	change := guard.Change{Operation: guard.Create}
+	kinds := c.kinds.Clone()
 	if was := kinds.Written(o.Name); was != nil {
 		change.Operation, change.Before = guard.Update, was
 	}
 	if c.remove {
-		err := c.toDelete(o.Ref(kinds, ""), &change)
+		if err := toDelete(o.Ref(kinds, ""), &change); err != nil {
+			return change, err
+		}
 		kinds.Unprofile(o.Name)
+	} else {
+		if err := kinds.Profile(o, c.now, true); err != nil {
+			return change, err
+		}
+		change.After = kinds.Written(o.Name)
+	}
+	next := &readings{kinds: kinds}
+	var err error
+	if next.view, err = c.reread(ctx, next); err != nil {
 		return change, err
 	}
-	if err := kinds.Profile(o, c.now, true); err != nil {
-		return change, err
-	}
-	change.After = kinds.Written(o.Name)
+	c.next = next
 	return change, nil
 }
 
-// reread returns the view as it is with other kinds, and the kinds that are
-// read in another way then. Their policies are read anew.
-func (c *changes) reread(ctx context.Context, kinds *manifest.Kinds) (*store.View, []api.PolicyKind, error) {
+// reread returns the view as it is with other kinds: the very one if nothing
+// is read in another way. The policies of kinds that are, are read anew.
+func (c *changes) reread(ctx context.Context, next *readings) (*store.View, error) {
+	var changed []store.Change
+	if next.dropped != nil {
+		changed = c.dropObjects(*next.dropped, next.kinds)
+	}
 	old := make(map[api.PolicyKind]*policykind.Kind)
 	for _, k := range c.kinds.All() {
 		old[k.Ref()] = k
 	}
-	var changed []api.PolicyKind
-	view := c.view.WithKinds(kinds.All())
-	for _, k := range kinds.All() {
-		if was := old[k.Ref()]; was != k {
-			changed = append(changed, k.Ref())
-			policies, err := c.sources.policies(ctx, kinds, k)
+	same := true
+	for _, k := range next.kinds.All() {
+		if old[k.Ref()] != k {
+			same = false
+			policies, err := c.sources.policies(ctx, next.kinds, k)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			view = view.With(policies...)
+			changed = append(changed, policies...)
 		}
 		delete(old, k.Ref())
 	}
-	for ref := range old {
-		changed = append(changed, ref)
+	if same && len(old) == 0 && len(changed) == 0 {
+		return c.view, nil
 	}
-	return view, changed, nil
+	return c.view.WithKinds(next.kinds.All()).With(changed...), nil
 }
 
-// readings returns the paths whose effective policy differs because kinds are
-// read in another way.
-func (c *changes) readings(ctx context.Context, after *store.View, changed []api.PolicyKind) ([]effective.Pair, error) {
-	var pairs []effective.Pair
-	at := make(map[reading]int)
-	walk := func(v *store.View, put func(*effective.Pair, *effective.Effective)) error {
-		budget := effective.NewBudget(ctx, math.MaxUint64)
-		return c.guard.Engine.Walk(onlyKinds(v, changed), effective.Scope{All: true}, false, budget, func(e *effective.Effective) error {
-			is := reading{e.Path.ID(), e.Kind.Ref()}
-			i, ok := at[is]
-			if !ok {
-				i, pairs = len(pairs), append(pairs, effective.Pair{})
-				at[is] = i
+// dropObjects returns the changes that take out what is gone with the
+// definition of a kind. Policies go with their kind, PolicyProfiles out of
+// kinds.
+func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []store.Change {
+	if ref == policykind.KindProfile {
+		for _, p := range kinds.Profiles() {
+			kinds.Unprofile(p.Profile)
+			for _, r := range p.Refused {
+				kinds.Unprofile(r.Name)
 			}
-			put(&pairs[i], e)
-			return nil
-		})
-	}
-	err := errors.Join(
-		walk(c.view, func(p *effective.Pair, e *effective.Effective) { p.Before = e }),
-		walk(after, func(p *effective.Pair, e *effective.Effective) { p.After = e }),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("compare effective policies: %w", err)
-	}
-	return slices.DeleteFunc(pairs, func(p effective.Pair) bool { return !p.Changed() }), nil
-}
-
-// reading is a path of a kind, whatever the kind's profile.
-type reading struct {
-	path hierarchy.ID
-	kind api.PolicyKind
-}
-
-func onlyKinds(v *store.View, refs []api.PolicyKind) *store.View {
-	var kinds []*policykind.Kind
-	for _, ref := range refs {
-		if k := v.Kind(ref); k != nil {
-			kinds = append(kinds, k)
 		}
+		return nil
 	}
-	return v.WithKinds(kinds)
+	if c.kinds.Of(ref) != nil {
+		return nil
+	}
+	var out []store.Change
+	for o := range c.view.Objects(ref) {
+		out = append(out, store.Delete(o.Ref()))
+	}
+	return out
 }

@@ -86,7 +86,7 @@ func TestChangesAfterAProfileAreJudgedWithIt(t *testing.T) {
 		},
 		"what came before it was not judged, and counts": {
 			ownPolicy("second", "toystore", "size: 2") + ownProfile("own", "none") + ownPolicy("third", "toystore", "size: 3"),
-			[]string{"CREATE PolicyProfile own", "CREATE OwnPolicy third Conflicted"},
+			[]string{"CREATE PolicyProfile own (Overridden)", "CREATE OwnPolicy third Conflicted"},
 		},
 		"a second profile of the kind changes nothing": {
 			ownProfile("own", "none") + ownPolicy("second", "edge", "size: 2") + ownProfile("zz", "hierarchical") + ownPolicy("third", "edge", "size: 3"),
@@ -160,8 +160,9 @@ spec: {group: example.com, scope: Namespaced, names: {kind: OwnPolicy, plural: o
 	args := append(against("cluster"), "--against", stored)
 	second := ownPolicy("second", "edge", "size: 2")
 	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, second, args...)))
-	assert.Equal(t, []string{"CREATE OwnPolicy second Conflicted"}, verdicts(check(t, crd("direct")+second, args...)))
-	assert.Equal(t, []string{"CREATE OwnPolicy second"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
+	updated := "UPDATE CustomResourceDefinition ownpolicies.example.com"
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second Conflicted"}, verdicts(check(t, crd("direct")+second, args...)))
+	assert.Equal(t, []string{updated, "CREATE OwnPolicy second"}, verdicts(check(t, crd("inherited")+second, args...)), "hierarchical from there on")
 }
 
 // authOf is a profile of AuthPolicies.
@@ -189,15 +190,17 @@ metadata: {namespace: app, name: late}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {sso: 1}}}
 `
 
-// reread runs a command on a cluster whose AuthPolicies can be read again.
+// reread runs a command on a cluster whose AuthPolicies can be read again, as a
+// user who may remove overrides.
 func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, args ...string) ran {
 	t.Helper()
+	s := startReviewer(t, true)
 	a := &app{
 		list: func(context.Context, *rest.Config) (*store.View, []watch.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
 		listWritten: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {
-			assert.Equal(t, "https://127.0.0.1:1", config.Host)
+			assert.Equal(t, s.url, config.Host)
 			if kind.Kind != "AuthPolicy" {
 				return nil, nil
 			}
@@ -207,17 +210,18 @@ func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, 
 			return []map[string]any{o}, listed
 		},
 	}
-	return a.ran(t, stdin, append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+	return a.ran(t, stdin, append(args, "--kubeconfig", s.kubeconfig(t))...)
 }
+
+var errGone = errors.New("gone")
 
 func TestPoliciesOfAClusterAreReadAgain(t *testing.T) {
 	got := reread(t, nil, nil, authOf("own", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNotFound, got.code, got.stderr)
-	assert.Equal(t, []string{"CREATE PolicyProfile own", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
-	gone := errors.New("gone")
-	got = reread(t, nil, gone, authOf("own", "none"), "check", "-f", "-")
+	assert.Equal(t, []string{"CREATE PolicyProfile own (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	got = reread(t, nil, errGone, authOf("own", "none"), "check", "-f", "-")
 	assert.Equal(t, exitUnusable, got.code)
-	assert.Contains(t, got.stderr, "read the policies of kind AuthPolicy.kuadrant.io again: gone")
+	assert.Contains(t, got.stderr, "read the objects of kind AuthPolicy.kuadrant.io again: gone")
 }
 
 // A profile of the cluster is older than any that is being written, unless it
@@ -234,8 +238,8 @@ func TestTheProfileOfTheClusterHolds(t *testing.T) {
 	assert.Contains(t, got.stderr, "warning: PolicyProfile own is not in force: PolicyProfile first of the cluster is older and has AuthPolicy.kuadrant.io")
 	got = reread(t, given, nil, authOf("first", "none")+lateAuth, "check", "-f", "-", "-o", "json")
 	require.Equal(t, exitNotFound, got.code, got.stderr)
-	assert.Equal(t, []string{"UPDATE PolicyProfile first", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"UPDATE PolicyProfile first (OverrideEvaded)", "CREATE AuthPolicy late Conflicted"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 	got = reread(t, given, nil, authOf("first", "none"), "check", "--delete", "-f", "-", "-o", "json")
 	require.Equal(t, exitFound, got.code, got.stderr)
-	assert.Equal(t, []string{"DELETE PolicyProfile first"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 }

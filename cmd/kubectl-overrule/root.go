@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,11 @@ type app struct {
 	// listWritten reads the objects of a kind from a cluster as they are
 	// written; nil means listFrom.
 	listWritten func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)
+	// readDefinition reads a CustomResourceDefinition from a cluster by its name,
+	// nil if there is none or it may not be read; nil means definitionFrom.
+	readDefinition func(context.Context, *rest.Config, string) (map[string]any, error)
+	// whoAmI asks a cluster who its user is; nil means review.
+	whoAmI func(context.Context, *rest.Config) (*authenticationv1.UserInfo, error)
 	// color tells that stdout shows colours.
 	color bool
 
@@ -45,11 +51,11 @@ func (a *app) root() *cobra.Command {
 from a gateway to a route's rule, why, and what a change would do to it.
 
 The commands read the cluster of the current kubeconfig; with -f (effective,
-explain, reach, outcome, profiles) or --against (check, diff) they read manifests
-alone.
+explain, reach, outcome, violations, profiles) or --against (check, diff) they
+read manifests alone.
 
-Exit codes: 0 found or allowed, 1 not found or denied, 2 unreadable input or
-wrong usage.`,
+Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
+(violations), 2 unreadable input or wrong usage.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl overrule"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -70,7 +76,7 @@ wrong usage.`,
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.profilesCommand(), a.versionCommand(),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.profilesCommand(), a.versionCommand(),
 	)
 	return cmd
 }

@@ -25,10 +25,12 @@ import (
 type sources struct {
 	namespace string
 	objects   map[api.Ref]source
-	// list reads the policies of a kind from the cluster, once; nil for
+	// list reads the objects of a kind from the cluster, once; nil for
 	// manifests.
 	list   func(context.Context, api.PolicyKind) ([]map[string]any, error)
 	listed map[api.PolicyKind]bool
+	// emptied are the namespaces that were deleted, with all that was in them.
+	emptied map[string]bool
 }
 
 // source is an object as it is written; a nil object was deleted.
@@ -40,7 +42,10 @@ type source struct {
 }
 
 func (a *app) sources(s *scene) *sources {
-	out := &sources{namespace: s.namespace, objects: make(map[api.Ref]source), listed: make(map[api.PolicyKind]bool)}
+	out := &sources{
+		namespace: s.namespace, objects: make(map[api.Ref]source),
+		listed: make(map[api.PolicyKind]bool), emptied: make(map[string]bool),
+	}
 	if s.set == nil {
 		out.list = a.written
 		return out
@@ -76,7 +81,7 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k *policy
 	var out []store.Change
 	var errs []error
 	for ref, from := range s.objects {
-		if ref.PolicyKind() != k.Ref() || from.object == nil {
+		if ref.PolicyKind() != k.Ref() || from.object == nil || s.emptied[ref.Namespace] {
 			continue
 		}
 		o, err := from.object.Decode(kinds, s.namespace, from.created, from.forget)
@@ -89,13 +94,24 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k *policy
 	return out, errors.Join(errs...)
 }
 
+// stored returns an object as it is written, nil if it is not there.
+func (s *sources) stored(ctx context.Context, kinds *manifest.Kinds, ref api.Ref) (*manifest.Object, error) {
+	if from, ok := s.objects[ref]; ok {
+		return from.object, nil
+	}
+	if err := s.fetch(ctx, kinds, ref.PolicyKind()); err != nil {
+		return nil, err
+	}
+	return s.objects[ref].object, nil
+}
+
 func (s *sources) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.PolicyKind) error {
 	if s.list == nil || s.listed[ref] {
 		return nil
 	}
 	objects, err := s.list(ctx, ref)
 	if err != nil {
-		return fmt.Errorf("read the policies of kind %s again: %w", ref, err)
+		return fmt.Errorf("read the objects of kind %s again: %w", ref, err)
 	}
 	set, err := manifest.Contents("the cluster", objects)
 	if err != nil {
@@ -106,7 +122,7 @@ func (s *sources) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.Poli
 	return nil
 }
 
-// written reads the policies of a kind from the cluster as they are written;
+// written reads the objects of a kind from the cluster as they are written;
 // none where the cluster does not have the kind.
 func (a *app) written(ctx context.Context, ref api.PolicyKind) ([]map[string]any, error) {
 	config, err := a.clusterConfig()

@@ -255,10 +255,3 @@ func TestWhereTheKindsPathsEnd(t *testing.T) {
 		assert.Equal(t, want, endsAt(api.PolicyProfileSpec{Levels: levels}))
 	}
 }
-
-// A profile changes how policies are read: that no path is counted says nothing.
-func TestTheVerdictOnAProfileClaimsNothing(t *testing.T) {
-	w := &page{}
-	v := api.Verdict{Object: api.Ref{Kind: api.KindPolicyProfile, Name: "p"}, Operation: "CREATE", Allowed: true}
-	assert.Equal(t, "CREATE PolicyProfile p: allowed; what it changes, kubectl overrule diff shows", w.verdict(v))
-}

@@ -33,10 +33,7 @@ func (w *page) verdict(v api.Verdict) string {
 		said = w.paint(red, "denied")
 	}
 	reach := "changes no effective policy"
-	switch {
-	case v.Changes.Paths == 0 && v.Object.Kind == api.KindPolicyProfile:
-		reach = "what it changes, kubectl overrule diff shows"
-	case v.Changes.Paths > 0:
+	if v.Changes.Paths > 0 {
 		reach = fmt.Sprintf("changes the effective policy of %s in %s", plural(v.Changes.Paths, "path"), plural(v.Changes.Namespaces, "namespace"))
 	}
 	return fmt.Sprintf("%s %s: %s; %s", v.Operation, w.paint(bold, v.Object.String()), said, reach)

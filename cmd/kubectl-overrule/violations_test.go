@@ -1,0 +1,99 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// found returns the violations that a command shows, in short.
+func found(t *testing.T, args ...string) []string {
+	t.Helper()
+	got := run(t, "", append([]string{"violations", "-o", "json"}, args...)...)
+	require.NotEqual(t, exitUnusable, got.code, got.stderr)
+	fits(t, api.KindViolationList, got)
+	var out []string
+	for _, v := range decode[api.ViolationList](t, got.stdout).Items {
+		policy := ""
+		if v.Policy != nil {
+			policy = v.Policy.String()
+		}
+		leaf := v.Path[len(v.Path)-1]
+		out = append(out, string(v.Action)+" "+string(v.Code)+" "+v.PolicyKind.Kind+" "+leaf.Name+"#"+leaf.Section+" "+v.Rule+" "+policy)
+	}
+	if len(out) > 0 {
+		assert.Equal(t, exitNotFound, got.code)
+		assert.Empty(t, got.stderr)
+	} else {
+		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, "nothing is wrong with the effective policies\n", got.stderr)
+	}
+	return out
+}
+
+// The route's API key is enough in place of the gateway's single sign-on.
+func TestViolationsOfTheScene(t *testing.T) {
+	both := []string{
+		"Deny OverrideWeakened AuthPolicy toystore#toys rules.authentication.api-key AuthPolicy infra/gw-auth",
+		"Deny OverrideWeakened AuthPolicy toystore#admin rules.authentication.api-key AuthPolicy infra/gw-auth",
+	}
+	scene := demoFiles("cluster", "gateway-policies", "route-auth")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                               {nil, both},
+		"of a route":                        {[]string{"-n", "app", "httproute/toystore"}, both},
+		"of a gateway":                      {[]string{"-n", "infra", "gateway/edge"}, both},
+		"of a class":                        {[]string{"gatewayclass/demo"}, both},
+		"of the policy that is weakened":    {[]string{"-n", "infra", "authpolicy/gw-auth"}, both},
+		"of the policy that weakens it":     {[]string{"-n", "app", "authpolicy", "toystore-auth"}, both},
+		"of a namespace on the paths":       {[]string{"-n", "app"}, both},
+		"of a namespace that is on none":    {[]string{"-n", "elsewhere"}, nil},
+		"of all namespaces":                 {[]string{"-n", "elsewhere", "-A"}, both},
+		"of the kind":                       {[]string{"--kind", "AuthPolicy"}, both},
+		"of another kind":                   {[]string{"--kind", "RateLimitPolicy"}, nil},
+		"of a policy of another kind there": {[]string{"-n", "infra", "ratelimitpolicy/gw-limits"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, found(t, append(scene, c.args...)...))
+		})
+	}
+	assert.Empty(t, found(t, demoFiles("cluster", "gateway-policies")...))
+}
+
+func TestViolationsOfWhatIsNotThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a route":                  {[]string{"httproute/absent"}, exitNotFound, "error: HTTPRoute default/absent not found\n"},
+		"a constraint":             {[]string{"policyconstraint/absent"}, exitNotFound, "error: PolicyConstraint default/absent not found\n"},
+		"a cluster's constraint":   {[]string{"clusterpolicyconstraints", "absent"}, exitNotFound, "error: ClusterPolicyConstraint absent not found\n"},
+		"a kind":                   {[]string{"what/absent"}, exitUnusable, `kind "what" is not known`},
+		"a name that is none":      {[]string{"httproute"}, exitUnusable, "name an object as KIND/NAME"},
+		"an argument too many":     {[]string{"httproute", "a", "b"}, exitUnusable, `unexpected argument "b"`},
+		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `output format "wide" is none of table, tree, json, yaml`},
+		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitUnusable, "is not one of policies"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append(append(demoFiles("cluster"), "violations"), c.args...)...)
+			assert.Equal(t, c.code, got.code)
+			assert.Contains(t, got.stderr, c.want)
+			assert.Empty(t, got.stdout)
+		})
+	}
+}
+
+func TestViolationsOfACluster(t *testing.T) {
+	got := onCluster(t, "violations", "-o", "tree")
+	require.Equal(t, exitNotFound, got.code, got.stderr)
+	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth hold
+├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
+└─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
+`, got.stdout)
+}
