@@ -1,12 +1,70 @@
 package store
 
 import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
 )
 
-// Constraints returns the valid constraints on a kind, sorted.
-func (v *View) Constraints(api.PolicyKind) []*constraint.Constraint { return nil }
+var _ constraint.World = (*View)(nil)
+
+// Constraints returns the valid constraints on a kind, sorted by their
+// references. The list is shared: do not edit.
+func (v *View) Constraints(kind api.PolicyKind) []*constraint.Constraint { return v.constraints[kind] }
 
 // Constrained returns the kinds that have a valid constraint, sorted.
-func (v *View) Constrained() []api.PolicyKind { return nil }
+func (v *View) Constrained() []api.PolicyKind {
+	return slices.SortedFunc(maps.Keys(v.constraints), api.ComparePolicyKinds)
+}
+
+// constrain adds a constraint to those in force; one that is not valid is kept
+// among the objects alone.
+func (v *View) constrain(c *constraint.Constraint) {
+	if c.Invalid != nil {
+		return
+	}
+	list := slices.Clone(v.constraints[c.PolicyKind()])
+	i, _ := slices.BinarySearchFunc(list, c, compareConstraints)
+	v.setConstraints(c.PolicyKind(), slices.Insert(list, i, c))
+}
+
+// release takes a constraint out of those in force.
+func (v *View) release(c *constraint.Constraint) {
+	list := v.constraints[c.PolicyKind()]
+	i := slices.Index(list, c)
+	if i < 0 {
+		return
+	}
+	v.setConstraints(c.PolicyKind(), slices.Delete(slices.Clone(list), i, i+1))
+}
+
+func (v *View) setConstraints(kind api.PolicyKind, list []*constraint.Constraint) {
+	next := maps.Clone(v.constraints) // other views have the old one
+	if next == nil {
+		next = make(map[api.PolicyKind][]*constraint.Constraint)
+	}
+	if next[kind] = list; len(list) == 0 {
+		delete(next, kind)
+	}
+	v.constraints = next
+}
+
+func compareConstraints(a, b *constraint.Constraint) int { return api.CompareRefs(a.Ref(), b.Ref()) }
+
+// LabelsOf returns the labels of an object of the hierarchy, nil if it is not
+// there.
+func (v *View) LabelsOf(ref api.Ref) labels.Set { return hierarchy.LabelsOf(v.Get(ref)) }
+
+// PortOf returns the number of a Service's port by its name, 0 if there is
+// none.
+func (v *View) PortOf(service api.Ref, name string) int32 {
+	if s, ok := v.Get(service).(*hierarchy.Service); ok {
+		return s.Port(name)
+	}
+	return 0
+}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -23,7 +24,7 @@ var ErrKind = errors.New("not a kind that effective policies depend on")
 //
 // The error is ErrKind for any other kind; else it tells where the JSON does
 // not fit the kind. A policy that is JSON at all gives no error: what is wrong
-// with it is in its Invalid.
+// with it is in its Invalid. So is what is wrong with a constraint.
 func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	if kind != nil {
 		var object map[string]any
@@ -43,6 +44,10 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, func(d *apiextensionsv1.CustomResourceDefinition) *policykind.Definition {
 			return &policykind.Definition{CustomResourceDefinition: *d}
 		})
+	case ref == constraint.Kind:
+		return typed(ref, data, constraint.FromPolicyConstraint)
+	case ref == constraint.ClusterKind:
+		return typed(ref, data, constraint.FromClusterPolicyConstraint)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == hierarchy.KindGatewayClass:
 		return typed(ref, data, hierarchy.FromGatewayClass)
@@ -60,7 +65,8 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 
 // Typed objects that Decode reads.
 type typedObject interface {
-	corev1.Namespace | corev1.Service | api.PolicyProfile | apiextensionsv1.CustomResourceDefinition |
+	corev1.Namespace | corev1.Service | api.PolicyProfile | api.PolicyConstraint | api.ClusterPolicyConstraint |
+		apiextensionsv1.CustomResourceDefinition |
 		gatewayv1.GatewayClass | gatewayv1.Gateway | gatewayv1.ListenerSet | gatewayv1.ReferenceGrant
 }
 

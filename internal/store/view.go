@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 )
 
 // Object is what the store holds: a *hierarchy.Class, Namespace, Gateway,
-// ListenerSet, Service, Grant or Route, or a *policykind.Policy. Objects are
-// immutable.
+// ListenerSet, Service, Grant or Route, a *policykind.Policy, or a
+// *constraint.Constraint. Objects are immutable.
 type Object interface{ Ref() api.Ref }
 
 // Change puts an object into a view, or takes it out.
@@ -42,6 +43,9 @@ type View struct {
 	bySet     index[*hierarchy.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]     // by target, then kind
 	selecting index[*policykind.Policy]     // by the kind that they select, then namespace
+	// constraints are the valid ones by the kind that they judge, sorted. It is
+	// copied on each write: they are few, and seldom written.
+	constraints map[api.PolicyKind][]*constraint.Constraint
 }
 
 // With returns the view as it would be after the changes. v stays as it is.
@@ -103,6 +107,8 @@ func (v *View) link(o Object) {
 			}
 			v.byTarget.set(targetKey(t, o), o)
 		}
+	case *constraint.Constraint:
+		v.constrain(o)
 	}
 }
 
@@ -127,6 +133,8 @@ func (v *View) unlink(o Object) {
 			}
 			v.byTarget.remove(targetKey(t, o))
 		}
+	case *constraint.Constraint:
+		v.release(o)
 	}
 }
 

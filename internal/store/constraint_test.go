@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+)
+
+// constraintOn reads a ClusterPolicyConstraint, or in a namespace a
+// PolicyConstraint.
+func constraintOn(t *testing.T, kind, namespace, name, expression string) store.Object {
+	t.Helper()
+	ref := constraint.ClusterKind
+	if namespace != "" {
+		ref = constraint.Kind
+	}
+	o, err := store.Decode(ref, nil, fmt.Appendf(nil,
+		`{"metadata":{"namespace":%q,"name":%q},"spec":{"policyKind":{"group":"example.com","kind":%q},"validations":[{"expression":%q}]}}`,
+		namespace, name, kind, expression), 0)
+	require.NoError(t, err)
+	return o
+}
+
+func named(all []*constraint.Constraint) []string {
+	var out []string
+	for _, c := range all {
+		out = append(out, c.Ref().String())
+	}
+	return out
+}
+
+func TestConstraintsAreFoundByTheirKind(t *testing.T) {
+	paint, label := api.PolicyKind{Group: "example.com", Kind: "Paint"}, api.PolicyKind{Group: "example.com", Kind: "Label"}
+	empty := &store.View{}
+	assert.Empty(t, empty.Constraints(paint))
+	assert.Empty(t, empty.Constrained())
+
+	v := empty.With(
+		store.Put(constraintOn(t, "Paint", "b", "z", "true")), store.Put(constraintOn(t, "Paint", "", "z", "true")),
+		store.Put(constraintOn(t, "Label", "", "y", "true")), store.Put(constraintOn(t, "Paint", "", "a", "true")),
+		store.Put(constraintOn(t, "Paint", "a", "z", "true")), store.Put(constraintOn(t, "Paint", "", "wrong", "1")),
+	)
+	assert.Equal(t, []string{"ClusterPolicyConstraint a", "ClusterPolicyConstraint z", "PolicyConstraint a/z", "PolicyConstraint b/z"},
+		named(v.Constraints(paint)), "sorted, and without what is not valid")
+	assert.Equal(t, []api.PolicyKind{label, paint}, v.Constrained())
+	assert.Equal(t, 4, v.Count(constraint.ClusterKind), "what is not valid is kept")
+
+	moved := v.With(store.Put(constraintOn(t, "Label", "", "a", "true")))
+	assert.Equal(t, []string{"ClusterPolicyConstraint z", "PolicyConstraint a/z", "PolicyConstraint b/z"}, named(moved.Constraints(paint)))
+	assert.Equal(t, []string{"ClusterPolicyConstraint a", "ClusterPolicyConstraint y"}, named(moved.Constraints(label)))
+
+	broken := v.With(store.Put(constraintOn(t, "Label", "", "y", "1")))
+	assert.Empty(t, broken.Constraints(label), "an edit may make it invalid")
+	assert.Equal(t, []api.PolicyKind{paint}, broken.Constrained())
+	mended := broken.With(store.Put(constraintOn(t, "Label", "", "y", "true")))
+	assert.Equal(t, []string{"ClusterPolicyConstraint y"}, named(mended.Constraints(label)))
+
+	gone := v.With(store.Delete(v.Constraints(label)[0].Ref()))
+	assert.Equal(t, []api.PolicyKind{paint}, gone.Constrained())
+	assert.Len(t, v.Constraints(label), 1, "the view before stays as it is")
+	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
+}
+
+func TestConstraintsThatAreNoConstraints(t *testing.T) {
+	for _, ref := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
+		_, err := store.Decode(ref, nil, []byte(`{"spec":5}`), 0)
+		assert.ErrorContains(t, err, "read "+ref.String()+": ")
+	}
+}
+
+func TestWhatConstraintsAskOfAView(t *testing.T) {
+	class := &hierarchy.Class{Name: "istio", Labels: labels.Set{"tier": "edge"}}
+	service := &hierarchy.Service{Namespace: "app", Name: "cart", Ports: []hierarchy.Port{{Name: "http", Number: 80}}}
+	v := (&store.View{}).With(store.Put(class), store.Put(service))
+	assert.Equal(t, labels.Set{"tier": "edge"}, v.LabelsOf(class.Ref()))
+	assert.Empty(t, v.LabelsOf((&hierarchy.Class{Name: "nginx"}).Ref()))
+	assert.Equal(t, int32(80), v.PortOf(service.Ref(), "http"))
+	assert.Equal(t, int32(0), v.PortOf(service.Ref(), "admin"))
+	assert.Equal(t, int32(0), v.PortOf((&hierarchy.Service{Name: "x"}).Ref(), "http"))
+}
