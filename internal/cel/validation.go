@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -63,6 +64,22 @@ func (*Variables) Parent() cel.Activation { return nil }
 type expression struct {
 	text    string
 	program cel.Program
+	reads   map[string]bool
+}
+
+// Reads reports whether the expression names a variable.
+func (e *expression) Reads(variable string) bool { return e.reads[variable] }
+
+// identifiers returns the names in an expression. One of them may be a loop's
+// own.
+func identifiers(checked *cel.Ast) map[string]bool {
+	out := make(map[string]bool)
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.IdentKind {
+			out[e.AsIdent()] = true
+		}
+	}))
+	return out
 }
 
 // evaluate returns what the expression yields and what that cost. The error is
@@ -169,14 +186,14 @@ func constraintCompiler[T any](d dialect, yields *cel.Type, of func(expression) 
 		return nil, err
 	}
 	k := newKeeper(d, DefaultCacheSize, func(text string) (none T, _ error) {
-		_, program, err := env.program(text, yields)
+		checked, program, err := env.program(text, yields)
 		if err != nil {
 			return none, err
 		}
 		if err := d.checkTypes(text, nil); err != nil {
 			return none, err
 		}
-		return of(expression{text, program}), nil
+		return of(expression{text, program, identifiers(checked)}), nil
 	})
 	return &k, nil
 }

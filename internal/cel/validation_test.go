@@ -188,3 +188,15 @@ func TestAValidationIsSharedByGoroutines(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestWhatAnExpressionReads(t *testing.T) {
+	v, err := CompileValidation(`effective.all(k, has(path.route) && k == origins.a.name)`)
+	require.NoError(t, err)
+	m, err := CompileMessage(`"a" + request.operation`)
+	require.NoError(t, err)
+	for name, want := range map[string][2]bool{
+		"effective": {true, false}, "path": {true, false}, "origins": {true, false}, "before": {false, false}, "request": {false, true},
+	} {
+		assert.Equal(t, want, [2]bool{v.Reads(name), m.Reads(name)}, name)
+	}
+}

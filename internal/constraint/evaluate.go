@@ -32,3 +32,14 @@ func (c *Constraint) Evaluate(on *cel.Variables, m merge.Meter) ([]Unmet, error)
 	}
 	return out, nil
 }
+
+// Reads reports whether the outcome may depend on a variable.
+func (c *Constraint) Reads(variable string) bool {
+	for i := range c.validations {
+		v := &c.validations[i]
+		if v.expression.Reads(variable) || v.says != nil && v.says.Reads(variable) {
+			return true
+		}
+	}
+	return variable == "effective" && len(c.rules) > 0
+}

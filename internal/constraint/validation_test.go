@@ -160,3 +160,11 @@ func TestPathOf(t *testing.T) {
 		"backend": m{"group": "example.com", "kind": "Bucket", "namespace": "store", "name": "b"},
 	}, constraint.PathOf(&mesh, world{}))
 }
+
+func TestWhatAConstraintReads(t *testing.T) {
+	c := valid(t, "validations: [{expression: 'has(path.route)', messageExpression: request.operation}]\nrules: [{path: a, max: 1}]")
+	for name, want := range map[string]bool{"effective": true, "path": true, "request": true, "origins": false, "before": false} {
+		assert.Equal(t, want, c.Reads(name), name)
+	}
+	assert.False(t, valid(t, "validations: [{expression: 'has(path.route)'}]").Reads("effective"))
+}
