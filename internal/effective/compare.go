@@ -13,14 +13,18 @@ import (
 // are gone. The rules of the route that changed, if one did, are paired by name,
 // then by their matches (hierarchy.MatchRules). A path of a mesh that a policy
 // tells apart, by port or clients, is paired with the one that it is part of.
-// Both views have the same kinds.
+// A kind may be read in another way after.
+//
+// A path that no policy is on any more is shown as it is then. One that no
+// policy is on before and after is shown only of the kinds of Scope.Empty.
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
-	c := comparison{pairing: rulePairing{before: before}, places: make(map[pathKind]int)}
+	c := comparison{pairing: rulePairing{before: before}, places: make(map[pathKind]int), empty: s.Empty}
 	if err := e.Walk(before, s, false, b, c.was); err != nil {
 		return err
 	}
+	s.Empty = append(slices.Clip(s.Empty), c.kinds...)
 	err := e.Walk(after, s, false, b, func(x *Effective) error {
-		if p, ok := c.is(x); ok {
+		if p, ok := c.is(x); ok && c.shows(p) {
 			return visit(p)
 		}
 		return nil
@@ -46,7 +50,9 @@ type comparison struct {
 	before  []*Effective
 	met     []bool // likewise: whether it is in a pair
 	places  map[pathKind]int
-	// kinds are those with a policy before.
+	// empty are the kinds of which paths without a policy are shown; kinds are
+	// those with a policy before.
+	empty []api.PolicyKind
 	kinds []api.PolicyKind
 	// after are the paths of meshes after the change; fresh those of them that
 	// had no part in any before.
@@ -114,11 +120,16 @@ func (c *comparison) rest() []Pair {
 		}
 	}
 	for _, l := range c.fresh {
-		if !l.shown {
-			out = append(out, Pair{After: l.Effective})
+		if p := (Pair{After: l.Effective}); !l.shown && c.shows(p) {
+			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// shows reports whether there is anything to a pair.
+func (c *comparison) shows(p Pair) bool {
+	return p.Before != nil || len(p.After.Outcomes) > 0 || slices.Contains(c.empty, p.After.Kind.Ref())
 }
 
 // gone pairs a path that is no more, with what it is part of now if there is

@@ -111,6 +111,9 @@ type Budget struct {
 // NewBudget returns a budget of that many units of CEL cost.
 func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, left: units} }
 
+// Context returns the context that ends the budget.
+func (b *Budget) Context() context.Context { return b.ctx }
+
 // Spend implements merge.Meter.
 func (b *Budget) Spend(cost uint64) error {
 	if cost > b.left {
