@@ -17,7 +17,7 @@ func (g *Guard) Audit(ctx context.Context, v *store.View, s effective.Scope) ([]
 	s.Empty = v.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
-	err := g.Engine.Walk(v, s, false, budget, func(e *effective.Effective) error {
+	err := g.Engine.Walk(v, s, false, budget, func(e *effective.Effective) error { //nolint:contextcheck // the budget has it
 		found, err := g.audit(v, e, budget)
 		out = append(out, found...)
 		return err

@@ -153,7 +153,8 @@ type Layout struct {
 	// references and the like.
 	Beside [][]string
 	// BesideRules are the addresses below the content that hold no bare rule:
-	// the blocks, and what is said of them.
+	// the blocks, and their strategies. A condition is not among them, since a
+	// list in its place is a rule.
 	BesideRules [][]string
 	// Leaves tells that the leaves of the content are the rules. A map at a
 	// Whole address, below the content of a block, is one, too, and a list at
@@ -172,7 +173,7 @@ func (k *Kind) Layout() Layout {
 		Content: k.content, Beside: segments(k.taken), BesideRules: segments(k.ignored),
 		Leaves: k.leaves, Whole: segments(k.whole), Rules: segments(k.rules),
 	}
-	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Blocks.When, k.Strategy.Field, k.Strategy.BareField})
+	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.Field, k.Strategy.BareField})
 	for _, name := range names {
 		if name != "" {
 			out.BesideRules = append(out.BesideRules, []string{name})

@@ -117,7 +117,7 @@ strategy: {field: strategy, bareField: mode}
 unset: [unset]
 rules: [rules.*.*, limits.*]`, policykind.Layout{
 			Beside:      [][]string{{"targetRef"}, {"where", "select"}, {"unset"}},
-			BesideRules: [][]string{{"defaults"}, {"overrides"}, {"when"}, {"strategy"}, {"mode"}},
+			BesideRules: [][]string{{"defaults"}, {"overrides"}, {"strategy"}, {"mode"}},
 			Rules:       [][]string{{"rules", "*", "*"}, {"limits", "*"}},
 		}},
 		"leaves below an address": {`

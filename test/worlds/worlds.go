@@ -32,13 +32,14 @@ var basic = []api.PolicyProfileSpec{
 
 // World returns a view of objects in YAML, one in each document, those of
 // Gateway API and the policies without an apiVersion. A PolicyProfile defines a
-// kind of the world (see ProfileDoc), or replaces a basic one.
+// kind of the world (see ProfileDoc), or replaces a basic one; a SchemaDoc gives
+// one its schema.
 func World(t testing.TB, text string) *store.View {
 	t.Helper()
 	docs := strings.Split(text, "\n---\n")
 	v := (&store.View{}).WithKinds(kinds(t, docs))
 	for _, doc := range docs {
-		if kindOf(t, doc) != api.KindPolicyProfile {
+		if kind := kindOf(t, doc); kind != api.KindPolicyProfile && kind != kindSchema {
 			v = v.With(store.Put(Read(t, v, doc)))
 		}
 	}
@@ -60,10 +61,11 @@ func kinds(t testing.TB, docs []string) []*policykind.Kind {
 		}
 	}
 	var out []*policykind.Kind
+	known := schemas(t, docs)
 	for _, p := range specs {
 		k, err := policykind.Compile(p, policykind.Cluster)
 		require.NoError(t, err)
-		out = append(out, k)
+		out = append(out, k.WithSchema(known[p.Kind]))
 	}
 	return out
 }

@@ -1,0 +1,150 @@
+package conform
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/utils/lru"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+const (
+	// mostPlans is more than the policy kinds of a cluster.
+	mostPlans = 128
+	// mostVerdicts is how many are remembered: those of the stacks that many
+	// paths share, above all.
+	mostVerdicts = 4096
+	// freeCost is what the rules in CEL of one check may cost, in units of CEL
+	// cost, before they are booked: that of ordinary ones.
+	freeCost = 500
+)
+
+// Problem is what is wrong with an effective spec.
+type Problem struct {
+	// Message names the field and says what is wrong with it, without the value:
+	// it is the same on every path.
+	Message string
+	// Excess tells, where something is to be counted, two such problems apart:
+	// the greater one is the worse.
+	Excess int64
+}
+
+// Verdict is what is to be said of an effective spec.
+type Verdict struct {
+	// Problems are sorted by message, each message once.
+	Problems []Problem
+	// Unchecked tells why something could not be checked, empty if all was.
+	Unchecked string
+}
+
+// Has reports whether the verdict has a problem already that is as bad.
+func (v Verdict) Has(p Problem) bool {
+	return slices.ContainsFunc(v.Problems, func(o Problem) bool { return o.Message == p.Message && o.Excess >= p.Excess })
+}
+
+// Checker checks effective specs. It remembers what it made of schemas and of
+// the stacks of policies that it saw last. It is safe for concurrent use.
+type Checker struct {
+	mu       sync.Mutex
+	plans    *lru.Cache // *policykind.Kind to *planned
+	verdicts *lru.Cache // stack to Verdict
+}
+
+// stack identifies an effective policy: the memo of the engine gives the same
+// result for the same stack of policies.
+type stack struct {
+	kind   *policykind.Kind
+	result *merge.Result
+}
+
+// planned is a plan that is made when it is first asked for.
+type planned struct {
+	once sync.Once
+	plan *plan
+}
+
+// NewChecker returns a Checker.
+func NewChecker() *Checker {
+	return &Checker{plans: lru.New(mostPlans), verdicts: lru.New(mostVerdicts)}
+}
+
+// Check tells what is wrong with the effective spec of a path. There is nothing
+// to say of one that comes from a single block of a policy, which the API
+// server has checked, of a kind that collects, where each policy is in force by
+// itself, and of a kind without a schema.
+//
+// The only error is that of the budget (effective.ErrTooMuch): each check needs
+// it to last, and costs that are out of the ordinary are booked.
+func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, error) {
+	if e == nil || e.Kind.Schema() == nil || e.Kind.SameTarget == api.Collect || !merged(e) {
+		return Verdict{}, nil
+	}
+	p := c.planOf(e.Kind)
+	if p.nothing() {
+		return Verdict{Unchecked: p.unchecked}, nil
+	}
+	at := stack{e.Kind, e.Result}
+	if v, ok := c.verdicts.Get(at); ok {
+		return v.(Verdict), nil //nolint:forcetypeassert // it holds nothing else
+	}
+	if err := b.Spend(0); err != nil {
+		return Verdict{}, err
+	}
+	v, cost := p.check(b.Context(), e)
+	if err := b.Spend(max(cost, freeCost) - freeCost); err != nil {
+		return Verdict{}, err
+	}
+	c.verdicts.Add(at, v)
+	return v, nil
+}
+
+func (c *Checker) planOf(k *policykind.Kind) *plan {
+	c.mu.Lock()
+	var entry *planned
+	if had, ok := c.plans.Get(k); ok {
+		entry = had.(*planned) //nolint:forcetypeassert // it holds nothing else
+	} else {
+		entry = &planned{}
+		c.plans.Add(k, entry)
+	}
+	c.mu.Unlock()
+	entry.once.Do(func() { entry.plan = newPlan(k) })
+	return entry.plan
+}
+
+// merged reports whether more than one block made the effective policy, or only
+// a part of one is in force, or took something out.
+func merged(e *effective.Effective) bool {
+	rules := ofPolicies(e.Rules)
+	for _, r := range rules {
+		if r.Value == nil || r.From.Policy != rules[0].From.Policy || r.From.Block != rules[0].From.Block {
+			return true
+		}
+	}
+	return len(rules) > 0 && !slices.ContainsFunc(rules[0].From.Policy.Blocks, func(b merge.Rules) bool {
+		return len(b.Rules) == len(rules) && holds(b, rules)
+	})
+}
+
+func holds(b merge.Rules, rules []merge.Effective) bool {
+	for i := range rules {
+		if &b.Rules[i] != rules[i].Rule {
+			return false
+		}
+	}
+	return true
+}
+
+// ofPolicies returns the rules that policies set: those of a route's own fields
+// are beside them.
+func ofPolicies(rules []merge.Effective) []merge.Effective {
+	own := func(r merge.Effective) bool { return r.From.Block == merge.Object }
+	if !slices.ContainsFunc(rules, own) {
+		return rules
+	}
+	return slices.DeleteFunc(slices.Clone(rules), own)
+}

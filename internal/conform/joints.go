@@ -1,0 +1,222 @@
+package conform
+
+import (
+	"slices"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// joiner finds what of a schema sees several rules at once. The nodes above
+// rules do, and nothing within a rule: that was checked when its policy was
+// written. Above the place of the rules, only what looks into it does.
+type joiner struct {
+	layout policykind.Layout
+	place  []string // from the top
+	beside [][]string
+}
+
+// standing is where a node stands.
+type standing int
+
+const (
+	outside standing = iota // within a rule, or beside them
+	above                   // on the way to the place of the rules
+	joint                   // in the place, with rules below
+)
+
+// of returns the standing of the node at an address from the top, where * is
+// any name or item.
+func (j *joiner) of(at []string, node *structuralschema.Structural) standing {
+	n := len(j.place)
+	switch {
+	case len(at) < n && slices.Equal(at, j.place[:len(at)]):
+		return above
+	case len(at) < n || !slices.Equal(at[:n], j.place) || j.isBeside(at):
+		return outside
+	case len(at) == n || j.layout.Leaves && j.parted(at[n:], node):
+		return joint
+	case !j.layout.Leaves && slices.ContainsFunc(j.layout.Rules, func(a []string) bool { return goesOn(a, at[n:]) }):
+		return joint
+	default:
+		return outside
+	}
+}
+
+func (j *joiner) isBeside(at []string) bool {
+	return slices.ContainsFunc(j.beside, func(a []string) bool { return slices.Equal(a, at) })
+}
+
+// parted reports whether the rules of a kind whose rules are the leaves take a
+// value apart.
+func (j *joiner) parted(at []string, node *structuralschema.Structural) bool {
+	is := func(all [][]string) bool {
+		return slices.ContainsFunc(all, func(a []string) bool { return len(a) == len(at) && fits(a, at) })
+	}
+	isMap := node.Type == "object" || node.XPreserveUnknownFields
+	return isMap && !is(j.layout.Whole) || is(j.layout.Lists)
+}
+
+// goesOn reports whether the address of rules goes on below another one.
+func goesOn(rule, at []string) bool { return len(rule) > len(at) && fits(rule[:len(at)], at) }
+
+func fits(a, b []string) bool {
+	return slices.EqualFunc(a, b, func(a, b string) bool { return a == b || a == "*" || b == "*" })
+}
+
+// holding is what a field of a node holds.
+type holding int
+
+const (
+	nothing holding = iota // no content
+	single                 // one rule, or a part of it
+	several                // rules
+)
+
+// held returns what a field of a node holds.
+func (j *joiner) held(node *structuralschema.Structural, at []string, name string) holding {
+	at = append(slices.Clip(at), name)
+	child := &structuralschema.Structural{}
+	if p, ok := node.Properties[name]; ok {
+		child = &p
+	} else if others := node.AdditionalProperties; others != nil && others.Structural != nil {
+		child = others.Structural
+	}
+	switch {
+	case j.of(at, child) != outside:
+		return several
+	case len(at) <= len(j.place) || j.isBeside(at):
+		return nothing
+	default:
+		return single
+	}
+}
+
+// structure returns the schema without what sees no two rules at once, and
+// whether anything is left.
+func (j *joiner) structure(root *structuralschema.Structural) (*structuralschema.Structural, bool) {
+	out, joins := j.node(root, nil)
+	return &out, joins
+}
+
+// node returns the schema of a node without the fields and items that ask for
+// nothing, and whether anything is left.
+func (j *joiner) node(s *structuralschema.Structural, at []string) (out structuralschema.Structural, joins bool) {
+	out.XPreserveUnknownFields = true
+	is := j.of(at, s)
+	if is == outside {
+		return out, false
+	}
+	out.ValueValidation = j.values(s, at, is)
+	joins = out.ValueValidation != nil
+	if s.Items != nil {
+		if items, asks := j.node(s.Items, append(slices.Clip(at), "*")); asks {
+			out.Items, joins = &items, true
+		}
+		if s.XListType != nil && *s.XListType != "atomic" {
+			out.XListType, out.XListMapKeys, joins = s.XListType, s.XListMapKeys, true
+		}
+	}
+	for name, p := range s.Properties {
+		if field, asks := j.node(&p, append(slices.Clip(at), name)); asks {
+			if out.Properties == nil {
+				out.Properties = make(map[string]structuralschema.Structural)
+			}
+			out.Properties[name], joins = field, true
+		}
+	}
+	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+		if others, asks := j.node(a.Structural, append(slices.Clip(at), "*")); asks {
+			out.AdditionalProperties, joins = &structuralschema.StructuralOrBool{Structural: &others}, true
+		}
+	}
+	return out, joins
+}
+
+// values returns what a node asks of its value, as far as that concerns several
+// rules; nil for nothing.
+func (j *joiner) values(s *structuralschema.Structural, at []string, is standing) *structuralschema.ValueValidation {
+	v := s.ValueValidation
+	if v == nil {
+		return nil
+	}
+	out := &structuralschema.ValueValidation{}
+	concerns := func(all ...structuralschema.NestedValueValidation) bool {
+		return len(all) > 0 && j.concerns(mentionsOf(all), s, at)
+	}
+	for _, one := range v.AllOf {
+		if concerns(one) {
+			out.AllOf = append(out.AllOf, one)
+		}
+	}
+	if concerns(v.AnyOf...) {
+		out.AnyOf = v.AnyOf
+	}
+	if concerns(v.OneOf...) {
+		out.OneOf = v.OneOf
+	}
+	if v.Not != nil && concerns(*v.Not) {
+		out.Not = v.Not
+	}
+	if is == joint {
+		out.Enum, out.UniqueItems = v.Enum, v.UniqueItems
+		out.MinItems, out.MaxItems = v.MinItems, v.MaxItems
+		out.MinProperties, out.MaxProperties = v.MinProperties, v.MaxProperties
+		for _, name := range v.Required {
+			if j.held(s, at, name) != nothing {
+				out.Required = append(out.Required, name)
+			}
+		}
+	}
+	asks := out.MinItems != nil || out.MaxItems != nil || out.MinProperties != nil || out.MaxProperties != nil || out.UniqueItems ||
+		len(out.Enum)+len(out.Required)+len(out.AllOf)+len(out.AnyOf)+len(out.OneOf) > 0 || out.Not != nil
+	if !asks {
+		return nil
+	}
+	return out
+}
+
+// rules returns the schema with those of its rules in CEL alone that see
+// several rules at once, and the types of what they may name.
+func (j *joiner) rules(root *structuralschema.Structural) *structuralschema.Structural {
+	out := root.DeepCopy()
+	j.strip(out, nil, false)
+	return out
+}
+
+// strip takes out of a node what rules leaves out, and reports whether a rule is
+// left. reached tells that one above the node may look into it.
+func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool) (has bool) {
+	all := s.XValidations
+	s.XValidations = nil
+	named := mentions{}
+	if j.of(at, s) != outside {
+		for _, r := range all {
+			if m := mentionedBy(r.Rule); j.concerns(m, s, at) {
+				s.XValidations, has = append(s.XValidations, r), true
+				named = named.with(m).with(mentionedBy(r.MessageExpression))
+				if r.FieldPath != "" {
+					named = nil // it is looked up in the schema
+				}
+			}
+		}
+	}
+	below := reached || has
+	for name, p := range s.Properties {
+		hasOwn := j.strip(&p, append(slices.Clip(at), name), below)
+		s.Properties[name] = p
+		// Each look at a field costs as much as the node has fields.
+		if _, isNamed := named[name]; !hasOwn && !isNamed && named != nil && !reached {
+			delete(s.Properties, name)
+		}
+		has = has || hasOwn
+	}
+	if s.Items != nil {
+		has = j.strip(s.Items, append(slices.Clip(at), "*"), below) || has
+	}
+	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+		has = j.strip(a.Structural, append(slices.Clip(at), "*"), below) || has
+	}
+	return has
+}

@@ -1,0 +1,171 @@
+package conform
+
+import (
+	"slices"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// target is the field of spec that holds the reference to a target.
+type target struct {
+	at     []string // from the top; empty if the schema has none
+	isList bool
+	schema *structuralschema.Structural // of one reference
+}
+
+// targetOf chooses the field: one that is required, else the first that the
+// schema has. Only one is filled, since two often exclude each other.
+func targetOf(k *policykind.Kind, root *structuralschema.Structural) target {
+	var best target
+	for i := range k.Targets.Fields {
+		at := append([]string{"spec"}, k.Layout().Beside[i]...)
+		node := nodeAt(root, at)
+		if node == nil {
+			continue
+		}
+		t := target{at: at, schema: node}
+		if node.Items != nil {
+			t.isList, t.schema = true, node.Items
+		}
+		parent := nodeAt(root, at[:len(at)-1]).ValueValidation
+		if parent != nil && slices.Contains(parent.Required, at[len(at)-1]) {
+			return t
+		}
+		if best.at == nil {
+			best = t
+		}
+	}
+	return best
+}
+
+// reference returns a reference to where a policy stands, with the fields that
+// the schema has.
+func (t target) reference(of map[string]any) any {
+	ref := make(map[string]any, len(of))
+	for name, value := range of {
+		if _, ok := t.schema.Properties[name]; ok || t.schema.XPreserveUnknownFields {
+			ref[name] = value
+		}
+	}
+	if t.isList {
+		return []any{ref}
+	}
+	return ref
+}
+
+// standsOn describes what the lowest policy of a path targets.
+func standsOn(e *effective.Effective) map[string]any {
+	level := lowest(e)
+	on := e.Path.Element(level)
+	group := api.GatewayGroup
+	switch {
+	case on.Kind == hierarchy.KindNamespace, on.Kind == hierarchy.KindService, on.Kind == hierarchy.KindMesh:
+		group = ""
+	case e.Path.Virtual != nil:
+		group = e.Path.Virtual.Group
+	case level >= hierarchy.LevelBackend && e.Path.Backend != nil:
+		group = e.Path.Backend.Object.Group
+	case level == hierarchy.LevelRule && e.Path.Route != nil:
+		on.Kind = e.Path.Route.Kind
+	case on.Kind == hierarchy.KindListener && e.Path.Set != nil:
+		on.Kind = hierarchy.KindListenerSet
+	case on.Kind == hierarchy.KindListener:
+		on.Kind = hierarchy.KindGateway
+	}
+	out := map[string]any{"group": group, "kind": on.Kind, "name": on.Name}
+	if on.Section != "" && group == api.GatewayGroup {
+		out["sectionName"] = on.Section
+	}
+	return out
+}
+
+// lowest returns the level of the lowest policy.
+func lowest(e *effective.Effective) hierarchy.Level {
+	level := hierarchy.LevelMesh
+	for _, o := range e.Outcomes {
+		level = max(level, e.Level(o.Policy))
+	}
+	return level
+}
+
+// object makes an object that has a spec at a place, with the defaults of its
+// schema. It may share values with the spec, and is not to be edited.
+func (p *plan) object(e *effective.Effective, at *place, spec map[string]any) map[string]any {
+	metadata := map[string]any{"name": "effective"}
+	if n := len(e.Outcomes); n > 0 {
+		metadata["name"], metadata["namespace"] = e.Outcomes[n-1].Policy.Name, e.Outcomes[n-1].Policy.Namespace
+	}
+	out := map[string]any{
+		"apiVersion": p.kind.Group + "/v1", "kind": p.kind.Kind, "metadata": metadata,
+	}
+	mend := p.defaults || hasNull(spec)
+	if mend {
+		spec = runtime.DeepCopyJSON(spec) // the values of rules are shared
+	}
+	put(out, at.at, spec)
+	if p.target.at != nil {
+		put(out, p.target.at, p.target.reference(standsOn(e)))
+	}
+	if mend {
+		defaulting.PruneNonNullableNullsWithoutDefaults(out, p.schema)
+		defaulting.Default(out, p.schema)
+	}
+	return out
+}
+
+// hasNull reports whether there is a null in a value.
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, below := range v {
+			if hasNull(below) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	}
+	return false
+}
+
+// hasDefault reports whether a schema has a default somewhere.
+func hasDefault(s *structuralschema.Structural) bool {
+	if s == nil {
+		return false
+	}
+	for _, p := range s.Properties {
+		if hasDefault(&p) {
+			return true
+		}
+	}
+	others := s.AdditionalProperties
+	return s.Default.Object != nil || hasDefault(s.Items) || others != nil && hasDefault(others.Structural)
+}
+
+// put sets a value; what is there already stays beside it.
+func put(object map[string]any, at []string, value any) {
+	for _, name := range at[:len(at)-1] {
+		next, ok := object[name].(map[string]any)
+		if !ok {
+			next = make(map[string]any)
+			object[name] = next
+		}
+		object = next
+	}
+	object[at[len(at)-1]] = value
+}
+
+// specOf returns the spec that rules make.
+func (p *plan) specOf(rules []merge.Effective) map[string]any {
+	return p.kind.Shape((&merge.Result{Rules: rules}).Spec())
+}

@@ -1,0 +1,155 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	structuralcel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"overrule.dev/overrule/internal/policykind"
+)
+
+const (
+	// callLimit is what one rule in CEL may cost: about 15 ms.
+	callLimit = 20_000
+	// checkLimit is what all rules of a check may cost together.
+	checkLimit = 100_000
+)
+
+// plan is how effective specs of a kind are checked.
+type plan struct {
+	kind   *policykind.Kind
+	schema *structuralschema.Structural
+	target target
+	// defaults tells that the schema has some.
+	defaults bool
+	// places where an effective spec can stand, the best first.
+	places []*place
+	// unchecked tells why nothing can be checked.
+	unchecked string
+}
+
+// place is where an effective spec can stand in an object: as the bare rules,
+// or in a kind that has none, as a block.
+type place struct {
+	at     []string // from the top
+	schema *structuralschema.Structural
+	// beside are the addresses, from the top, of what is no content.
+	beside [][]string
+	// What of the schema sees several rules at once: its structure, nil without
+	// any and checked in two ways, and its rules in CEL, likewise.
+	joints *structuralschema.Structural
+	values validation.SchemaCreateValidator
+	rules  *structuralcel.Validator
+}
+
+// structure checks against an OpenAPI schema.
+type structure struct{ *validate.SchemaValidator }
+
+// Validate implements validation.SchemaCreateValidator.
+func (s structure) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
+	return s.SchemaValidator.Validate(value)
+}
+
+func newPlan(k *policykind.Kind) *plan {
+	p := &plan{kind: k}
+	var err error
+	if p.schema, err = k.Schema().Structural(); err != nil {
+		p.unchecked = fmt.Sprintf("effective policies of %s are not checked against its definition: %v", k.Ref(), err)
+		return p
+	}
+	p.target, p.defaults = targetOf(k, p.schema), hasDefault(p.schema)
+	p.place()
+	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
+		p.place(block)
+	}
+	return p
+}
+
+// place adds the place of the bare rules or of a block, if the schema has it.
+func (p *plan) place(block ...string) {
+	l := p.kind.Layout()
+	content := slices.Concat([]string{"spec"}, l.Content)
+	at := slices.Concat(content, block)
+	schema := nodeAt(p.schema, at)
+	if schema == nil {
+		return
+	}
+	out := &place{at: at, schema: schema, beside: below([]string{"spec"}, l.Beside)}
+	out.beside = append(out.beside, below(content, l.BesideRules)...)
+	if len(block) > 0 {
+		out.beside = append(out.beside, below(at, l.BesideRules)...)
+	}
+	out.beside = slices.DeleteFunc(out.beside, func(a []string) bool { return slices.Equal(a, at) })
+	j := joiner{layout: l, place: at, beside: out.beside}
+	if joints, joins := j.structure(p.schema); joins {
+		out.joints = joints
+		out.values = structure{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}
+	}
+	out.rules = structuralcel.NewValidator(j.rules(p.schema), true, callLimit)
+	p.places = append(p.places, out)
+}
+
+func below(at []string, all [][]string) [][]string {
+	var out [][]string
+	for _, a := range all {
+		out = append(out, slices.Concat(at, a))
+	}
+	return out
+}
+
+// nodeAt returns the schema of an address without any *, nil if there is none.
+func nodeAt(s *structuralschema.Structural, at []string) *structuralschema.Structural {
+	for _, name := range at {
+		next, ok := s.Properties[name]
+		if !ok {
+			return nil
+		}
+		s = &next
+	}
+	return s
+}
+
+// nothing reports whether there is nothing to check, whatever the rules.
+func (p *plan) nothing() bool {
+	return !slices.ContainsFunc(p.places, func(pl *place) bool { return !pl.separable() })
+}
+
+// placeOf returns the place that has all the fields of an effective spec, nil
+// if none does.
+func (p *plan) placeOf(spec map[string]any) *place {
+	i := slices.IndexFunc(p.places, func(pl *place) bool {
+		for name := range spec {
+			if !pl.takes(name) {
+				return false
+			}
+		}
+		return true
+	})
+	if i < 0 {
+		return nil
+	}
+	return p.places[i]
+}
+
+// separable reports whether nothing sees several rules at once.
+func (p *place) separable() bool { return p.joints == nil && p.rules == nil }
+
+// isBeside reports whether a field, as errors spell it, is in what is no content.
+func (p *place) isBeside(field string) bool {
+	return slices.ContainsFunc(p.beside, func(a []string) bool {
+		rest, ok := strings.CutPrefix(field, strings.Join(a, "."))
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+func (p *place) takes(name string) bool {
+	_, ok := p.schema.Properties[name]
+	others := p.schema.AdditionalProperties
+	return ok || p.schema.XPreserveUnknownFields || others != nil && (others.Bool || others.Structural != nil)
+}

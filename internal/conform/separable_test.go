@@ -1,0 +1,65 @@
+package conform_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/conform"
+	"overrule.dev/overrule/internal/effective"
+)
+
+// A budget is asked only where there is something to check.
+func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
+	limits := func(of, at string) string {
+		return specWith("  a: {type: string}\n  b: {type: string}\n  defaults: {type: object}\n  overrides: {type: object}\n"+
+			"  limits: {type: object, "+at+"additionalProperties: {type: object, properties: {x: {type: integer}, z: {type: integer}}"+of+"}}\n", "%s")
+	}
+	plain := limits("", "")
+	with := func(schema, more string) string { return fmt.Sprintf(schema, more) }
+	rule := func(text string) string {
+		return fmt.Sprintf("x-kubernetes-validations: [{rule: %q}]", text)
+	}
+	for sentence, c := range map[string]struct {
+		profile, schema string
+		checked         bool
+	}{
+		"a map of named limits":            {named, with(plain, ""), false},
+		"a map with a maximum":             {named, with(limits("", "maxProperties: 5, "), ""), true},
+		"what a limit asks of itself":      {named, with(limits(", required: [x], maxProperties: 1, oneOf: [{required: [x]}, {required: [z]}]", ""), ""), false},
+		"the same, where leaves are rules": {"", with(limits(", required: [x], maxProperties: 1, oneOf: [{required: [x]}, {required: [z]}]", ""), ""), true},
+		"a rule in CEL of a limit":         {named, with(limits(`, `+rule("self.x > self.z"), ""), ""), false},
+		"the same, where leaves are":       {"", with(limits(`, `+rule("self.x > self.z"), ""), ""), true},
+		"a rule about blocks":              {named, with(plain, rule("!(has(self.defaults) && has(self.overrides))")), false},
+		"a rule that bare rules exclude blocks, one by one": {
+			named, with(plain, `x-kubernetes-validations: [{rule: "!(has(self.defaults) && has(self.limits))"}, {rule: "!(has(self.overrides) && has(self.a))"}]`), false,
+		},
+		"a rule about the target":               {named, with(plain, rule("self.targetRefs.all(t, t.kind == 'HTTPRoute' || self.targetRefs.size() == 1)")), false},
+		"a rule about one rule":                 {named, with(plain, rule("self.a != 'self.b' && self.a.size() < 5")), false},
+		"a rule about two":                      {named, with(plain, rule("self.a != self.b")), true},
+		"a rule about all limits":               {named, with(plain, rule("self.limits.all(k, self.limits[k].x < 5)")), true},
+		"a rule about self as a whole":          {named, with(plain, rule("self == self")), true},
+		"a rule that asks for fields by name":   {named, with(plain, rule("self['a'] != ''")), true},
+		"a rule about a field that CEL escapes": {named, with(plain, rule("self.__if__ != ''")), true},
+		"an any-of about the target":            {named, with(plain, "anyOf: [{required: [targetRefs]}, {not: {required: [defaults]}}]"), false},
+		"an any-of about two rules":             {named, with(plain, "anyOf: [{required: [targetRefs]}, {not: {required: [a]}}, {allOf: [{required: [b]}]}]"), true},
+		"an any-of about a count":               {named, with(plain, "anyOf: [{required: [targetRefs]}, {minProperties: 2}]"), true},
+		"an all-of about a map":                 {named, with(plain, "allOf: [{properties: {limits: {maxProperties: 2}}}]"), true},
+		"an all-of about a rule":                {named, with(plain, "allOf: [{properties: {a: {maxLength: 2}}}]"), false},
+		"a not about two rules":                 {named, with(plain, "not: {required: [a, b]}"), true},
+		"a not about one":                       {named, with(plain, "not: {required: [a]}"), false},
+		"a required rule":                       {named, "type: object\nrequired: [a]\nproperties: {a: {type: string}, limits: {type: object, additionalProperties: {type: object}}}", true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			e := only(t, scene(t, c.profile, c.schema, "defaults: {strategy: "+map[bool]string{true: "patch", false: "merge"}[c.profile == ""]+", limits: {one: {x: 1, z: 0}}}", "limits: {two: {x: 1, z: 0}}"))
+			_, err := conform.NewChecker().Check(e, ended(t))
+			assert.Equal(t, c.checked, errors.Is(err, effective.ErrTooMuch))
+			v, err := conform.NewChecker().Check(e, unlimited())
+			require.NoError(t, err)
+			assert.Empty(t, v.Unchecked)
+		})
+	}
+}
