@@ -38,6 +38,7 @@ type judge struct {
 
 	lostOverrides map[lostOverride]*overrideTally
 	surroundings  map[surroundingKey]*surrounding
+	misfits       map[misfitKey]*misfit
 }
 
 // pair judges one path.
