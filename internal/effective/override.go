@@ -14,6 +14,9 @@ type Override struct {
 	Policy *merge.Policy
 	*merge.Rule
 	Level hierarchy.Level
+	// Block is where the policy has it: overrides, or bare where the path reads
+	// that as overrides.
+	Block merge.Block
 	// When is the condition of the block, "" for none.
 	When string
 	// Atomic tells that the block leaves no rule of another policy below it.
@@ -68,7 +71,7 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
 			if as.Block != merge.Overrides {
 				continue
 			}
-			o := Override{Policy: l.Policy, Level: hierarchy.Level(l.Level), Atomic: as.Strategy == merge.Atomic}
+			o := Override{Policy: l.Policy, Level: hierarchy.Level(l.Level), Block: b.Block, Atomic: as.Strategy == merge.Atomic}
 			if b.When != nil {
 				o.When = b.When.String()
 			}
@@ -90,7 +93,7 @@ func (e *Effective) holds(o Override) bool {
 	if o.When == "" {
 		return from.Policy == o.Policy && from.Block == merge.Overrides
 	}
-	return from.Policy == o.Policy || from.Block != merge.Overrides || from.Conditional
+	return from.Block != merge.Overrides || from.Conditional || !e.higher(from.Policy, o.Policy)
 }
 
 // Gives reports whether the policy of an override has the same override on this
@@ -102,20 +105,21 @@ func (e *Effective) Gives(o Override) bool {
 	})
 }
 
-// StandIn returns another policy whose override, as high or higher, is the same
-// and in force on this path; nil if there is none.
-func (e *Effective) StandIn(o Override) *merge.Policy {
-	var by *merge.Policy
+// StandIns returns the policies whose override, as high or higher, is the same
+// and in force on this path.
+func (e *Effective) StandIns(o Override) []*merge.Policy {
+	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
-		if p.Level > o.Level || !e.holds(p) {
-			return false
+		if p.Level <= o.Level && e.holds(p) && !slices.Contains(out, p.Policy) {
+			out = append(out, p.Policy)
 		}
-		by = p.Policy
-		return true
+		return false
 	})
-	return by
+	return out
 }
 
+// gives reports whether some policy on the path has the same override, by which
+// is asked.
 func (e *Effective) gives(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
 		for p, rules := range overrideBlocks(&e.Layers[i]) {

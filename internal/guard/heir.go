@@ -24,14 +24,29 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 	if s == nil || err != nil {
 		return nil, err
 	}
-	var out []*effective.Effective
+	var out, same []*effective.Effective
 	for _, y := range s.after {
 		known := s.before[s.earlier(y.Path)]
-		if s.follows(x.Path, y.Path, o.Level, known) && (!known || hierarchy.ShareHosts(x.Path, y.Path)) {
-			out = append(out, y)
+		if !s.follows(x.Path, y.Path, o.Level, known) || known && !hierarchy.ShareHosts(x.Path, y.Path) {
+			continue
+		}
+		out = append(out, y)
+		if sameDoor(x.Path, y.Path) {
+			same = append(same, y)
 		}
 	}
+	if len(same) > 0 {
+		return same, nil // it goes on where it came in: to another backend, say
+	}
 	return out, nil
+}
+
+// sameDoor reports whether two paths come in by the same listener, or service.
+func sameDoor(x, y hierarchy.Path) bool {
+	a, b := x.ID(), y.ID()
+	return a.Class == b.Class && a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
+		a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
+		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
 }
 
 // mayMove reports whether a pair with the same policies may still have lost an

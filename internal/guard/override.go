@@ -30,7 +30,6 @@ func (j *judge) overrides(p effective.Pair) error {
 		for _, heir := range heirs {
 			if !heir.Gives(o) {
 				j.lose(o, p.Before, heir)
-				break
 			}
 		}
 	}
@@ -38,40 +37,40 @@ func (j *judge) overrides(p effective.Pair) error {
 }
 
 // lose books the loss of an override that held on a path; it is not given on
-// the one that the traffic takes now.
+// one that the traffic takes now.
 func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
-	l := lostOverride{
-		kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o),
-	}
-	if is != nil {
-		l.standIn = is.StandIn(o)
+	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
+	standIns := is.StandIns(o)
+	for _, p := range standIns {
+		l.standIns += was.Ref(p).Key() + " "
 	}
 	if j.lostOverrides == nil {
 		j.lostOverrides = make(map[lostOverride]*overrideTally)
 	}
 	t := j.lostOverrides[l]
 	if t == nil {
-		t = &overrideTally{lostOverride: l, was: was, is: is, override: o}
+		t = &overrideTally{lostOverride: l, was: was, is: is, standIns: standIns, paths: make(map[*effective.Effective]bool)}
 		j.lostOverrides[l] = t
 	}
-	t.paths++
+	t.paths[was] = true
 }
 
 // lostOverride is what losses of overrides are told apart by.
 type lostOverride struct {
-	kind    api.PolicyKind
-	policy  *merge.Policy
-	rule    string
-	code    api.ReasonCode
-	standIn *merge.Policy
+	kind     api.PolicyKind
+	policy   *merge.Policy
+	rule     string
+	code     api.ReasonCode
+	standIns string // their names
 }
 
 // overrideTally adds up losses; the first path stands for all.
 type overrideTally struct {
 	lostOverride
-	override effective.Override
 	was, is  *effective.Effective
-	paths    int
+	standIns []*merge.Policy
+	paths    map[*effective.Effective]bool
+	mine     bool // the writer may
 }
 
 // causeOf tells an override that its own policy gives up from one that is lost
@@ -90,14 +89,18 @@ func (j *judge) causeOf(was *effective.Effective, o effective.Override) api.Reas
 }
 
 // written reports whether a policy has a rule as an override of it has it,
-// wherever it is attached.
+// wherever it is attached. How a bare block is read is not for the policy to
+// say where its override is one.
 func written(p *merge.Policy, o effective.Override) bool {
 	return slices.ContainsFunc(p.Blocks, func(b merge.Rules) bool {
 		when := ""
 		if b.When != nil {
 			when = b.When.String()
 		}
-		return b.Block != merge.Defaults && (when == "" || when == o.When) && (b.Strategy == merge.Atomic || !o.Atomic) &&
-			slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return r.Key == o.Key && merge.Equal(r.Value, o.Value) })
+		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
+			slices.ContainsFunc(b.Rules, func(r merge.Rule) bool {
+				return r.Key == o.Key && r.Hollow == o.Hollow && merge.Equal(r.Value, o.Value)
+			})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,32 +23,51 @@ func (j *judge) overridesLost(ctx context.Context) error {
 		}
 	}
 	may := rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
+	findings := make(map[lostOverride]*overrideTally)
 	for _, t := range j.lost() {
 		mine, err := may.override(t.ref(t.policy))
 		if err != nil {
 			return err
 		}
-		if t.standIn != nil && !mine {
-			// An equal override that is as high stands in for it, unless the
-			// writer could take that one away next.
-			lift, err := may.override(t.ref(t.standIn))
-			if err != nil {
+		covered := false
+		if !mine {
+			if covered, err = may.standIn(t); err != nil {
 				return err
 			}
-			if !lift {
-				continue
-			}
 		}
-		j.overrideLost(t, mine)
+		if covered {
+			continue
+		}
+		t.mine, t.lostOverride.standIns = mine, ""
+		if first := findings[t.lostOverride]; first != nil {
+			maps.Copy(first.paths, t.paths)
+			continue
+		}
+		findings[t.lostOverride] = t
+	}
+	for _, t := range findings {
+		j.overrideLost(t)
 	}
 	return nil
 }
 
-func (j *judge) overrideLost(t *overrideTally, mine bool) {
+// standIn reports whether an equal override that is as high stands in for one
+// that is lost: one that the writer could not take away next.
+func (r *rights) standIn(t *overrideTally) (bool, error) {
+	for _, p := range t.standIns {
+		lift, err := r.override(t.ref(p))
+		if err != nil || !lift {
+			return !lift && err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (j *judge) overrideLost(t *overrideTally) {
 	policy := t.ref(t.policy)
 	f := Finding{Rule: t.rule, Policy: &policy}
-	on := fmt.Sprintf("on %s", plural(t.paths, "path"))
-	if t.paths == 1 {
+	on := fmt.Sprintf("on %s", plural(len(t.paths), "path"))
+	if len(t.paths) == 1 {
 		on = "on " + last(t.was)
 	}
 	if t.code == api.ReasonOverrideRemoved {
@@ -57,7 +77,7 @@ func (j *judge) overrideLost(t *overrideTally, mine bool) {
 	}
 	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
 	action := api.Deny
-	if mine {
+	if t.mine {
 		action = api.Warn
 		f.Advice = "you may do that"
 	} else {
@@ -68,8 +88,8 @@ func (j *judge) overrideLost(t *overrideTally, mine bool) {
 
 // slipping names what an override holds no more.
 func slipping(t *overrideTally, c Change) string {
-	if t.paths > 1 {
-		return plural(t.paths, "path")
+	if len(t.paths) > 1 {
+		return plural(len(t.paths), "path")
 	}
 	if t.was.Path.Route != nil {
 		return t.was.Path.Route.Ref().String()
@@ -85,7 +105,7 @@ func (j *judge) why(t *overrideTally) string {
 		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
 	case j.change.After == nil:
 		return fmt.Sprintf("would not without %s", object)
-	case t.is != nil && t.is.Path.ID() != t.was.Path.ID():
+	case t.is.Path.ID() != t.was.Path.ID():
 		return fmt.Sprintf("not on %s", through(t.is))
 	default:
 		return "would not after this write"
@@ -104,13 +124,6 @@ func (t *overrideTally) ref(p *merge.Policy) api.Ref {
 	return api.Ref{Group: t.kind.Group, Kind: t.kind.Kind, Namespace: p.Namespace, Name: p.Name}
 }
 
-func (t *overrideTally) standInRef() api.Ref {
-	if t.standIn == nil {
-		return api.Ref{}
-	}
-	return t.ref(t.standIn)
-}
-
 // lost returns the losses by policy, rule and reason.
 func (j *judge) lost() []*overrideTally {
 	out := make([]*overrideTally, 0, len(j.lostOverrides))
@@ -122,7 +135,7 @@ func (j *judge) lost() []*overrideTally {
 			api.CompareRefs(a.ref(a.policy), b.ref(b.policy)),
 			strings.Compare(a.rule, b.rule),
 			strings.Compare(string(a.code), string(b.code)),
-			api.CompareRefs(a.standInRef(), b.standInRef()),
+			strings.Compare(a.lostOverride.standIns, b.lostOverride.standIns),
 		)
 	})
 	return out
