@@ -105,12 +105,12 @@ func (e *Effective) Gives(o Override) bool {
 	})
 }
 
-// StandIns returns the policies whose override, as high or higher, is the same
-// and in force on this path.
+// StandIns returns the policies that give the same override on this path, as
+// high or higher.
 func (e *Effective) StandIns(o Override) []*merge.Policy {
 	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
-		if p.Level <= o.Level && e.holds(p) && !slices.Contains(out, p.Policy) {
+		if p.Level <= o.Level && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false

@@ -33,14 +33,14 @@ func TestReferenceGrants(t *testing.T) {
 		v := world(t, granted(grant))
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace",
+			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a)",
 		}, told(deleted(t, v, read(t, v, grant).Ref())))
 	})
 	t.Run("edited, with a policy that selects", func(t *testing.T) {
 		v := world(t, granted(grant, selecting))
 		assert.Equal(t, []string{
 			"Warn TargetNotFound: Paint app/own" + lost, "Warn TargetNotFound: Paint app/selecting" + lost,
-			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace",
+			"Warn BlastRadius: ReferenceGrant infra/t: effective policy of Paint changes on 2 paths in 1 namespace (2 lose a, 2 lose b)",
 		}, told(judged(t, v, worlds.GrantDoc("infra", "t", "{group: example.com, kind: Paint, namespace: other}", gateways))))
 	})
 	t.Run("while another one stands", func(t *testing.T) {
