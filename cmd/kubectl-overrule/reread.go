@@ -35,7 +35,7 @@ func (k known) Profiles() []api.ProfileInForce { return k.kinds.Profiles() }
 
 // Schema implements guard.Kinds.
 func (k known) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	if k.set == nil && !k.kinds.Defined(ref) {
+	if k.scene.set == nil && !k.kinds.Defined(ref) {
 		return k.app.schema(ctx, ref)
 	}
 	return k.kinds.Schema(ref), nil
