@@ -106,16 +106,26 @@ func (e *Effective) Gives(o Override) bool {
 }
 
 // StandIns returns the policies that give the same override on this path, as
-// high or higher.
+// high or higher, unless another value is in force.
 func (e *Effective) StandIns(o Override) []*merge.Policy {
 	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
-		if p.Level <= o.Level && !slices.Contains(out, p.Policy) {
+		if p.Level <= o.Level && e.stands(p) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false
 	})
 	return out
+}
+
+// stands reports whether the value of an override is in force, whichever of
+// several equal ones gives it, or may be once its condition is met.
+func (e *Effective) stands(o Override) bool {
+	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+	if o.When != "" {
+		return e.holds(o)
+	}
+	return ok && e.Rules[i].From.Block == merge.Overrides && merge.Equal(e.Rules[i].Value, o.Value)
 }
 
 // gives reports whether some policy on the path has the same override, by which
