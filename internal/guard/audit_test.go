@@ -1,0 +1,63 @@
+package guard_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// An audit finds what stands, whoever brought it about.
+func TestAudit(t *testing.T) {
+	v := world(t, base(lock, lockTop(byKey), lockOwn("gate: 1\nways: {open: 1}"), policyDoc("Paint", "infra", "fine", toGateway+hard)))
+	kind := api.PolicyKind{Group: "example.com", Kind: "Lock"}
+	top := api.Ref{Group: "example.com", Kind: "Lock", Namespace: "infra", Name: "top"}
+	path := func(rule int, section string) []api.PathElement {
+		return []api.PathElement{
+			{Kind: "GatewayClass", Name: "istio"}, {Kind: "Gateway", Namespace: "infra", Name: "g"},
+			{Kind: "Listener", Namespace: "infra", Name: "g", Section: "http"}, {Kind: "HTTPRoute", Namespace: "app", Name: "r"},
+			{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: section, Index: &rule},
+		}
+	}
+	violation := func(path []api.PathElement, rule, message string) api.Violation {
+		return api.Violation{Code: api.ReasonOverrideWeakened, Action: api.Deny, PolicyKind: kind, Path: path, Rule: rule, Policy: &top, Message: message}
+	}
+	const (
+		gates  = "gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
+		waters = "ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold"
+	)
+	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
+	require.NoError(t, err)
+	assert.Equal(t, []api.Violation{
+		violation(path(0, "rule-1"), "gate", gates), violation(path(0, "rule-1"), "ways.open", waters),
+		violation(path(1, "rule-2"), "gate", gates), violation(path(1, "rule-2"), "ways.open", waters),
+	}, got)
+	t.Run("in its scope alone", func(t *testing.T) {
+		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{Objects: []api.Ref{routeRef("none")}})
+		require.NoError(t, err)
+		assert.Empty(t, got)
+	})
+	t.Run("with the action that the profile has", func(t *testing.T) {
+		mild := world(t, base(lock+"\n  actions: {OverrideWeakened: Audit}", lockTop(byKey), lockOwn("gate: 1")))
+		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), mild, effective.Scope{All: true})
+		require.NoError(t, err)
+		require.Len(t, got, 2)
+		assert.Equal(t, api.Audit, got[0].Action)
+	})
+	t.Run("until its time is over", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(ctx, v, effective.Scope{All: true})
+		require.ErrorIs(t, err, effective.ErrTooMuch)
+	})
+	t.Run("whatever conditions cost", func(t *testing.T) {
+		costly := world(t, base(gatewayPolicy(clip), routePolicy("a: 100")))
+		_, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Audit(t.Context(), costly, effective.Scope{All: true})
+		require.NoError(t, err)
+	})
+}

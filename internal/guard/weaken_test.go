@@ -1,0 +1,102 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// lock is a kind with a gate, and with ways of which one is enough.
+const lockSpec = "rules: [ways.*, other.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides], defaults: [defaults], when: when}"
+
+var (
+	lock  = worlds.ProfileDoc("Lock", lockSpec+"\ngates: [gate]\nalternatives: [ways]")
+	plain = worlds.ProfileDoc("Lock", lockSpec)
+)
+
+func locked(namespace, name, target, spec string) string {
+	return policyDoc("Lock", namespace, name, target+spec)
+}
+
+const (
+	byKey    = "overrides: {ways: {key: 1}}"
+	gating   = "OverrideWeakened: gate of Lock app/own decides whether ways.key has an effect, which the overrides of Lock infra/top hold; take gate out of app/own, or ask the owner of infra/top"
+	watering = "OverrideWeakened: ways.open of Lock app/own is enough in place of ways.key, which the overrides of Lock infra/top hold; take ways.open out of app/own, or ask the owner of infra/top"
+)
+
+func lockTop(spec string) string { return locked("infra", "top", toGateway, spec) }
+func lockOwn(spec string) string { return locked("app", "own", toRoute, spec) }
+
+// What takes the force of an override away although it leaves it in its place,
+// who is to blame for it, and what was there before.
+func TestOverridesThatAreWeakened(t *testing.T) {
+	g, r := gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g")
+	shut := listening(g, "http", "from: Same")
+	tests := map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"a gate of a lower policy":                   {base(lock, lockTop(byKey)), lockOwn("gate: 1"), []string{"Deny " + gating}},
+		"an alternative of a lower policy":           {base(lock, lockTop(byKey)), lockOwn("ways: {open: 1}"), []string{"Deny " + watering}},
+		"both":                                       {base(lock, lockTop(byKey)), lockOwn("gate: 1\nways: {open: 1}"), []string{"Deny " + gating, "Deny " + watering}},
+		"a gate in an overrides block":               {base(lock, lockTop(byKey)), lockOwn("overrides: {gate: 1}"), []string{"Deny " + gating}},
+		"the same alternative, which is overruled":   {base(lock, lockTop(byKey)), lockOwn("ways: {key: 2}"), nil},
+		"a rule that is neither":                     {base(lock, lockTop(byKey)), lockOwn("other: {open: 1}"), nil},
+		"a gate that the override holds itself":      {base(lock, lockTop("overrides: {gate: 0, ways: {key: 1}}")), lockOwn("gate: 1"), nil},
+		"an alternative of a group with no override": {base(lock, lockTop("overrides: {other: {key: 1}}")), lockOwn("ways: {open: 1}"), nil},
+		"a default is not weakened":                  {base(lock, lockTop("defaults: {ways: {key: 1}}")), lockOwn("gate: 1\nways: {open: 1}"), nil},
+		"a higher policy's gate":                     {base(lock, lockOwn(byKey)), lockTop("gate: 1"), nil},
+		"a gate of the override's own policy":        {base(lock), lockTop("gate: 1\n" + byKey), nil},
+		"nothing, without such rules in the profile": {base(plain, lockTop(byKey)), lockOwn("gate: 1\nways: {open: 1}"), nil},
+		"an override whose condition is met":         {base(lock, lockTop("overrides: {when: 'has(spec.gate)', ways: {key: 1}}")), lockOwn("gate: 1"), []string{"Deny " + gating}},
+		"an override whose condition is not met":     {base(lock, lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), lockOwn("gate: 1"), nil},
+		"it was so before: told to its writer":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nother: {key: 1}"), []string{"Warn " + gating}},
+		"another value than before":                  {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 2"), []string{"Deny " + gating}},
+		"one more than before": {
+			base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nways: {open: 1}"), []string{"Deny " + watering, "Warn " + gating},
+		},
+		"no more":                             {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("other: {key: 1}"), nil},
+		"it was so before: nothing to others": {base(lock, lockTop(byKey), lockOwn("gate: 1")), locked("infra", "second", toGateway, "other: {key: 1}"), nil},
+		"it was so before, and a route is edited": {
+			base(lock, lockTop(byKey), lockOwn("gate: 1")), routeDoc("r", "[{}]", "g"), nil,
+		},
+		"the override comes to what was there": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
+		"the override has another value":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
+		"a route comes under the override":     {docs(lock, g, routeDoc("r", two), lockTop(byKey), lockOwn("gate: 1")), r, []string{"Deny " + gating}},
+		"a gateway lets the route in":          {docs(lock, shut, r, lockTop(byKey), lockOwn("gate: 1")), g, []string{"Warn " + gating}},
+		"by the profile's word, a warning": {
+			base(strings.TrimSuffix(lock, "\n")+"\n  actions: {OverrideWeakened: Warn}", lockTop(byKey)), lockOwn("gate: 1"), []string{"Warn " + gating},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, test.before)
+			c := change(v, read(t, v, test.write))
+			assert.Equal(t, test.want, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "OverrideWeakened")))
+			assert.Equal(t, test.want, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "OverrideWeakened")), "no right makes it less")
+		})
+	}
+}
+
+// A profile that newly says what gates others is to blame for what it finds.
+func TestAProfileThatNamesGates(t *testing.T) {
+	objects := base(lockTop(byKey), lockOwn("gate: 1"))
+	v, after := world(t, docs(plain, objects)), world(t, docs(lock, objects))
+	next := v.WithKinds(after.Kinds())
+	for _, k := range after.Kinds() {
+		for p := range after.Policies(k.Ref()) {
+			next = next.With(store.Put(p))
+		}
+	}
+	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
+	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny " + gating}, toldOf(j, "OverrideWeakened"))
+}
