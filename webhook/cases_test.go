@@ -40,15 +40,18 @@ func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
 // put does what the informers would do about an object.
 func (d *doors) put(t *testing.T, o *cases.Object) {
 	t.Helper()
-	if o.GetKind() == "CustomResourceDefinition" {
+	switch o.GetKind() {
+	case "CustomResourceDefinition":
 		var crd apiextensionsv1.CustomResourceDefinition
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &crd))
-		profile, ok := policykind.FromLabel(&crd)
-		require.True(t, ok, "the label of %s", crd.Name)
-		kind, err := policykind.Compile(profile, policykind.Label)
-		require.NoError(t, err)
-		d.Store.AddKind(kind)
-		d.Store.KindListed(kind.Ref())
+		if profile, ok := policykind.FromLabel(&crd); ok {
+			d.read(t, profile, policykind.Label, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		}
+		return
+	case api.KindPolicyProfile:
+		var p api.PolicyProfile
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p))
+		d.read(t, p.Spec, policykind.Cluster, nil)
 		return
 	}
 	gvk := o.GroupVersionKind()
@@ -57,6 +60,16 @@ func (d *doors) put(t *testing.T, o *cases.Object) {
 	object, err := store.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
 	d.Store.Apply(store.Put(object))
+}
+
+// read does what the watcher would do about a kind.
+func (d *doors) read(t *testing.T, profile api.PolicyProfileSpec, source policykind.Source, schema *apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	kind, err := policykind.Compile(profile, source)
+	require.NoError(t, err)
+	kind = kind.WithSchema(policykind.PackSchema(schema))
+	d.Store.AddKind(kind)
+	d.Store.KindListed(kind.Ref())
 }
 
 // marshalled is the JSON of an object, which may be nil.
