@@ -88,8 +88,8 @@ type Violation struct {
 	PolicyKind PolicyKind    `json:"policyKind"`
 	Path       []PathElement `json:"path"`
 	Rule       string        `json:"rule,omitempty"`
-	// Policy is the constraint that is violated, or the policy whose override
-	// is weakened.
+	// Policy is the constraint that is violated, the policy whose override is
+	// weakened, or one that brings what breaks the schema.
 	Policy  *Ref   `json:"policy,omitempty"`
 	Message string `json:"message"`
 }

@@ -64,6 +64,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	if err != nil {
 		return err
 	}
+	found = a.tellUnread(found)
 	a.tellConstraints(q.scene)
 	if err := out.Violations(found); err != nil {
 		return err
@@ -118,6 +119,22 @@ func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, err
 	return slices.DeleteFunc(found, func(v api.Violation) bool {
 		return !on[pathOf(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
 	}), nil
+}
+
+// tellUnread takes out what could not be checked, which is no violation, and
+// tells it.
+func (a *app) tellUnread(found []api.Violation) []api.Violation {
+	told := make(map[string]bool)
+	return slices.DeleteFunc(found, func(v api.Violation) bool {
+		if v.Code != api.ReasonNotRead {
+			return false
+		}
+		if !told[v.Message] {
+			a.tell("warning: %s", v.Message)
+		}
+		told[v.Message] = true
+		return true
+	})
 }
 
 // paths returns the paths that are asked for, those without a policy included.

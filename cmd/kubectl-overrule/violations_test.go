@@ -97,3 +97,73 @@ func TestViolationsOfACluster(t *testing.T) {
 └─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
 `, got.stdout)
 }
+
+// oneOf is the definition of a kind whose spec takes a or b and not both, and
+// two policies that bring one each.
+func oneOf(schema string) string {
+	policy := func(namespace, name, target, rule string) string {
+		return `
+---
+apiVersion: example.com/v1
+kind: Choice
+metadata: {namespace: ` + namespace + `, name: ` + name + `}
+spec: {targetRef: {group: gateway.networking.k8s.io, ` + target + `}, ` + rule + "}\n"
+	}
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: choices.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Choice, plural: choices}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: ` + schema + `
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: choices}
+spec:
+  group: example.com
+  kind: Choice
+  class: inherited
+  targets: {fields: [targetRef]}
+  blocks: {defaults: [defaults]}
+  strategy: {allowed: [merge]}
+` + policy("infra", "upper", "kind: Gateway, name: edge", "defaults: {a: 1}") + policy("app", "lower", "kind: HTTPRoute, name: toystore", "b: 2")
+}
+
+const (
+	eitherOr = `{type: object, properties: {spec: {type: object, oneOf: [{required: [a]}, {required: [b]}, {required: [defaults]}],
+        properties: {targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}, a: {type: integer}, b: {type: integer},
+          defaults: {type: object, properties: {a: {type: integer}, b: {type: integer}}}}}}}`
+	unstructured = `{type: object, properties: {spec: {type: object, oneOf: [{required: [a], type: object}],
+        properties: {a: {type: integer}, b: {type: integer}}}}}`
+)
+
+func TestViolationsOfASchema(t *testing.T) {
+	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(eitherOr)))
+	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, found(t, files...))
+	against := append(against("cluster"), "--against", files[len(files)-1])
+	for _, v := range check(t, `
+apiVersion: example.com/v1
+kind: Choice
+metadata: {namespace: app, name: lower}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, b: 3}
+`, against...) {
+		assert.True(t, v.Allowed, "it was so before: %+v", v.Reasons)
+	}
+}
+
+func TestASchemaThatCannotBeCheckedIsNoViolation(t *testing.T) {
+	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(unstructured)), "violations")...)
+	assert.Equal(t, exitFound, got.code, got.stdout)
+	assert.Contains(t, got.stderr, "warning: ")
+	assert.Contains(t, got.stderr, "not structural")
+	assert.Contains(t, got.stderr, "nothing is wrong with the effective policies\n")
+	assert.Empty(t, got.stdout)
+}

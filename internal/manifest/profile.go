@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	strictjson "sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -54,11 +53,7 @@ func (o *Object) profile() (*api.PolicyProfile, error) {
 		return nil, o.At.errorf("write %s as JSON: %w", o, err)
 	}
 	var p api.PolicyProfile
-	strict, err := strictjson.UnmarshalStrict(data, &p)
-	if err == nil && len(strict) > 0 {
-		err = strict[0]
-	}
-	if err != nil {
+	if err := strict(data, &p); err != nil {
 		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)
 	}
 	return &p, nil

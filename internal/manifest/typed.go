@@ -5,14 +5,21 @@ import (
 	"sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
 // fits holds the values of a route to the types that Gateway API gives them, as
 // the API server does: the store looks at little of a route. Fields that are
-// not Gateway API's are let through.
+// not Gateway API's are let through. Constraints are held to their schema, names
+// of fields included: one that is understood in part judges wrong.
 func fits(kind api.PolicyKind, data []byte) error {
-	if !hierarchy.IsRoute(kind) {
+	switch {
+	case kind == constraint.Kind:
+		return strict(data, new(api.PolicyConstraint))
+	case kind == constraint.ClusterKind:
+		return strict(data, new(api.ClusterPolicyConstraint))
+	case !hierarchy.IsRoute(kind):
 		return nil
 	}
 	var into any
@@ -29,4 +36,12 @@ func fits(kind api.PolicyKind, data []byte) error {
 		into = new(gatewayv1.HTTPRoute)
 	}
 	return json.UnmarshalCaseSensitivePreserveInts(data, into)
+}
+
+func strict(data []byte, into any) error {
+	unknown, err := json.UnmarshalStrict(data, into)
+	if err == nil && len(unknown) > 0 {
+		err = unknown[0]
+	}
+	return err
 }
