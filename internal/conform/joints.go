@@ -188,18 +188,22 @@ func (j *joiner) rules(root *structuralschema.Structural) *structuralschema.Stru
 // strip takes out of a node what rules leaves out, and reports whether a rule is
 // left. reached tells that one above the node may look into it.
 func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool) (has bool) {
+	if j.of(at, s) == outside {
+		bare(s)
+		return false
+	}
 	all := s.XValidations
 	s.XValidations = nil
 	named := mentions{}
-	if j.of(at, s) != outside {
-		for _, r := range all {
-			if m := mentionedBy(r.Rule); j.concerns(m, s, at) {
-				s.XValidations, has = append(s.XValidations, r), true
-				named = named.with(m).with(mentionedBy(r.MessageExpression))
-				if r.FieldPath != "" {
-					named = nil // it is looked up in the schema
-				}
-			}
+	for _, r := range all {
+		m := mentionedBy(r.Rule)
+		if !j.concerns(m, s, at) {
+			continue
+		}
+		s.XValidations, has = append(s.XValidations, r), true
+		named = named.with(m).with(mentionedBy(r.MessageExpression))
+		if r.FieldPath != "" {
+			named = nil // it is looked up in the schema
 		}
 	}
 	below := reached || has
@@ -219,4 +223,19 @@ func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool
 		has = j.strip(a.Structural, append(slices.Clip(at), "*"), below) || has
 	}
 	return has
+}
+
+// bare takes all rules out of a node.
+func bare(s *structuralschema.Structural) {
+	s.XValidations = nil
+	for name, p := range s.Properties {
+		bare(&p)
+		s.Properties[name] = p
+	}
+	if s.Items != nil {
+		bare(s.Items)
+	}
+	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+		bare(a.Structural)
+	}
 }

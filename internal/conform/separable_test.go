@@ -51,7 +51,11 @@ func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
 		"an all-of about a rule":                {named, with(plain, "allOf: [{properties: {a: {maxLength: 2}}}]"), false},
 		"a not about two rules":                 {named, with(plain, "not: {required: [a, b]}"), true},
 		"a not about one":                       {named, with(plain, "not: {required: [a]}"), false},
-		"a required rule":                       {named, "type: object\nrequired: [a]\nproperties: {a: {type: string}, limits: {type: object, additionalProperties: {type: object}}}", true},
+		"what items of a list that is one value ask": {"", "type: object\nproperties:\n  limits: {type: object, additionalProperties: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n" +
+			"  all: {type: array, maxItems: 2, items: {type: object, required: [x], properties: {x: {type: object, properties: {p: {type: string}, q: {type: string}}, " + rule("self.p != self.q") + "}}, " + rule("self.x.p == self.x.q") + "}}", false},
+		"what a field of the target asks": {"", "type: object\nproperties:\n  limits: {type: object, additionalProperties: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n" +
+			"  targetRefs: {type: array, items: {type: object, properties: {p: {type: string}, q: {type: string}}, required: [p, q], " + rule("self.p != self.q") + "}}", false},
+		"a required rule": {named, "type: object\nrequired: [a]\nproperties: {a: {type: string}, limits: {type: object, additionalProperties: {type: object}}}", true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := only(t, scene(t, c.profile, c.schema, "defaults: {strategy: "+map[bool]string{true: "patch", false: "merge"}[c.profile == ""]+", limits: {one: {x: 1, z: 0}}}", "limits: {two: {x: 1, z: 0}}"))

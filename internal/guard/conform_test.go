@@ -1,0 +1,180 @@
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// oneOf is a schema of Paint that allows one of a and b, and three limits.
+var oneOf = worlds.SchemaDoc("Paint", `
+type: object
+x-kubernetes-validations: [{rule: "!(has(self.a) && has(self.b))", message: "at most one of a and b"}]
+properties:
+  targetRefs: {type: array, items: {type: object, properties: {group: {type: string}, kind: {type: string}, name: {type: string}}}}
+  defaults: &block
+    type: object
+    properties: &rules
+      a: {type: integer}
+      b: {type: integer}
+      c: {type: integer}
+      limits: {type: object, maxProperties: 3, additionalProperties: {type: integer}}
+      strategy: {type: string}
+  overrides: *block
+  a: {type: integer}
+  b: {type: integer}
+  c: {type: integer}
+  limits: {type: object, maxProperties: 3, additionalProperties: {type: integer}}
+  strategy: {type: string}
+`)
+
+// invalid shows what a judgement says of schemas.
+func invalid(j *guard.Judgement) []string {
+	var out []string
+	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
+		for _, f := range list {
+			if f.Code == api.ReasonEffectiveInvalid {
+				out = append(out, fmt.Sprintf("%s: %s", f.Action, f.Message()))
+			}
+		}
+	}
+	return out
+}
+
+func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
+	gateways := docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"))
+	both := "the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec: at most one of a and b; " +
+		"it comes from Paint infra/top and Paint app/own"
+	for sentence, c := range map[string]struct {
+		world, write string
+		want         []string
+	}{
+		"by the lower policy": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"),
+			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"by the higher policy": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), routePolicy("b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
+			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of app/own"},
+		},
+		"by a route that comes to the gateway": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "h"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routeDoc("r", "[{}]", "g"),
+			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"on some paths": {
+			docs(oneOf, gateways, routeDoc("r", "[{}, {}, {}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"),
+			[]string{"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g and 2 more paths breaks the schema of its kind: " +
+				"spec: at most one of a and b; it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"in another way on each": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}")), routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
+			[]string{
+				"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
+				"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top",
+			},
+		},
+		"it was so before, and is no worse": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("b: 2"),
+			[]string{"Warn: " + both + "; that was so before; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"it was so before, and is better": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4, five: 5}")),
+			routePolicy("limits: {three: 3, four: 4}"),
+			[]string{"Warn: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+				"it comes from Paint infra/top and Paint app/own; that was so before; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"it was so before, and gets worse": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4}")),
+			routePolicy("limits: {three: 3, four: 4, five: 5}"),
+			[]string{"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+				"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"it was so before, and something else is wrong now": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}"), routePolicy("b: 1")),
+			routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
+			[]string{
+				"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
+				"Warn: " + both + "; that was so before; edit one of them so that they fit together, or ask the owner of infra/top",
+			},
+		},
+		"it is mended":             {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routePolicy("c: 1"), nil},
+		"it fits":                  {docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("c: 1"), nil},
+		"a kind without a schema":  {docs(gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"), nil},
+		"a policy that is alone":   {docs(oneOf, gateways, routeDoc("r", "[{}]", "g")), routePolicy("a: 1\nb: 1"), nil},
+		"a route of no such paths": {docs(oneOf, gateways, gatewayPolicy("defaults: {strategy: patch, a: 1}")), routeDoc("r", "[{}]", "g"), nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			assert.Equal(t, c.want, invalid(judged(t, world(t, c.world), c.write)))
+		})
+	}
+}
+
+// What only the paths are written of does not change what is in force.
+func TestWhatIsInForceAlreadyIsNotTold(t *testing.T) {
+	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")))
+	assert.Empty(t, invalid(judged(t, v, routeDoc("r", "[{matches: [{path: {value: /x}}]}]", "g"))))
+}
+
+func TestAProfileSaysWhatIsDoneAboutSchemas(t *testing.T) {
+	profile := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [patch]}\nactions: {EffectiveInvalid: Audit}")
+	v := world(t, docs(profile, oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("b: 1"), gatewayPolicy("defaults: {a: 1}")))
+	j := judged(t, v.With(store.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
+	require.Len(t, j.Audits, 1)
+	assert.Equal(t, api.ReasonEffectiveInvalid, j.Audits[0].Code)
+	j = judged(t, v.With(store.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
+	require.Len(t, j.Audits, 1, "whatever is written")
+	j = judged(t, v, routePolicy("b: 2"))
+	assert.Empty(t, j.Audits)
+	assert.Len(t, invalid(j), 1, "what was so before is told")
+}
+
+func TestASchemaThatCannotBeCheckedIsTold(t *testing.T) {
+	v := world(t, docs(worlds.SchemaDoc("Paint", "oneOf: [{properties: {a: {}}}]"), gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
+		gatewayPolicy("defaults: {strategy: patch, a: 1}")))
+	j := judged(t, v, routePolicy("b: 1"))
+	assert.False(t, j.Denied())
+	var told []string
+	for _, f := range j.Warnings {
+		if f.Code == api.ReasonNotRead {
+			told = append(told, f.What)
+		}
+	}
+	require.Len(t, told, 1)
+	assert.Contains(t, told[0], "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ")
+}
+
+func TestManyThingsThatAreWrongAreSummedUp(t *testing.T) {
+	fields, rules, lower, higher := "", "", "", ""
+	for i := range 25 {
+		fields += fmt.Sprintf("  a%02d: {type: integer}\n  b%02d: {type: integer}\n", i, i)
+		rules += fmt.Sprintf("- {rule: \"!(has(self.a%02d) && has(self.b%02d))\", message: \"not both of %02d\"}\n", i, i, i)
+		lower += fmt.Sprintf("a%02d: 1\n", i)
+		higher += fmt.Sprintf(", b%02d: 1", i)
+	}
+	schema := worlds.SchemaDoc("Paint", "type: object\nx-kubernetes-validations:\n"+rules+"properties:\n"+fields+"  defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}\n")
+	v := world(t, docs(schema, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch"+higher+"}")))
+	all := invalid(judged(t, v, routePolicy(lower)))
+	require.Len(t, all, 21)
+	assert.Contains(t, all, "Deny: effective policies break the schema of their kind in 5 more ways")
+	assert.Contains(t, all[1], "spec: not both of 00")
+}
+
+func TestACheckThatTakesTooLongIsTooMuch(t *testing.T) {
+	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
+}
