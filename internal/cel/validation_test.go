@@ -82,6 +82,7 @@ func TestValidationsThatCannotBeEvaluated(t *testing.T) {
 			assert.False(t, met)
 			assert.Positive(t, cost)
 			assert.Equal(t, strings.Contains(c.says, "costs more"), cost > Limit)
+			assert.Equal(t, strings.Contains(c.says, "no such key") && c.says != "no such key: max", MissesKey(err))
 		})
 	}
 }

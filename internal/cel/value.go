@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -152,6 +153,13 @@ func (l *list) plain() traits.Lister { return types.NewDynamicList(types.Default
 type missingKeyError struct {
 	from *object
 	key  string
+}
+
+// MissesKey reports whether what ended an evaluation is a key that a variable
+// lacks.
+func MissesKey(err error) bool {
+	_, misses := errors.AsType[*missingKeyError](err)
+	return misses
 }
 
 // Error names the key by its address.

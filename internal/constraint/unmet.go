@@ -20,13 +20,25 @@ type Unmet struct {
 	// Beyond has an entry for each value that does not meet a rule, the worst
 	// first: how far it is from the bound, or nil where that is no number.
 	Beyond []*big.Rat
+
+	failure failure
 }
 
+// failure is why a validation is not met, from the worst on.
+type failure uint8
+
+const (
+	isFalse    failure = iota // it was evaluated
+	isFailed                  // it cannot be
+	keyMissing                // it names a key that is not there: maybe nothing is
+)
+
 // Worse reports whether a demand that was not met before is broken by more
-// values now, or by values further from the bound. A validation is met or not:
-// it never gets worse.
+// values now, or by values further from the bound. A validation gets worse where
+// it could not be evaluated before: one that reads a key without asking for it
+// is never met on a path without a policy, and any policy could else go in.
 func (u Unmet) Worse(before Unmet) bool {
-	if len(u.Beyond) > len(before.Beyond) {
+	if u.failure < before.failure || len(u.Beyond) > len(before.Beyond) {
 		return true
 	}
 	for i, is := range u.Beyond {

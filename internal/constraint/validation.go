@@ -59,10 +59,15 @@ func (v *validation) evaluate(on *cel.Variables, m merge.Meter) (met bool, u Unm
 	if err != nil {
 		return false, Unmet{}, err
 	}
+	u = Unmet{At: v.at, Message: text}
 	if failed != nil {
-		text += ": it cannot be evaluated: " + clean(failed.Error())
+		u.Message += ": it cannot be evaluated: " + clean(failed.Error())
+		u.failure = isFailed
+		if cel.MissesKey(failed) {
+			u.failure = keyMissing
+		}
 	}
-	return false, Unmet{At: v.at, Message: text}, nil
+	return false, u, nil
 }
 
 // text says what is wrong, in the author's words if there are any.

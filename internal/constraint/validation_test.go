@@ -168,3 +168,33 @@ func TestWhatAConstraintReads(t *testing.T) {
 	}
 	assert.False(t, valid(t, "validations: [{expression: 'has(path.route)'}]").Reads("effective"))
 }
+
+// A validation that could not be evaluated and is false now is worse: else one
+// that forgets to ask whether a key is there would hold nothing.
+func TestAFailureThatBecomesAnAnswerIsWorse(t *testing.T) {
+	const limit, none, text, ten = "validations: [{expression: effective.a < 5}]", "{}", "a: few", "a: 10"
+	cases := map[string]struct {
+		before, after string
+		want          bool
+	}{
+		"no key, and still none":          {none, "b: 1", false},
+		"no key, and then false":          {none, ten, true},
+		"no key, and then the wrong type": {none, text, true},
+		"the wrong type, and then false":  {text, ten, true},
+		"the wrong type, and still":       {text, "a: [few]", false},
+		"false, and then the wrong type":  {ten, text, false},
+		"false, and then no key":          {ten, none, false},
+		"false, and still":                {ten, "a: 11", false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			of := func(spec string) constraint.Unmet {
+				got, err := valid(t, limit).Evaluate(effective(t, spec), &purse{})
+				require.NoError(t, err)
+				require.Len(t, got, 1)
+				return got[0]
+			}
+			assert.Equal(t, c.want, of(c.after).Worse(of(c.before)))
+		})
+	}
+}

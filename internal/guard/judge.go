@@ -39,6 +39,7 @@ type judge struct {
 	lostOverrides map[lostOverride]*overrideTally
 	surroundings  map[surroundingKey]*surrounding
 	misfits       map[misfitKey]*misfit
+	needs         needs
 }
 
 // pair judges one path.

@@ -108,7 +108,7 @@ func readDifferently(before, after *store.View) []api.PolicyKind {
 
 // compare judges the paths of a scope, before and after.
 func (j *judge) compare(s effective.Scope) error {
-	s.Empty = j.after.Constrained()
+	s.Empty = j.constrained()
 	if err := j.Engine.Compare(j.before, j.after, s, j.budget, j.pair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}

@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// constraint judges the write of a constraint: whether it can be used, and what
+// of the paths there are breaks it. These are told, and stay as they are.
+func (j *judge) constraint(ctx context.Context) error {
+	c, ok := j.change.After.(*constraint.Constraint)
+	if !ok {
+		return nil // it is deleted
+	}
+	was, _ := j.change.Before.(*constraint.Constraint)
+	if c.Invalid != nil {
+		j.useless(c, c.Invalid, was != nil && was.Invalid != nil)
+		return nil
+	}
+	kind := j.after.Kind(c.PolicyKind())
+	if kind == nil {
+		j.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   fmt.Sprintf("%s is kept, and in force once %s is a policy kind that is installed: now it is not", c.Ref(), c.PolicyKind()),
+			Advice: "check the group and the kind, and kubectl overrule profiles",
+		})
+		return nil
+	}
+	fault, err := j.misuse(ctx, c, was, kind)
+	if err != nil || fault {
+		return err
+	}
+	return j.broken(ctx, c, kind)
+}
+
+// useless denies a constraint that cannot be used; one that was so before stays
+// editable.
+func (j *judge) useless(c *constraint.Constraint, why error, before bool) {
+	action := api.Deny
+	if before {
+		action = api.Warn
+	}
+	var faults []string
+	for _, fault := range flatten(why) {
+		faults = append(faults, fault.Error())
+	}
+	j.report(api.ReasonInvalid, action, Finding{
+		What: fmt.Sprintf("%s cannot be used: %s", c.Ref(), strings.Join(faults, "; ")),
+	})
+}
+
+// flatten returns the errors that an error is made of.
+func flatten(err error) []error {
+	if many, ok := errors.AsType[interface {
+		error
+		Errors() []error
+	}](err); ok {
+		return many.Errors()
+	}
+	return []error{err}
+}
+
+// misuse finds what of a constraint does not fit the schema of its kind.
+func (j *judge) misuse(ctx context.Context, c, was *constraint.Constraint, kind *policykind.Kind) (bool, error) {
+	if j.Kinds == nil {
+		return false, nil
+	}
+	schema, err := j.Kinds.Schema(ctx, kind.Ref())
+	if err != nil {
+		return false, fmt.Errorf("look for the definition of %s: %w", kind.Ref(), err)
+	}
+	shape := constraint.Shape{Schema: schema, Content: contents(kind), List: kind.SameTarget == api.Collect}
+	fault := c.Check(shape)
+	if fault == nil {
+		return false, nil
+	}
+	before := was != nil && was.PolicyKind() == c.PolicyKind() && (was.Invalid != nil || was.Check(shape) != nil)
+	j.useless(c, fault, before)
+	return true, nil
+}
+
+// contents returns where in an object of a kind there is what effective specs
+// are made of.
+func contents(k *policykind.Kind) [][]string {
+	content := append([]string{"spec"}, k.Layout().Content...)
+	out := [][]string{content}
+	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
+		out = append(out, append(slices.Clip(content), block))
+	}
+	return out
+}
+
+// mostBroken is how many paths that break a new constraint are named.
+const mostBroken = 3
+
+// broken tells which paths break a constraint as they are. It looks at as many
+// as it may in half the time that is left: telling must not deny.
+func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	budget := effective.NewBudget(ctx, j.Guard.budget())
+	only := []api.PolicyKind{kind.Ref()}
+	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged
+	paths := 0
+	var named []string
+	err := j.Engine.Walk(j.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		if !c.On(&e.Path, j.after) {
+			return nil
+		}
+		unmet, err := now.evaluate(c, e, now.sides(effective.Pair{After: e}).after, budget)
+		if err != nil || len(unmet) == 0 {
+			return err
+		}
+		if paths++; paths <= mostBroken {
+			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), unmet[0].Message))
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
+		return fmt.Errorf("look at the paths that there are: %w", err)
+	}
+	j.tellBroken(c, paths, named, err != nil)
+	return nil
+}
+
+func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, more bool) {
+	ref := c.Ref()
+	f := Finding{Policy: &ref}
+	switch {
+	case paths == 0 && !more:
+		return
+	case paths == 0:
+		f.What = fmt.Sprintf("there are too many paths to look at all: none that was looked at breaks %s", ref)
+	default:
+		text := plural(paths, "path")
+		if more {
+			text = "at least " + text
+		}
+		f.What = fmt.Sprintf("%s would break %s as it is", text, ref)
+		if paths > 1 {
+			f.What = fmt.Sprintf("%s would break %s as they are", text, ref)
+		}
+		f.Short = f.What
+		f.What += ": " + strings.Join(named, ", ")
+		if rest := paths - len(named); rest > 0 || more {
+			f.What += ", …"
+		}
+		f.Advice = "they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+	}
+	j.report(api.ReasonRequirementUnmet, api.Warn, f)
+}

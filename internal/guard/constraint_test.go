@@ -1,0 +1,178 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// oneSchema is Kinds that know one schema alone.
+type oneSchema struct {
+	schema *apiextensionsv1.JSONSchemaProps
+	err    error
+}
+
+func (oneSchema) Profiles() []api.ProfileInForce { return nil }
+
+func (s oneSchema) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	return s.schema, s.err
+}
+
+func (oneSchema) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+	return v, nil
+}
+
+func typedPaint(t testing.TB) oneSchema {
+	t.Helper()
+	var s apiextensionsv1.JSONSchemaProps
+	require.NoError(t, yaml.UnmarshalStrict([]byte(`
+type: object
+properties:
+  spec:
+    type: object
+    properties:
+      a: {type: integer}
+      overrides: {type: object, properties: {b: {type: string}}}
+`), &s))
+	return oneSchema{schema: &s}
+}
+
+// written judges the write of a constraint.
+func written(t testing.TB, g *guard.Guard, v *store.View, c store.Object) *guard.Judgement {
+	t.Helper()
+	if g.Engine == nil {
+		g.Engine = effective.NewEngine()
+	}
+	j, err := g.Judge(t.Context(), v, change(v, c), nil)
+	require.NoError(t, err)
+	return j
+}
+
+func TestConstraintsThatCannotBeUsed(t *testing.T) {
+	const kept = "; they stay, and only what makes one worse is held against a write; kubectl overrule violations lists them"
+	cases := map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"it does not compile": {"", "validations: [{expression: 'effective.a >'}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.a >": 1:14: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
+		}},
+		"all that is wrong at once": {"", "validations: [{expression: '1'}]\nrules: [{path: a}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "1": 1:1: it yields int; a validation must yield true or false; spec.rules[0]: Required value: set one of min, max, enum, pattern and required`,
+		}},
+		"it was so before": {"rules: [{path: b}]", "rules: [{path: a}]", []string{
+			"Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0]: Required value: set one of min, max, enum, pattern and required",
+		}},
+		"a field that the kind does not have": {"", "validations: [{expression: effective.x < 5}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.x < 5": 1:10: undefined field 'x' of effective`,
+		}},
+		"a text compared with a number": {"", "validations: [{expression: effective.b < 5}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.validations[0].expression: Invalid value: "effective.b < 5": 1:13: found no matching overload for '_<_' applied to '(string, int)'`,
+		}},
+		"an address that the kind does not have": {"", "rules: [{path: x, max: 1}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+		}},
+		"it did not fit before, either": {"rules: [{path: z, max: 1}]", "rules: [{path: x, max: 1}]", []string{
+			`Warn Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+		}},
+		"it fitted before": {"rules: [{path: a, max: 1}]", "rules: [{path: x, max: 1}]", []string{
+			`Deny Invalid: ClusterPolicyConstraint c cannot be used: spec.rules[0].path: Invalid value: "x": the schema has nothing at x`,
+		}},
+		"what a block has alone fits": {"", "validations: [{expression: '!has(effective.b)'}]", nil},
+		"nobody breaks it":            {"", "rules: [{path: a, max: 1}]", nil},
+		"all paths break it": {"", "rules: [{path: a, required: true}]", []string{
+			"Warn RequirementUnmet: 2 paths would break ClusterPolicyConstraint c as they are: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+		}},
+		"one path breaks it": {"", "targets: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\nrules: [{path: a, required: true}]", []string{
+			"Warn RequirementUnmet: 1 path would break ClusterPolicyConstraint c as it is: HTTPRoute app/r rule-2 of Gateway infra/g (a is missing)" + kept,
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, base())
+			if c.before != "" {
+				v = v.With(store.Put(readConstraint(t, c.before)))
+			}
+			assert.Equal(t, c.want, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
+		})
+	}
+}
+
+func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
+	v := world(t, base())
+	c := readConstraintOf(t, "c", "Missing", need)
+	assert.Equal(t, []string{
+		"Warn NotRead: ClusterPolicyConstraint c is kept, and in force once Missing.example.com is a policy kind that is installed: now it is not; check the group and the kind, and kubectl overrule profiles",
+	}, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
+	v = v.With(store.Put(c))
+	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
+}
+
+func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
+	v := world(t, routes(5))
+	got := told(written(t, &guard.Guard{}, v, readConstraint(t, need)))
+	require.Len(t, got, 1)
+	assert.True(t, strings.HasPrefix(got[0], "Warn RequirementUnmet: 5 paths would break ClusterPolicyConstraint c as they are: "+
+		"HTTPRoute app/r000 rule-1 of Gateway infra/g (a is missing), HTTPRoute app/r001 rule-1 of Gateway infra/g (a is missing), "+
+		"HTTPRoute app/r002 rule-1 of Gateway infra/g (a is missing), …; they stay"), got[0])
+}
+
+// How many paths break it is told as far as the budget goes; it denies nothing.
+func TestTooManyPathsToLookAt(t *testing.T) {
+	v := world(t, routes(50))
+	dear := strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)
+	got := told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name == \"\"', message: m}]")))
+	require.Len(t, got, 1)
+	assert.Regexp(t, "^Warn RequirementUnmet: at least [0-9]+ paths would break ClusterPolicyConstraint c as they are: ", got[0])
+	assert.Equal(t, []string{
+		"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c",
+	}, told(written(t, &guard.Guard{Budget: 20_000}, v, readConstraint(t, "validations: [{expression: '"+dear+"path.route.name != \"\"', message: m}]"))))
+}
+
+func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
+	v := world(t, routes(50))
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	c := readConstraint(t, need)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, change(v, c), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(j))
+}
+
+func TestAConstraintThatIsDeletedIsNotLookedAt(t *testing.T) {
+	c := readConstraint(t, need)
+	v := world(t, base()).With(store.Put(c))
+	j := deleted(t, v, c.Ref())
+	assert.Empty(t, told(j))
+	assert.Empty(t, j.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
+}
+
+func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
+	lost := errors.New("no connection")
+	v := world(t, base())
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Judge(t.Context(), v, change(v, readConstraint(t, need)), nil)
+	require.ErrorIs(t, err, lost)
+	assert.ErrorContains(t, err, "look for the definition of Paint.example.com: ")
+}
+
+// A constraint that is written is in force for what comes after it.
+func TestAConstraintIsInForceAfterItsWrite(t *testing.T) {
+	v := world(t, base())
+	c, err := store.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
+	require.NoError(t, err)
+	after := written(t, &guard.Guard{}, v, c).After
+	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(judged(t, after, routePolicy("a: 11"))))
+}

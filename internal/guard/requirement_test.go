@@ -1,0 +1,256 @@
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// readConstraint reads a ClusterPolicyConstraint c on Paints; spec is YAML.
+func readConstraint(t testing.TB, spec string) store.Object {
+	t.Helper()
+	return readConstraintOf(t, "c", "Paint", spec)
+}
+
+func readConstraintOf(t testing.TB, name, kind, spec string) store.Object {
+	t.Helper()
+	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, "metadata: {name: %s}\nspec:\n  policyKind: {group: example.com, kind: %s}\n  %s\n",
+		name, kind, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")))
+	require.NoError(t, err, spec)
+	o, err := store.Decode(constraint.ClusterKind, nil, data, 0)
+	require.NoError(t, err)
+	return o
+}
+
+// under is a world under a constraint.
+func under(t testing.TB, spec, text string) *store.View {
+	t.Helper()
+	c := readConstraint(t, spec)
+	require.NoError(t, c.(*constraint.Constraint).Invalid)
+	return world(t, text).With(store.Put(c))
+}
+
+// requirementsOf shows the findings about constraints.
+func requirementsOf(j *guard.Judgement) []string {
+	var out []string
+	for _, text := range told(j) {
+		if strings.Contains(text, " RequirementUnmet: ") {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+const (
+	atMost  = "rules: [{path: a, max: 10}]"
+	need    = "rules: [{path: a, required: true}]"
+	inRoute = " (ClusterPolicyConstraint c on HTTPRoute app/r rule-1 of Gateway infra/g"
+	ask     = "; change what leads to it, or ask the owner of ClusterPolicyConstraint c"
+	worseNo = ": it was so before, and gets no worse"
+)
+
+func TestConstraintsOnWrites(t *testing.T) {
+	const two = inRoute + " and 1 more path)"
+	above := func(n string) string { return "RequirementUnmet: a is " + n + ", above the maximum of 10" }
+	cases := map[string]struct {
+		constraint, before, write string
+		want                      []string
+	}{
+		"a policy that breaks it":                   {atMost, base(), routePolicy("a: 11"), []string{"Deny " + above("11") + two + ask}},
+		"a policy that does not":                    {atMost, base(), routePolicy("a: 10"), nil},
+		"a gateway's policy that breaks it below":   {atMost, base(), gatewayPolicy("defaults: {strategy: patch, a: 11}"), []string{"Deny " + above("11") + two + ask}},
+		"two policies that break it together":       {"validations: [{expression: 'effective.a + effective.b <= 10', message: too many}]", base(gatewayPolicy("defaults: {strategy: patch, a: 6}")), routePolicy("strategy: patch\nb: 5"), []string{"Deny RequirementUnmet: too many" + two + ask}},
+		"it warns":                                  {"enforcement: Warn\n" + atMost, base(), routePolicy("a: 11"), []string{"Warn " + above("11") + two + ask}},
+		"it is for the record":                      {"enforcement: Audit\n" + atMost, base(), routePolicy("a: 11"), []string{"Audit " + above("11") + two + ask}},
+		"a new route without what is required":      {need, docs(gatewayDoc("g", "istio", "http")), routeDoc("r", "[{}]", "g"), []string{"Deny RequirementUnmet: a is missing" + inRoute + ")" + ask}},
+		"a new route that a default serves":         {need, docs(gatewayDoc("g", "istio", "http"), gatewayPolicy("defaults: {a: 1}")), routeDoc("r", "[{}]", "g"), nil},
+		"a route that moves to another gateway":     {need, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), gatewayPolicy("defaults: {a: 1}"), routeDoc("r", "[{}]", "g")), routeDoc("r", "[{}]", "h"), []string{"Deny RequirementUnmet: a is missing (ClusterPolicyConstraint c on HTTPRoute app/r rule-1 of Gateway infra/h)" + ask}},
+		"a route that gets a rule more":             {"targets: [{kind: HTTPRoute, name: r, sectionName: rule-2}]\n" + need, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"), []string{"Deny RequirementUnmet: a is missing (ClusterPolicyConstraint c on HTTPRoute app/r rule-2 of Gateway infra/g)" + ask}},
+		"a policy of another kind changes nothing":  {need, base(), policyDoc("Label", "app", "l", "targetRefs: [{kind: HTTPRoute, name: r}]\nx: 1"), nil},
+		"another gateway is not meant":              {"targets: [{kind: Gateway, name: other}]\n" + atMost, base(), routePolicy("a: 11"), nil},
+		"broken before, and still":                  {atMost, base(routePolicy("a: 20")), routePolicy("a: 20\nb: 1"), []string{"Warn " + above("20") + two + worseNo}},
+		"broken before, and less":                   {atMost, base(routePolicy("a: 20")), routePolicy("a: 15"), []string{"Warn " + above("15") + two + worseNo}},
+		"broken before, and more":                   {atMost, base(routePolicy("a: 20")), routePolicy("a: 25"), []string{"Deny " + above("25") + two + ask}},
+		"broken before, and mended":                 {atMost, base(routePolicy("a: 20")), routePolicy("a: 5"), nil},
+		"broken before by another demand":           {"rules: [{path: a, max: 10}, {path: b, max: 10}]", base(routePolicy("a: 20")), routePolicy("b: 20"), []string{"Deny RequirementUnmet: b is 20, above the maximum of 10" + two + ask}},
+		"below and then above":                      {"rules: [{path: a, min: 5, max: 10}]", base(routePolicy("a: 1")), routePolicy("a: 11"), []string{"Deny " + above("11") + two + ask}},
+		"broken before by a validation, and still":  {"validations: [{expression: effective.a < 10, message: m}]", base(routePolicy("a: 20")), routePolicy("a: 30"), []string{"Warn RequirementUnmet: m" + two + worseNo}},
+		"for the record, and broken before":         {"enforcement: Audit\n" + atMost, base(routePolicy("a: 20")), routePolicy("a: 15"), []string{"Audit " + above("15") + two + worseNo}},
+		"a route in violation stays editable":       {need, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")), strings.Replace(routeDoc("r", "[{}]", "g"), "name: r", "name: r, labels: {x: z}", 1), []string{"Warn RequirementUnmet: a is missing" + inRoute + ")" + worseNo}},
+		"a label that brings a path under it":       {"targets: [{kind: HTTPRoute, selector: {matchLabels: {x: z}}}]\n" + need, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")), strings.Replace(routeDoc("r", "[{}]", "g"), "name: r", "name: r, labels: {x: z}", 1), []string{"Deny RequirementUnmet: a is missing" + inRoute + ")" + ask}},
+		"a label that an expression asks for":       {"validations: [{expression: '!(\"x\" in path.route.labels) || has(effective.a)', message: m}]", docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")), strings.Replace(routeDoc("r", "[{}]", "g"), "name: r", "name: r, labels: {x: z}", 1), []string{"Deny RequirementUnmet: m" + inRoute + ")" + ask}},
+		"a namespace's label":                       {"targets: [{kind: Namespace, selector: {matchLabels: {x: z}}}]\n" + need, base("kind: Namespace\nmetadata: {name: app}\n"), "kind: Namespace\nmetadata: {name: app, labels: {x: z}}\n", []string{"Deny RequirementUnmet: a is missing" + two + ask}},
+		"a missing key is told":                     {"validations: [{expression: effective.a.max < 10, message: m}]", base(routePolicy("a: {max: 1}")), routePolicy("a: {min: 1}"), []string{"Deny RequirementUnmet: m: it cannot be evaluated: no such key: effective.a.max" + two + ask}},
+		"a division by zero is no way around":       {"validations: [{expression: 100 / effective.a > 1, message: m}]", base(), routePolicy("a: 0"), []string{"Deny RequirementUnmet: m: it cannot be evaluated: division by zero" + two + ask}},
+		"10,000 entries are no way around":          {"validations: [{expression: 'effective.a.all(x, x < 10)', message: m}]", base(), routePolicy("a: [" + strings.Repeat("1, ", 9_999) + "1]"), []string{"Deny RequirementUnmet: m: it cannot be evaluated: costs more than the 10000 units that one evaluation may" + two + ask}},
+		"before is null where there was no path":    {"validations: [{expression: before == null, message: m}]", docs(gatewayDoc("g", "istio", "http")), routeDoc("r", "[{}]", "g"), nil},
+		"before is empty where there was no policy": {"validations: [{expression: 'before == {} && effective.a == 1', message: m}]", base(), routePolicy("a: 1"), nil},
+		"no more than twice as much":                {"validations: [{expression: '!has(before.a) || effective.a <= 2 * before.a', message: m}]", base(routePolicy("a: 10")), routePolicy("a: 21"), []string{"Deny RequirementUnmet: m" + two + ask}},
+		"twice as much":                             {"validations: [{expression: '!has(before.a) || effective.a <= 2 * before.a', message: m}]", base(routePolicy("a: 10")), routePolicy("a: 20"), nil},
+		"only some origins may set an override":     {"validations: [{expression: 'origins.all(k, o, o.block != \"overrides\" || o.namespace == \"infra\")', message: m}]", base(), routePolicy("overrides: {a: 1}"), []string{"Deny RequirementUnmet: m" + two + ask}},
+		"one of those":                              {"validations: [{expression: 'origins.all(k, o, o.block != \"overrides\" || o.namespace == \"infra\")', message: m}]", base(), gatewayPolicy("overrides: {a: 1}"), nil},
+		"an origin by its rule":                     {"validations: [{expression: 'origins[\"a.b\"] == {\"group\": \"example.com\", \"kind\": \"Paint\", \"namespace\": \"app\", \"name\": \"own\", \"block\": \"bare\"}', message: m}]", base(), routePolicy("a: {b: 1}"), nil},
+		"a missing key that was missing before":     {"validations: [{expression: effective.b < 10, message: m}]", base(), routePolicy("a: 1"), []string{"Warn RequirementUnmet: m: it cannot be evaluated: no such key: effective.b" + two + worseNo}},
+		"false, where a key was missing before":     {"validations: [{expression: effective.b < 10, message: m}]", base(), routePolicy("b: 11"), []string{"Deny RequirementUnmet: m" + two + ask}},
+		"only on a gateway of some name":            {"validations: [{expression: 'path.gateway.name != \"g\"', message: m}]", base(), routePolicy("a: 1"), []string{"Warn RequirementUnmet: m" + two + worseNo}},
+		"the message may name the path":             {"validations: [{expression: 'has(effective.b)', messageExpression: '\"on \" + path.rule.name'}]", docs(gatewayDoc("g", "istio", "http")), routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}]", "g"), []string{"Deny RequirementUnmet: on rule-1" + inRoute + ")" + ask, "Deny RequirementUnmet: on rule-2 (ClusterPolicyConstraint c on HTTPRoute app/r rule-2 of Gateway infra/g)" + ask}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, requirementsOf(judged(t, under(t, c.constraint, c.before), c.write)))
+		})
+	}
+}
+
+// Who writes is known to expressions.
+func TestAConstraintMayAskWhoWrites(t *testing.T) {
+	v := under(t, "validations:\n- expression: '!has(effective.b) || \"admins\" in request.userInfo.groups'\n  messageExpression: "+
+		`'request.operation + " of " + request.object.kind + " " + request.object.namespace + "/" + request.object.name + " by " + request.userInfo.username + request.userInfo.extra["x/y"][0]'`,
+		base(routePolicy("a: 1")))
+	c := change(v, read(t, v, routePolicy("a: 1\nb: 2")))
+	user := &authenticationv1.UserInfo{Username: "eve", Groups: []string{"dev"}, Extra: map[string]authenticationv1.ExtraValue{"x/y": {"!"}}}
+	as := func(u *authenticationv1.UserInfo) []string {
+		c.User = u
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, c, nil)
+		require.NoError(t, err)
+		return requirementsOf(j)
+	}
+	assert.Equal(t, []string{"Deny RequirementUnmet: UPDATE of Paint app/own by eve!" + inRoute + " and 1 more path)" + ask}, as(user))
+	user.Groups = append(user.Groups, "admins")
+	assert.Empty(t, as(user))
+	assert.Len(t, as(nil), 1, "nobody is in no group")
+}
+
+func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
+	v := under(t, need, base(gatewayPolicy("defaults: {a: 1}")))
+	assert.Equal(t, []string{"Deny RequirementUnmet: a is missing" + inRoute + " and 1 more path)" + ask}, requirementsOf(deleted(t, v, paintRef("infra", "top"))))
+	v = v.With(put(t, v, routePolicy("a: 1")))
+	assert.Empty(t, requirementsOf(deleted(t, v, paintRef("infra", "top"))))
+	assert.Empty(t, requirementsOf(deleted(t, v, routeRef("r"))), "what is gone breaks nothing")
+}
+
+func TestConstraintsOnOtherPaths(t *testing.T) {
+	gatewayKind := worlds.ProfileDoc("Roof", "levels: [Gateway]\n")
+	backendKind := worlds.ProfileDoc("Floor", "levels: [Gateway, Backend]\n")
+	rules := "[{backendRefs: [{name: cart, port: 80}]}]"
+	all := docs(gatewayKind, backendKind, gatewayDoc("g", "istio", "http"), worlds.SetDoc("sets", "s", "g", "tls"),
+		worlds.RouteTo("HTTPRoute", "app", "r", rules, worlds.ToSet("sets", "s")), worlds.ServiceDoc("app", "cart", 80))
+	v := world(t, all).With(store.Put(readConstraintOf(t, "roof", "Roof", need)), store.Put(readConstraintOf(t, "floor", "Floor", need)))
+	assert.Equal(t, []string{
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): it was so before, and gets no worse",
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): it was so before, and gets no worse",
+	}, requirementsOf(judged(t, v, gatewayDoc("g", "istio", "http"))))
+
+	mesh := world(t, docs(worlds.ProfileDoc("Net", "levels: [Service, Route]\n"), worlds.ServiceDoc("app", "cart", 80),
+		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "cart")))).With(store.Put(readConstraintOf(t, "net", "Net", need)))
+	assert.Equal(t, []string{
+		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): it was so before, and gets no worse",
+	}, requirementsOf(judged(t, mesh, worlds.ServiceDoc("app", "cart", 80))))
+}
+
+// routes is n routes on gateway g.
+func routes(n int) string {
+	out := []string{gatewayDoc("g", "istio", "http")}
+	for i := range n {
+		out = append(out, routeDoc(fmt.Sprintf("r%03d", i), "[{}]", "g"))
+	}
+	return docs(out...)
+}
+
+func TestManyMessagesAreCounted(t *testing.T) {
+	v := under(t, "validations: [{expression: 'effective == {}', messageExpression: path.route.name}]", routes(14))
+	got := requirementsOf(judged(t, v, gatewayPolicy("defaults: {a: 1}")))
+	require.Len(t, got, 11)
+	assert.Equal(t, []string{
+		"Deny RequirementUnmet: r000 (ClusterPolicyConstraint c on HTTPRoute app/r000 rule-1 of Gateway infra/g)" + ask,
+		"Deny RequirementUnmet: spec.validations[0] of ClusterPolicyConstraint c is not met on 4 more paths, either" + ask,
+	}, []string{got[0], got[10]})
+}
+
+// A path on which nothing changes is looked at for a warning alone: that must
+// not use up what the judgement may cost.
+func TestPathsThatDoNotChangeCostLittle(t *testing.T) {
+	v := under(t, "validations: [{expression: 'path.route.name == \"\" && "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true', messageExpression: path.route.name}]", routes(300))
+	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 150_000}
+	labelled := strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1)
+	j := judgedBy(t, g, v, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, j.Denials)
+	j, err := g.Judge(t.Context(), v, change(v, read(t, v, labelled)), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(j)[:1], "it is read anew, since the labels are others")
+
+	dear := under(t, "validations: [{expression: '"+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"path.route.name == \"\"'}]", routes(300))
+	j = judgedBy(t, g, dear, gatewayDoc("g", "istio", "http"))
+	assert.Empty(t, j.Denials, "they are looked at as long as it costs little")
+	require.Len(t, requirementsOf(j), 1)
+	assert.NotContains(t, requirementsOf(j)[0], "299 more paths")
+}
+
+func TestConstraintsThatCostTooMuch(t *testing.T) {
+	v := under(t, "validations: [{expression: 'path.route.name == \"\" || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true'}]", routes(300))
+	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}")))[:1])
+}
+
+// What depends on the effective spec alone is asked once for all paths that
+// share it.
+func TestOneAnswerForOneStack(t *testing.T) {
+	v := under(t, "validations: [{expression: 'effective == {} || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"false', message: m}]", routes(300))
+	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
+	assert.Equal(t, []string{"Deny RequirementUnmet: m (ClusterPolicyConstraint c on HTTPRoute app/r000 rule-1 of Gateway infra/g and 299 more paths)" + ask},
+		requirementsOf(judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))))
+}
+
+func TestViolationsAsTheyAre(t *testing.T) {
+	v := under(t, "validations: [{expression: 'has(effective.a)', message: m}, {expression: 'before == effective && request.operation == \"\" && request.userInfo.groups == []', message: nobody writes}]",
+		base())
+	got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), v, effective.Scope{All: true})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	c := api.Ref{Group: api.Group, Kind: "ClusterPolicyConstraint", Name: "c"}
+	for i, want := range []string{"m" + inRoute + ")", "m (ClusterPolicyConstraint c on HTTPRoute app/r rule-2 of Gateway infra/g)"} {
+		assert.Equal(t, api.Violation{
+			Code: api.ReasonRequirementUnmet, Action: api.Deny, PolicyKind: api.PolicyKind{Group: "example.com", Kind: "Paint"},
+			Path: got[i].Path, Policy: &c, Message: want,
+		}, got[i])
+	}
+}
+
+// A namespace goes with the constraints in it; a path that stays is judged by
+// those that stay.
+func TestConstraintsOfANamespace(t *testing.T) {
+	v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
+	o, err := store.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
+	require.NoError(t, err)
+	v = v.With(store.Put(o))
+	assert.Equal(t, []string{"Deny RequirementUnmet: a is 11, above the maximum of 10 (PolicyConstraint app/own on HTTPRoute app/r rule-1 of Gateway infra/g and 1 more path); change what leads to it, or ask the owner of PolicyConstraint app/own"},
+		requirementsOf(judged(t, v, gatewayPolicy("overrides: {a: 11}"))), "whosever policy it is")
+	assert.Empty(t, requirementsOf(deleted(t, v, (&hierarchy.Namespace{Name: "app"}).Ref())))
+}
+
+// No limit, for what is looked at beside the write.
+const unlimited = math.MaxUint64
+
+func TestADeadlineEndsTheEvaluation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	v := under(t, atMost, base())
+	cancel()
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Judge(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+}
