@@ -53,6 +53,7 @@ func TestACluster(t *testing.T) {
 	t.Run("forbids a kind", func(t *testing.T) { forbids(t, e) })
 	t.Run("forbids gateways", func(t *testing.T) { forbidsGateways(t, e) })
 	t.Run("cannot be reached for a while", func(t *testing.T) { heals(t, e) })
+	t.Run("has the schemas of its kinds", func(t *testing.T) { hasSchemas(t, e) })
 	t.Run("is asked live", func(t *testing.T) { asksLive(t, e) })
 	t.Run("is listed", func(t *testing.T) { lists(t, e) })
 	t.Run("is listed by users with few rights", func(t *testing.T) { listsForUsers(t, e) })
