@@ -168,6 +168,10 @@ func TestTwoMembersOfAOneOfComeTogether(t *testing.T) {
 		"in CEL of a named kind": {
 			profile: named, schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: merge, a: x}", route: "b: w", want: []string{"spec: at most one of a and b"},
 		},
+		"in CEL, with a message about another field": {
+			schema:  specWith(bareAB, `x-kubernetes-validations: [{rule: "!(has(self.a) && has(self.b))", messageExpression: "'not both, with c ' + string(self.c)"}]`),
+			gateway: "defaults: {strategy: patch, a: x}", route: "b: w\nc: 7", want: []string{"spec: not both, with c 7"},
+		},
 		"in CEL, and no rule is broken": {
 			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x}", route: "c: 1",
 		},
@@ -201,6 +205,14 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			gateway: "defaults: {strategy: merge, limits: {one: {x: null}}}", route: "limits: {two: {}}",
 		},
 	})
+}
+
+func TestACheckEditsNothing(t *testing.T) {
+	schema := specWith(bareAB+"  limits: {type: object, maxProperties: 2, additionalProperties: {type: object, properties: {unit: {type: string, default: s}}}}\n", "")
+	v := scene(t, named, schema, "defaults: {strategy: merge, limits: {one: {}}}", "limits: {two: {}}")
+	e := only(t, v)
+	assert.Empty(t, verdict(t, v).Problems)
+	assert.Equal(t, map[string]any{"limits": map[string]any{"one": map[string]any{}, "two": map[string]any{}}}, e.Spec())
 }
 
 func TestRulesAreCounted(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/test/worlds"
 )
 
 // A budget is asked only where there is something to check.
@@ -55,6 +56,11 @@ func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
 			"  all: {type: array, maxItems: 2, items: {type: object, required: [x], properties: {x: {type: object, properties: {p: {type: string}, q: {type: string}}, " + rule("self.p != self.q") + "}}, " + rule("self.x.p == self.x.q") + "}}", false},
 		"what a field of the target asks": {"", "type: object\nproperties:\n  limits: {type: object, additionalProperties: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n" +
 			"  targetRefs: {type: array, items: {type: object, properties: {p: {type: string}, q: {type: string}}, required: [p, q], " + rule("self.p != self.q") + "}}", false},
+		"a strategy that blocks have to name": {
+			worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, bareField: strategy, allowed: [merge]}\nrules: [limits.*]"),
+			"type: object\nproperties: {defaults: {type: object, required: [strategy], properties: {strategy: {type: string}, limits: {type: object, additionalProperties: {type: object}}}}, " +
+				"limits: {type: object, additionalProperties: {type: object}}}", false,
+		},
 		"a required rule": {named, "type: object\nrequired: [a]\nproperties: {a: {type: string}, limits: {type: object, additionalProperties: {type: object}}}", true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
