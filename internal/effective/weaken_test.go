@@ -1,0 +1,75 @@
+package effective_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// Weakenings are what lower policies do to the rules that an override holds.
+func TestWeakenings(t *testing.T) {
+	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, doors.*, deep.*.*, gate, shut.*]\nstrategy: {allowed: [merge]}\n"+
+		"blocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate, shut]\nalternatives: [ways, deep.*]")
+	top := func(spec string) string { return policyDoc("Lock", "infra", "top", onG+spec) }
+	own := func(spec string) string { return policyDoc("Lock", "app", "own", onR+spec) }
+	const held = "overrides: {ways: {key: 1}, deep: {a: {x: 1}}}"
+	tests := map[string]struct {
+		policies []string
+		want     []string // "rule by rule, gate or alternative"
+	}{
+		"nothing below the override":              {[]string{lock, top(held)}, nil},
+		"a gate gates each rule":                  {[]string{lock, top(held), own("gate: 1")}, []string{"deep.a.x by gate, gate", "ways.key by gate, gate"}},
+		"what is below the address of a gate":     {[]string{lock, top("overrides: {ways: {key: 1}}"), own("shut: {x: 1}")}, []string{"ways.key by shut.x, gate"}},
+		"an alternative":                          {[]string{lock, top(held), own("ways: {open: 1}")}, []string{"ways.key by ways.open, alternative"}},
+		"an alternative of the group that is one": {[]string{lock, top(held), own("deep: {a: {z: 1}}")}, []string{"deep.a.x by deep.a.z, alternative"}},
+		"no alternative of another group":         {[]string{lock, top(held), own("deep: {b: {z: 1}}\ndoors: {open: 1}")}, nil},
+		"a null is in no one's way":               {[]string{lock, top("overrides: {ways: {key: 1}}"), own("gate: null")}, nil},
+		"an override that takes out is no rule":   {[]string{lock, top("overrides: {ways: {key: null}}"), own("gate: 1")}, nil},
+		"a default of the higher policy":          {[]string{lock, top("defaults: {ways: {key: 1}}"), own("gate: 1")}, nil},
+		"a rule of the very policy":               {[]string{lock, top(held + "\ngate: 1\nways: {open: 1}")}, nil},
+		"a rule of a higher policy":               {[]string{lock, own("overrides: {ways: {key: 1}}"), top("gate: 1\nways: {open: 1}")}, nil},
+		"an override of the lower policy":         {[]string{lock, top("overrides: {ways: {key: 1}}"), own("overrides: {gate: 1}")}, []string{"ways.key by gate, gate"}},
+		"a gate that the override holds":          {[]string{lock, top("overrides: {gate: 1, ways: {key: 1}}"), own("gate: 2")}, nil},
+		"the alternative that the override holds": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("ways: {key: 2}")}, nil},
+		"a gate beside a gate that is held":       {[]string{lock, top("overrides: {gate: 1}"), own("shut: {x: 1}")}, []string{"gate by shut.x, gate"}},
+		"a default gate of a lower policy":        {[]string{lock, top("overrides: {ways: {key: 1}}"), own("defaults: {gate: 1}")}, []string{"ways.key by gate, gate"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, w := range onePath(t, test.policies...).Weakenings() {
+				how := "alternative"
+				if w.Gate {
+					how = "gate"
+				}
+				got = append(got, fmt.Sprintf("%s by %s, %s", w.Rule.Key, w.By.Key, how))
+			}
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+// A kind whose profile names neither knows no weakening.
+func TestWeakeningsWithoutGates(t *testing.T) {
+	assert.Empty(t, onePath(t, higher("top", hard), lower("own", "gate: 1")).Weakenings())
+}
+
+// explain shows what is weakened.
+func TestExplainShowsWeakenings(t *testing.T) {
+	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
+	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {ways: {key: 1}}"), policyDoc("Lock", "app", "own", onR+"gate: 1\nways: {open: 1}"))
+	x, ok := e.Explain(nil)
+	require.True(t, ok)
+	ref := func(namespace, name string) api.Ref {
+		return api.Ref{Group: "example.com", Kind: "Lock", Namespace: namespace, Name: name}
+	}
+	assert.Equal(t, []api.WeakenedRule{
+		{Rule: "ways.key", Policy: ref("infra", "top"), How: "gate", By: ref("app", "own"), ByRule: "gate"},
+		{Rule: "ways.key", Policy: ref("infra", "top"), How: "alternative", By: ref("app", "own"), ByRule: "ways.open"},
+	}, x.Weakened)
+}

@@ -1,0 +1,93 @@
+package hierarchy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// through is a path of a route with hostnames behind a listener with one; the
+// names are YAML.
+func through(t testing.TB, listener, route string) hierarchy.Path {
+	t.Helper()
+	p := hierarchy.Path{Rule: -1, Listener: &hierarchy.Listener{Name: "http", Hostname: listener}}
+	if route != "" {
+		p.Route = routing(t, "app", "{hostnames: "+route+"}")
+	}
+	return p
+}
+
+// The hostnames of two paths intersect if one name may reach both.
+func TestShareHosts(t *testing.T) {
+	tests := map[string]struct {
+		listener, route           string
+		otherListener, otherRoute string
+		want                      bool
+	}{
+		"any and any":                                            {"", "", "", "", true},
+		"any and one":                                            {"", "", "x.example", "", true},
+		"two listeners with one name":                            {"x.example", "", "x.example", "", true},
+		"two listeners with two names":                           {"x.example", "", "y.example", "", false},
+		"a wildcard and a name under it":                         {"*.example", "", "x.example", "", true},
+		"a wildcard and a name far under it":                     {"*.example", "", "a.b.example", "", true},
+		"a wildcard and the name itself":                         {"*.example", "", "example", "", false},
+		"a wildcard and a name that ends like it":                {"*.example", "", "myexample", "", false},
+		"two wildcards, one under the other":                     {"*.example", "", "*.x.example", "", true},
+		"two wildcards side by side":                             {"*.a.example", "", "*.b.example", "", false},
+		"routes with one name of two":                            {"", "[x.example, y.example]", "", "[y.example, z.example]", true},
+		"routes with two names":                                  {"", "[x.example]", "", "[y.example]", false},
+		"a route takes of its listener what it names":            {"*.example", "[x.example]", "*.example", "[y.example]", false},
+		"a route with a wildcard behind a name":                  {"x.example", "['*.example']", "y.example", "['*.example']", false},
+		"a route with a wildcard behind the very name":           {"x.example", "['*.example']", "x.example", "['*.example']", true},
+		"a route with a wildcard and one with a name":            {"", "['*.example']", "", "[x.example]", true},
+		"a name that the listener does not have is none":         {"*.example", "[x.example, y.other]", "", "[y.other]", false},
+		"a narrower wildcard of the route":                       {"*.example", "['*.x.example']", "y.example", "", false},
+		"a narrower wildcard of the route, a name under it":      {"*.example", "['*.x.example']", "a.x.example", "", true},
+		"a wider wildcard of the route than its listener's":      {"*.x.example", "['*.example']", "y.example", "", false},
+		"a route that its listener shares no name with":          {"x.example", "[y.example]", "", "", false},
+		"a route without names has its listener's":               {"x.example", "[]", "x.example", "[x.example]", true},
+		"a route without names has no other than its listener's": {"x.example", "[]", "", "[y.example]", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, q := through(t, test.listener, test.route), through(t, test.otherListener, test.otherRoute)
+			assert.Equal(t, test.want, hierarchy.ShareHosts(p, q))
+			assert.Equal(t, test.want, hierarchy.ShareHosts(q, p), "the other way round")
+		})
+	}
+	t.Run("a path without a listener takes any", func(t *testing.T) {
+		mesh := hierarchy.Path{Rule: -1, Service: &hierarchy.Service{Namespace: "app", Name: "s"}}
+		assert.True(t, hierarchy.ShareHosts(mesh, through(t, "x.example", "")))
+		mesh.Route = routing(t, "app", "{hostnames: [y.example]}")
+		assert.False(t, hierarchy.ShareHosts(mesh, through(t, "x.example", "")))
+	})
+}
+
+// Rules take the same requests if their matches say the same.
+func TestSameMatches(t *testing.T) {
+	tests := map[string]struct {
+		before, after string
+		want          bool
+	}{
+		"the same":                              {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}}]}", true},
+		"another path":                          {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /b}}]}", false},
+		"another type of match":                 {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {type: Exact, value: /a}}]}", false},
+		"a default that is written out":         {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {type: PathPrefix, value: /a}}]}", true},
+		"no matches, and the one that is meant": {"{}", "{matches: [{path: {type: PathPrefix, value: /}}]}", true},
+		"one match more":                        {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}}, {path: {value: /b}}]}", false},
+		"a header more":                         {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}, headers: [{name: x, value: y}]}]}", false},
+		"another name, other backends":          {"{name: x, matches: [{path: {value: /a}}]}", "{name: z, matches: [{path: {value: /a}}], backendRefs: [{name: s, port: 80}]}", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			other := "{matches: [{path: {value: /other}}]}"
+			before, after := ruled(t, "["+test.before+", "+other+"]"), ruled(t, "["+other+", "+test.after+"]")
+			assert.Equal(t, test.want, hierarchy.SameMatches(before, 0, after, 1))
+			assert.Equal(t, test.want, hierarchy.SameMatches(after, 1, before, 0), "the other way round")
+			assert.True(t, hierarchy.SameMatches(before, 1, after, 0), fmt.Sprint("whatever the place: ", other))
+		})
+	}
+}

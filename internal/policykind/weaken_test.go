@@ -1,0 +1,69 @@
+package policykind_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/merge"
+)
+
+func keyOf(t testing.TB, text string) merge.Key {
+	t.Helper()
+	k, err := merge.ParseKey(text)
+	require.NoError(t, err)
+	return k
+}
+
+// A gate is at the address that the profile names, or below it.
+func TestIsGate(t *testing.T) {
+	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Gates = []string{"when", "rules.*.enabled"} })
+	for key, want := range map[string]bool{
+		"when": true, "when.x": true, "whenever": false, "rules": false, "rules.when": false, "when-not": false,
+		"rules.a.enabled": true, "rules.a.enabled.x": true, "rules.enabled": false, "rules.a": false, "rules.a.b.enabled": false,
+	} {
+		assert.Equal(t, want, k.IsGate(keyOf(t, key)), key)
+	}
+	assert.False(t, compiled(t, nil).IsGate(keyOf(t, "when")), "a profile that names none has none")
+}
+
+// An alternative is a member of a group: what is right below its address.
+func TestAlternative(t *testing.T) {
+	k := compiled(t, func(p *api.PolicyProfileSpec) { p.Alternatives = []string{"rules.authentication", "deep.*.any"} })
+	tests := map[string]struct{ group, member string }{
+		"rules.authentication.a":        {"rules.authentication", "rules.authentication.a"},
+		"rules.authentication.a.apiKey": {"rules.authentication", "rules.authentication.a"},
+		`rules.authentication["a.b"]`:   {"rules.authentication", `rules.authentication["a.b"]`},
+		"rules.authentication":          {},
+		"rules.authorization.a":         {},
+		"rules":                         {},
+		"deep.x.any.a":                  {"deep.x.any", "deep.x.any.a"},
+		"deep.y.any.a":                  {"deep.y.any", "deep.y.any.a"},
+		"deep.x.all.a":                  {},
+	}
+	for key, want := range tests {
+		t.Run(key, func(t *testing.T) {
+			group, member, ok := k.Alternative(keyOf(t, key))
+			assert.Equal(t, want.group != "", ok)
+			assert.Equal(t, want.group, group.String())
+			assert.Equal(t, want.member, member.String())
+		})
+	}
+	_, _, ok := compiled(t, nil).Alternative(keyOf(t, "rules.authentication.a"))
+	assert.False(t, ok, "a profile that names none has none")
+}
+
+// The built-in profiles of kinds with several ways to authenticate say so.
+func TestBuiltinGatesAndAlternatives(t *testing.T) {
+	auth := builtin(t, "AuthPolicy")
+	assert.True(t, auth.IsGate(keyOf(t, "when")))
+	a, one, _ := auth.Alternative(keyOf(t, "rules.authentication.a"))
+	b, other, _ := auth.Alternative(keyOf(t, "rules.authentication.b"))
+	assert.Equal(t, a, b)
+	assert.NotEqual(t, one, other)
+	_, _, ok := auth.Alternative(keyOf(t, "rules.authorization.a"))
+	assert.False(t, ok, "each of these must be met")
+	assert.True(t, builtin(t, "RateLimitPolicy").IsGate(keyOf(t, "when")))
+}
