@@ -249,7 +249,8 @@ func somePaths(e *effective.Effective, n int) string {
 func pathText(e *effective.Effective) string {
 	p := &e.Path
 	if p.Route == nil {
-		return last(e)
+		elements := p.Elements()
+		return elements[len(elements)-1].String()
 	}
 	text := p.Route.Ref().String()
 	if p.Rule >= 0 {
@@ -330,14 +331,14 @@ func (j *judge) request() map[string]any {
 	if u := j.change.User; u != nil {
 		extra := make(map[string]any, len(u.Extra))
 		for k, v := range u.Extra {
-			extra[k] = list(v)
+			extra[k] = decodedList(v)
 		}
-		user = map[string]any{"username": u.Username, "uid": u.UID, "groups": list(u.Groups), "extra": extra}
+		user = map[string]any{"username": u.Username, "uid": u.UID, "groups": decodedList(u.Groups), "extra": extra}
 	}
 	return map[string]any{"operation": string(j.change.Operation), "object": constraint.RefOf(object), "userInfo": user}
 }
 
-func list(texts []string) []any {
+func decodedList(texts []string) []any {
 	out := make([]any, len(texts))
 	for i, text := range texts {
 		out[i] = text
