@@ -1,0 +1,167 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// madeKinds are the policy kinds of these tests; the values tell whether their
+// definition has the label by which policy kinds are known, and what their
+// profile says besides, "" for those without one.
+var madeKinds = map[string]struct {
+	label   bool
+	profile string
+}{
+	"Paint": {false, `
+  targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: referenceGrant, classFrom: ["*"]}
+  strategy: {allowed: [merge, atomic], annotation: {name: policies.example.com/inherit, values: {all: {strategy: merge, overrides: true}}}}`},
+	"Primer": {false, `
+  levels: [Gateway, Listener, Service, RouteNamespace, Route, Rule, Backend]
+  shortPaths: true
+  targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: free, kinds: [{group: "", kind: Service, section: PortName}, {group: "", kind: Namespace}]}`},
+	// One for each row that takes it away.
+	"Enamel":  {false, "\n  targets: {fields: [targetRef]}"},
+	"Veneer":  {false, "\n  targets: {fields: [targetRef]}"},
+	"Shellac": {false, "\n  targets: {fields: [targetRef]}"},
+	"Tint":    {true, ""},
+	"Stain":   {true, ""},
+	"Lacquer": {true, ""},
+	"Glue":    {true, ""},
+}
+
+// definition is the CRD of a kind.
+func definition(kind string, label bool) string {
+	labels := "{}"
+	if label {
+		labels = "{gateway.networking.k8s.io/policy: inherited}"
+	}
+	return strings.NewReplacer("KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels).Replace(`
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ONEs.policies.example.com, labels: LABELS}
+spec:
+  group: policies.example.com
+  scope: Namespaced
+  names: {kind: KIND, plural: ONEs, singular: ONE}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              overrides: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`)
+}
+
+// profile is the PolicyProfile of a kind.
+func profile(kind, blocks, rest string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: %ss}
+spec:
+  group: policies.example.com
+  kind: %s
+  class: inherited
+  blocks: {%s}%s
+`, strings.ToLower(kind), kind, blocks, rest)
+}
+
+const bothBlocks = "defaults: [defaults], overrides: [overrides]"
+
+// defineKinds makes the kinds, and the class of the gateways.
+func defineKinds(t *testing.T) {
+	t.Helper()
+	var definitions, profiles, names []string
+	for kind, k := range madeKinds {
+		definitions = append(definitions, definition(kind, k.label))
+		names = append(names, "crd/"+strings.ToLower(kind)+"s.policies.example.com")
+		if k.profile != "" {
+			profiles = append(profiles, profile(kind, bothBlocks, k.profile))
+			names = append(names, "policyprofile/"+strings.ToLower(kind)+"s")
+		}
+	}
+	t.Cleanup(func() { plane.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...) })
+	succeed(t, plane.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
+	succeed(t, plane.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
+}
+
+// readKinds waits until the server is asked about all of them.
+func readKinds(t *testing.T) {
+	t.Helper()
+	soon(t, func() bool {
+		now := rules(t)
+		for kind := range madeKinds {
+			if !strings.Contains(now, `"`+strings.ToLower(kind)+`s"`) {
+				return false
+			}
+		}
+		return true
+	}, "the rules do not name the kinds")
+}
+
+// coated is a world with an override of a kind on the gateway.
+func coated(kind string) string {
+	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
+		object(kind, "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {colors: {wall: red}}}")
+}
+
+// paint is a policy in INFRA with an override, paintIn in another namespace.
+func paint(name, target string) string { return paintIn("INFRA", name, target) }
+
+func paintIn(namespace, name, target string) string {
+	return object("Paint", "namespace: "+namespace+", name: "+name, "{"+target+", overrides: {colors: {wall: red}}}")
+}
+
+// primer is likewise, of the kind that stands at namespaces and Services.
+func primer(namespace, target string) string {
+	return object("Primer", "namespace: "+namespace+", name: primer", "{"+target+", overrides: {colors: {wall: grey}}}")
+}
+
+// aroundKinds are writes of how policies are read.
+var aroundKinds = map[string]row{
+	"definition-deleted": way{
+		world: coated("Tint"), code: "OverrideEvaded",
+		write: kubectl("delete", "crd/tints.policies.example.com", "--timeout=2m"),
+	},
+	"definition-unlabelled": way{
+		world: coated("Stain"), code: "OverrideEvaded",
+		write: kubectl("label", "crd/stains.policies.example.com", "gateway.networking.k8s.io/policy-"),
+	},
+	"definition-owner": way{
+		world: coated("Glue"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/glues.policies.example.com", "--type=merge", "-p", ownedByNobody),
+	},
+	"profile-created": way{
+		world: coated("Lacquer"), code: "OverrideEvaded",
+		write: apply(profile("Lacquer", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}")),
+	},
+	"profile-edited": way{
+		world: coated("Enamel"), code: "OverrideEvaded",
+		write: kubectl("patch", "policyprofile/enamels", "--type=merge", "-p", `{"spec":{"blocks":{"overrides":["strict"]}}}`),
+	},
+	"profile-deleted": way{
+		world: coated("Veneer"), code: "OverrideEvaded",
+		write: kubectl("delete", "policyprofile/veneers"),
+	},
+	"profile-owner": way{
+		world: coated("Shellac"), code: "OverrideEvaded",
+		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByNobody),
+	},
+	"profiles-definition": way{
+		world: painted + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,
+		write: kubectl("delete", "crd/policyprofiles.overrule.dev"),
+	},
+}

@@ -1,0 +1,84 @@
+//go:build e2e
+
+package e2e
+
+// others is a third namespace, of those who look after security.
+const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-sec, labels: {around: INFRA}}\n"
+
+var (
+	// granted has the override of another namespace, by leave of a grant.
+	granted = namespaces + others + gateway("edge", onHTTP) + route(onEdge, byPath) + grant("INFRA-sec", "Paint", "Gateway", "edge") +
+		paintIn("INFRA-sec", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
+	// labelled has the route on a listener for namespaces with a label, which has
+	// the override; the other listener is for those with another one.
+	labelled = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {stage: prod}", "{}") +
+		gateway("edge", forStage("http", "80", "prod"), forStage("plain", "8080", "dev")) + route(onEdge, byPath) + onSection(gatewayRef("edge"), "http")
+	// selected has an override on the namespaces with a label.
+	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {around: INFRA}", "{}") +
+		gateway("edge", onHTTP) + route(onEdge, byPath) +
+		primer("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
+	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
+)
+
+// forStage is a listener for the routes of namespaces with a label.
+func forStage(name, port, stage string) string {
+	return "{name: " + name + ", protocol: HTTP, port: " + port + ", allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {stage: " + stage + "}}}}}"
+}
+
+// grant is the leave for policies of a namespace to have a target in INFRA, or
+// in APP for those of INFRA.
+func grant(from, kind, target, name string) string {
+	namespace := "INFRA"
+	if from == "INFRA" {
+		namespace = "APP"
+	}
+	to := "{group: gateway.networking.k8s.io, kind: " + target + "}"
+	if name != "" {
+		to = "{group: gateway.networking.k8s.io, kind: " + target + ", name: " + name + "}"
+	}
+	return object("ReferenceGrant", "namespace: "+namespace+", name: leave",
+		"{from: [{group: policies.example.com, kind: "+kind+", namespace: "+from+"}], to: ["+to+"]}")
+}
+
+// aroundNamespaces are writes of namespaces and of the leave that one gives
+// another.
+var aroundNamespaces = map[string]row{
+	"namespace-label-listener": way{
+		world: labelled, code: "OverrideEvaded",
+		write: kubectl("label", "--overwrite", "namespace/APP", "stage=dev"),
+	},
+	"namespace-label-policy": way{
+		world: selected, code: "OverrideEvaded",
+		write: kubectl("label", "namespace/APP", "around-"),
+	},
+	"namespace-of-policy": way{
+		world: granted, code: "OverrideEvaded",
+		write: kubectl("delete", "namespace/INFRA-sec", "--timeout=2m"),
+	},
+	"namespace-of-gateway": way{
+		world: namespaces + others + gateway("edge", onHTTP) + object("Gateway", "namespace: INFRA-sec, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"]}") +
+			route(onEdge+", {namespace: INFRA-sec, name: inner}", byPath) + held,
+		code:  "OverrideEvaded",
+		write: kubectl("delete", "namespace/INFRA", "--timeout=2m"),
+	},
+	"namespace-owner": way{
+		world: granted, code: "OverrideEvaded",
+		write: kubectl("patch", "namespace/INFRA-sec", "--type=merge", "-p", ownedByNobody),
+	},
+	"grant-deleted": way{
+		world: granted, code: "OverrideEvaded",
+		write: remove("INFRA", "referencegrant/leave"),
+	},
+	"grant-narrowed": way{
+		world: granted, code: "OverrideEvaded",
+		write: apply(grant("INFRA-sec", "Paint", "Gateway", "inner")),
+	},
+	"grant-owner": way{
+		world: granted, code: "OverrideEvaded",
+		write: patch("INFRA", "referencegrant/leave", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000004"}]}}`),
+	},
+	"grants-definition": way{
+		world: granted, code: "OverrideEvaded", dry: true,
+		write: kubectl("delete", "crd/referencegrants.gateway.networking.k8s.io"),
+	},
+}

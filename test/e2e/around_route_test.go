@@ -1,0 +1,124 @@
+//go:build e2e
+
+package e2e
+
+// onSection is an override on a part of a gateway or of a route.
+func onSection(target, section string) string {
+	namespace := "INFRA"
+	if target == routeRef("toystore") {
+		namespace = "APP"
+	}
+	return auth(namespace, "gw-auth", target+", sectionName: "+section, overrides)
+}
+
+var (
+	// admin has the override on one rule of the route.
+	admin = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + onSection(routeRef("toystore"), "admin")
+	// second has it on the second of two rules without names.
+	second = namespaces + gateway("edge", onHTTP) + route(onEdge, unnamed) + onSection(routeRef("toystore"), "rule-2")
+	// listened has it on one of two listeners.
+	listened = twoListeners + onSection(gatewayRef("edge"), "http")
+	// listenedTo has the route on that listener alone.
+	listenedTo = namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, sectionName: http}", byPath) +
+		onSection(gatewayRef("edge"), "http")
+	// sold has an override on the port of a Service that is a backend.
+	sold = namespaces + store("http") + gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetRef: {group: '', kind: Service, name: store, sectionName: http}")
+	// meshed has one on a Service that is the route's parent, where another is
+	// its parent, too.
+	meshed = namespaces + store("http") + object("Service", "namespace: APP, name: kiosk", "{ports: [{name: http, port: 80}]}") +
+		route("{group: '', kind: Service, name: store}", byPath) + primer("APP", "targetRef: {group: '', kind: Service, name: store}")
+)
+
+const (
+	unnamed = "{matches: [{path: {type: PathPrefix, value: /toys}}]}, {matches: [{path: {type: PathPrefix, value: /admin}}]}"
+	sells   = "{name: sell, backendRefs: [{name: store, port: 80}]}"
+)
+
+func store(port string) string {
+	return object("Service", "namespace: APP, name: store", "{ports: [{name: "+port+", port: 80}]}")
+}
+
+// aroundRoutes are writes of routes, and of the Services behind and before them.
+var aroundRoutes = map[string]row{
+	"route-moved": way{
+		world: world, code: "OverrideEvaded",
+		write: apply(route(onInner, byPath)),
+		says:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
+	},
+	"route-parent-dropped": way{
+		world: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge+", "+onInner, byPath) + held, code: "OverrideEvaded",
+		write: apply(route(onInner, byPath)),
+	},
+	"route-section": way{
+		world: listenedTo, code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/sectionName","value":"plain"}]`),
+	},
+	"route-port": way{
+		world: namespaces + gateway("edge", onHTTP, onPlain) + route("{namespace: INFRA, name: edge, port: 80}", byPath) + onSection(gatewayRef("edge"), "http"),
+		code:  "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/parentRefs/0/port","value":8080}]`),
+	},
+	"route-hostnames": way{
+		world: namespaces + gateway("edge", onHost("shop", "shop.example.com"), onHost("toys", "toys.example.com")) +
+			object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+byPath+"]}") +
+			onSection(gatewayRef("edge"), "shop"),
+		code:  "OverrideEvaded",
+		write: patch("APP", "httproute/toystore", `{"spec":{"hostnames":["toys.example.com"]}}`),
+	},
+	"route-label": way{
+		world: painted + paintIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
+		code:  "OverrideEvaded",
+		write: kubectl("-n", "APP", "label", "httproute/toystore", "tier-"),
+	},
+	"route-annotation": way{
+		world: painted + object("Paint", "namespace: INFRA, name: gw-paint", "{targetRef: {"+gatewayRef("edge")+"}, colors: {wall: red}}"),
+		code:  "OverrideEvaded",
+		write: kubectl("-n", "APP", "annotate", "httproute/toystore", "policies.example.com/inherit-"),
+	},
+	"rule-renamed": way{
+		world: admin, code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/1/name","value":"manage"}]`),
+	},
+	"rules-swapped": way{
+		world: admin, code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/0/name","value":"admin"},{"op":"replace","path":"/spec/rules/1/name","value":"toys"}]`),
+	},
+	"rule-matches-moved": way{
+		world: admin, code: "OverrideEvaded",
+		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, {name: admin, matches: [{path: {type: PathPrefix, value: /nothing}}]}, "+
+			"{name: manage, matches: [{path: {type: PathPrefix, value: /admin}}]}")),
+	},
+	"rule-match-given-away": way{
+		world: namespaces + gateway("edge", onHTTP) + route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, "+
+			"{name: admin, matches: [{path: {type: PathPrefix, value: /admin}}, {path: {type: PathPrefix, value: /root}}]}") + onSection(routeRef("toystore"), "admin"),
+		code: "OverrideEvaded",
+		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}, {path: {type: PathPrefix, value: /root}}]}, "+
+			"{name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}")),
+	},
+	"rule-shifted": way{
+		world: second, code: "OverrideEvaded",
+		write: apply(route(onEdge, "{matches: [{path: {type: PathPrefix, value: /new}}]}, "+unnamed)),
+	},
+	"rule-named": way{
+		world: second, code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"add","path":"/spec/rules/1/name","value":"admin"}]`),
+	},
+	"limit-left": way{
+		world: conditional, code: "OverrideEvaded",
+		write: apply(route(onInner, byPath)),
+		says:  []string{"2 paths would slip from under limits.login: the overrides of RateLimitPolicy limit-left-infra/gw-limits hold it"},
+	},
+	"service-port": way{
+		world: sold, code: "OverrideEvaded",
+		write: edit("APP", "service/store", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`),
+	},
+	"service-parent": way{
+		world: meshed, code: "OverrideEvaded",
+		write: apply(route("{group: '', kind: Service, name: kiosk}", byPath)),
+	},
+}
+
+// onHost is a listener for a hostname.
+func onHost(name, host string) string {
+	return "{name: " + name + ", protocol: HTTP, port: 80, hostname: " + host + ", allowedRoutes: {namespaces: {from: All}}}"
+}

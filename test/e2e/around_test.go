@@ -1,0 +1,296 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// Two who write: both may do everything with every object, one may also
+// override policies.
+const (
+	outsider = "around-developer"
+	entitled = "around-engineer"
+)
+
+// TestAround has the table of docs/guardrails.md: each row is a way around an
+// override, or a write that must stay possible, on a ground of its own. One
+// server judges them all.
+func TestAround(t *testing.T) {
+	fresh(t)
+	hire(t)
+	defineKinds(t)
+	start(t)
+	readKinds(t)
+	t.Run("rows", func(t *testing.T) {
+		for name, r := range rows(t) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r.play(t, ground{name + "-infra", name + "-app"})
+			})
+		}
+	})
+	assert.Equal(t, slices.Sorted(maps.Keys(rows(t))), documented(t), "docs/guardrails.md names other rows")
+}
+
+// row is a test of the table.
+type row interface {
+	play(t *testing.T, g ground)
+}
+
+// rows are all of them, by the name that docs/guardrails.md has.
+func rows(t *testing.T) map[string]row {
+	t.Helper()
+	out := make(map[string]row)
+	for _, part := range []map[string]row{aroundPolicies, aroundRoutes, aroundGateways, aroundNamespaces, aroundKinds, aroundFree, aroundStories} {
+		for name, r := range part {
+			require.NotContains(t, out, name)
+			out[name] = r
+		}
+	}
+	return out
+}
+
+// documented are the tests that the tables of docs/guardrails.md name.
+func documented(t *testing.T) []string {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "guardrails.md"))
+	require.NoError(t, err)
+	var out []string
+	for _, m := range regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9-]+)` \\|$").FindAllSubmatch(page, -1) {
+		out = append(out, string(m[1]))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// hire gives the two their rights.
+func hire(t *testing.T) {
+	t.Helper()
+	normal := rbacv1.PolicyRule{
+		APIGroups: []string{"*"}, Resources: []string{"*"},
+		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"},
+	}
+	override := rbacv1.PolicyRule{
+		APIGroups: []string{"kuadrant.io", "policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"override"},
+	}
+	plane.MustAddUser(t, outsider, nil, normal)
+	plane.MustAddUser(t, entitled, nil, normal, override)
+}
+
+// way is a write that would take an override out of force.
+type way struct {
+	world string
+	write command
+	// code of the denial, and what else it says.
+	code string
+	says []string
+	// instead is the write of who may, where nobody may do the same.
+	instead *command
+	// told is what who may reads; empty: that the override would not hold.
+	told string
+	// dry is only tried: the cluster could not do without.
+	dry bool
+}
+
+func (w way) play(t *testing.T, g ground) {
+	succeed(t, g.apply(w.world))
+	g.seen(t, w.write)
+	tried := w.write
+	if w.dry {
+		tried = w.write.dryRun()
+	}
+	turnedAway(t, g.run(outsider, tried), w.code, w.says...)
+	if w.instead != nil {
+		tried = *w.instead
+	}
+	got := g.run(entitled, tried)
+	succeed(t, got)
+	if w.instead == nil || w.told != "" {
+		assert.Regexp(t, "Warning: .*"+regexp.QuoteMeta(orElse(w.told, "would not")), got.Stderr)
+	}
+}
+
+// free is a write that anyone may make.
+type free struct {
+	world string
+	write command
+	// held is a deletion that is denied once the server has seen the world;
+	// empty: that of the gateway's policy.
+	held *command
+}
+
+func (f free) play(t *testing.T, g ground) {
+	succeed(t, g.apply(f.world))
+	held := f.held
+	if held == nil {
+		w := remove("INFRA", "authpolicy/gw-auth")
+		held = &w
+	}
+	g.seen(t, *held)
+	got := g.run(outsider, f.write)
+	succeed(t, got)
+	assert.NotContains(t, got.Stderr, "would not")
+}
+
+// story is a row of several steps.
+type story func(t *testing.T, g ground)
+
+func (s story) play(t *testing.T, g ground) { s(t, g) }
+
+// command is a call of kubectl. INFRA and APP in it stand for the ground's
+// namespaces.
+type command struct {
+	stdin string
+	args  []string
+	// dry are the arguments of a dry run, nil for the usual flag.
+	dry []string
+}
+
+func kubectl(args ...string) command { return command{args: args} }
+
+func apply(manifest string, args ...string) command {
+	return command{stdin: manifest, args: append([]string{"apply", "-f", "-"}, args...)}
+}
+
+func remove(namespace, object string) command {
+	return kubectl("-n", namespace, "delete", object, "--timeout=2m")
+}
+
+// patch merges a patch, in YAML, into an object.
+func patch(namespace, object, patch string) command {
+	return kubectl("-n", namespace, "patch", object, "--type=merge", "-p", patch)
+}
+
+// edit patches an object step by step.
+func edit(namespace, object, patch string) command {
+	return kubectl("-n", namespace, "patch", object, "--type=json", "-p", patch)
+}
+
+func (w command) dryRun() command {
+	if w.dry != nil {
+		return command{stdin: w.stdin, args: w.dry}
+	}
+	return command{stdin: w.stdin, args: append(slices.Clone(w.args), "--dry-run=server")}
+}
+
+// run has kubectl write as a user.
+func (g ground) run(user string, w command) env.Result {
+	args := []string{"--as", user}
+	for _, a := range w.args {
+		args = append(args, g.of(a))
+	}
+	return plane.KubectlWith(g.of(w.stdin), args...)
+}
+
+// seen waits until the server has seen enough of the world to deny a write, and
+// holds the dry run of it to the same.
+func (g ground) seen(t *testing.T, w command) {
+	t.Helper()
+	var got env.Result
+	for range 30 {
+		if got = g.run(outsider, w.dryRun()); got.Code != 0 {
+			return
+		}
+	}
+	require.NotZero(t, got.Code, "a dry run of %v is let through: %s%s", w.args, got.Stdout, got.Stderr)
+}
+
+var ourDenial = regexp.MustCompile(`admission webhook "(\w+\.)?validate\.overrule\.dev" denied the request: `)
+
+// turnedAway requires that one of our webhooks denied a write, for a reason, and
+// that it says who may do it where someone may.
+func turnedAway(t *testing.T, got env.Result, code string, says ...string) {
+	t.Helper()
+	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
+	assert.Regexp(t, ourDenial, got.Stderr)
+	assert.Contains(t, got.Stderr, code+": ")
+	if code == "OverrideRemoved" || code == "OverrideEvaded" {
+		says = append(says, "kubectl auth can-i override ")
+	}
+	for _, part := range says {
+		assert.Contains(t, got.Stderr, part)
+	}
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// apiVersions of the kinds that the worlds are made of.
+var apiVersions = map[string]string{
+	"Namespace": "v1", "Service": "v1",
+	"AuthPolicy": "kuadrant.io/v1", "RateLimitPolicy": "kuadrant.io/v1",
+	"ReferenceGrant": "gateway.networking.k8s.io/v1beta1",
+	"PolicyProfile":  "overrule.dev/v1alpha1",
+}
+
+// object is a manifest; metadata and spec are YAML in flow style.
+func object(kind, metadata, spec string) string {
+	version, known := apiVersions[kind]
+	switch {
+	case known:
+	case strings.HasSuffix(kind, "Route") || strings.HasPrefix(kind, "Gateway") || kind == "ListenerSet":
+		version = "gateway.networking.k8s.io/v1"
+	default:
+		version = "policies.example.com/v1"
+	}
+	return "\n---\napiVersion: " + version + "\nkind: " + kind + "\nmetadata: {" + metadata + "}\nspec: " + spec + "\n"
+}
+
+// What most worlds are made of: the gateway edge has the override, the gateway
+// inner has none.
+var (
+	namespaces = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP", "{}")
+	world      = namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + held
+	held       = auth("INFRA", "gw-auth", gatewayRef("edge"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
+)
+
+const (
+	onHTTP  = "{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}"
+	onPlain = "{name: plain, protocol: HTTP, port: 8080, allowedRoutes: {namespaces: {from: All}}}"
+
+	onEdge  = "{namespace: INFRA, name: edge}"
+	onInner = "{namespace: INFRA, name: inner}"
+
+	byPath = "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}, {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}"
+)
+
+func gateway(name string, listeners ...string) string {
+	return object("Gateway", "namespace: INFRA, name: "+name, "{gatewayClassName: around, listeners: ["+strings.Join(listeners, ", ")+"]}")
+}
+
+// route is the route toystore, with its parents and rules.
+func route(parents, rules string) string {
+	return object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+parents+"], rules: ["+rules+"]}")
+}
+
+func auth(namespace, name, target, content string) string {
+	return object("AuthPolicy", "namespace: "+namespace+", name: "+name, "{targetRef: {"+target+"}, "+content+"}")
+}
+
+// gatewayRef and routeRef are targets, further fields may follow the name.
+func gatewayRef(name string) string {
+	return "group: gateway.networking.k8s.io, kind: Gateway, name: " + name
+}
+
+func routeRef(name string) string {
+	return "group: gateway.networking.k8s.io, kind: HTTPRoute, name: " + name
+}
