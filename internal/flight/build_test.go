@@ -1,0 +1,148 @@
+package flight
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// Objects of the tests: a route on a gateway, where a policy of the gateway
+// clips what is over 50.
+var (
+	gateway = worlds.GatewayDoc("edge", "class", "http")
+	route   = worlds.RouteDoc("r", "[{}]", "edge")
+	limit   = worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"+
+		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
+	greedy = onRoute("greedy", "a: 100")
+	modest = onRoute("modest", "a: 10")
+)
+
+func onRoute(name, spec string) string {
+	return worlds.PolicyDoc("Paint", "app", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]\n"+spec)
+}
+
+// What is said of the greedy policy where the limit is known.
+const clipped = "ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"
+
+// everyone may remove overrides.
+type everyone struct{}
+
+func (everyone) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return true, nil
+}
+
+func (everyone) Check(api.Ref) string { return "" }
+
+// sky is a server's view with what is in flight, and a clock.
+type sky struct {
+	*testing.T
+	store *store.Store
+	guard *guard.Guard
+	log   *Log
+	now   time.Time
+}
+
+// newSky has a log without patience.
+func newSky(t *testing.T, o Options, docs ...string) *sky {
+	t.Helper()
+	s := &sky{T: t, store: store.New(), now: time.Unix(1_800_000_000, 0)}
+	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
+	if o.Patience == 0 {
+		o.Patience = -1
+	}
+	o.Now = func() time.Time { return s.now }
+	s.log = New(s.store, o)
+	for _, k := range worlds.World(t, route).Kinds() {
+		s.store.AddKind(k)
+		s.store.KindListed(k.Ref())
+	}
+	for _, doc := range docs {
+		s.put(doc)
+	}
+	return s
+}
+
+func (s *sky) view() *store.View {
+	v, _ := s.store.View()
+	return v
+}
+
+func (s *sky) read(doc string) store.Object {
+	s.Helper()
+	return worlds.Read(s, s.view(), doc)
+}
+
+// put makes the view hold an object without anyone being told.
+func (s *sky) put(doc string) { s.store.Apply(store.Put(s.read(doc))) }
+
+// uid is that of every object of a name.
+func uid(o store.Object) types.UID { return types.UID(o.Ref().Key()) }
+
+// seen plays the event of an object that was stored.
+func (s *sky) seen(doc, version string) {
+	o := s.read(doc)
+	s.store.Apply(store.Put(o))
+	s.store.Saw(store.Seen{Ref: o.Ref(), UID: uid(o), Version: version})
+}
+
+// create, update and remove are writes. An object that is there has version 10.
+func (s *sky) create(doc string) Write {
+	s.Helper()
+	o := s.read(doc)
+	return Write{Change: guard.Change{Operation: guard.Create, After: o}, Stamp: func() Stamp { return Stamp{UID: uid(o)} }}
+}
+
+func (s *sky) update(was, is string) Write {
+	s.Helper()
+	o := s.read(is)
+	return Write{
+		Change: guard.Change{Operation: guard.Update, Before: s.read(was), After: o},
+		Stamp:  func() Stamp { return Stamp{uid(o), "10"} },
+	}
+}
+
+func (s *sky) remove(doc string) Write {
+	s.Helper()
+	o := s.read(doc)
+	return Write{
+		Change: guard.Change{Operation: guard.Delete, Before: o},
+		Stamp:  func() Stamp { return Stamp{uid(o), "10"} },
+	}
+}
+
+func (s *sky) judge(w Write) Decision {
+	s.Helper()
+	d, err := s.log.Judge(s.Context(), s.guard, s.view, w)
+	require.NoError(s, err)
+	return d
+}
+
+// admit requires that a write is allowed.
+func (s *sky) admit(w Write) {
+	s.Helper()
+	require.Empty(s, said(s.judge(w)))
+}
+
+// said shows what is denied, as in "Retry ConstraintViolated: message".
+func said(d Decision) []string {
+	var out []string
+	for _, f := range d.Denials {
+		text := fmt.Sprintf("%s: %s", f.Code, f.What)
+		if d.Retry {
+			text = "Retry " + text
+		}
+		out = append(out, text)
+	}
+	return out
+}

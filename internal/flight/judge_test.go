@@ -1,0 +1,480 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+const (
+	ofLimit = "the write of Paint infra/limit"
+	unseen  = ", admitted a moment ago and not seen in the cache yet: try again in a second)"
+)
+
+func with(what string) []string {
+	return []string{"Retry " + clipped + " (together with " + what + unseen}
+}
+
+func without(what string) []string {
+	return []string{"Retry " + clipped + " (without " + what + unseen}
+}
+
+func TestWhatIsInFlight(t *testing.T) {
+	loose := worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]")
+	elsewhere := worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: other}]\n"+
+		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
+	for name, c := range map[string]struct {
+		known  []string
+		before func(*sky)
+		write  func(*sky) Write
+		want   []string
+	}{
+		"that breaks something together with a write makes it wait": {
+			[]string{gateway, route},
+			func(s *sky) { s.admit(s.create(limit)) },
+			func(s *sky) Write { return s.create(greedy) }, with(ofLimit),
+		},
+		"that is of another object of the same paths and breaks nothing does not": {
+			[]string{gateway, route},
+			func(s *sky) { s.admit(s.create(limit)) },
+			func(s *sky) Write { return s.create(modest) }, nil,
+		},
+		"that is on other paths is no matter": {
+			[]string{gateway, route, worlds.GatewayDoc("other", "class", "http")},
+			func(s *sky) { s.admit(s.create(elsewhere)) },
+			func(s *sky) Write { return s.create(greedy) }, nil,
+		},
+		"that was denied is not there": {
+			[]string{gateway, route, limit},
+			func(s *sky) { assert.NotEmpty(s, said(s.judge(s.create(greedy)))) },
+			func(s *sky) Write { return s.create(onRoute("other", "a: 100")) },
+			[]string{clipped},
+		},
+		"that was a dry run is not there": {
+			[]string{gateway, route},
+			func(s *sky) {
+				w := s.create(limit)
+				w.DryRun = true
+				s.admit(w)
+			},
+			func(s *sky) Write { return s.create(greedy) }, nil,
+		},
+		"holds for a dry run, too": {
+			[]string{gateway, route},
+			func(s *sky) { s.admit(s.create(limit)) },
+			func(s *sky) Write {
+				w := s.create(greedy)
+				w.DryRun = true
+				return w
+			}, with(ofLimit),
+		},
+		"that changes nothing is not kept": {
+			[]string{gateway, route, limit},
+			func(s *sky) {
+				s.admit(s.update(limit, limit))
+				s.admit(s.update(route, route))
+				s.admit(s.update(gateway, gateway))
+				assert.Zero(s, s.log.Len())
+			},
+			func(s *sky) Write { return s.create(modest) }, nil,
+		},
+		"that was denied and admitted all the same is kept": {
+			[]string{gateway, route},
+			func(s *sky) {
+				s.put(limit)
+				w := s.create(greedy)
+				w.Enforcement = guard.EnforceWarn
+				assert.Equal(s, []string{clipped}, said(s.judge(w)))
+				assert.Equal(s, 1, s.log.Len())
+			},
+			func(s *sky) Write { return s.create(modest) }, nil,
+		},
+		"does not matter where nothing is denied": {
+			[]string{gateway, route},
+			func(s *sky) { s.admit(s.create(limit)) },
+			func(s *sky) Write {
+				w := s.create(greedy)
+				w.Enforcement = guard.EnforceAudit
+				return w
+			}, nil,
+		},
+		"may be what makes a write right": {
+			[]string{gateway, route, limit},
+			func(s *sky) { s.admit(s.update(limit, loose)) },
+			func(s *sky) Write { return s.create(greedy) },
+			without(ofLimit),
+		},
+		"may be a deletion": {
+			[]string{gateway, route, limit},
+			func(s *sky) { s.admit(s.remove(limit)) },
+			func(s *sky) Write { return s.create(greedy) },
+			without(ofLimit),
+		},
+		"counts in every combination": {
+			[]string{gateway},
+			func(s *sky) {
+				s.admit(s.create(limit))
+				s.admit(s.create(route))
+			},
+			func(s *sky) Write { return s.create(greedy) },
+			with("the writes of Paint infra/limit, HTTPRoute app/r"),
+		},
+		"of the same object is what its own write says": {
+			[]string{gateway, route, limit},
+			func(s *sky) { s.admit(s.create(modest)) },
+			func(s *sky) Write { return s.update(modest, onRoute("modest", "a: 20")) }, nil,
+		},
+		"and creates what there is will not be stored": {
+			[]string{gateway, route, modest},
+			func(s *sky) {
+				s.admit(s.create(limit))
+				s.put(loose) // another one was faster
+			},
+			func(s *sky) Write { return s.create(greedy) }, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSky(t, Options{}, c.known...)
+			c.before(s)
+			assert.Equal(t, c.want, said(s.judge(c.write(s))))
+		})
+	}
+}
+
+// A write is judged by a moment at which nothing that matters is unknown.
+func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
+	nowhere := worlds.PolicyDoc("Paint", "app", "greedy", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+
+		"{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: 100")
+	for name, c := range map[string]struct {
+		meanwhile func(*sky)
+		want      []string
+		looks     int
+	}{
+		"and not seen": {func(s *sky) { s.admit(s.create(limit)) }, with(ofLimit), 3},
+		"and seen, too": {
+			func(s *sky) {
+				s.admit(s.create(limit))
+				s.seen(limit, "11")
+				assert.Zero(s, s.log.Len())
+			}, []string{clipped}, 2,
+		},
+		"and of other paths": {func(s *sky) { s.admit(s.create(worlds.GatewayDoc("other", "class", "http"))) }, nil, 1},
+		"and denied": {func(s *sky) {
+			assert.NotEmpty(s, said(s.judge(s.create(onRoute("x", "overrides: {when: '1 +', a: 1}")))))
+		}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSky(t, Options{}, gateway, route)
+			looks := 0
+			s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+				if looks++; looks == 1 {
+					c.meanwhile(s)
+				}
+				return nil, nil
+			}
+			assert.Equal(t, c.want, said(s.judge(s.create(nowhere))))
+			assert.Equal(t, c.looks, looks, "judgements")
+		})
+	}
+}
+
+func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
+	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+		s.seen(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
+		return nil, nil
+	}
+	s.admit(s.create(nowhere))
+	assert.Zero(t, s.log.Len())
+	assert.Empty(t, s.log.named, "nothing is left behind")
+	assert.Zero(t, s.log.busy.Load())
+}
+
+func TestAWriteWaitsForThoseThatItHangsOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(*sky)
+		want    []string
+	}{
+		"and is denied once they are seen":            {func(s *sky) { s.seen(limit, "11") }, []string{clipped}},
+		"and is allowed once they are seen elsewhere": {func(s *sky) { s.seen(worlds.PolicyDoc("Paint", "infra", "limit", "b: 1"), "11") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSky(t, Options{Patience: time.Hour}, gateway, route)
+			s.admit(s.create(limit))
+			done := make(chan []string)
+			go func() {
+				d, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+				assert.NoError(t, err)
+				done <- said(d)
+			}()
+			s.admit(s.create(worlds.GatewayDoc("other", "class", "http")))
+			s.seen(worlds.GatewayDoc("other", "class", "http"), "11") // is no reason to look again
+			c.happens(s)
+			assert.Equal(t, c.want, <-done)
+		})
+	}
+}
+
+func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.admit(s.create(onRoute(name, "b: 1")))
+	}
+	s.log.Patience = time.Hour
+	views := make(chan struct{}, 10)
+	done := make(chan []string)
+	go func() {
+		view := func() *store.View {
+			views <- struct{}{}
+			return s.view()
+		}
+		d, err := s.log.Judge(t.Context(), s.guard, view, s.create(modest))
+		assert.NoError(t, err)
+		done <- said(d)
+	}()
+	<-views // it has looked, and met five
+	s.seen(onRoute("a", "b: 1"), "11")
+	s.seen(onRoute("b", "b: 1"), "12")
+	assert.Empty(t, <-done)
+	assert.Len(t, views, 1, "it looked once more")
+}
+
+func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
+	s := newSky(t, Options{Patience: time.Hour}, gateway, route)
+	s.admit(s.create(limit))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	d, err := s.log.Judge(ctx, s.guard, s.view, s.create(greedy))
+	require.NoError(t, err)
+	assert.Equal(t, with(ofLimit), said(d))
+	require.NoError(t, ctx.Err(), "half of it is left")
+}
+
+func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	ctx, cancel := context.WithCancel(t.Context())
+	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
+	rounds := 0
+	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+		if rounds++; rounds == 3 {
+			cancel()
+		}
+		doc := onRoute("q"+string(rune('a'+rounds)), "b: 1")
+		s.admit(s.create(doc))
+		s.seen(doc, "11")
+		return nil, nil
+	}
+	d, err := s.log.Judge(ctx, s.guard, s.view, s.create(nowhere))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Retry TooMuch: writes that matter to the same paths were admitted faster than this one could be judged"}, said(d))
+	assert.Equal(t, 3, rounds)
+}
+
+func TestTooManyWritesInFlight(t *testing.T) {
+	s := newSky(t, Options{Most: 2}, gateway, route)
+	s.admit(s.create(limit))
+	s.admit(s.create(worlds.GatewayDoc("other", "class", "http")))
+	full := []string{"Retry TooMuch: 2 writes were admitted and are not seen in the cache yet: no more can be kept in mind"}
+	assert.Equal(t, full, said(s.judge(s.create(modest))))
+	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "a denial needs no place")
+	dry := s.create(modest)
+	dry.DryRun = true
+	assert.Empty(t, said(s.judge(dry)), "nor does a dry run")
+	s.seen(limit, "11")
+	s.admit(s.create(modest))
+}
+
+func TestWritesAreForgottenThatAreNeverSeen(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	s.admit(s.create(limit))
+	s.now = s.now.Add(59 * time.Second)
+	s.admit(s.create(modest))
+	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))))
+	s.now = s.now.Add(time.Second)
+	assert.Equal(t, 1, s.log.Len())
+	s.admit(s.create(greedy))
+}
+
+func TestALogThatIsNilJudgesEachWriteByItself(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route, limit)
+	var l *Log
+	d, err := l.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+	require.NoError(t, err)
+	assert.Equal(t, []string{clipped}, said(d))
+	assert.Zero(t, l.Len())
+}
+
+var errLive = errors.New("no answer")
+
+func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
+	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
+	for name, c := range map[string]struct {
+		inFlight []string
+		failing  int // which judgement fails
+	}{
+		"by itself":                        {nil, 1},
+		"with what is in flight laid over": {[]string{modest}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSky(t, Options{}, gateway, route)
+			for _, doc := range c.inFlight {
+				s.admit(s.create(doc))
+			}
+			asked := 0
+			s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+				if asked++; asked == c.failing {
+					return nil, errLive
+				}
+				return nil, nil
+			}
+			_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(nowhere))
+			require.ErrorIs(t, err, errLive)
+			assert.Equal(t, len(c.inFlight), s.log.Len(), "it is not kept")
+		})
+	}
+}
+
+// rereading makes another view of the one that it is given.
+type rereading func(*store.View) (*store.View, error)
+
+func (rereading) Profiles() []api.ProfileInForce { return nil }
+
+func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	return nil, nil
+}
+
+func (r rereading) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+	return r(v)
+}
+
+func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
+	profile := guard.Change{Operation: guard.Create, After: &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
+		Group: worlds.Group, Kind: "Other", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
+	}}}}
+	write := Write{Change: profile, Stamp: func() Stamp { return Stamp{UID: "p"} }}
+
+	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		reads := s.read(limit)
+		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) { return v.With(store.Put(reads)), nil })
+		s.admit(write)
+		assert.Equal(t, with("the write of PolicyProfile"), said(s.judge(s.create(greedy))))
+	})
+	t.Run("and that may fail", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.admit(write)
+		s.guard.Kinds = rereading(func(*store.View) (*store.View, error) { return nil, errLive })
+		_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+		require.ErrorIs(t, err, errLive)
+		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
+	})
+	t.Run("unless nobody can", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.admit(write)
+		s.admit(s.create(greedy))
+	})
+}
+
+func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
+	anew := func(s *sky) {
+		k := worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
+		s.store.AddKind(k)
+		s.store.KindListed(k.Ref())
+	}
+	t.Run("a write of the old way is to be tried again", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		w := s.create(greedy)
+		anew(s)
+		d := s.judge(w)
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(d))
+	})
+	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.admit(s.create(limit))
+		anew(s)
+		d := s.judge(s.create(greedy))
+		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: policies of this kind are read in another way since a moment ago"}, said(d))
+	})
+	t.Run("a kind that is not read any more is no matter", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.admit(s.create(limit))
+		s.store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
+		s.admit(s.update(route, worlds.RouteDoc("r", "[{name: x}]", "edge")))
+	})
+}
+
+func TestANamespaceInFlightGoesWithAllThatIsInIt(t *testing.T) {
+	namespace := "kind: Namespace\nmetadata: {name: infra}"
+	s := newSky(t, Options{}, namespace, gateway, route, limit)
+	s.admit(s.remove(namespace))
+	assert.Equal(t, without("the write of Namespace infra"), said(s.judge(s.create(greedy))))
+}
+
+func TestCombinations(t *testing.T) {
+	all := []*entry{{seq: 1}, {seq: 2}, {seq: 3}, {seq: 4}}
+	for n, want := range [][][]uint64{
+		nil,
+		{{1}},
+		{{1}, {2}, {1, 2}},
+		{{1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}, {1, 2, 3}},
+		{{1}, {2}, {3}, {4}, {1, 2, 3, 4}},
+	} {
+		var got [][]uint64
+		for _, some := range subsets(all[:n]) {
+			var seqs []uint64
+			for _, e := range some {
+				seqs = append(seqs, e.seq)
+			}
+			got = append(got, seqs)
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+func TestAMessageNamesAFewWrites(t *testing.T) {
+	d := told("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
+		{flown: flown{ref: api.Ref{Kind: "A", Name: "a"}}}, {flown: flown{ref: api.Ref{Kind: "B", Name: "b"}}},
+		{flown: flown{ref: api.Ref{Kind: "C", Name: "c"}}}, {flown: flown{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
+	})
+	assert.Equal(t, []guard.Finding{{
+		What:  "no (together with the writes of A a, B b, C c and 2 more" + unseen,
+		Short: "n (together with a write of a moment ago)",
+	}}, d)
+}
+
+// Many writers at once, for the race detector; none is admitted beside what it
+// breaks something with.
+func TestManyWritersAtOnce(t *testing.T) {
+	for round := range 20 {
+		s := newSky(t, Options{}, gateway, route)
+		writes := []Write{s.create(limit), s.create(greedy), s.create(modest), s.create(worlds.GatewayDoc("other", "class", "http"))}
+		allowed := make(chan string, len(writes))
+		for _, w := range writes {
+			go func() {
+				d, err := s.log.Judge(context.Background(), s.guard, s.view, w)
+				if assert.NoError(t, err) && len(d.Denials) == 0 {
+					allowed <- w.Change.After.Ref().Name
+					return
+				}
+				allowed <- ""
+			}()
+		}
+		names := make(map[string]bool)
+		for range writes {
+			names[<-allowed] = true
+		}
+		assert.True(t, names["limit"] && names["modest"] && names["other"], "round %d: %v", round, names)
+	}
+}

@@ -1,0 +1,76 @@
+package flight
+
+import (
+	"fmt"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// undecided denies a write that is allowed or denied by whether others are
+// stored.
+func undecided(alone, with *guard.Judgement, others []*entry) Decision {
+	because, denials := "together with", with.Denials
+	if alone.Denied() {
+		because, denials = "without", alone.Denials
+	}
+	return retry(alone, told(because, denials, others)...)
+}
+
+func retry(j *guard.Judgement, denials ...guard.Finding) Decision {
+	out := *j
+	out.Denials = denials
+	return Decision{Judgement: &out, Retry: true}
+}
+
+func told(because string, denials []guard.Finding, others []*entry) []guard.Finding {
+	hangsOn := fmt.Sprintf(" (%s %s, admitted a moment ago and not seen in the cache yet: try again in a second)", because, writes(others))
+	out := make([]guard.Finding, len(denials))
+	for i, f := range denials {
+		f.What += hangsOn
+		if f.Short != "" {
+			f.Short += " (" + because + " a write of a moment ago)"
+		}
+		out[i] = f
+	}
+	return out
+}
+
+// mostNamed is how many writes are named in a message.
+const mostNamed = 3
+
+func writes(others []*entry) string {
+	var names []string
+	for i, e := range others {
+		if i == mostNamed {
+			return fmt.Sprintf("the writes of %s and %d more", strings.Join(names, ", "), len(others)-i)
+		}
+		names = append(names, e.ref.String())
+	}
+	if len(names) == 1 {
+		return "the write of " + names[0]
+	}
+	return "the writes of " + strings.Join(names, ", ")
+}
+
+func tooMuch(what string) guard.Finding {
+	return guard.Finding{Code: api.ReasonTooMuch, Action: api.Deny, What: what, Advice: "try again in a second"}
+}
+
+// contended denies a write that could not be judged in time, since others that
+// matter to the same paths were admitted again and again.
+func (t *trial) contended() Decision {
+	return retry(&guard.Judgement{Change: t.write.Change},
+		tooMuch("writes that matter to the same paths were admitted faster than this one could be judged"))
+}
+
+// overloaded denies a write since too many are in flight.
+func (t *trial) overloaded(j *guard.Judgement) Decision {
+	return retry(j, tooMuch(fmt.Sprintf("%d writes were admitted and are not seen in the cache yet: no more can be kept in mind", t.Most)))
+}
+
+// reread denies a write since policies are being read in another way.
+func (t *trial) reread(err error) Decision {
+	return retry(&guard.Judgement{Change: t.write.Change}, tooMuch(err.Error()))
+}

@@ -1,0 +1,55 @@
+package flight
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+func TestWhenAWriteIsSeen(t *testing.T) {
+	created := flown{Write: Write{Change: guard.Change{Operation: guard.Create}}, Stamp: Stamp{UID: "u"}}
+	updated := flown{Write: Write{Change: guard.Change{Operation: guard.Update}}, Stamp: Stamp{"u", "99"}}
+	deleted := flown{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Stamp: Stamp{"u", "99"}}
+	for name, c := range map[string]struct {
+		write flown
+		seen  store.Seen
+		want  bool
+	}{
+		"a created object is there":                        {created, store.Seen{UID: "u", Version: "1"}, true},
+		"another one of that name is there":                {created, store.Seen{UID: "other", Version: "1"}, false},
+		"a created object is gone again":                   {created, store.Seen{UID: "u", Version: "2", Deleted: true}, true},
+		"a list does not have what is created":             {created, store.Seen{Deleted: true}, false},
+		"nobody knows what was created":                    {flown{Write: created.Write}, store.Seen{}, false},
+		"an updated object has a later version":            {updated, store.Seen{UID: "u", Version: "100"}, true},
+		"an updated object has the version that it had":    {updated, store.Seen{UID: "u", Version: "99"}, false},
+		"an updated object has an earlier version":         {updated, store.Seen{UID: "u", Version: "98"}, false},
+		"an updated object is gone":                        {updated, store.Seen{UID: "u", Version: "100", Deleted: true}, true},
+		"a list does not have an updated object":           {updated, store.Seen{Deleted: true}, true},
+		"another one was there before":                     {updated, store.Seen{UID: "other", Version: "98", Deleted: true}, false},
+		"another one is there now":                         {updated, store.Seen{UID: "other", Version: "100"}, true},
+		"versions cannot be compared, and differ":          {updated, store.Seen{UID: "u", Version: "abc"}, true},
+		"a deleted object is gone":                         {deleted, store.Seen{UID: "u", Version: "100", Deleted: true}, true},
+		"a deleted object waits for its finalizers":        {deleted, store.Seen{UID: "u", Version: "100"}, true},
+		"a deleted object is as it was":                    {deleted, store.Seen{UID: "u", Version: "99"}, false},
+		"a list does not have a deleted object":            {deleted, store.Seen{Deleted: true}, true},
+		"an object before the deleted one is seen to go":   {deleted, store.Seen{UID: "other", Version: "9", Deleted: true}, false},
+		"an object has the place of a deleted one already": {deleted, store.Seen{UID: "other", Version: "101"}, true},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.seenBy(c.seen)) })
+	}
+}
+
+func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	s.admit(s.create(limit))
+	s.seen(modest, "11")
+	assert.Equal(t, 1, s.log.Len())
+	s.seen(limit, "12")
+	assert.Zero(t, s.log.Len())
+	assert.Empty(t, s.log.entries)
+	assert.Empty(t, s.log.named)
+	assert.Zero(t, s.log.busy.Load())
+}
