@@ -20,7 +20,7 @@ func (p *plan) check(ctx context.Context, e *effective.Effective) (Verdict, uint
 	rules := ofPolicies(e.Rules)
 	spec := p.specOf(rules)
 	at := p.placeOf(spec)
-	if len(spec) == 0 || at == nil || at.separable() {
+	if len(spec) == 0 || at == nil || at.separable() || !at.met(e) {
 		return Verdict{}, 0
 	}
 	v, cost := p.examine(ctx, e, at, spec)

@@ -179,6 +179,16 @@ func TestTwoMembersOfAOneOfComeTogether(t *testing.T) {
 			profile: named, schema: specWith(bareAB, `x-kubernetes-validations: [{rule: "has(self.a) == has(self.b)", message: "both or none"}]`),
 			gateway: "defaults: {strategy: merge, a: x, b: w}", route: "unset: [b]", want: []string{"spec: both or none"},
 		},
+		"what one policy says by itself is no fault of the other": {
+			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x, b: w}", route: "c: 1",
+		},
+		"unless the other has a say in it": {
+			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x, b: w}", route: "b: z", want: []string{"spec: at most one of a and b"},
+		},
+		"maps of both meet deep down": {
+			schema:  specWith("  m: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {deep: {type: object, maxProperties: 1, additionalProperties: {type: string}}}}\n", ""),
+			gateway: "defaults: {strategy: patch, m: {deep: {a: x}}}", route: "m: {deep: {b: x}, o: 1}", want: []string{"spec.m.deep: must have at most 1 item"},
+		},
 		"a block that is in force whole was checked when it was written": {
 			schema: specWith(bareAB, atMostOne), gateway: "a: x\nb: w", route: "",
 		},

@@ -15,6 +15,7 @@ type joiner struct {
 	layout policykind.Layout
 	place  []string // from the top
 	beside [][]string
+	asked  []ask // what was found
 }
 
 // standing is where a node stands.
@@ -116,6 +117,7 @@ func (j *joiner) node(s *structuralschema.Structural, at []string) (out structur
 		}
 		if s.XListType != nil && *s.XListType != "atomic" {
 			out.XListType, out.XListMapKeys, joins = s.XListType, s.XListMapKeys, true
+			j.asks(at, nil)
 		}
 	}
 	for name, p := range s.Properties {
@@ -132,6 +134,11 @@ func (j *joiner) node(s *structuralschema.Structural, at []string) (out structur
 		}
 	}
 	return out, joins
+}
+
+// asksOf returns the fields that a node asks for, nil if it asks for more.
+func asksOf(v *structuralschema.ValueValidation) mentions {
+	return mentionsOf([]structuralschema.NestedValueValidation{{ValueValidation: *v}})
 }
 
 // values returns what a node asks of its value, as far as that concerns several
@@ -174,6 +181,7 @@ func (j *joiner) values(s *structuralschema.Structural, at []string, is standing
 	if !asks {
 		return nil
 	}
+	j.asks(at, asksOf(out))
 	return out
 }
 
@@ -201,6 +209,7 @@ func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool
 			continue
 		}
 		s.XValidations, has = append(s.XValidations, r), true
+		j.asks(at, m)
 		named = named.with(m).with(mentionedBy(r.MessageExpression))
 		if r.FieldPath != "" {
 			named = nil // it is looked up in the schema

@@ -46,6 +46,7 @@ type place struct {
 	joints *structuralschema.Structural
 	values validation.SchemaCreateValidator
 	rules  *structuralcel.Validator
+	asked  []ask
 }
 
 // structure checks against an OpenAPI schema.
@@ -92,6 +93,7 @@ func (p *plan) place(block ...string) {
 		out.values = structure{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}
 	}
 	out.rules = structuralcel.NewValidator(j.rules(p.schema), true, callLimit)
+	out.asked = j.asked
 	p.places = append(p.places, out)
 }
 
