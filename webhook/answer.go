@@ -45,9 +45,14 @@ const overload = "overrule is judging as many writes as it can; try again in a s
 // later asks the client to come again; kubectl does so by itself.
 func later(reason, message string) answer {
 	a := deny(reason, message)
+	comeAgain(&a)
+	return a
+}
+
+// comeAgain makes a denial one that a client tries again after a second.
+func comeAgain(a *answer) {
 	a.Result.Code, a.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
 	a.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-	return a
 }
 
 // of answers what the guard says.

@@ -16,6 +16,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
@@ -32,6 +33,9 @@ const (
 type Options struct {
 	Store *store.Store
 	Guard *guard.Guard
+	// Flight, if set, keeps in mind what was admitted and is not in the store
+	// yet.
+	Flight *flight.Log
 	// Enforcement is what is done about a denial.
 	Enforcement guard.Enforcement
 	// MaxConcurrent reviews are judged at once, MaxQueue more wait for it.
@@ -131,14 +135,14 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
 	}
-	j, err := s.Guard.Judge(ctx, v, c, nil)
+	a, err := s.decide(ctx, v, r, c)
 	switch {
 	case errors.Is(err, guard.ErrRights):
 		return s.unanswered(err)
 	case err != nil:
 		return s.failed("Failed", fmt.Sprintf("overrule could not judge this write: %v; try again", err))
 	}
-	return of(j, s.Enforcement)
+	return a
 }
 
 // unanswered answers where the API server did not say who may do what.

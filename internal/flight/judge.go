@@ -95,13 +95,17 @@ func (t *trial) attempt(ctx context.Context, view func() *store.View) (d Decisio
 	return t.book(ctx, v, d)
 }
 
-// book books the write, unless one that matters was booked meanwhile.
+// book books the write, unless one that matters was booked meanwhile. Whoever
+// is late is not waited for: the write was denied without us.
 func (t *trial) book(ctx context.Context, v *store.View, d Decision) (Decision, bool, error) {
+	if ctx.Err() != nil {
+		return d, true, nil
+	}
 	f := flown{Write: t.write, ref: t.judging.ref, Stamp: t.write.Stamp()}
 	f.Change.User = nil // nobody asks who it was
 	for {
 		a := t.admit(t.judging, f)
-		if a.full {
+		if a.full && t.write.Enforcement.Denies() {
 			return t.overloaded(d.Judgement), true, nil
 		}
 		if len(a.added) == 0 {

@@ -282,6 +282,18 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 	assert.Equal(t, 3, rounds)
 }
 
+func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
+	s := newSky(t, Options{}, gateway, route)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := s.create(worlds.GatewayDoc("other", "class", "http")) // without a path, so that nothing takes time
+	_, err := s.log.Judge(ctx, s.guard, s.view, w)
+	require.NoError(t, err)
+	assert.Zero(t, s.log.Len())
+	s.admit(w)
+	assert.Equal(t, 1, s.log.Len())
+}
+
 func TestTooManyWritesInFlight(t *testing.T) {
 	s := newSky(t, Options{Most: 2}, gateway, route)
 	s.admit(s.create(limit))
@@ -292,6 +304,9 @@ func TestTooManyWritesInFlight(t *testing.T) {
 	dry := s.create(modest)
 	dry.DryRun = true
 	assert.Empty(t, said(s.judge(dry)), "nor does a dry run")
+	lenient := s.create(modest)
+	lenient.Enforcement = guard.EnforceWarn
+	assert.Empty(t, said(s.judge(lenient)), "nor does who denies nothing")
 	s.seen(limit, "11")
 	s.admit(s.create(modest))
 }

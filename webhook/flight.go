@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/json"
+
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// decide judges a change with what was admitted and not seen yet in mind.
+func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, c guard.Change) (answer, error) {
+	if s.Flight == nil {
+		j, err := s.Guard.Judge(ctx, v, c, nil)
+		if err != nil {
+			return answer{}, err
+		}
+		return of(j, s.Enforcement), nil
+	}
+	now := func() *store.View {
+		v, _ := s.Store.View()
+		return v
+	}
+	d, err := s.Flight.Judge(ctx, s.Guard, now, flight.Write{
+		Change: c, Stamp: func() flight.Stamp { return stampOf(r) },
+		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	a := of(d.Judgement, s.Enforcement)
+	if d.Retry && a.Result != nil {
+		comeAgain(&a)
+	}
+	return a, nil
+}
+
+// stampOf reads by what a write will be known when it is seen: the uid that the
+// API server gave to what is created, or the version of what is stored. What
+// cannot be read is left empty; the objects were read before.
+func stampOf(r *admissionv1.AdmissionRequest) flight.Stamp {
+	data := r.OldObject.Raw
+	if r.Operation == admissionv1.Create {
+		data = r.Object.Raw
+	}
+	var o struct {
+		Metadata struct {
+			UID     types.UID `json:"uid"`
+			Version string    `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	_ = json.UnmarshalCaseSensitivePreserveInts(data, &o)
+	return flight.Stamp{UID: o.Metadata.UID, Version: o.Metadata.Version}
+}

@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// flying is a server that keeps in mind what it admitted.
+func flying(t *testing.T, o Options, manifests ...string) *doors {
+	t.Helper()
+	o.Store = store.New()
+	o.Flight = flight.New(o.Store, flight.Options{Patience: -1})
+	return open(t, o, manifests...)
+}
+
+func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) {
+	d := flying(t, Options{}, cluster)
+	limit := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
+	assert.True(t, d.validated(t, limit).Allowed)
+	ref := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "infra", Name: "gw-limits"}
+
+	a := d.validated(t, create(t, routeLimits(100)))
+	assert.Contains(t, said(t, a), " (together with the write of RateLimitPolicy infra/gw-limits, "+
+		"admitted a moment ago and not seen in the cache yet: try again in a second)")
+	assert.Equal(t, "ConstraintViolated", a.AuditAnnotations["denied"])
+	a.Result.Message = ""
+	assert.Equal(t, &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
+	}, a.Result)
+
+	fill(t, d.Store, gatewayLimits)
+	d.Store.Saw(store.Seen{Ref: ref, UID: "u0", Version: "7"})
+	assert.Equal(t, 1, d.Flight.Len(), "that is another object of this name")
+	d.Store.Saw(store.Seen{Ref: ref, UID: "u1", Version: "8"})
+	assert.Zero(t, d.Flight.Len())
+	a = d.validated(t, create(t, routeLimits(100)))
+	assert.NotContains(t, said(t, a), "together")
+	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
+}
+
+func TestADryRunIsNotKeptInMind(t *testing.T) {
+	d := flying(t, Options{}, cluster)
+	dry := create(t, gatewayLimits)
+	dry.DryRun = new(true)
+	assert.True(t, d.validated(t, dry).Allowed)
+	assert.Zero(t, d.Flight.Len())
+	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
+}
+
+func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {
+	d := flying(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
+	a := d.validated(t, create(t, routeLimits(100)))
+	assert.True(t, a.Allowed)
+	assert.Nil(t, a.Result)
+	assert.Equal(t, 1, d.Flight.Len())
+}
+
+func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
+	object := func(uid, version string) runtime.RawExtension {
+		return runtime.RawExtension{Raw: []byte(`{"metadata":{"uid":"` + uid + `","resourceVersion":"` + version + `","ownerReferences":[{"uid":"o"}]}}`)}
+	}
+	for name, c := range map[string]struct {
+		request admissionv1.AdmissionRequest
+		want    flight.Stamp
+	}{
+		"what is created, by the uid that it has by now": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`{"metadata":{"uid":"u"}}`)}},
+			flight.Stamp{UID: "u"},
+		},
+		"what is updated, by what is stored": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: object("u", "8"), OldObject: object("u", "7")},
+			flight.Stamp{UID: "u", Version: "7"},
+		},
+		"what is deleted, likewise": {
+			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object("u", "7")},
+			flight.Stamp{UID: "u", Version: "7"},
+		},
+		"what cannot be read, by nothing": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, flight.Stamp{}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, stampOf(&c.request)) })
+	}
+}
