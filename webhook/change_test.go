@@ -139,7 +139,7 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth)
-	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"}
+	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
 	assert.Contains(t, said(t, a), "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths")
@@ -157,7 +157,7 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
 	d := open(t, Options{}, cluster) // the policy has not reached the cache yet
 	a := d.validated(t, remove(t, gatewayAuth))
-	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace"}, a.Warnings)
+	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}, a.Warnings)
 }
 
 func TestANameThatIsYetToBeGeneratedIsNoTrouble(t *testing.T) {

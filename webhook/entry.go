@@ -17,7 +17,7 @@ import (
 // force, or its routes off a listener: its deletion and its labels.
 func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
 	return c.aside("namespaces", Resource{"", "v1", "namespaces", false}).WithMatchConditions(
-		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+differ("metadata", "labels")))
+		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+relabelled))
 }
 
 // definitions is the entry of what takes whole kinds out of force: the objects
@@ -26,7 +26,7 @@ func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
 	return c.aside("definitions", Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}).WithMatchConditions(
 		// request.name is empty where a collection is deleted.
 		condition("known", "oldObject.metadata.name in ['"+strings.Join(c.Definitions(), "', '")+"']"),
-		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+differ("metadata", "labels")))
+		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled))
 }
 
 // Definitions are the names of the CustomResourceDefinitions whose writes are
@@ -51,6 +51,10 @@ func (c Configuration) aside(name string, r Resource) *ac.ValidatingWebhookApply
 func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
 	return ac.MatchCondition().WithName(name).WithExpression(expression)
 }
+
+// relabelled is the condition that labels differ, or owners: with an owner, an
+// object is deleted with no one to ask.
+var relabelled = differ("metadata", "labels") + " || " + differ("metadata", "ownerReferences")
 
 // differ is the condition that a field which may be absent differs between the
 // two objects of a request.

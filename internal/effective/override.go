@@ -33,7 +33,7 @@ func (e *Effective) Held() []Override {
 			continue
 		}
 		for o := range overridesOf(&e.Layers[i]) {
-			if e.holds(o) {
+			if o.Level = e.Level(o.Policy); e.holds(o) {
 				out = append(out, o)
 			}
 		}
@@ -41,8 +41,8 @@ func (e *Effective) Held() []Override {
 	return out
 }
 
-// again reports whether the policy of a layer is read in the same way at a
-// higher level of the path, too.
+// again reports whether the policy of a layer is read in the same way in one
+// before it: it is at two levels of the path.
 func (e *Effective) again(layer int) bool {
 	l := &e.Layers[layer]
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
@@ -106,11 +106,11 @@ func (e *Effective) Gives(o Override) bool {
 }
 
 // StandIns returns the policies that give the same override on this path, as
-// high or higher, unless another value is in force.
+// high or higher, unless another value is in force that does not come from above.
 func (e *Effective) StandIns(o Override) []*merge.Policy {
 	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
-		if p.Level <= o.Level && e.stands(p) && !slices.Contains(out, p.Policy) {
+		if p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false
@@ -119,13 +119,15 @@ func (e *Effective) StandIns(o Override) []*merge.Policy {
 }
 
 // stands reports whether the value of an override is in force, whichever of
-// several equal ones gives it, or may be once its condition is met.
-func (e *Effective) stands(o Override) bool {
-	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+// several equal ones gives it, or may be once its condition is met; or what beats
+// it is an override above a level.
+func (e *Effective) stands(o Override, level hierarchy.Level) bool {
 	if o.When != "" {
 		return e.holds(o)
 	}
-	return ok && e.Rules[i].From.Block == merge.Overrides && merge.Equal(e.Rules[i].Value, o.Value)
+	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+	return ok && e.Rules[i].From.Block == merge.Overrides &&
+		(merge.Equal(e.Rules[i].Value, o.Value) || e.Level(e.Rules[i].From.Policy) < level)
 }
 
 // gives reports whether some policy on the path has the same override, by which

@@ -30,7 +30,13 @@ type blast struct {
 	digests []string
 }
 
-func (j *judge) blastOf(k *policykind.Kind) *blast {
+// blastOf returns the blast of a kind. Its limit is that which was there before
+// the write: a profile does not raise its own.
+func (j *judge) blastOf(p effective.Pair) *blast {
+	k := p.Effective().Kind
+	if p.Before != nil {
+		k = p.Before.Kind
+	}
 	b := j.blasts[k.Ref()]
 	if b == nil {
 		b = &blast{
@@ -45,7 +51,7 @@ func (j *judge) blastOf(k *policykind.Kind) *blast {
 	return b
 }
 
-func (b *blast) add(p effective.Pair) {
+func (b *blast) add(p effective.Pair, object api.Ref) {
 	if path := p.Effective().Path; path.Service == nil {
 		b.paths++
 	} else if id := path.ID(); !b.merged[id] {
@@ -62,7 +68,7 @@ func (b *blast) add(p effective.Pair) {
 		}
 	}
 	if b.limit > 0 {
-		b.digests = append(b.digests, digest(p))
+		b.digests = append(b.digests, digest(p, object))
 	}
 }
 
@@ -83,14 +89,33 @@ func group(k merge.Key) string {
 	return segments[max(len(segments)-2, 0)]
 }
 
-// digest tells what changes on a path.
-func digest(p effective.Pair) string {
+// digest tells what changes on a path. The name of the object that is written
+// has no part in it: it may be generated, another one each time.
+func digest(p effective.Pair, object api.Ref) string {
 	e := p.Effective()
+	unnamed := func(r *api.Ref) {
+		if *r == object {
+			r.Name = ""
+		}
+	}
+	path, rules := e.Path.Elements(), p.Rules()
+	for i := range path {
+		if path[i].Namespace == object.Namespace && path[i].Name == object.Name && strings.HasPrefix(path[i].Kind, object.Kind) {
+			path[i].Name = ""
+		}
+	}
+	for i := range rules {
+		for _, v := range []*api.RuleValue{rules[i].Before, rules[i].After} {
+			if v != nil {
+				unnamed(&v.From)
+			}
+		}
+	}
 	data, err := json.Marshal(struct {
 		Kind  api.PolicyKind
 		Path  []api.PathElement
 		Rules []api.RuleChange
-	}{e.Kind.Ref(), e.Path.Elements(), p.Rules()})
+	}{e.Kind.Ref(), path, rules})
 	if err != nil { // decoded JSON encodes
 		data = []byte(err.Error())
 	}

@@ -55,11 +55,11 @@ func (j *judge) mayMove(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
-// moved reports whether the matches of a path's rule are another rule's now. It
+// moved reports whether a match of a path's rule may be another rule's now. It
 // matters to overrides that are attached to the rule itself.
 func (j *judge) moved(p effective.Pair, o effective.Override) bool {
 	return o.Level == hierarchy.LevelRule && j.mayMove(p) &&
-		!hierarchy.SameMatches(p.Before.Path.Route, p.Before.Path.Rule, p.After.Path.Route, p.After.Path.Rule)
+		hierarchy.GivesMatches(p.Before.Path.Route, p.Before.Path.Rule, p.After.Path.Route, p.After.Path.Rule)
 }
 
 // surrounding is the paths of a kind through one route, or on one gateway,
@@ -147,11 +147,11 @@ func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known 
 	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level)
 }
 
-// takes reports whether a rule after the change takes the requests of the rule
-// of a path before it: it is the same one, or has the same matches, or that rule
-// is gone, and any may.
+// takes reports whether a rule after the change takes requests of the rule of a
+// path before it: it is the same one, or has a match of it, or that rule is
+// gone, and any may: a policy that was attached to it has no target then.
 func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level) bool {
-	if s.positions[rule] == x.Rule || hierarchy.SameMatches(s.route, x.Rule, s.edited, rule) {
+	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
 	}
 	for _, was := range s.positions {
@@ -163,8 +163,6 @@ func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level) b
 }
 
 func onSameListener(x, y hierarchy.Path) bool {
-	if x.Listener == nil || y.Listener == nil {
-		return x.Listener == y.Listener
-	}
-	return x.Listener.Name == y.Listener.Name
+	a, b := x.ID(), y.ID()
+	return a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
 }

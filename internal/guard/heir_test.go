@@ -139,7 +139,7 @@ func TestRulesThatMove(t *testing.T) {
 		},
 		"a rule is inserted in front of one that is known by its place": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]"),
-			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", "not on Listener infra/g#http"),
+			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#rule-1", "not on HTTPRouteRule app/r#rule-2"),
 		},
 		"another rule takes the name that one is known by": {
 			before: docs(g, r(unnamed), onRule("rule-1")), write: r("[{" + ruleA + "}, {name: rule-1, " + ruleB + "}]"),

@@ -25,8 +25,9 @@ type judge struct {
 	// new owner.
 	orphaned bool
 	// system tells why it is the system that deletes the object, "" if it is
-	// not known to be.
+	// not known to be; asked, that this was found out.
 	system string
+	asked  bool
 
 	found      findings
 	own        tally // of losses of the policy being written
@@ -112,7 +113,7 @@ func (j *judge) count(p effective.Pair) {
 	e := p.Effective()
 	j.paths[e.Path.ID()] = struct{}{}
 	j.namespaces[e.Path.Namespace()] = struct{}{}
-	j.blastOf(e.Kind).add(p)
+	j.blastOf(p).add(p, j.change.Object().Ref())
 	if j.observe != nil {
 		j.observe(p)
 	}

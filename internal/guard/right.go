@@ -105,8 +105,10 @@ func (j *judge) why(t *overrideTally) string {
 		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
 	case j.change.After == nil:
 		return fmt.Sprintf("would not without %s", object)
-	case t.is.Path.ID() != t.was.Path.ID():
+	case !sameDoor(t.is.Path, t.was.Path):
 		return fmt.Sprintf("not on %s", through(t.is))
+	case t.is.Path.ID() != t.was.Path.ID():
+		return fmt.Sprintf("not on %s", last(t.is))
 	default:
 		return "would not after this write"
 	}

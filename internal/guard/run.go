@@ -21,7 +21,7 @@ func (j *judge) run(ctx context.Context) error {
 	if err := j.compare(scope); err != nil {
 		return err
 	}
-	if err := j.ownerless(); err != nil {
+	if err := j.ownerless(ctx); err != nil {
 		return err
 	}
 	return j.finish(ctx)
@@ -117,15 +117,17 @@ func (j *judge) compare(s effective.Scope) error {
 
 // ownerless judges a new owner: the object will be deleted with it, and nobody
 // is asked then. So the overrides that hang on the object are lost now.
-func (j *judge) ownerless() error {
+func (j *judge) ownerless(ctx context.Context) error {
 	if j.change.Owner == "" || j.change.Before == nil {
 		return nil
 	}
-	without := Change{Operation: Delete, Before: j.change.Before}
-	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true}
-	o.before, o.after = without.apply(j.before)
-	o.old = j.old
-	if err := j.Engine.Compare(o.before, o.after, effective.ScopeOf(j.change.Before), j.budget, o.overrides); err != nil {
+	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, old: j.old}
+	o.change.After = nil
+	scope, err := o.gone(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.overrides); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
 	for l, t := range o.lostOverrides {
@@ -137,4 +139,14 @@ func (j *judge) ownerless() error {
 		}
 	}
 	return nil
+}
+
+// gone is look for an object that is to be deleted without anyone being asked.
+func (j *judge) gone(ctx context.Context) (effective.Scope, error) {
+	switch j.change.Before.(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return j.reading(ctx)
+	}
+	j.before, j.after = j.change.apply(j.before)
+	return j.scope(), nil
 }

@@ -31,9 +31,10 @@ func (j *judge) bySystem(ctx context.Context) error {
 
 // findSystem sets system. It is asked for on the way to a denial alone.
 func (j *judge) findSystem(ctx context.Context) error {
-	if j.change.Operation != Delete || j.system != "" {
+	if j.change.Operation != Delete || j.asked {
 		return nil
 	}
+	j.asked = true
 	if j.change.Collected {
 		j.system = "the garbage collector"
 		return nil

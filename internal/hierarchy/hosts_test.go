@@ -1,7 +1,6 @@
 package hierarchy_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,28 +65,34 @@ func TestShareHosts(t *testing.T) {
 	})
 }
 
-// Rules take the same requests if their matches say the same.
-func TestSameMatches(t *testing.T) {
+// A rule takes requests of another one by a match which that one had.
+func TestMatchesThatMove(t *testing.T) {
+	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
 	tests := map[string]struct {
-		before, after string
-		want          bool
+		before, after string // the rules of a route
+		gives, takes  bool   // the first rule to the second
 	}{
-		"the same":                              {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}}]}", true},
-		"another path":                          {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /b}}]}", false},
-		"another type of match":                 {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {type: Exact, value: /a}}]}", false},
-		"a default that is written out":         {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {type: PathPrefix, value: /a}}]}", true},
-		"no matches, and the one that is meant": {"{}", "{matches: [{path: {type: PathPrefix, value: /}}]}", true},
-		"one match more":                        {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}}, {path: {value: /b}}]}", false},
-		"a header more":                         {"{matches: [{path: {value: /a}}]}", "{matches: [{path: {value: /a}, headers: [{name: x, value: y}]}]}", false},
-		"another name, other backends":          {"{name: x, matches: [{path: {value: /a}}]}", "{name: z, matches: [{path: {value: /a}}], backendRefs: [{name: s, port: 80}]}", true},
+		"nothing moves":           {"[{matches: [" + a + "]}, " + other + "]", "[{matches: [" + a + "]}, " + other + "]", false, false},
+		"one of two moves":        {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z, matches: [{path: {value: /other}}]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [{path: {value: /other}}, " + b + "]}]", true, true},
+		"one is given up":         {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z}]", "[{name: x, matches: [" + a + "]}, {name: z}]", true, false},
+		"names are swapped":       {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + b + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [" + a + "]}]", true, true},
+		"both have it, as before": {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", false, false},
+		"a default is written out, and a match more": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: PathPrefix, value: /a}}, " + b + "]}, {name: z}]", false, false,
+		},
+		"another type of match is another one": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: Exact, value: /a}}]}, {name: z, matches: [" + a + "]}]", true, true,
+		},
+		"a header more is another one": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {value: /a}, headers: [{name: h, value: v}]}]}, {name: z}]", true, false,
+		},
+		"no matches is the one for all": {"[{name: x}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [{path: {type: PathPrefix, value: /}}]}]", true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			other := "{matches: [{path: {value: /other}}]}"
-			before, after := ruled(t, "["+test.before+", "+other+"]"), ruled(t, "["+other+", "+test.after+"]")
-			assert.Equal(t, test.want, hierarchy.SameMatches(before, 0, after, 1))
-			assert.Equal(t, test.want, hierarchy.SameMatches(after, 1, before, 0), "the other way round")
-			assert.True(t, hierarchy.SameMatches(before, 1, after, 0), fmt.Sprint("whatever the place: ", other))
+			before, after := ruled(t, test.before), ruled(t, test.after)
+			assert.Equal(t, test.gives, hierarchy.GivesMatches(before, 0, after, 0))
+			assert.Equal(t, test.takes, hierarchy.TakesFrom(before, 0, after, 1))
 		})
 	}
 }

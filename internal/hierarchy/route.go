@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -160,10 +161,24 @@ func MatchRules(before, after *Route) []int {
 	return out
 }
 
-// SameMatches reports whether the i-th rule of a route and the k-th of another
-// version of it take the same requests.
-func SameMatches(before *Route, i int, after *Route, k int) bool {
-	return fingerprint(before.Kind, before.Rules[i].matches) == fingerprint(after.Kind, after.Rules[k].matches)
+// TakesFrom reports whether the i-th rule of a route takes requests that were
+// those of the k-th before an edit, and not its own: it has a match which that
+// one had, and which it had not itself.
+func TakesFrom(before *Route, k int, after *Route, i int) bool {
+	theirs, own := before.matchesOf(k), []uint64(nil)
+	if was := MatchRules(before, after)[i]; was >= 0 && was != k {
+		own = before.matchesOf(was)
+	}
+	return slices.ContainsFunc(after.matchesOf(i), func(m uint64) bool {
+		return slices.Contains(theirs, m) && !slices.Contains(own, m)
+	})
+}
+
+// GivesMatches reports whether the i-th rule of a route lacks a match that the
+// k-th had before an edit.
+func GivesMatches(before *Route, k int, after *Route, i int) bool {
+	kept := after.matchesOf(i)
+	return slices.ContainsFunc(before.matchesOf(k), func(m uint64) bool { return !slices.Contains(kept, m) })
 }
 
 // sameRules reports whether the rules have the same names and matches, letter
@@ -192,22 +207,49 @@ func (r *Route) fingerprints() []uint64 {
 // fingerprint hashes the matches of a rule, defaulted as the API server would;
 // those that cannot be read, as they stand.
 func fingerprint(kind string, matches json.RawMessage) uint64 {
-	var canonical any
-	var err error
+	return hashOf(canonical(kind, matches))
+}
+
+// matchesOf hashes the matches of a rule one by one.
+func (r *Route) matchesOf(rule int) []uint64 {
+	var out []uint64
+	switch all := canonical(r.Kind, r.Rules[rule].matches).(type) {
+	case []gatewayv1.HTTPRouteMatch:
+		for i := range all {
+			out = append(out, hashOf(all[i]))
+		}
+	case []gatewayv1.GRPCRouteMatch:
+		for i := range all {
+			out = append(out, hashOf(all[i]))
+		}
+		if len(all) == 0 { // every request
+			out = append(out, hashOf(gatewayv1.GRPCRouteMatch{}))
+		}
+	default:
+		out = append(out, hashOf(all))
+	}
+	return out
+}
+
+// canonical returns the matches of a rule as the API server stores them.
+func canonical(kind string, matches json.RawMessage) any {
 	switch kind {
 	case KindHTTPRoute:
 		var m []gatewayv1.HTTPRouteMatch
-		err = unmarshal(matches, &m)
-		canonical = httpMatches(m)
+		if unmarshal(matches, &m) == nil {
+			return httpMatches(m)
+		}
 	case KindGRPCRoute:
 		var m []gatewayv1.GRPCRouteMatch
-		err = unmarshal(matches, &m)
-		canonical = grpcMatches(m)
+		if unmarshal(matches, &m) == nil {
+			return grpcMatches(m)
+		}
 	}
-	if err != nil {
-		canonical = matches
-	}
+	return matches
+}
+
+func hashOf(plain any) uint64 {
 	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(canonical) // a hash takes every write, and matches are plain data
+	_ = json.NewEncoder(h).Encode(plain) // a hash takes every write, and matches are plain data
 	return h.Sum64()
 }
