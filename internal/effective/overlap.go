@@ -1,6 +1,8 @@
 package effective
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -47,24 +49,19 @@ func (f *Footprint) Meets(o *Footprint) bool {
 	return f.all || o.all || common(f.touch, o.touch) || common(f.touch, o.around) || common(f.around, o.touch)
 }
 
-// Through reports whether a path goes through what the change touches.
-func (f *Footprint) Through(path []api.PathElement) bool {
-	if f.all {
-		return true
-	}
-	for _, e := range path {
-		if f.touch[(&hierarchy.Namespace{Name: e.Namespace}).Ref()] {
-			return true
-		}
-	}
+// Through returns what tells whether a path goes through what the change
+// touches. Paths name no groups, so neither is asked for one.
+func (f *Footprint) Through() func(path []api.PathElement) bool {
+	type place struct{ kind, namespace, name string }
+	touched := make(map[place]bool, len(f.touch))
 	for ref := range f.touch {
-		for _, e := range path {
-			if e.Kind == ref.Kind && e.Namespace == ref.Namespace && e.Name == ref.Name {
-				return true
-			}
-		}
+		touched[place{ref.Kind, ref.Namespace, ref.Name}] = true
 	}
-	return false
+	return func(path []api.PathElement) bool {
+		return f.all || slices.ContainsFunc(path, func(e api.PathElement) bool {
+			return touched[place{e.Kind, e.Namespace, e.Name}] || touched[place{hierarchy.KindNamespace, "", e.Namespace}]
+		})
+	}
 }
 
 func common(a, b map[api.Ref]bool) bool {

@@ -111,7 +111,7 @@ func TestWhatSaysHowPoliciesAreReadMeetsEverything(t *testing.T) {
 		f := effective.FootprintOf([]store.Object{o, nil}, v)
 		assert.True(t, f.Meets(none), "%T", o)
 		assert.True(t, none.Meets(f), "%T", o)
-		assert.True(t, f.Through(nil), "%T", o)
+		assert.True(t, f.Through()(nil), "%T", o)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestWhichPathsAChangeGoesThrough(t *testing.T) {
 		"a ReferenceGrant it does not need": {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, effective.FootprintOf([]store.Object{read(t, v, c.change)}, v).Through(path.Elements()))
+			assert.Equal(t, c.want, effective.FootprintOf([]store.Object{read(t, v, c.change)}, v).Through()(path.Elements()))
 		})
 	}
 }

@@ -94,3 +94,37 @@ func FuzzChangesThatMatterToEachOtherMeet(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) { overlaps(t, seed, 8) })
 }
+
+func TestThePartsOfAViewAreAllOfIt(t *testing.T) {
+	for seed := range uint64(100) {
+		w := newRandomWorld(t, newDice(7_000_000+seed))
+		engine := effective.NewEngine()
+		got := make(map[pathID]string)
+		for part := range effective.Parts(w.View) {
+			for at, picture := range walkOnce(t, engine, w.View, part) {
+				require.NotContains(t, got, at, "seed %d: it is in two parts", seed)
+				got[at] = picture
+			}
+		}
+		require.Equal(t, fullWalk(t, engine, w.View), got, "seed %d", seed)
+	}
+}
+
+func TestWhoeverHasSeenEnoughPartsMayStop(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newRandomWorld(t, newDice(7_000_000+seed))
+		parts := 0
+		for range effective.Parts(w.View) {
+			parts++
+		}
+		for stop := 1; stop <= parts; stop++ {
+			n := 0
+			for range effective.Parts(w.View) {
+				if n++; n == stop {
+					break
+				}
+			}
+			assert.Equal(t, stop, n)
+		}
+	}
+}

@@ -14,6 +14,9 @@ type Scope struct {
 	// All paths of the view, whatever else is said.
 	All     bool
 	Objects []api.Ref
+	// Roots are gateways and services whose paths start there, Virtual are
+	// targets that exist nowhere as objects.
+	Roots, Virtual []api.Ref
 	// Policies stand for the objects that they target, Grants for those that
 	// hang on them.
 	Policies []*policykind.Policy
@@ -100,6 +103,12 @@ func (s Scope) plan(v *store.View) *plan {
 	for _, ref := range s.Objects {
 		p.object(ref)
 	}
+	for _, ref := range s.Roots {
+		p.found(ref)
+	}
+	for _, ref := range s.Virtual {
+		p.virtual.add(ref)
+	}
 	for _, policy := range s.Policies {
 		for _, t := range v.Targets(policy) {
 			if t.Virtual {
@@ -125,18 +134,27 @@ func (p *plan) all() {
 			p.roots.add(root{service: s})
 		}
 	}
-	for _, k := range p.view.Kinds() {
+	for _, ref := range virtualTargets(p.view) {
+		p.virtual.add(ref)
+	}
+}
+
+// virtualTargets returns the targets of policies that exist nowhere as objects.
+func virtualTargets(v *store.View) []api.Ref {
+	var out ordered[api.Ref]
+	for _, k := range v.Kinds() {
 		if !hasVirtual(k) {
 			continue
 		}
-		for policy := range p.view.Policies(k.Ref()) {
+		for policy := range v.Policies(k.Ref()) {
 			for _, t := range policy.Targets {
 				if t.Virtual {
-					p.virtual.add(t.Ref)
+					out.add(t.Ref)
 				}
 			}
 		}
 	}
+	return out.list
 }
 
 func hasVirtual(k *policykind.Kind) bool {
@@ -168,6 +186,11 @@ func (p *plan) object(ref api.Ref) {
 	default:
 		p.backend(ref)
 	}
+	p.found(ref)
+}
+
+// found adds an object that is there.
+func (p *plan) found(ref api.Ref) {
 	switch o := p.view.Get(ref).(type) {
 	case *hierarchy.Gateway:
 		p.roots.add(root{gateway: o})
