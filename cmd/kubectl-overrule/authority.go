@@ -19,9 +19,10 @@ import (
 // authority returns who may remove overrides, and who makes the change: on a
 // cluster the user of the kubeconfig, or whom --as names; with manifests nobody
 // may unless the flag says so, and the user is whom --as names, or nobody.
-func (a *app) authority(ctx context.Context, s *scene, mayOverride bool) (guard.Rights, *authenticationv1.UserInfo, error) {
-	if s.set != nil {
-		return rights.Fixed(mayOverride, s.resource), a.impersonated(), nil
+// Nobody is asked where nothing is denied.
+func (a *app) authority(ctx context.Context, s *scene, f changeFlags) (guard.Rights, *authenticationv1.UserInfo, error) {
+	if s.set != nil || !f.denies {
+		return rights.Fixed(f.mayOverride || !f.denies, s.resource), a.impersonated(), nil
 	}
 	config, err := a.clusterConfig()
 	if err != nil {

@@ -93,6 +93,14 @@ func TestWhoMayRemoveOverridesOfACluster(t *testing.T) {
 			}, s.questions(), "asked once, and about nothing else")
 		})
 	}
+	t.Run("nobody is asked by diff, which denies nothing", func(t *testing.T) {
+		s := startReviewer(t, false)
+		s.broken = true
+		got := asUser(t, s, gwAuth, "diff", "--delete", "-f", "-")
+		require.Equal(t, exitFound, got.code, got.stderr)
+		assert.Contains(t, got.stdout, "DELETE AuthPolicy infra/gw-auth: 2 effective policies change\n")
+		assert.Empty(t, got.stderr)
+	})
 	t.Run("nobody is asked where no override is lost", func(t *testing.T) {
 		s := startReviewer(t, false)
 		got := asUser(t, s, "", "check", "-f", demo+"route-limits.yaml")

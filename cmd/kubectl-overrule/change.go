@@ -22,13 +22,15 @@ type changeFlags struct {
 	remove, mayOverride bool
 	// blastRadius is the most paths that one change may change unacknowledged.
 	blastRadius int
+	// denies tells that a denial matters to the command, and so who may do what.
+	denies bool
 }
 
 func (f *changeFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "the change: manifests as they would be applied")
 	cmd.Flags().StringArrayVar(&f.against, "against", nil, "judge it on top of these manifests instead of the cluster (repeatable)")
 	cmd.Flags().BoolVar(&f.remove, "delete", false, "the objects of the change are deleted")
-	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "with --against, judge as for someone who may remove overrides")
+	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "with --against, judge as for someone who may remove overrides (diff denies nothing anyway)")
 }
 
 var (
@@ -87,7 +89,7 @@ func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judge
 	if err := set.Check(s.kinds.Clone(), s.namespace); err != nil {
 		return unreadable(err)
 	}
-	rights, user, err := a.authority(ctx, s, f.mayOverride)
+	rights, user, err := a.authority(ctx, s, f)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (c *changes) apply(j *guard.Judgement, o *manifest.Object) {
 	c.sources.made(ref, o, created(j.Change, c.now), c.remove)
 	c.view = j.After
 	if c.next != nil {
-		c.kinds, c.view = c.next.kinds, c.next.view
+		c.kinds = c.next.kinds
 		if c.next.dropped != nil {
 			c.dropped[*c.next.dropped] = true
 		}

@@ -36,6 +36,7 @@ unless --may-override is given; --as then names the user for constraints that as
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context(), flags, enforcement) },
 	}
 	flags.add(cmd)
+	flags.denies = true
 	cmd.Flags().StringVar(&enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn or audit to tell what would be denied and allow it")
 	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "the most paths of a kind that one change may change unacknowledged; 0 is no limit")
 	return cmd

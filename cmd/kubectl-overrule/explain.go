@@ -19,7 +19,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Use:   "explain KIND/NAME [RULE]",
 		Short: "Tell why it is so: every policy on the paths, what each gave and lost, and to whom.",
 		Long: `Tell why an effective policy is as it is: for each path every policy on it, from
-the highest to the lowest, what each gave and lost, and to whom.
+the highest to the lowest, what each gave and lost, and to whom. Rules of lower
+policies that take the force of an override's rule are named, too.
 
 KIND/NAME is what effective takes: a route, a Gateway, a Service, a policy (the
 paths that it is on), and so on. RULE narrows it to a rule by its key as it is shown, to the rules under a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -234,6 +235,23 @@ spec:
 	assert.Equal(t, []string{"CREATE AuthPolicy owned"}, verdicts(check(t, owned, against("cluster")...)))
 	stored := append(against("cluster"), "--against", write(t, "owned.yaml", owned))
 	assert.Equal(t, []string{"UPDATE AuthPolicy owned"}, verdicts(check(t, owned, stored...)))
+	other := strings.Replace(owned, "name: c, uid: u1", "name: d", 1)
+	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "but another one counts")
+	stored = append(against("cluster"), "--against", write(t, "owned.yaml", strings.Replace(owned, ", uid: u1", "", 1)))
+	assert.Equal(t, []string{"UPDATE AuthPolicy owned OverrideEvaded"}, verdicts(check(t, other, stored...)), "with or without uids")
+}
+
+// A cluster has the definitions of the kinds that it has, whether there are
+// policies or not.
+func TestADefinitionOfAClusterIsUpdated(t *testing.T) {
+	for kind, want := range map[string]string{
+		"TokenRateLimitPolicy": "UPDATE CustomResourceDefinition tokenratelimitpolicies.kuadrant.io", // without policies
+		"AuthPolicy":           "UPDATE CustomResourceDefinition authpolicies.kuadrant.io",
+	} {
+		got := reread(t, nil, nil, crd(strings.ToLower(strings.TrimSuffix(kind, "y"))+"ies", "kuadrant.io", kind, ""), "check", "-f", "-", "-o", "json")
+		require.Equal(t, exitFound, got.code, got.stderr)
+		assert.Equal(t, []string{want}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
+	}
 }
 
 // On a cluster the owners and annotations that are there are read where they
