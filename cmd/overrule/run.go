@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -23,6 +24,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/status"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
@@ -91,10 +93,16 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}
+	reviewer, err := newReviewer(cfg, watcher)
+	if err != nil {
+		return err
+	}
 	engine := effective.NewEngine()
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
-		Guard:         &guard.Guard{Engine: engine, Live: watcher.Live, Kinds: watcher, BlastRadius: o.blastRadius},
+		Guard: &guard.Guard{
+			Engine: engine, Live: watcher.Live, Kinds: watcher, Rights: reviewer, BlastRadius: o.blastRadius,
+		},
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Events:  mgr.GetEventRecorder("overrule"),
@@ -126,13 +134,26 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	})
 }
 
+// newReviewer asks over connections without a limit of their own: a queue in
+// here would hold back what someone's write waits for.
+func newReviewer(cfg *rest.Config, w *watch.Watcher) (*rights.Reviewer, error) {
+	own := rest.CopyConfig(cfg)
+	own.QPS, own.RateLimiter = -1, nil
+	client, err := authorizationv1client.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return rights.New(client, w.Resource), nil
+}
+
 func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*status.Writer, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	return &status.Writer{
-		Client: client, Profiles: w.ProfileStatuses, Changed: w.ProfilesChanged(), Log: log.WithName("status"),
+		Client: client, Profiles: w.ProfileStatuses, Constraints: w.ConstraintStatuses,
+		Changed: w.StatusesChanged(), Log: log.WithName("status"),
 	}, nil
 }
 

@@ -1,10 +1,13 @@
 package status
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/watch"
@@ -13,18 +16,66 @@ import (
 // messageLength is the most that a condition's message may have.
 const messageLength = 32768
 
-// condition returns what a profile's condition is to be, and whether that
-// differs from the one that it has. Its time changes with its status alone.
-func condition(p watch.ProfileStatus, now metav1.Time) (metav1.Condition, bool) {
-	want := metav1.Condition{
-		Type: api.ProfileAccepted, Status: metav1.ConditionTrue, Reason: "Accepted",
-		Message: "the kind is read by this profile", ObservedGeneration: p.Generation, LastTransitionTime: now,
+// Reasons of a condition that is true.
+const (
+	reasonAccepted     = "Accepted"
+	reasonNotInstalled = "KindNotInstalled"
+)
+
+// subject is an object of ours whose condition is kept.
+type subject struct {
+	ref        api.Ref
+	uid        types.UID
+	generation int64
+	has        []metav1.Condition
+	// refused tells that it is not in force.
+	refused         bool
+	reason, message string
+}
+
+func ofProfile(p watch.ProfileStatus) subject {
+	s := subject{
+		ref: api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name},
+		uid: p.UID, generation: p.Generation, has: p.Conditions,
+		reason: reasonAccepted, message: "the kind is read by this profile",
 	}
 	if r := p.Refused; r != nil {
-		want.Status, want.Reason, want.Message = metav1.ConditionFalse, string(r.Reason), r.Message
-		want.Message = want.Message[:min(len(want.Message), messageLength)]
+		s.refused, s.reason, s.message = true, string(r.Reason), r.Message
 	}
-	all := slices.Clone(p.Conditions)
+	return s
+}
+
+func ofConstraint(c watch.ConstraintStatus) subject {
+	s := subject{
+		ref: c.Ref, uid: c.UID, generation: c.Generation, has: c.Conditions,
+		reason: reasonAccepted, message: "writes are held to this constraint",
+	}
+	switch {
+	case c.Invalid != nil:
+		s.refused, s.reason, s.message = true, string(api.Invalid), c.Invalid.Error()
+	case !c.Installed:
+		s.reason = reasonNotInstalled
+		s.message = fmt.Sprintf("%s is no policy kind that is known here: writes are held to this constraint once it is", c.Kind)
+	}
+	return s
+}
+
+// condition returns what the condition is to be, and whether that differs from
+// the one that it has. Its time changes with its status alone.
+func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
+	want := metav1.Condition{
+		Type: api.ProfileAccepted, Status: metav1.ConditionTrue, Reason: s.reason,
+		Message: cut(s.message), ObservedGeneration: s.generation, LastTransitionTime: now,
+	}
+	if s.refused {
+		want.Status = metav1.ConditionFalse
+	}
+	all := slices.Clone(s.has)
 	differs := meta.SetStatusCondition(&all, want)
 	return *meta.FindStatusCondition(all, api.ProfileAccepted), differs
+}
+
+// cut leaves no part of a rune behind.
+func cut(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), messageLength)], "")
 }

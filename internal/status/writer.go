@@ -22,17 +22,25 @@ import (
 // fieldManager owns what a Writer writes.
 const fieldManager = "overrule"
 
-var resource = schema.GroupVersionResource{Group: api.Group, Version: "v1alpha1", Resource: "policyprofiles"}
+var version = schema.GroupVersion{Group: api.Group, Version: "v1alpha1"}
 
-// Writer keeps the conditions of the PolicyProfiles as they should be. It runs
-// on the leader.
+// resources are those whose conditions are written, by their kinds.
+var resources = map[string]string{
+	api.KindPolicyProfile:           "policyprofiles",
+	api.KindPolicyConstraint:        "policyconstraints",
+	api.KindClusterPolicyConstraint: "clusterpolicyconstraints",
+}
+
+// Writer keeps the conditions of PolicyProfiles and constraints as they should
+// be. It runs on the leader.
 type Writer struct {
 	Client dynamic.Interface
-	// Profiles returns the profiles with the conditions that they have, and
-	// Changed tells that it returns something else.
-	Profiles func() []watch.ProfileStatus
-	Changed  <-chan struct{}
-	Log      logr.Logger
+	// Profiles and Constraints return those with the conditions that they have,
+	// and Changed tells that they return something else. Either may be nil.
+	Profiles    func() []watch.ProfileStatus
+	Constraints func() []watch.ConstraintStatus
+	Changed     <-chan struct{}
+	Log         logr.Logger
 }
 
 // NeedLeaderElection tells controller-runtime to run a Writer on the leader.
@@ -48,7 +56,7 @@ func (w *Writer) Start(ctx context.Context) error {
 			delay = backoff
 		} else if ctx.Err() == nil {
 			again = delay.Step()
-			w.Log.Error(err, "write the status of policy profiles", "retry", again.String())
+			w.Log.Error(err, "write the status of profiles and constraints", "retry", again.String())
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -61,34 +69,52 @@ func (w *Writer) Start(ctx context.Context) error {
 	return nil
 }
 
-// write writes what differs from what a profile has.
+// subjects are all that the writer keeps the conditions of.
+func (w *Writer) subjects() []subject {
+	var out []subject
+	if w.Profiles != nil {
+		for _, p := range w.Profiles() {
+			out = append(out, ofProfile(p))
+		}
+	}
+	if w.Constraints != nil {
+		for _, c := range w.Constraints() {
+			out = append(out, ofConstraint(c))
+		}
+	}
+	return out
+}
+
+// write writes what differs from what an object has.
 func (w *Writer) write(ctx context.Context) error {
 	var errs []error
-	for _, p := range w.Profiles() {
-		c, differs := condition(p, metav1.Now())
+	for _, s := range w.subjects() {
+		c, differs := s.condition(metav1.Now())
 		if !differs {
 			continue
 		}
-		if err := w.apply(ctx, p, c); err != nil {
-			errs = append(errs, fmt.Errorf("PolicyProfile %s: %w", p.Name, err))
+		if err := w.apply(ctx, s, c); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.ref, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (w *Writer) apply(ctx context.Context, p watch.ProfileStatus, c metav1.Condition) error {
+func (w *Writer) apply(ctx context.Context, s subject, c metav1.Condition) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c)
 	if err != nil {
 		return err
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{content}}}}
-	u.SetGroupVersionKind(resource.GroupVersion().WithKind(api.KindPolicyProfile))
-	u.SetName(p.Name)
-	u.SetUID(p.UID) // never one of the same name that came after it
+	u.SetGroupVersionKind(version.WithKind(s.ref.Kind))
+	u.SetNamespace(s.ref.Namespace)
+	u.SetName(s.ref.Name)
+	u.SetUID(s.uid) // never one of the same name that came after it
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	_, err = w.Client.Resource(resource).ApplyStatus(ctx, p.Name, u, options)
+	client := w.Client.Resource(version.WithResource(resources[s.ref.Kind])).Namespace(s.ref.Namespace)
+	_, err = client.ApplyStatus(ctx, s.ref.Name, u, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		w.Log.V(1).Info("a profile is gone or is another one", "profile", p.Name, "cause", err.Error())
+		w.Log.V(1).Info("an object is gone or is another one", "object", s.ref.String(), "cause", err.Error())
 		return nil
 	}
 	return err

@@ -82,12 +82,12 @@ func writes(t *testing.T, e *env.Env) {
 	watcher, err := watch.New(e.Config, store.New(watch.Sources...), watch.Options{})
 	require.NoError(t, err)
 	user := e.MustAddUser(t, "writer", nil, rbacv1.PolicyRule{
-		APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles/status"}, Verbs: []string{"patch"},
+		APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles/status", "policyconstraints/status", "clusterpolicyconstraints/status"}, Verbs: []string{"patch"},
 	})
 	client, err := dynamic.NewForConfig(user.Config)
 	require.NoError(t, err)
 	writer := &status.Writer{
-		Client: client, Profiles: watcher.ProfileStatuses, Changed: watcher.ProfilesChanged(), Log: testr.New(t),
+		Client: client, Profiles: watcher.ProfileStatuses, Constraints: watcher.ConstraintStatuses, Changed: watcher.StatusesChanged(), Log: testr.New(t),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var crew sync.WaitGroup

@@ -66,7 +66,7 @@ func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			has := append([]metav1.Condition{}, c.has...)
-			got, differs := condition(watch.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}, now)
+			got, differs := ofProfile(watch.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.differs, differs)
 			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "what was given is not edited")
@@ -74,9 +74,40 @@ func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
 	}
 }
 
+func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
+	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
+	held := accepted(2, now)
+	held.Message = "writes are held to this constraint"
+	waiting := accepted(2, now)
+	waiting.Reason = "KindNotInstalled"
+	waiting.Message = "Paint.example.com is no policy kind that is known here: writes are held to this constraint once it is"
+	for sentence, c := range map[string]struct {
+		invalid   error
+		installed bool
+		has       []metav1.Condition
+		want      metav1.Condition
+		differs   bool
+	}{
+		"it is in force":                        {installed: true, want: held, differs: true},
+		"its kind is not installed":             {want: waiting, differs: true},
+		"its kind came":                         {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
+		"nothing changed":                       {installed: true, has: []metav1.Condition{held}, want: held},
+		"it is invalid, whatever is installed":  {invalid: errors.New("spec.rules[0].min: x"), want: refused("Invalid", "spec.rules[0].min: x", 2, now), differs: true},
+		"it is invalid, though it was accepted": {invalid: errors.New("x"), installed: true, has: []metav1.Condition{held}, want: refused("Invalid", "x", 2, now), differs: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got, differs := ofConstraint(watch.ConstraintStatus{
+				Generation: 2, Invalid: c.invalid, Kind: paint, Installed: c.installed, Conditions: c.has,
+			}).condition(now)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.differs, differs)
+		})
+	}
+}
+
 func TestALongMessageIsCut(t *testing.T) {
 	long := &api.RefusedProfile{Reason: api.Invalid, Message: strings.Repeat("x", 40_000)}
-	got, _ := condition(watch.ProfileStatus{Refused: long}, now)
+	got, _ := ofProfile(watch.ProfileStatus{Refused: long}).condition(now)
 	assert.Len(t, got.Message, 32768, "the API server takes no more")
 }
 
@@ -187,7 +218,7 @@ func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, d.written(t), 2, "the one does not keep the other from being written")
 		require.Len(t, d.log, 1)
-		assert.Contains(t, d.log[0], `write the status of policy profiles`)
+		assert.Contains(t, d.log[0], `write the status of profiles and constraints`)
 		assert.Contains(t, d.log[0], `PolicyProfile a: refused`)
 		assert.Contains(t, d.log[0], `PolicyProfile b: refused`)
 
@@ -202,8 +233,8 @@ func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
 		for _, gone := range []error{
-			apierrors.NewNotFound(resource.GroupResource(), "a"),
-			apierrors.NewConflict(resource.GroupResource(), "a", errors.New("another uid")),
+			apierrors.NewNotFound(version.WithResource("policyprofiles").GroupResource(), "a"),
+			apierrors.NewConflict(version.WithResource("policyprofiles").GroupResource(), "a", errors.New("another uid")),
 		} {
 			d.set(gone, watch.ProfileStatus{Name: "a", Generation: 1})
 			d.changed <- struct{}{}

@@ -36,6 +36,8 @@ type definition struct {
 	namespaced bool
 	// gateway is set if the kind is part of the hierarchy.
 	gateway *builtin
+	// constraints is set if the kind is one of constraints.
+	constraints *constraintKind
 	// guess is the policy kind by its label alone, nil without one.
 	guess *policykind.Kind
 	// schema is that of the version that is read, nil without one.
@@ -54,7 +56,7 @@ func (d *definition) profiles() bool { return d.name == profilesDefinition }
 // kind returns the policy kind that is defined, read by its profile, else by
 // its label; nil if it is none.
 func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) {
-	if !d.served() || d.gateway != nil || d.profiles() {
+	if !d.served() || d.gateway != nil || d.constraints != nil || d.profiles() {
 		return nil, d.err
 	}
 	if k := known.Of(d.of); k != nil {
@@ -85,14 +87,15 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 }
 
 // hierarchy reads the definition of a kind that is read in given versions: one
-// of the hierarchy, or PolicyProfile. It reports whether it is one.
+// of the hierarchy, PolicyProfile or a constraint. It reports whether it is one.
 func (d *definition) hierarchy(r schema.GroupVersionResource, serves func(version string) bool) bool {
 	versions := []string{profilesVersion}
 	d.gateway = gatewayBy(func(b *builtin) bool { return b.definition() == d.name })
+	d.constraints = constraintsBy(d.name)
 	switch {
 	case d.gateway != nil:
 		versions = d.gateway.versions
-	case !d.profiles():
+	case !d.profiles() && d.constraints == nil:
 		return false
 	}
 	i := slices.IndexFunc(versions, serves)

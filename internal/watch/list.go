@@ -36,6 +36,7 @@ func List(ctx context.Context, cfg *rest.Config) (*store.View, []Problem, error)
 		return nil, nil, err
 	}
 	s.hierarchy()
+	s.constraints()
 	s.policies()
 	if err := s.list(ctx); err != nil {
 		return nil, nil, err

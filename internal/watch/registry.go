@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
@@ -26,13 +27,14 @@ type registry struct {
 	start func(*feed)
 	// changed gets a token when what served returns has changed.
 	changed chan struct{}
-	// judged gets one when the profiles have.
+	// judged gets one when what became of profiles or constraints may have.
 	judged chan struct{}
 
 	mu       sync.Mutex
 	defined  map[string]*definition // by name
 	profiles *policykind.Profiles
 	written  map[string]*profile // the cluster's own, by name
+	demands  map[api.Ref]*demand // its constraints
 	reading  map[string]*kind    // by the name of the definition
 	problems map[string]error    // likewise
 	// surveyed tells that the definitions were listed, profiled that the
@@ -46,7 +48,7 @@ type registry struct {
 type kind struct {
 	*definition
 	*feed
-	policy *policykind.Kind // nil for those of the hierarchy, and PolicyProfiles
+	policy *policykind.Kind // nil for those of the hierarchy, and our own
 	listed bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
@@ -57,6 +59,7 @@ func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Optio
 		store: s, clients: c, log: o.Log, exempt: o.Exempt, profiles: known,
 		changed: make(chan struct{}, 1), judged: make(chan struct{}, 1),
 		defined: make(map[string]*definition), written: make(map[string]*profile),
+		demands: make(map[api.Ref]*demand),
 		reading: make(map[string]*kind), problems: make(map[string]error), waiting: make(map[string]bool),
 	}
 }
@@ -95,6 +98,11 @@ func (r *registry) survey() {
 	for i := range gatewayKinds {
 		if b := &gatewayKinds[i]; r.reading[b.definition()] == nil {
 			r.store.Listed(b.resource)
+		}
+	}
+	for i := range constraintKinds {
+		if k := &constraintKinds[i]; r.reading[k.definition()] == nil {
+			r.store.Listed(k.resource)
 		}
 	}
 	r.store.Listed(sourceDefinitions)
@@ -200,6 +208,8 @@ func (r *registry) read(name string) {
 		r.startProfiles(d)
 	case d.gateway != nil:
 		r.startGateway(d)
+	case d.constraints != nil:
+		r.startConstraints(d)
 	case policy != nil && r.profiled:
 		r.startPolicies(d, policy)
 	}
@@ -219,6 +229,8 @@ func (r *registry) stop(name string) {
 	case k.gateway != nil:
 		r.store.Replace(k.gateway.kind, nil)
 		r.store.Listed(k.gateway.resource) // a kind that is gone has no objects
+	case k.constraints != nil:
+		r.forgetConstraints(k.constraints)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
 		r.log.Info("a policy kind is gone", "definition", name)
@@ -237,7 +249,14 @@ func (r *registry) problem(name string, err error) {
 
 func (r *registry) logOf(source string) logr.Logger { return r.log.WithValues("source", source) }
 
-func (r *registry) notify() { hint(r.changed) }
+// notify tells that the kinds have changed. What constraints come to depends on
+// them.
+func (r *registry) notify() {
+	hint(r.changed)
+	if len(r.demands) > 0 {
+		hint(r.judged)
+	}
+}
 
 // hint sends a token; one that waits already is enough.
 func hint(to chan<- struct{}) {

@@ -97,8 +97,8 @@ func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
 		assert.Contains(t, Sources, b.resource)
 	}
 	assert.Len(t, gatewayKinds, len(hierarchy.GatewayKinds))
-	assert.Len(t, Sources, len(gatewayKinds)+5)
-	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies})
+	assert.Len(t, Sources, len(gatewayKinds)+len(constraintKinds)+5)
+	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies, "policyconstraints", "clusterpolicyconstraints"})
 }
 
 func TestAKindThatIsNotInstalledCountsAsListed(t *testing.T) {

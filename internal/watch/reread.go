@@ -2,12 +2,191 @@ package watch
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
 // Reread returns the view as it would be after a PolicyProfile or a
-// CustomResourceDefinition is written (guard.Kinds).
-func (w *Watcher) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
-	return v, nil
+// CustomResourceDefinition is written (guard.Kinds): before is nil on a create,
+// after on a delete. The policies of kinds that are read in another way then are
+// listed from the API server; where nothing is, it returns v itself.
+//
+// Policies of a kind that may not be listed count as absent: the kind is a
+// Problem, and takes no part.
+func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error) {
+	was := w.registry.rules()
+	if err := was.write(nil, before); err != nil { // the request knows better than a watch
+		return nil, err
+	}
+	is := was.clone()
+	if err := is.write(before, after); err != nil {
+		return nil, err
+	}
+	changes := is.dropped(v, was)
+	kinds, changed := is.kinds(v, was)
+	for _, c := range changed {
+		policies, err := w.list(ctx, c.resource, c.kind)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, policies...)
+	}
+	if len(changes) == 0 && sameKinds(kinds, v.Kinds()) {
+		return v, nil
+	}
+	return v.WithKinds(kinds).With(changes...), nil
+}
+
+// rulebook is what says how kinds are read.
+type rulebook struct {
+	defined  map[string]*definition
+	profiles *policykind.Profiles
+}
+
+func (r *registry) rules() rulebook {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return rulebook{maps.Clone(r.defined), r.profiles.Clone()}
+}
+
+func (b rulebook) clone() rulebook { return rulebook{maps.Clone(b.defined), b.profiles.Clone()} }
+
+// write writes a profile or a definition; after is nil where it is deleted.
+func (b *rulebook) write(before, after store.Object) error {
+	switch o := after.(type) {
+	case *policykind.Profile:
+		(&profile{PolicyProfile: o.PolicyProfile}).putInto(b.profiles)
+		return nil
+	case *policykind.Definition:
+		b.defined[o.Name] = define(&o.CustomResourceDefinition)
+		return b.withoutProfiles()
+	}
+	switch o := before.(type) {
+	case *policykind.Profile:
+		b.profiles.Remove(o.Name)
+	case *policykind.Definition:
+		delete(b.defined, o.Name)
+		return b.withoutProfiles()
+	}
+	return nil
+}
+
+// withoutProfiles forgets the profiles of the cluster if their own kind is not
+// served.
+func (b *rulebook) withoutProfiles() (err error) {
+	if d := b.defined[profilesDefinition]; d == nil || !d.served() {
+		b.profiles, err = policykind.NewProfiles()
+	}
+	return err
+}
+
+// read is a policy kind with the resource that its policies are listed by.
+type read struct {
+	kind     *policykind.Kind
+	resource schema.GroupVersionResource
+}
+
+// policies returns the policy kinds that are read. Of two definitions of one
+// kind, the first by name counts.
+func (b rulebook) policies() map[api.PolicyKind]read {
+	out := make(map[api.PolicyKind]read)
+	for _, name := range slices.Sorted(maps.Keys(b.defined)) {
+		d := b.defined[name]
+		k, err := d.kind(b.profiles)
+		if _, taken := out[d.of]; err == nil && k != nil && !taken {
+			out[d.of] = read{k, d.resource}
+		}
+	}
+	return out
+}
+
+// kinds returns the policy kinds of a view as they are read by these rules, and
+// those whose policies are read in another way than by the earlier ones. They
+// are listed in the version that is served before the write.
+func (b rulebook) kinds(v *store.View, earlier rulebook) (all []*policykind.Kind, changed []read) {
+	was, is := earlier.policies(), b.policies()
+	for _, k := range v.Kinds() {
+		if sameKind(was[k.Ref()].kind, is[k.Ref()].kind) {
+			all = append(all, k)
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(is), api.ComparePolicyKinds) {
+		if now, old := is[ref], was[ref]; !sameKind(old.kind, now.kind) {
+			if d := earlier.of(ref); d != nil {
+				now.resource = d.resource
+			}
+			all, changed = append(all, now.kind), append(changed, now)
+		}
+	}
+	return all, changed
+}
+
+// of returns the definition of a kind that is served, or nil.
+func (b rulebook) of(ref api.PolicyKind) *definition {
+	for _, name := range slices.Sorted(maps.Keys(b.defined)) {
+		if d := b.defined[name]; d.of == ref && d.served() {
+			return d
+		}
+	}
+	return nil
+}
+
+// dropped takes out the objects of Gateway API's kinds and of constraints that
+// are served by the earlier rules, and by these are not.
+func (b rulebook) dropped(v *store.View, earlier rulebook) []store.Change {
+	var out []store.Change
+	for name, d := range earlier.defined {
+		now := b.defined[name]
+		if d.gateway == nil && d.constraints == nil || !d.served() || now != nil && now.served() {
+			continue
+		}
+		for o := range v.Objects(d.of) {
+			out = append(out, store.Delete(o.Ref()))
+		}
+	}
+	return out
+}
+
+func sameKinds(a, b []*policykind.Kind) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(k *policykind.Kind) bool { return !slices.Contains(b, k) })
+}
+
+// list reads the policies of a kind as they are now.
+func (w *Watcher) list(ctx context.Context, r schema.GroupVersionResource, k *policykind.Kind) ([]store.Change, error) {
+	var out []store.Change
+	decode, leavesOut := policies(k), objects{exempt: w.registry.exempt}.leavesOut
+	lw := w.clients.allPolicies(r)
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return lw.ListWithContext(ctx, o)
+	})
+	// What the API server has in its cache is as new as what comes by a watch.
+	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
+		o, err := decode(obj)
+		if err != nil {
+			w.registry.logOf(r.Resource).Error(err, "an object cannot be read and counts as absent")
+			return nil
+		}
+		if !leavesOut(o) {
+			out = append(out, store.Put(o))
+		}
+		return nil
+	})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s to see how they would be read: %w", r.GroupResource(), err)
+	}
+	return out, nil
 }

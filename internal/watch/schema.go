@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,18 @@ func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JS
 		}
 	}
 	return nil
+}
+
+// plural returns the plural name of a kind that is defined, empty if none is.
+func (r *registry) plural(kind api.PolicyKind) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, d := range r.defined {
+		if d.of == kind {
+			return strings.TrimSuffix(name, "."+kind.Group)
+		}
+	}
+	return ""
 }
 
 // definitionOf returns the name of the definition of a kind, empty if there is

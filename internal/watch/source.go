@@ -36,6 +36,9 @@ func sources() []string {
 	for i := range gatewayKinds {
 		out = append(out, gatewayKinds[i].resource)
 	}
+	for i := range constraintKinds {
+		out = append(out, constraintKinds[i].resource)
+	}
 	return append(out, sourceProfiles, sourcePolicies)
 }
 

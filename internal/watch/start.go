@@ -49,6 +49,17 @@ func (r *registry) startProfiles(d *definition) {
 	r.start(k.feed)
 }
 
+func (r *registry) startConstraints(d *definition) {
+	into := &sink[*demand]{
+		decode: d.constraints.decode, log: r.logOf(d.constraints.resource), listed: func() {},
+		seen: seen{r.store, d.constraints.kind},
+	}
+	k := r.begin(d, newFeed(d.constraints.resource, r.clients.allPolicies(d.resource), untyped(d), into))
+	into.target = constraints{r, k}
+	k.close = func() {} // as that of profiles
+	r.start(k.feed)
+}
+
 func untyped(d *definition) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.of.Kind))

@@ -47,6 +47,7 @@ type reading struct {
 	decode   decoder
 	policy   *policykind.Kind // nil for the hierarchy's kinds
 	vital    bool             // nothing can be said without it
+	extra    bool             // it is no part of Gateway API
 
 	changes []store.Change
 	problem error
@@ -131,6 +132,16 @@ func (s *survey) hierarchy() {
 	}
 }
 
+// constraints adds the kinds of constraints.
+func (s *survey) constraints() {
+	for i := range constraintKinds {
+		k := &constraintKinds[i]
+		if d := s.defined(k.definition()); d != nil && d.served() {
+			s.readings = append(s.readings, &reading{resource: d.name, lw: s.clients.allPolicies(d.resource), decode: k.object, extra: true})
+		}
+	}
+}
+
 // policies adds the kinds of policies.
 func (s *survey) policies() {
 	for _, d := range s.definitions {
@@ -168,7 +179,7 @@ func (r *reading) read(ctx context.Context) error {
 	case err == nil:
 	case apierrors.IsForbidden(err) && !r.vital:
 		r.problem = err
-	case apierrors.IsNotFound(err) && r.policy == nil:
+	case apierrors.IsNotFound(err) && r.policy == nil && !r.extra:
 		r.problem = errNotServed
 	case apierrors.IsNotFound(err): // its CRD was deleted a moment ago
 		r.problem = err

@@ -110,9 +110,19 @@ func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.profilesIn
 // ProfileStatuses returns what became of each PolicyProfile, by name.
 func (w *Watcher) ProfileStatuses() []ProfileStatus { return w.registry.profileStatuses() }
 
-// ProfilesChanged returns a channel that gets a value when ProfileStatuses may
-// have changed since the last one was taken. It is for one reader.
-func (w *Watcher) ProfilesChanged() <-chan struct{} { return w.registry.judged }
+// ConstraintStatuses returns what became of each constraint, by reference.
+func (w *Watcher) ConstraintStatuses() []ConstraintStatus { return w.registry.constraintStatuses() }
+
+// StatusesChanged returns a channel that gets a value when ProfileStatuses or
+// ConstraintStatuses may have changed since the last one was taken. It is for
+// one reader.
+func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.judged }
+
+// Resource returns the group of a kind and its plural name, which is empty if
+// nobody defines the kind (rights.Resource).
+func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
+	return kind.Group, w.registry.plural(kind)
+}
 
 // Surveyed reports whether the definitions and the profiles have been listed.
 // Before, Served lacks kinds that the cluster has.
