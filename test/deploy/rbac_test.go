@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,14 +31,27 @@ func TestNoRuleHasAWildcard(t *testing.T) {
 	}
 }
 
-func TestClusterWideRightsAreToReadAndToKeepItsOwnWebhooksAndStatuses(t *testing.T) {
+// besides are the rights of the whole cluster that are not to read, nor about
+// webhook configurations, which names limit.
+var besides = map[string][]rbacv1.PolicyRule{
+	"overrule-profiles": {{
+		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
+		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
+	}},
+	"overrule-judging": {
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	},
+}
+
+func TestClusterWideRightsAreToReadToJudgeAndToKeepItsOwnWebhooksAndStatuses(t *testing.T) {
 	for _, role := range ofKind[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole") {
+		if want, ok := besides[role.Name]; ok {
+			assert.Equal(t, want, role.Rules, role.Name)
+			continue
+		}
 		for _, rule := range role.Rules {
 			assert.NotContains(t, rule.Resources, "secrets", role.Name)
-			if slices.Equal(rule.Resources, []string{"policyprofiles/status"}) {
-				assert.Equal(t, []string{"patch"}, rule.Verbs)
-				continue
-			}
 			if !slices.Equal(rule.APIGroups, []string{"admissionregistration.k8s.io"}) {
 				assert.Equalf(t, reading, rule.Verbs, "%s: %v", role.Name, rule.Resources)
 				continue
@@ -146,4 +160,23 @@ func rulesByRole(t *testing.T, objects []*unstructured.Unstructured) map[string]
 	}
 	require.NotEmpty(t, rules)
 	return rules
+}
+
+// A busy tenant must not be able to keep the server from finding out who may
+// remove overrides.
+func TestWhatAWriteWaitsForDoesNotQueueWithEveryPod(t *testing.T) {
+	got := find[flowcontrolv1.FlowSchema](t, render(t, "base"), "FlowSchema", "overrule").Spec
+	assert.Equal(t, flowcontrolv1.FlowSchemaSpec{
+		PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "workload-high"},
+		MatchingPrecedence:         1000, // before that of all ServiceAccounts, 9000
+		DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
+		Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+			Subjects: []flowcontrolv1.Subject{{
+				Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Name: "overrule", Namespace: namespace},
+			}},
+			ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
+				Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, ClusterScope: true,
+			}},
+		}},
+	}, got)
 }
