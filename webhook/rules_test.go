@@ -49,12 +49,12 @@ func ruled(rules, operations string) string {
 }
 
 const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":"Cluster","resources":["namespaces"],"operations":["UPDATE","DELETE"]}],
-	"matchConditions":[{"name":"deleted-or-labelled","expression":"request.operation == 'DELETE' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels"}]`
+	"matchConditions":[{"name":"deleted-or-labelled","expression":"request.operation == 'DELETE' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"}]`
 
 const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions"],"operations":["UPDATE","DELETE"]}],
 	"matchConditions":[
 		{"name":"known","expression":"oldObject.metadata.name in ['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com']"},
-		{"name":"deleted-or-defined-anew","expression":"request.operation == 'DELETE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels"}]`
+		{"name":"deleted-or-defined-anew","expression":"request.operation == 'DELETE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"}]`
 
 func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	head := func(kind string) string {

@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"overrule.dev/overrule/internal/guard"
+)
+
+// told is an Event.
+type told struct {
+	about                        corev1.ObjectReference
+	eventtype, reason, act, note string
+}
+
+// paper takes down Events.
+type paper struct {
+	mu     sync.Mutex
+	events []told
+}
+
+func (p *paper) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, told{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
+}
+
+const limitsDenied = `ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what RateLimitPolicy infra/gw-limits ` +
+	`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
+	`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`
+
+func limitsRef(uid string) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uidOf([]byte(`{"metadata":{"uid":"` + uid + `"}}`))}
+}
+
+func TestADenialIsAnEvent(t *testing.T) {
+	dry := func(t *testing.T) *admissionv1.AdmissionRequest {
+		r := create(t, routeLimits(100))
+		r.DryRun = new(true)
+		return r
+	}
+	for name, c := range map[string]struct {
+		enforcement guard.Enforcement
+		request     func(t *testing.T) *admissionv1.AdmissionRequest
+		want        []told
+	}{
+		"of a create, which has no uid that anything will have": {
+			request: func(t *testing.T) *admissionv1.AdmissionRequest {
+				return create(t, strings.Replace(routeLimits(100), "{namespace: app", "{uid: u0, namespace: app", 1))
+			},
+			want: []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+		},
+		"of an edit, at the object that stays": {
+			request: func(t *testing.T) *admissionv1.AdmissionRequest {
+				return update(t, strings.Replace(routeLimits(20), "{namespace: app", "{uid: u1, namespace: app", 1), routeLimits(100))
+			},
+			want: []told{{limitsRef("u1"), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+		},
+		"of a write that is only warned of": {
+			enforcement: guard.EnforceWarn,
+			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
+			want:        []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
+		},
+		"of a write that nobody is told of": {
+			enforcement: guard.EnforceAudit,
+			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
+			want:        []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
+		},
+		"not of a dry run":       {request: dry},
+		"nor of one in audit":    {enforcement: guard.EnforceAudit, request: dry},
+		"nor of what is allowed": {request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) }},
+		"nor of what is not judged": {
+			request: func(t *testing.T) *admissionv1.AdmissionRequest {
+				return &admissionv1.AdmissionRequest{UID: uid, Kind: metav1.GroupVersionKind{Kind: "Pod"}, Operation: admissionv1.Create, Object: raw("{}")}
+			},
+		},
+		"of a name that was generated": {
+			request: func(t *testing.T) *admissionv1.AdmissionRequest {
+				r := create(t, routeLimits(100))
+				r.Name = "" // as the API server sends it; the object has its name
+				return r
+			},
+			want: []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+		},
+		"at the namespace of what cannot be read, and has no name": {
+			request: func(*testing.T) *admissionv1.AdmissionRequest {
+				return &admissionv1.AdmissionRequest{UID: uid, Kind: kindAuthPolicy(), Namespace: "app", Operation: admissionv1.Create, Object: raw(`"x"`)}
+			},
+			want: []told{{
+				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "app", Name: "app"}, "Warning", "Invalid", "Admit",
+				"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string into Go value of type map[string]interface {}",
+			}},
+		},
+		"nowhere, where there is not even a namespace": {
+			request: func(*testing.T) *admissionv1.AdmissionRequest {
+				return &admissionv1.AdmissionRequest{UID: uid, Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw(`"x"`)}
+			},
+		},
+		"of a namespace, which is in none": {
+			request: func(*testing.T) *admissionv1.AdmissionRequest {
+				return &admissionv1.AdmissionRequest{
+					UID: uid, Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Namespace: "app", Name: "app",
+					Operation: admissionv1.Delete, OldObject: raw(`{"metadata":{"uid":"u2","name":5}}`),
+				}
+			},
+			want: []told{{
+				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "app", UID: "u2"}, "Warning", "Invalid", "Admit",
+				"oldObject: read Namespace: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &paper{}
+			d := open(t, Options{Enforcement: c.enforcement, Events: p}, cluster, gatewayLimits)
+			r := c.request(t)
+			d.validated(t, r)
+			d.mutated(t, r)
+			assert.Equal(t, c.want, p.events)
+		})
+	}
+}
+
+func TestWhatIsOnlyToBeTriedAgainIsNoEvent(t *testing.T) {
+	for _, e := range []guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit} {
+		p := &paper{}
+		d := open(t, Options{Enforcement: e, Events: p}, cluster)
+		d.record(create(t, routeLimits(1)), d.undecided(d.failed, "Overloaded", overload))
+		assert.Empty(t, p.events, e)
+	}
+}
+
+func TestEventsDoNotPileUp(t *testing.T) {
+	p := &paper{}
+	d := open(t, Options{Events: p}, cluster, gatewayLimits)
+	d.events = flowcontrol.NewFakeNeverRateLimiter()
+	said(t, d.validated(t, create(t, routeLimits(100))))
+	assert.Empty(t, p.events)
+	assert.Contains(t, d.log.String(), "no Event of a denial")
+
+	for range 10 * eventBurst {
+		open(t, Options{}).record(create(t, routeLimits(1)), deny("X", "x")) // without a recorder there is none
+	}
+}
+
+func TestANoteIsCutToWhatAnEventTakes(t *testing.T) {
+	assert.Equal(t, "a; b", note("a\nb"))
+	exact := strings.Repeat("x", 1024)
+	assert.Equal(t, exact, note(exact))
+	long := note(strings.Repeat("é", 600))
+	assert.Equal(t, strings.Repeat("é", 510)+" …", long, "no rune is cut in two")
+	require.LessOrEqual(t, len(long), 1024)
+}
