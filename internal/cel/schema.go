@@ -71,7 +71,7 @@ const objectMark = "object("
 
 // typeOf returns the type of values of a schema that stand at an address.
 func (p *provider) typeOf(s *apiextensionsv1.JSONSchemaProps, at string) *types.Type {
-	if s == nil || s.XIntOrString || s.XEmbeddedResource || s.Nullable || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields {
+	if s == nil || s.XIntOrString || s.XEmbeddedResource || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields {
 		return types.DynType
 	}
 	switch s.Type {
@@ -97,7 +97,7 @@ func (p *provider) typeOf(s *apiextensionsv1.JSONSchemaProps, at string) *types.
 
 func (p *provider) object(s *apiextensionsv1.JSONSchemaProps, at string) *types.Type {
 	if others := s.AdditionalProperties; others != nil {
-		if others.Schema == nil || len(s.Properties) > 0 {
+		if others.Schema == nil {
 			return types.DynType
 		}
 		return types.NewMapType(types.StringType, p.typeOf(others.Schema, at+".*"))
@@ -168,8 +168,10 @@ func lenient(node ast.Expr, message string) bool {
 	}
 	call := node.AsCall()
 	switch call.FunctionName() {
-	case operators.Index, operators.Conditional, "size":
+	case operators.Index, "size":
 		return object
+	case operators.Conditional: // its branches may be of two types
+		return strings.Contains(message, "'(bool, ") || strings.Contains(message, "'(dyn, ")
 	case operators.In:
 		return object || mixedNumbers.MatchString(message)
 	case operators.Equals, operators.NotEquals:

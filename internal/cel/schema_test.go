@@ -63,6 +63,8 @@ func TestTypeErrors(t *testing.T) {
 		"a field of a number":                                {`effective.limits.a.max.x == 1`, []Problem{{1, 23, "type 'int' does not support field selection"}}},
 		"a walk over a number":                               {`effective.limits.a.max.all(x, x > 1)`, []Problem{{1, 19, "expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)"}}},
 		"a text that should be true or false":                {`effective.limits.a.unit && true`, []Problem{{1, 19, "expected type 'bool' but found 'string'"}}},
+		"a condition that is none":                           {`effective.limits.a.unit ? true : false`, []Problem{{1, 25, "found no matching overload for '_?_:_' applied to '(string, bool, bool)'"}}},
+		"what may be null compared with a number":            {`effective.limits.a.maybe > 5`, []Problem{{1, 26, "found no matching overload for '_>_' applied to '(string, int)'"}}},
 		"two on two lines": {"effective.limits.a.maks > 1 &&\n effective.x == 1", []Problem{
 			{1, 19, "undefined field 'maks' of effective.limits.a"}, {2, 11, "undefined field 'x' of effective"},
 		}},
@@ -111,6 +113,9 @@ func TestWhatTheSchemaLeavesOpen(t *testing.T) {
 		"a path":                              `path.route.labels.team == "a" && path.listener.port == 80 && has(path.gateway)`,
 		"a request":                           `"admins" in request.userInfo.groups && request.object.kind == "X"`,
 		"the extra of a user":                 `request.userInfo.extra["a/b"][0] == "x"`,
+		"a value or null":                     `(has(effective.limits.a.unit) ? effective.limits.a.unit : null) == null`,
+		"a value or one of another type":      `(has(before.limits) ? effective.limits.a.max : "none") == "none"`,
+		"what may be null and is no object":   `(effective.limits.a.maybe != null ? effective.limits.a.maybe : "").size() > 3`,
 		"a branch whose types differ in JSON": `(effective.limits.a.enabled ? before : effective) != null`,
 	}
 	for name, expression := range cases {

@@ -221,14 +221,11 @@ func (t *target) onBackend(p *hierarchy.Path, w World) bool {
 		(t.section == "" || p.Backend.Port == 0 || p.Backend.Port == t.port(o, w))
 }
 
-// port returns the number of the port that the section names, -1 if none has
+// port returns the number of the port that the section names, 0 if none has
 // that name.
 func (t *target) port(service api.Ref, w World) int32 {
 	if n, err := strconv.ParseInt(t.section, 10, 32); err == nil {
 		return int32(n)
 	}
-	if n := w.PortOf(service, t.section); n != 0 {
-		return n
-	}
-	return -1
+	return w.PortOf(service, t.section)
 }

@@ -121,6 +121,12 @@ func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
 	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
 
+// That it did not fit another kind is no excuse.
+func TestAConstraintThatTurnsToAnotherKind(t *testing.T) {
+	v := world(t, base()).With(store.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
+	assert.Equal(t, []string{"Deny Invalid"}, codes(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
+}
+
 func TestManyPathsThatBreakAConstraintAreCounted(t *testing.T) {
 	v := world(t, routes(5))
 	got := told(written(t, &guard.Guard{}, v, readConstraint(t, need)))

@@ -146,7 +146,7 @@ func (j *judge) asBefore(c *constraint.Constraint, p effective.Pair, s *sides) e
 // evaluate asks a constraint once for all paths that share a fold, if it reads
 // nothing but what is folded.
 func (j *judge) evaluate(c *constraint.Constraint, e *effective.Effective, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
-	if e.Kind.SameTarget == api.Collect || c.Reads("path") || c.Reads("origins") || c.Reads("before") {
+	if c.Reads("path") || c.Reads("origins") || c.Reads("before") {
 		return c.Evaluate(on, m)
 	}
 	at := judgedKey{c, e.Result}

@@ -69,6 +69,24 @@ func TestConstraintsAreFoundByTheirKind(t *testing.T) {
 	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
 }
 
+// Two views that grow out of one share nothing that either of them writes.
+func TestViewsDoNotShareTheirConstraints(t *testing.T) {
+	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
+	v := &store.View{}
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
+		v = v.With(store.Put(constraintOn(t, "Paint", "", name, "true")))
+		one := v.With(store.Put(constraintOn(t, "Paint", "", "a1", "true")), store.Put(constraintOn(t, "Paint", "", "z1", "true")))
+		two := v.With(store.Put(constraintOn(t, "Paint", "", "a2", "true")), store.Put(constraintOn(t, "Paint", "", "z2", "true")))
+		less := one.With(store.Delete(one.Constraints(paint)[0].Ref()))
+		all := named(one.Constraints(paint))
+		assert.Equal(t, []string{"ClusterPolicyConstraint a1", "ClusterPolicyConstraint z1"}, []string{all[0], all[len(all)-1]})
+		all = named(two.Constraints(paint))
+		assert.Equal(t, []string{"ClusterPolicyConstraint a2", "ClusterPolicyConstraint z2"}, []string{all[0], all[len(all)-1]})
+		assert.Len(t, less.Constraints(paint), len(all)-1)
+		assert.Len(t, v.Constraints(paint), len(all)-2)
+	}
+}
+
 func TestConstraintsThatAreNoConstraints(t *testing.T) {
 	for _, ref := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		_, err := store.Decode(ref, nil, []byte(`{"spec":5}`), 0)
