@@ -19,8 +19,9 @@ var (
 	extended = namespaces +
 		object("Gateway", "namespace: INFRA, name: edge", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
 		object("Gateway", "namespace: INFRA, name: inner", "{gatewayClassName: around, listeners: ["+onHTTP+"], allowedListeners: {namespaces: {from: All}}}") +
-		object("ListenerSet", "namespace: APP, name: extra", "{parentRef: "+onEdge+", listeners: [{name: more, protocol: HTTP, port: 8081, allowedRoutes: {namespaces: {from: All}}}]}")
-	onSet = paintIn("APP", "gw-paint", "targetRef: {group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}")
+		listenerSet
+	listenerSet = object("ListenerSet", "namespace: APP, name: extra", "{parentRef: "+onEdge+", listeners: [{name: more, protocol: HTTP, port: 8081, allowedRoutes: {namespaces: {from: All}}}]}")
+	onSet       = paintIn("APP", "gw-paint", "targetRef: {group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}")
 )
 
 const extra = "{group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}"

@@ -22,14 +22,19 @@ var madeKinds = map[string]struct {
   levels: [Gateway, Listener, Service, RouteNamespace, Route, Rule, Backend]
   shortPaths: true
   targets: {fields: [targetRef], selectors: [targetSelectors], namespaces: free, kinds: [{group: "", kind: Service, section: PortName}, {group: "", kind: Namespace}]}`},
+	"Varnish": {false, "\n  targets: {fields: [targetRef]}\n  sameTarget: none"},
+	"Lime":    {false, "\n  targets: {fields: [targetRef]}\n  blastRadius: 1"},
 	// One for each row that takes it away.
 	"Enamel":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Veneer":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Shellac": {false, "\n  targets: {fields: [targetRef]}"},
+	"Resin":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Tint":    {true, ""},
 	"Stain":   {true, ""},
 	"Lacquer": {true, ""},
 	"Glue":    {true, ""},
+	"Wax":     {true, ""},
+	"Oil":     {true, ""},
 }
 
 // definition is the CRD of a kind.
@@ -38,7 +43,7 @@ func definition(kind string, label bool) string {
 	if label {
 		labels = "{gateway.networking.k8s.io/policy: inherited}"
 	}
-	return strings.NewReplacer("KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels).Replace(`
+	return strings.NewReplacer("KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels, "SCHEMA", kindSchema).Replace(`
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,21 +53,14 @@ spec:
   scope: Namespaced
   names: {kind: KIND, plural: ONEs, singular: ONE}
   versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            x-kubernetes-preserve-unknown-fields: true
-            properties:
-              defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}
-              overrides: {type: object, x-kubernetes-preserve-unknown-fields: true}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}}
 `)
 }
+
+// kindSchema is the schema of all of them: a spec of any content.
+const kindSchema = `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {` +
+	`defaults: {type: object, x-kubernetes-preserve-unknown-fields: true}, overrides: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}`
 
 // profile is the PolicyProfile of a kind.
 func profile(kind, blocks, rest string) string {
@@ -143,6 +141,20 @@ var aroundKinds = map[string]row{
 	"definition-owner": way{
 		world: coated("Glue"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/glues.policies.example.com", "--type=merge", "-p", ownedByNobody),
+	},
+	"definition-relabelled": way{
+		world: coated("Wax"), code: "OverrideEvaded",
+		write: kubectl("label", "--overwrite", "crd/waxs.policies.example.com", "gateway.networking.k8s.io/policy=direct"),
+	},
+	"definition-unserved": way{
+		world: coated("Oil"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/oils.policies.example.com", "--type=json", "-p",
+			`[{"op":"replace","path":"/spec/versions/0/served","value":false},{"op":"replace","path":"/spec/versions/1/served","value":false}]`),
+	},
+	"definition-pruned": way{
+		world: coated("Resin"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/resins.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec",`+
+			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
 	"profile-created": way{
 		world: coated("Lacquer"), code: "OverrideEvaded",

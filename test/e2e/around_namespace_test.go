@@ -47,6 +47,10 @@ var aroundNamespaces = map[string]row{
 		world: labelled, code: "OverrideEvaded",
 		write: kubectl("label", "--overwrite", "namespace/APP", "stage=dev"),
 	},
+	"namespace-label-by-status": way{
+		world: labelled, code: "OverrideEvaded",
+		write: kubectl("patch", "namespace/APP", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"stage":"dev"}}}`),
+	},
 	"namespace-label-policy": way{
 		world: selected, code: "OverrideEvaded",
 		write: kubectl("label", "namespace/APP", "around-"),

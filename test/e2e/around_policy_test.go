@@ -2,6 +2,8 @@
 
 package e2e
 
+import "strings"
+
 // whole is the world with an override that leaves nothing else in place.
 var (
 	whole = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
@@ -13,6 +15,8 @@ var (
 	onRoute = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 		object("HTTPRoute", "namespace: APP, name: bookstore", "{parentRefs: ["+onEdge+"], rules: ["+byPath+"]}") +
 		auth("APP", "gw-auth", routeRef("toystore"), "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}")
+	// colors holds on two gateways.
+	colors       = object("ColorPolicy", "namespace: INFRA, name: gw-colors", "{targetRefs: [{"+gatewayRef("edge")+"}, {"+gatewayRef("inner")+"}], overrides: {colors: {wall: red}}}")
 	twoListeners = namespaces + gateway("edge", onHTTP, onPlain) + gateway("inner", onHTTP) + route(onEdge, byPath)
 )
 
@@ -88,6 +92,19 @@ var aroundPolicies = map[string]row{
 		world: onRoute, code: "OverrideEvaded",
 		write: patch("APP", "authpolicy/gw-auth", `{"spec":{"targetRef":{"sectionName":"toys"}}}`),
 	},
+	"policy-target-dropped": way{
+		world: twoListeners + colors, code: "OverrideEvaded",
+		write: edit("INFRA", "colorpolicy/gw-colors", `[{"op":"remove","path":"/spec/targetRefs/0"}]`),
+	},
+	"policy-by-older-version": way{
+		world: coated("Paint"), code: "OverrideRemoved",
+		write: patch("INFRA", "paints.v1beta1.policies.example.com/gw-coat", `{"spec":{"overrides":{"colors":{"wall":"blue"}}}}`),
+	},
+	"older-policy-takes-target": way{
+		world: namespaces + object("Varnish", "namespace: INFRA, name: aged", "{targetRef: {"+gatewayRef("inner")+"}, colors: {wall: none}}") + coated("Varnish"),
+		code:  "OverrideEvaded",
+		write: patch("INFRA", "varnish/aged", `{"spec":{"targetRef":{"name":"edge"}}}`),
+	},
 	"policy-selector": way{
 		world: painted + paint("gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway, matchLabels: {tier: public}}]"), code: "OverrideEvaded",
 		write: patch("INFRA", "paint/gw-paint", `{"spec":{"targetSelectors":[{"group":"gateway.networking.k8s.io","kind":"Gateway","matchLabels":{"tier":"none"}}]}}`),
@@ -128,11 +145,22 @@ var aroundPolicies = map[string]row{
 	},
 	"lower-gate": way{
 		world: world, code: "OverrideWeakened",
-		write: apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
-		says:  []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
-		instead: &command{args: []string{"-n", "INFRA", "patch", "authpolicy/gw-auth", "--type=merge", "-p",
-			`{"spec":{"overrides":{"strategy":"merge","rules":{"authentication":{"sso":null,"other":{}}}}}}`}},
-		told: "would not",
+		write:   apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
+		says:    []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
+		instead: &giveUp, told: "would not",
+	},
+	"lower-gate-before-route": way{
+		world: gated, code: "OverrideWeakened",
+		write: apply(route(onEdge, byPath)), instead: &giveUp,
+	},
+	"lower-gate-namespace-label": way{
+		world: object("Namespace", "name: APP, labels: {stage: dev}", "{}") + strings.Replace(gated+route(onEdge, byPath), "from: All", "from: Selector, selector: {matchLabels: {stage: prod}}", 1),
+		code:  "OverrideWeakened",
+		write: kubectl("label", "--overwrite", "namespace/APP", "stage=prod"), instead: &giveUp,
+	},
+	"lower-gate-listener-set": way{
+		world: strings.Replace(extended, listenerSet, "", 1) + route(extra, byPath) + held + gate, code: "OverrideWeakened",
+		write: apply(listenerSet), instead: &giveUp,
 	},
 	"lower-alternative": way{
 		world: world, code: "OverrideWeakened",
@@ -142,5 +170,14 @@ var aroundPolicies = map[string]row{
 			`{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`}},
 	},
 }
+
+// gate is a policy of the route that decides whether others have an effect.
+var gate = auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")
+
+// gated is a world in which the gate is there before its route.
+var gated = namespaces + gateway("edge", onHTTP) + gate + held
+
+// giveUp takes the rule out of the override.
+var giveUp = patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"strategy":"merge","rules":{"authentication":{"sso":null,"other":{}}}}}}`)
 
 const overrides = "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}"

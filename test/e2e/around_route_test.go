@@ -45,6 +45,10 @@ var aroundRoutes = map[string]row{
 		write: apply(route(onInner, byPath)),
 		says:  []string{"2 paths would slip from under rules.authentication.sso: the overrides of AuthPolicy route-moved-infra/gw-auth hold it"},
 	},
+	"route-moved-by-older-version": way{
+		world: world, code: "OverrideEvaded",
+		write: patch("APP", "httproutes.v1beta1.gateway.networking.k8s.io/toystore", `{"spec":{"parentRefs":[{"namespace":"INFRA","name":"inner"}]}}`),
+	},
 	"route-parent-dropped": way{
 		world: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge+", "+onInner, byPath) + held, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
@@ -69,6 +73,11 @@ var aroundRoutes = map[string]row{
 		world: painted + paintIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
 		code:  "OverrideEvaded",
 		write: kubectl("-n", "APP", "label", "httproute/toystore", "tier-"),
+	},
+	"route-label-and-hostname": way{
+		world: painted + paintIn("APP", "gw-paint", "targetSelectors: [{group: gateway.networking.k8s.io, kind: HTTPRoute, matchLabels: {tier: public}}]"),
+		code:  "OverrideEvaded",
+		write: patch("APP", "httproute/toystore", `{"metadata":{"labels":{"tier":null}},"spec":{"hostnames":["other.example.com"]}}`),
 	},
 	"route-annotation": way{
 		world: painted + object("Paint", "namespace: INFRA, name: gw-paint", "{targetRef: {"+gatewayRef("edge")+"}, colors: {wall: red}}"),

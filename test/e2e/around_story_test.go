@@ -14,10 +14,11 @@ import (
 
 // aroundStories are the rows of several steps.
 var aroundStories = map[string]row{
-	"who-may":          story(whoMay),
-	"policy-finalizer": story(finalizedPolicy),
-	"policy-collected": story(collectedPolicy),
-	"weakened-before":  story(weakenedBefore),
+	"who-may":            story(whoMay),
+	"blast-acknowledged": story(acknowledgedBlast),
+	"policy-finalizer":   story(finalizedPolicy),
+	"policy-collected":   story(collectedPolicy),
+	"weakened-before":    story(weakenedBefore),
 }
 
 var canI = regexp.MustCompile(`kubectl (auth can-i override \S+ -n \S+)`)
@@ -99,4 +100,27 @@ func weakenedBefore(t *testing.T, g ground) {
 	assert.Contains(t, got.Stderr, "decides whether ")
 	succeed(t, g.run(outsider, patch("APP", "authpolicy/route-auth", `{"spec":{"when":null}}`)))
 	turnedAway(t, g.run(outsider, apply(gate("cel"))), "OverrideWeakened")
+}
+
+var annotateIt = regexp.MustCompile(`kubectl (annotate lime\.policies\.example\.com gw-coat -n \S+ overrule\.dev/acknowledge-blast-radius=)([0-9a-f]{16})`)
+
+// acknowledgedBlast deletes a policy whose kind may not change more than one path
+// unseen: with the acknowledgement of just that, and with the right to do so.
+func acknowledgedBlast(t *testing.T, g ground) {
+	succeed(t, g.apply(strings.Replace(coated("Lime"), route(onEdge, byPath), "", 1)))
+	succeed(t, g.apply(route(onEdge, byPath))) // which is in its own namespace
+	w := remove("INFRA", "lime/gw-coat")
+	g.seen(t, w)
+	got := g.run(entitled, w)
+	turnedAway(t, got, "BlastRadius", g.of("effective policy of Lime changes on 2 paths in 1 namespace (2 lose colors), more than the 1 that one write may change unseen"))
+	line := annotateIt.FindStringSubmatch(got.Stderr)
+	require.NotEmpty(t, line, got.Stderr)
+	assert.Contains(t, got.Stderr, "Warning: the overrides of Lime")
+
+	succeed(t, g.run(entitled, kubectl(append(strings.Fields(line[1]+"0123456789abcdef"), "--overwrite")...)))
+	turnedAway(t, g.run(entitled, w), "BlastRadius", "the acknowledgement 0123456789abcdef is for another change than this one")
+
+	succeed(t, g.run(outsider, kubectl(append(strings.Fields(line[1]+line[2]), "--overwrite")...)))
+	turnedAway(t, g.run(outsider, w), "OverrideRemoved")
+	succeed(t, g.run(entitled, w))
 }

@@ -1,0 +1,53 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// page is docs/guardrails.md.
+func page(t *testing.T) string {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(root, "docs", "guardrails.md"))
+	require.NoError(t, err)
+	return string(data)
+}
+
+var documentedRow = regexp.MustCompile("(?m)^\\|.*\\| `([a-z0-9-]+)` \\|$")
+
+// pageNamesRows holds the tables of the page to the rows that are played.
+func pageNamesRows(t *testing.T) {
+	t.Helper()
+	var named []string
+	for _, m := range documentedRow.FindAllStringSubmatch(page(t), -1) {
+		named = append(named, m[1])
+	}
+	slices.Sort(named)
+	assert.Equal(t, slices.Sorted(maps.Keys(rows(t))), named, "the rows, and what docs/guardrails.md names")
+}
+
+var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
+
+// pageIsTaken has the server take the manifests of the page.
+func pageIsTaken(t *testing.T) {
+	t.Helper()
+	all := fencedYAML.FindAllStringSubmatch(page(t), -1)
+	require.Len(t, all, 4, "a role and three constraints")
+	succeed(t, plane.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}"))
+	for _, m := range all {
+		succeed(t, plane.Apply(m[1], "--dry-run=server"))
+	}
+}
