@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+)
+
+func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
+	for name, c := range verdicts {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{Enforcement: guard.EnforceAudit}, cluster, gatewayAuth, gatewayLimits)
+			a := d.validated(t, c.request(t))
+			assert.True(t, a.Allowed)
+			assert.Nil(t, a.Result)
+			assert.Empty(t, a.Warnings)
+			code, _, _ := strings.Cut(c.denied, ":")
+			assert.Equal(t, code, a.AuditAnnotations["would-deny"])
+			assert.NotContains(t, a.AuditAnnotations, "denied", "it was not")
+		})
+	}
+}
+
+func TestWhatCannotBeJudgedIsAuditedLikeADenial(t *testing.T) {
+	d := open(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
+	a := d.validated(t, create(t, homeless()))
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic"}}, a)
+}
+
+func TestWhatWouldBeDeniedIsLoggedForEveryone(t *testing.T) {
+	for e, level := range map[guard.Enforcement]string{guard.EnforceDeny: `"level"=1`, guard.EnforceWarn: `"level"=0`, guard.EnforceAudit: `"level"=0`} {
+		d := open(t, Options{Enforcement: e}, cluster, gatewayLimits)
+		d.validated(t, create(t, routeLimits(100)))
+		assert.Contains(t, d.log.String(), level+` "msg"="decision"`, e)
+	}
+}
+
+// silent is asked about rights and does not know.
+type silent struct{}
+
+func (silent) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return false, errors.New("etcdserver: leader changed")
+}
+
+func (silent) Check(api.Ref) string { return "kubectl auth can-i override" }
+
+func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
+	p := &paper{}
+	d := open(t, Options{Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+	a := d.validated(t, remove(t, gatewayAuth))
+	message := said(t, a)
+	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
+	assert.Equal(t, metav1.StatusReasonTooManyRequests, a.Result.Reason)
+	assert.Equal(t, &metav1.StatusDetails{RetryAfterSeconds: 1}, a.Result.Details)
+	assert.Contains(t, message, guard.ErrRights.Error())
+	assert.Contains(t, message, "etcdserver: leader changed")
+	assert.Contains(t, message, "; try again in a second")
+	assert.Empty(t, p.events, "nothing was decided")
+
+	for e, warned := range map[guard.Enforcement]int{guard.EnforceWarn: 1, guard.EnforceAudit: 0} {
+		d := open(t, Options{Enforcement: e, Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+		a := d.validated(t, remove(t, gatewayAuth))
+		require.True(t, a.Allowed, e)
+		assert.Nil(t, a.Result)
+		assert.Len(t, a.Warnings, warned, e)
+		assert.Empty(t, p.events, e)
+	}
+}
+
+func TestKindsOfOurOwnHaveNamesInTheMetrics(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	v, _ := d.Store.View()
+	for kind, want := range map[metav1.GroupVersionKind]string{
+		{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"}:              "PolicyProfile.overrule.dev",
+		{Group: "overrule.dev", Version: "v1alpha1", Kind: "ClusterPolicyConstraint"}:    "ClusterPolicyConstraint.overrule.dev",
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: "CustomResourceDefinition.apiextensions.k8s.io",
+		{Version: "v1", Kind: "Namespace"}:                                               "Namespace",
+		{Group: "example.com", Version: "v1", Kind: "Anything"}:                          "other",
+	} {
+		assert.Equal(t, want, kindLabel(v, &admissionv1.AdmissionRequest{Kind: kind}), fmt.Sprint(kind))
+	}
+}
