@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/cert"
 
 	"overrule.dev/overrule/certs"
@@ -93,7 +95,10 @@ func serve(t *testing.T) *service {
 			return s.judged, true
 		},
 	}
-	door := &http.Server{Handler: hooks(t).Handler(), ReadHeaderTimeout: time.Minute}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+	t.Cleanup(broadcaster.Shutdown)
+	door := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule")).Handler(), ReadHeaderTimeout: time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
 	var crew sync.WaitGroup
 	crew.Go(func() { assert.NoError(t, authority.Start(ctx)) })
@@ -110,7 +115,7 @@ func serve(t *testing.T) *service {
 }
 
 // hooks judge by an empty store: what is denied is a policy that cannot be read.
-func hooks(t *testing.T) *webhook.Server {
+func hooks(t *testing.T, recorder webhook.Recorder) *webhook.Server {
 	t.Helper()
 	s := store.New()
 	kinds, err := policykind.BuiltinKinds()
@@ -119,7 +124,7 @@ func hooks(t *testing.T) *webhook.Server {
 		s.AddKind(k)
 		s.KindListed(k.Ref())
 	}
-	return webhook.New(webhook.Options{Store: s, Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: testr.New(t)})
+	return webhook.New(webhook.Options{Store: s, Guard: &guard.Guard{Engine: effective.NewEngine()}, Events: recorder, Log: testr.New(t)})
 }
 
 // configured is a field of both configurations.
@@ -196,6 +201,18 @@ func TestARegistrarOnARealAPIServer(t *testing.T) {
 			require.Zero(t, got.Code, got.Stderr)
 			s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)
 		}
+	})
+
+	t.Run("tells of a denial in an Event, and of none in a dry run", func(t *testing.T) {
+		require.True(t, s.denies("AuthPolicy", "default"), "a dry run, as those above")
+		got := s.plane.Apply(strings.Replace(broken("AuthPolicy", "default"), "name: broken", "name: loud", 1))
+		require.Equal(t, 1, got.Code)
+		told := func() string {
+			return s.plane.Kubectl("get", "events.events.k8s.io", "-A", "-o",
+				`jsonpath={range .items[?(@.action=="Admit")]}{.type} {.reason} {.regarding.kind} {.regarding.namespace}/{.regarding.name}{"\n"}{end}`).Stdout
+		}
+		require.Eventually(t, func() bool { return strings.Contains(told(), "loud") }, time.Minute, 100*time.Millisecond, "there is no Event")
+		assert.Equal(t, "Warning Invalid AuthPolicy default/loud\n", told())
 	})
 
 	t.Run("has a new kind judged", func(t *testing.T) {
