@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -23,6 +24,7 @@ import (
 
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/status"
@@ -98,22 +100,24 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		return err
 	}
 	engine := effective.NewEngine()
+	judges := &guard.Guard{
+		Engine: engine, Live: watcher.Live, Kinds: watcher, Rights: reviewer, BlastRadius: o.blastRadius,
+	}
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
-		Guard: &guard.Guard{
-			Engine: engine, Live: watcher.Live, Kinds: watcher, Rights: reviewer, BlastRadius: o.blastRadius,
-		},
+		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Events:  mgr.GetEventRecorder("overrule"),
 		Log:     log.WithName("webhook"),
 	})
-	crmetrics.Registry.MustRegister(newHoldings(objects, engine))
+	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
+	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper)
 	door := &frontDoor{
 		address: o.webhookAddress, drain: o.drainPeriod, hooks: hooks, certificates: authority,
 		feeders: []manager.Runnable{watcher, authority}, log: log.WithName("https"),
 	}
-	if err := mgr.Add(door); err != nil {
+	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
 	if o.manageWebhooks {

@@ -1,0 +1,69 @@
+package sweep
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	violationsDesc = prometheus.NewDesc("overrule_violations",
+		"Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.",
+		[]string{"reason", "policy_kind", "action"}, nil)
+	sweepsDesc = prometheus.NewDesc("overrule_sweeps_total",
+		"Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).",
+		[]string{"scope", "result"}, nil)
+)
+
+type violationLabels struct{ reason, kind, action string }
+
+// Describe implements prometheus.Collector.
+func (s *Sweeper) Describe(ch chan<- *prometheus.Desc) {
+	ch <- violationsDesc
+	ch <- sweepsDesc
+}
+
+// Collect implements prometheus.Collector.
+func (s *Sweeper) Collect(ch chan<- prometheus.Metric) {
+	counts := make(map[violationLabels]int)
+	for _, v := range *s.current.Load() {
+		counts[violationLabels{string(v.Code), v.PolicyKind.String(), string(v.Action)}]++
+	}
+	for l, n := range counts {
+		ch <- prometheus.MustNewConstMetric(violationsDesc, prometheus.GaugeValue, float64(n), l.reason, l.kind, l.action)
+	}
+	for l, n := range s.counted.get() {
+		ch <- prometheus.MustNewConstMetric(sweepsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
+	}
+}
+
+type sweepLabels struct{ scope, result string }
+
+// counter counts sweeps.
+type counter struct {
+	mu     sync.Mutex
+	counts map[sweepLabels]int
+}
+
+func (c *counter) add(all bool, err error) {
+	l := sweepLabels{"changed", "done"}
+	if all {
+		l.scope = "all"
+	}
+	if err != nil {
+		l.result = "failed"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = make(map[sweepLabels]int)
+	}
+	c.counts[l]++
+}
+
+func (c *counter) get() map[sweepLabels]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}

@@ -1,0 +1,433 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// onRoute is a policy on a route, onGateway one on a gateway.
+func onRoute(name, route, spec string) string {
+	return worlds.PolicyDoc("Paint", "app", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: "+route+"}]\n"+spec)
+}
+
+func onGateway(name, gateway, spec string) string {
+	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gateway+"}]\n"+spec)
+}
+
+// sweeping is a sweeper of a store, and what it tells. Here it is a violation
+// where a is 100.
+type sweeping struct {
+	*testing.T
+	*Sweeper
+	engine *effective.Engine
+	err    error
+	scopes []effective.Scope
+
+	mu     sync.Mutex
+	events []string
+	lines  []string
+}
+
+func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
+	t.Helper()
+	s := &sweeping{T: t, engine: effective.NewEngine()}
+	o.Store = store.New()
+	o.Audit = s.audit
+	o.Events = s
+	o.Log = funcr.New(func(_, args string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lines = append(s.lines, args)
+	}, funcr.Options{Verbosity: 1})
+	if o.Leading == nil {
+		leading := make(chan struct{})
+		close(leading)
+		o.Leading = leading
+	}
+	s.Sweeper = New(o)
+	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
+		s.Store.AddKind(k)
+		s.Store.KindListed(k.Ref())
+	}
+	s.put(docs...)
+	return s
+}
+
+func (s *sweeping) audit(ctx context.Context, v *store.View, scope effective.Scope) ([]api.Violation, error) {
+	s.scopes = append(s.scopes, scope)
+	if s.err != nil {
+		return nil, s.err
+	}
+	var out []api.Violation
+	err := s.engine.Walk(v, scope, false, effective.NewBudget(ctx, 1<<40), func(e *effective.Effective) error {
+		if spec, _ := e.Spec().(map[string]any); spec["a"] == int64(100) {
+			out = append(out, api.Violation{
+				Code: api.ReasonRequirementUnmet, Action: api.Deny, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rule: "a", Message: "a is 100",
+			})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Eventf implements Recorder.
+func (s *sweeping) Eventf(about, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	ref, _ := about.(*corev1.ObjectReference)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, fmt.Sprintf("%s %s %s on %s %s %s/%s (%s): %s", kind, reason, action,
+		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, ref.UID, fmt.Sprintf(note, args...)))
+}
+
+func (s *sweeping) put(docs ...string) {
+	s.Helper()
+	for _, doc := range docs {
+		v, _ := s.Store.View()
+		s.Store.Apply(store.Put(worlds.Read(s.T, v, doc)))
+	}
+}
+
+func (s *sweeping) remove(doc string) {
+	s.Helper()
+	v, _ := s.Store.View()
+	s.Store.Apply(store.Delete(worlds.Read(s.T, v, doc).Ref()))
+}
+
+// swept sweeps once and returns the paths in violation.
+func (s *sweeping) swept() []string {
+	s.Helper()
+	require.NoError(s, s.sweep(s.Context()))
+	return s.paths()
+}
+
+func (s *sweeping) paths() []string {
+	var out []string
+	for _, v := range *s.current.Load() {
+		out = append(out, text(v.Path))
+	}
+	slices.Sort(out)
+	return out
+}
+
+const (
+	pathR = "GatewayClass class > Gateway infra/edge > Listener infra/edge#http > HTTPRoute app/r > HTTPRouteRule app/r#rule-1"
+	pathS = "GatewayClass class > Gateway infra/edge > Listener infra/edge#http > HTTPRoute app/s > HTTPRouteRule app/s#rule-1"
+)
+
+var (
+	edge   = worlds.GatewayDoc("edge", "class", "http")
+	routeR = worlds.RouteDoc("r", "[{}]", "edge")
+	routeS = worlds.RouteDoc("s", "[{}]", "edge")
+)
+
+func TestASweepKeepsTheSetOfViolations(t *testing.T) {
+	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
+	assert.Equal(t, []string{pathR}, s.swept(), "the first one looks at everything")
+	assert.Empty(t, s.scopes[0].Objects)
+
+	s.scopes = nil
+	s.put(onRoute("q", "s", "a: 100"))
+	assert.Equal(t, []string{pathR, pathS}, s.swept())
+	require.Len(t, s.scopes, 1)
+	require.Len(t, s.scopes[0].Policies, 1, "then only what changed is looked at")
+
+	s.put(onRoute("p", "r", "a: 1"))
+	assert.Equal(t, []string{pathS}, s.swept())
+	s.put(onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
+	assert.Empty(t, s.swept())
+	s.remove(onGateway("g", "edge", ""))
+	assert.Equal(t, []string{pathS}, s.swept())
+	s.remove(routeS)
+	assert.Empty(t, s.swept(), "a path that is gone is in no violation")
+}
+
+func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
+	demand := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})
+	for name, c := range map[string]struct {
+		change func(*sweeping)
+		whole  bool
+	}{
+		"a route":                {func(s *sweeping) { s.put(routeS) }, false},
+		"a constraint":           {func(s *sweeping) { s.Store.Apply(store.Put(demand)) }, true},
+		"a constraint that goes": {func(s *sweeping) { s.dirt.note([]store.Event{{Before: demand}}) }, true},
+		"a policy kind":          {func(s *sweeping) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
+		"more than can be kept in mind": {func(s *sweeping) {
+			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
+		}, true},
+		"as much as can be kept in mind": {func(s *sweeping) { s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge")) }, false},
+		"what fails, and is tried again": {
+			func(s *sweeping) {
+				s.put(routeS)
+				s.err = errors.New("no")
+				assert.ErrorContains(s, s.sweep(s.Context()), "audit: no")
+				s.err, s.scopes = nil, nil
+			}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSweeping(t, Options{Queue: 2}, edge, routeR, onRoute("p", "r", "b: 100"))
+			s.swept()
+			s.scopes = nil
+			c.change(s)
+			s.swept()
+			require.Len(t, s.scopes, 1)
+			assert.Equal(t, c.whole, len(s.scopes[0].Roots) == 1, "%+v", s.scopes[0])
+			s.dirt.mu.Lock()
+			defer s.dirt.mu.Unlock()
+			assert.False(t, s.dirt.all)
+			assert.Empty(t, s.dirt.objects)
+		})
+	}
+}
+
+// However a world changes, what sweeps find bit by bit is what a look at all of
+// it finds.
+func TestSweepsFindWhatALookAtEverythingFinds(t *testing.T) {
+	found := 0
+	for seed := range uint64(60) {
+		d := rand.New(rand.NewPCG(seed, 4))
+		of := func(list ...string) string { return list[d.IntN(len(list))] }
+		s := newSweeping(t, Options{Queue: 100}, edge, worlds.GatewayDoc("two", "class", "http"))
+		s.swept()
+		for range 40 {
+			for range 1 + d.IntN(3) {
+				value := of("a: 100", "a: 1", "overrides: {strategy: patch, a: 100}", "overrides: {strategy: patch, a: 2}")
+				doc := of(
+					onRoute(of("p", "q"), of("r", "s"), value), onGateway(of("p", "q"), of("edge", "two"), value),
+					worlds.RouteDoc(of("r", "s"), of("[{}]", "[{name: x}, {}]"), of("edge", "two")),
+					worlds.PolicyDoc("Paint", "app", "sel", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, selector: {}}]\n"+value),
+					worlds.GatewayDoc(of("edge", "two"), of("class", "other"), of("http", "more")),
+				)
+				if d.IntN(3) == 0 {
+					s.remove(doc)
+				} else {
+					s.put(doc)
+				}
+			}
+			got := s.swept()
+			v, _ := s.Store.View()
+			whole, err := s.audit(t.Context(), v, effective.Scope{All: true})
+			require.NoError(t, err)
+			var want []string
+			for _, v := range whole {
+				want = append(want, text(v.Path))
+			}
+			slices.Sort(want)
+			require.Equal(t, want, got, "seed %d", seed)
+			found += len(got)
+		}
+	}
+	assert.Greater(t, found, 1000, "the worlds are too dull to show anything")
+}
+
+func TestEventsTellOfWhatIsNewSinceTheFirstSweep(t *testing.T) {
+	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
+	s.swept()
+	assert.Empty(t, s.events, "what was there before is no event")
+	s.put(onRoute("q", "s", "a: 100"))
+	s.swept()
+	want := []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}
+	assert.Equal(t, want, s.events)
+	s.put(routeS)
+	s.swept()
+	assert.Equal(t, want, s.events, "it is told once")
+	s.put(onRoute("q", "s", "a: 1"))
+	s.swept()
+	s.put(onRoute("q", "s", "a: 100"))
+	s.swept()
+	assert.Len(t, s.events, 2, "it is told again when it comes again")
+}
+
+func TestOnlyTheLeaderMakesEvents(t *testing.T) {
+	leading := make(chan struct{})
+	s := newSweeping(t, Options{Leading: leading}, edge, routeR, routeS)
+	s.swept()
+	s.put(onRoute("p", "r", "a: 100"))
+	s.swept()
+	assert.Empty(t, s.events)
+	close(leading)
+	s.put(onRoute("q", "s", "a: 100"))
+	s.swept()
+	assert.Len(t, s.events, 1)
+}
+
+func TestAnEventIsAtTheObjectWithItsUID(t *testing.T) {
+	located := func(_ context.Context, ref api.Ref) (*corev1.ObjectReference, error) {
+		if ref.Name == "s" {
+			return nil, errors.New("gone")
+		}
+		return &corev1.ObjectReference{APIVersion: "v", Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: "u1"}, nil
+	}
+	s := newSweeping(t, Options{Locate: located}, edge, routeR, routeS)
+	s.swept()
+	s.put(onRoute("p", "r", "a: 100"), onRoute("q", "s", "a: 100"))
+	s.swept()
+	assert.Equal(t, []string{
+		"Warning RequirementUnmet Sweep on v HTTPRoute app/r (u1): a is 100",
+		"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100",
+	}, s.events)
+	assert.Contains(t, strings.Join(s.lines, "\n"), `"an object of an Event cannot be located" "object"="HTTPRoute app/s" "cause"="gone"`)
+}
+
+func TestASweepTellsOfAFewAndCountsTheRest(t *testing.T) {
+	s := newSweeping(t, Options{}, edge)
+	for i := range 25 {
+		s.put(worlds.RouteDoc(fmt.Sprintf("r%02d", i), "[{}]", "edge"))
+	}
+	s.swept()
+	s.put(onGateway("g", "edge", "a: 100"))
+	assert.Len(t, s.swept(), 25)
+	require.Len(t, s.events, 20)
+	assert.Equal(t, "Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/r19 (): (and 5 more violations) a is 100", s.events[19])
+	require.Len(t, s.lines, 21)
+	assert.Equal(t, `"level"=0 "msg"="violation" "more"=5`, s.lines[20])
+	s.put(onGateway("g", "edge", "a: 1"))
+	s.swept()
+	assert.Contains(t, s.lines[21], `"level"=0 "msg"="violation resolved" "reason"="RequirementUnmet" "action"="Deny" "policyKind"="Paint.example.com" "path"="GatewayClass class > Gateway infra/edge`)
+}
+
+func TestTheSubjectOfAPath(t *testing.T) {
+	gateway := api.PathElement{Kind: "Gateway", Namespace: "infra", Name: "edge"}
+	for name, c := range map[string]struct {
+		path []api.PathElement
+		want api.Ref
+	}{
+		"a path through a route is about it": {
+			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gateway, {Kind: "GRPCRoute", Namespace: "app", Name: "r"}, {Kind: "Service", Namespace: "app", Name: "s"}},
+			api.Ref{Group: api.GatewayGroup, Kind: "GRPCRoute", Namespace: "app", Name: "r"},
+		},
+		"one that ends at a listener is about its gateway": {
+			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gateway, {Kind: "Listener", Namespace: "infra", Name: "edge", Section: "http"}},
+			api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"},
+		},
+		"or about its listener set": {
+			[]api.PathElement{gateway, {Kind: "ListenerSet", Namespace: "app", Name: "s"}, {Kind: "Listener", Namespace: "app", Name: "s", Section: "http"}},
+			api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"},
+		},
+		"one of a mesh is about its service": {
+			[]api.PathElement{{Kind: "Namespace", Name: "app"}, {Kind: "Service", Namespace: "app", Name: "s"}},
+			api.Ref{Kind: "Service", Namespace: "app", Name: "s"},
+		},
+		"what exists nowhere has no object": {[]api.PathElement{{Kind: "Bucket", Namespace: "app", Name: "b"}}, api.Ref{}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, subject(c.path)) })
+	}
+	s := newSweeping(t, Options{})
+	assert.Nil(t, s.regarding(t.Context(), api.Ref{}))
+	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "s"}, s.regarding(t.Context(), api.Ref{Kind: "Service", Name: "s"}))
+}
+
+func TestTheNoteOfAnEventIsNotTooLong(t *testing.T) {
+	assert.Equal(t, "a; b", note("a\nb"))
+	long := note(strings.Repeat("é", 1000))
+	assert.Equal(t, strings.Repeat("é", 510)+" …", long)
+}
+
+func TestViolationsOfOneConstraintAreToldApart(t *testing.T) {
+	one := api.Violation{Code: api.ReasonRequirementUnmet, Policy: &api.Ref{Kind: "C", Name: "c"}, Message: "one"}
+	two := one
+	two.Message = "two"
+	set := keyed([]api.Violation{one, two})
+	assert.Len(t, set, 2)
+	everywhere := func([]api.PathElement) bool { return true }
+	next, fresh, gone := set.replace([]api.Violation{two}, everywhere)
+	assert.Len(t, next, 1)
+	assert.Empty(t, fresh)
+	assert.Len(t, gone, 1)
+}
+
+func TestMetricsShowTheSet(t *testing.T) {
+	s := newSweeping(t, Options{}, edge, routeR, routeS, onGateway("g", "edge", "a: 100"))
+	s.swept()
+	s.put(routeS)
+	s.swept()
+	s.err = errors.New("no")
+	s.put(routeS)
+	require.Error(t, s.sweep(t.Context()))
+	require.NoError(t, testutil.CollectAndCompare(s.Sweeper, strings.NewReader(`
+# HELP overrule_sweeps_total Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).
+# TYPE overrule_sweeps_total counter
+overrule_sweeps_total{result="done",scope="all"} 1
+overrule_sweeps_total{result="done",scope="changed"} 1
+overrule_sweeps_total{result="failed",scope="changed"} 1
+# HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
+# TYPE overrule_violations gauge
+overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 2
+`)))
+}
+
+func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
+	objects := store.New("routes")
+	audits := make(chan *store.View, 10)
+	fail := make(chan error, 1)
+	s := New(Options{
+		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
+		Audit: func(_ context.Context, v *store.View, _ effective.Scope) ([]api.Violation, error) {
+			audits <- v
+			select {
+			case err := <-fail:
+				return nil, err
+			default:
+				return nil, nil
+			}
+		},
+	})
+	assert.False(t, s.NeedLeaderElection())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Start(ctx) }()
+
+	v, _ := objects.View()
+	objects.Apply(store.Put(worlds.Read(t, v, edge)))
+	fail <- errors.New("no")
+	objects.Listed("routes")
+	first := <-audits
+	assert.NotNil(t, first.Gateway("infra", "edge"))
+	assert.Same(t, first, <-audits, "what failed is tried again")
+
+	objects.Apply(store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
+	assert.NotNil(t, (<-audits).Gateway("infra", "two"))
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestASweeperEndsInTheMiddleOfALook(t *testing.T) {
+	objects := store.New()
+	v, _ := objects.View()
+	objects.Apply(store.Put(worlds.Read(t, v, edge)), store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	s := New(Options{
+		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
+		Audit: func(context.Context, *store.View, effective.Scope) ([]api.Violation, error) {
+			looks++
+			cancel()
+			return nil, nil
+		},
+	})
+	require.NoError(t, s.Start(ctx))
+	assert.Equal(t, 1, looks)
+	require.NoError(t, s.Start(ctx), "it does not begin, either")
+	assert.Equal(t, 1, looks)
+}

@@ -1,0 +1,166 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultDelay = time.Second
+	DefaultQueue = 1000
+	// limit is how long one look may take: it is far more than the paths of a
+	// gateway need.
+	limit = time.Minute
+	// patience is the longest time between attempts that fail.
+	patience = time.Minute
+)
+
+// Options of a Sweeper.
+type Options struct {
+	Store *store.Store
+	// Audit returns what is wrong with the effective policies of a scope; its
+	// error is that the context ended, or that it cannot be said.
+	Audit func(context.Context, *store.View, effective.Scope) ([]api.Violation, error)
+	// Events are told of violations that are new since the first sweep, on the
+	// replica that leads; nil for none.
+	Events Recorder
+	// Leading is closed once this replica leads.
+	Leading <-chan struct{}
+	// Locate completes the reference to an object for an Event, with its uid;
+	// nil if its name has to do.
+	Locate Locate
+	// Delay is how long changes are gathered before a sweep; 0 means
+	// DefaultDelay.
+	Delay time.Duration
+	// Queue is how many changed objects are looked at one by one; beyond it,
+	// everything is. 0 means DefaultQueue.
+	Queue int
+	Log   logr.Logger
+}
+
+// Sweeper keeps the set of current violations. Make it with New.
+type Sweeper struct {
+	Options
+	dirt    *dirt
+	current atomic.Pointer[violations]
+	counted counter
+
+	// of the one goroutine that sweeps:
+	last *store.View // that was looked at, nil before the first sweep
+}
+
+// New returns a sweeper that hears of changes from its store, which must not be
+// fed yet.
+func New(o Options) *Sweeper {
+	o.Delay = cmp.Or(o.Delay, DefaultDelay)
+	s := &Sweeper{Options: o, dirt: newDirt(cmp.Or(o.Queue, DefaultQueue))}
+	s.current.Store(&violations{})
+	o.Store.Subscribe(s.dirt.note)
+	return s
+}
+
+// NeedLeaderElection returns false: each replica has metrics of its own.
+func (s *Sweeper) NeedLeaderElection() bool { return false }
+
+// Start sweeps until ctx ends: once the store is ready, and then a moment after
+// each change.
+func (s *Sweeper) Start(ctx context.Context) error {
+	retry := s.Delay
+	for pause(ctx, s.Delay) {
+		if _, ready := s.Store.View(); !ready {
+			continue
+		}
+		err := s.sweep(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			s.Log.Error(err, "look for violations; everything will be looked at again", "retry", retry.String())
+			pause(ctx, retry)
+			retry = min(2*retry, patience)
+			continue
+		}
+		retry = s.Delay
+		select {
+		case <-s.dirt.wake:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sweep looks at what is dirty.
+func (s *Sweeper) sweep(ctx context.Context) error {
+	objects, all := s.dirt.take()
+	v, _ := s.Store.View()
+	var found []api.Violation
+	var err error
+	looked := func([]api.PathElement) bool { return true }
+	if all || s.last == nil {
+		found, err = s.everything(ctx, v)
+	} else {
+		found, err = s.look(ctx, v, effective.ScopeOf(objects...))
+		looked = effective.FootprintOf(objects, s.last, v).Through()
+	}
+	s.counted.add(all, err)
+	if err != nil {
+		s.dirt.everything()
+		return err
+	}
+	next, fresh, gone := s.current.Load().replace(found, looked)
+	first := s.last == nil
+	s.current.Store(&next)
+	s.last = v
+	s.tell(ctx, fresh, gone, first)
+	return nil
+}
+
+// everything looks at all paths, root by root, and rests after each for as long
+// as it took: admission comes first.
+func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violation, error) {
+	var out []api.Violation
+	for scope := range effective.Parts(v) {
+		start := time.Now()
+		found, err := s.look(ctx, v, scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+		if !pause(ctx, time.Since(start)) {
+			return nil, fmt.Errorf("look at all paths: %w", ctx.Err())
+		}
+	}
+	return out, nil
+}
+
+func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope) ([]api.Violation, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	found, err := s.Audit(ctx, v, scope)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return found, nil
+}

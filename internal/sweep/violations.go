@@ -1,0 +1,74 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// violations are those that hold, by what they are about: one whose message
+// alone changes is the same.
+type violations map[string]api.Violation
+
+// keyed gives each violation a key. Several of one constraint on one path are
+// told apart by their order.
+func keyed(all []api.Violation) violations {
+	out := make(violations, len(all))
+	for _, v := range all {
+		var path, policy string
+		for _, e := range v.Path {
+			path += " > " + e.String()
+		}
+		if v.Policy != nil {
+			policy = v.Policy.String()
+		}
+		key := strings.Join([]string{string(v.Code), v.PolicyKind.String(), v.Rule, policy, path}, "\x00")
+		at := key
+		for n := 2; ; n++ {
+			if _, taken := out[at]; !taken {
+				break
+			}
+			at = fmt.Sprintf("%s\x00%d", key, n)
+		}
+		out[at] = v
+	}
+	return out
+}
+
+// replace returns the violations after a sweep: what it found, and of the
+// others those on paths that it did not look at. fresh and gone are what
+// differs, sorted.
+func (s violations) replace(found []api.Violation, looked func([]api.PathElement) bool) (next violations, fresh, gone []api.Violation) {
+	next = keyed(found)
+	for at, v := range next {
+		if _, known := s[at]; !known {
+			fresh = append(fresh, v)
+		}
+	}
+	for at, v := range s {
+		if _, still := next[at]; still {
+			continue
+		}
+		if looked(v.Path) {
+			gone = append(gone, v)
+		} else {
+			next[at] = v
+		}
+	}
+	slices.SortFunc(fresh, compare)
+	slices.SortFunc(gone, compare)
+	return next, fresh, gone
+}
+
+func compare(a, b api.Violation) int {
+	return cmp.Or(
+		api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind),
+		api.ComparePaths(a.Path, b.Path),
+		strings.Compare(string(a.Code), string(b.Code)),
+		strings.Compare(a.Rule, b.Rule),
+		strings.Compare(a.Message, b.Message),
+	)
+}
