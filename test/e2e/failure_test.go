@@ -153,5 +153,5 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 func TestTheServerIsOnlyWhatItsFlagsSay(t *testing.T) {
 	_, err := server.Boot(t.Context(), plane, server.Options{Args: []string{"--enforcement=maybe"}})
 	require.ErrorIs(t, err, server.ErrNotReady)
-	assert.ErrorContains(t, err, `overrule: --enforcement="maybe" is none of [deny warn]`)
+	assert.ErrorContains(t, err, `overrule: --enforcement="maybe" is none of [deny warn audit]`)
 }

@@ -178,7 +178,8 @@ func deletes(t *testing.T, g ground, _ *server.Server) {
 
 	got := plane.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
-	assert.Contains(t, got.Stderr, g.of("Warning: AuthPolicy INFRA/gw-auth changes the effective policy of 2 paths in 1 namespace"))
+	assert.Contains(t, got.Stderr, g.of("Warning: the overrides of AuthPolicy INFRA/gw-auth hold rules.authentication.sso on 2 paths, and would not any more"))
+	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
 }
 
 // finalizes removes the finalizer of an object that nobody may write any more,

@@ -142,7 +142,7 @@ kind: AuthPolicy
 metadata: {namespace: APP, name: toystore-auth}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
-  rules: {authentication: {sso: {issuer: mine}, key: {}}}
+  rules: {authentication: {sso: {issuer: mine}}, authorization: {key: {}}}
 `
 	gatewayLimits = `
 apiVersion: kuadrant.io/v1

@@ -102,10 +102,11 @@ func gatewayOverridePolicy(t *testing.T) {
 func gatewayOverridePolicyRule(t *testing.T) {
 	g := prepare(t, "or")
 	for _, e := range []example{
-		{
+		{ // D1: expanded by another way in, which is enough without theirs; refused later, told earlier
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 			route:   `rules: {authentication: {c: R}}`,
 			held:    merged.held,
+			refused: "OverrideWeakened",
 		},
 		{
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
