@@ -15,7 +15,7 @@ var story = []step{
 		stderr:  []string{"Warning: "},
 	},
 	{
-		say:     "The application team adds API keys and an sso of its own. That is allowed, and they are told what has no effect.",
+		say:     "The application team adds a rule and an sso of its own. That is allowed, and they are told what has no effect.",
 		command: "kubectl apply -f examples/demo/20-route-auth.yaml",
 		stdout:  []string{"authpolicy.kuadrant.io/toystore-auth created"},
 		stderr:  []string{"Warning: ", "rules.authentication.sso", "infra/gw-auth"},
@@ -50,6 +50,29 @@ var story = []step{
 		stderr:  []string{"denied the request", "UnsetOverride", "rules.authentication.sso", "infra/gw-auth"},
 	},
 	{
+		say:     "Nor can it be watered down: API keys that are as good as the gateway's sso are rejected.",
+		command: "kubectl apply -f examples/demo/22-route-auth-api-key.yaml",
+		code:    1,
+		stderr:  []string{"denied the request", "OverrideWeakened", "rules.authentication.api-key", "rules.authentication.sso", "infra/gw-auth"},
+	},
+	{
+		say:     "Sam may edit and delete the policies in infra, and may not override.",
+		command: "kubectl apply -f examples/demo/01-rights.yaml",
+		stdout:  []string{"role.rbac.authorization.k8s.io/policy-editor created"},
+	},
+	{
+		say:     "So Sam cannot take the override away ...",
+		command: "kubectl --as sam delete -n infra authpolicy gw-auth",
+		code:    1,
+		stderr:  []string{"denied the request", "OverrideRemoved", "rules.authentication.sso", "kubectl auth can-i override authpolicies.kuadrant.io/gw-auth -n infra"},
+	},
+	{
+		say:     "... while an administrator could, and is told what that does.",
+		command: "kubectl delete --dry-run=server -n infra authpolicy gw-auth",
+		stdout:  []string{`authpolicy.kuadrant.io "gw-auth" deleted`, "(server dry run)"},
+		stderr:  []string{"Warning: ", "would not", "on 2 paths", "effective policy of AuthPolicy changes on 2 paths in 1 namespace"},
+	},
+	{
 		say:     "A diff of what is allowed shows just what was edited.",
 		command: "kubectl diff -f examples/demo/32-route-limits-lower.yaml",
 		code:    1,
@@ -58,7 +81,7 @@ var story = []step{
 	{
 		say:     "What holds on the route in the end, and from which policy?",
 		command: "kubectl overrule effective -n app httproute/toystore",
-		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authentication.api-key", "app/toystore-auth", "limits.login", "app/toystore-limits"},
+		stdout:  []string{"rules.authentication.sso", "infra/gw-auth", "rules.authorization.customers", "app/toystore-auth", "limits.login", "app/toystore-limits"},
 	},
 	{
 		say:     "Why is the application team's sso not what holds?",
