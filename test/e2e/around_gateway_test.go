@@ -44,6 +44,10 @@ var aroundGateways = map[string]row{
 		world: listened, code: "OverrideEvaded",
 		write: edit("INFRA", "gateway/edge", `[{"op":"add","path":"/spec/listeners/0/allowedRoutes/kinds","value":[{"kind":"GRPCRoute"}]}]`),
 	},
+	"listener-protocol": way{
+		world: listened, code: "OverrideEvaded",
+		write: edit("INFRA", "gateway/edge", `[{"op":"replace","path":"/spec/listeners/0/protocol","value":"TCP"}]`),
+	},
 	"listener-hostname": way{
 		world: namespaces + gateway("edge", onHTTP, onPlain) +
 			object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+onEdge+"], hostnames: [shop.example.com], rules: ["+byPath+"]}") +

@@ -29,6 +29,7 @@ var madeKinds = map[string]struct {
 	"Veneer":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Shellac": {false, "\n  targets: {fields: [targetRef]}"},
 	"Resin":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Putty":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Tint":    {true, ""},
 	"Stain":   {true, ""},
 	"Lacquer": {true, ""},
@@ -91,6 +92,7 @@ func defineKinds(t *testing.T) {
 			names = append(names, "policyprofile/"+strings.ToLower(kind)+"s")
 		}
 	}
+	names = append(names, "policyprofile/puttys-too")
 	t.Cleanup(func() { plane.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...) })
 	succeed(t, plane.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
 	succeed(t, plane.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
@@ -159,6 +161,15 @@ var aroundKinds = map[string]row{
 	"profile-created": way{
 		world: coated("Lacquer"), code: "OverrideEvaded",
 		write: apply(profile("Lacquer", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}")),
+	},
+	"profile-of-built-in": way{
+		world: world, code: "OverrideEvaded", dry: true,
+		write: apply(strings.Replace(profile("AuthPolicy", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "group: policies.example.com", "group: kuadrant.io", 1)),
+	},
+	"profile-of-two": way{
+		world: coated("Putty") + strings.Replace(profile("Putty", "defaults: [defaults]", "\n  targets: {fields: [targetRef]}"), "name: puttys", "name: puttys-too", 1),
+		code:  "OverrideEvaded",
+		write: kubectl("delete", "policyprofile/puttys"),
 	},
 	"profile-edited": way{
 		world: coated("Enamel"), code: "OverrideEvaded",

@@ -108,6 +108,14 @@ var aroundRoutes = map[string]row{
 		world: second, code: "OverrideEvaded",
 		write: apply(route(onEdge, "{matches: [{path: {type: PathPrefix, value: /new}}]}, "+unnamed)),
 	},
+	"rules-reordered": way{
+		world: second, code: "OverrideEvaded",
+		write: apply(route(onEdge, "{matches: [{path: {type: PathPrefix, value: /admin}}]}, {matches: [{path: {type: PathPrefix, value: /toys}}]}")),
+	},
+	"rule-merged": way{
+		world: admin, code: "OverrideEvaded",
+		write: apply(route(onEdge, "{name: toys, matches: [{path: {type: PathPrefix, value: /toys}}, {path: {type: PathPrefix, value: /admin}}]}")),
+	},
 	"rule-named": way{
 		world: second, code: "OverrideEvaded",
 		write: edit("APP", "httproute/toystore", `[{"op":"add","path":"/spec/rules/1/name","value":"admin"}]`),
@@ -120,6 +128,10 @@ var aroundRoutes = map[string]row{
 	"service-port": way{
 		world: sold, code: "OverrideEvaded",
 		write: edit("APP", "service/store", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`),
+	},
+	"service-deleted": way{
+		world: sold, code: "OverrideEvaded",
+		write: remove("APP", "service/store"),
 	},
 	"service-parent": way{
 		world: meshed, code: "OverrideEvaded",

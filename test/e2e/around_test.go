@@ -52,7 +52,7 @@ type row interface {
 func rows(t *testing.T) map[string]row {
 	t.Helper()
 	out := make(map[string]row)
-	for _, part := range []map[string]row{aroundPolicies, aroundRoutes, aroundGateways, aroundNamespaces, aroundKinds, aroundFree, aroundStories} {
+	for _, part := range []map[string]row{aroundPolicies, aroundRoutes, aroundGateways, aroundNamespaces, aroundKinds, aroundFree, aroundStories, aroundDoubles} {
 		for name, r := range part {
 			require.NotContains(t, out, name)
 			out[name] = r
