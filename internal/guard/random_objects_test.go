@@ -1,0 +1,255 @@
+package guard_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// The objects of a random world, as the second implementation sees them. They
+// are data alone: their JSON is their copy.
+type (
+	plainName struct{ Kind, Namespace, Name string }
+
+	plainClass struct{ plainName }
+
+	plainNamespace struct {
+		plainName
+		Team string
+	}
+
+	plainListener struct {
+		Name, Host string
+		Port       int
+		// From is All, Same, or the team of the namespaces that it takes.
+		From string
+	}
+
+	plainGateway struct {
+		plainName
+		Team, Class, Sets string
+		Listeners         []plainListener
+	}
+
+	plainSet struct {
+		plainName
+		GatewayNamespace, Gateway string
+		Listeners                 []plainListener
+	}
+
+	plainParent struct{ Kind, Namespace, Name, Section string }
+
+	plainRule struct {
+		Name     string
+		Matches  []string
+		Backends []string // Services of the route's namespace
+	}
+
+	plainRoute struct {
+		plainName
+		Team, How string
+		Hosts     []string
+		Parents   []plainParent
+		Rules     []plainRule
+	}
+
+	plainService struct {
+		plainName
+		Ports []int
+	}
+
+	plainGrant struct {
+		plainName
+		From, To string // a namespace, the name of a gateway or "" for all
+	}
+
+	plainTarget struct {
+		Kind, Namespace, Name, Section string
+		// Team selects by label, in all namespaces if Everywhere.
+		Team       string
+		Everywhere bool
+	}
+
+	plainBlock struct {
+		Atomic bool
+		When   string
+		Rules  map[string]int
+	}
+
+	plainPolicy struct {
+		plainName
+		Created                   int // day of a month
+		Targets                   []plainTarget
+		Defaults, Bare, Overrides plainBlock
+	}
+)
+
+// plainObject is one of these.
+type plainObject interface {
+	key() plainName
+	doc() yamlObject
+}
+
+type yamlObject = map[string]any
+
+func (n plainName) key() plainName { return n }
+
+func (n plainName) String() string {
+	return strings.TrimSpace(n.Kind + " " + n.Namespace + "/" + n.Name)
+}
+
+// object is the object with its metadata and a spec.
+func (n plainName) object(team string, spec yamlObject) yamlObject {
+	meta := yamlObject{"name": n.Name}
+	if n.Namespace != "" {
+		meta["namespace"] = n.Namespace
+	}
+	if team != "" {
+		meta["labels"] = yamlObject{"team": team}
+	}
+	return yamlObject{"kind": n.Kind, "metadata": meta, "spec": spec}
+}
+
+func (c plainClass) doc() yamlObject     { return c.object("", nil) }
+func (n plainNamespace) doc() yamlObject { return n.object(n.Team, nil) }
+
+func listenersOf(all []plainListener) []any {
+	var out []any
+	for _, l := range all {
+		doc := yamlObject{"name": l.Name, "port": l.Port, "protocol": "HTTP", "allowedRoutes": yamlObject{"namespaces": fromOf(l.From)}}
+		if l.Host != "" {
+			doc["hostname"] = l.Host
+		}
+		out = append(out, doc)
+	}
+	return out
+}
+
+func fromOf(from string) yamlObject {
+	if slices.Contains([]string{"All", "Same", "None"}, from) {
+		return yamlObject{"from": from}
+	}
+	return yamlObject{"from": "Selector", "selector": yamlObject{"matchLabels": yamlObject{"team": from}}}
+}
+
+func (g plainGateway) doc() yamlObject {
+	return g.object(g.Team, yamlObject{
+		"gatewayClassName": g.Class, "listeners": listenersOf(g.Listeners),
+		"allowedListeners": yamlObject{"namespaces": fromOf(g.Sets)},
+	})
+}
+
+func (s plainSet) doc() yamlObject {
+	return s.object("", yamlObject{"parentRef": yamlObject{"namespace": s.GatewayNamespace, "name": s.Gateway}, "listeners": listenersOf(s.Listeners)})
+}
+
+func (r plainRoute) doc() yamlObject {
+	var parents, rules, hosts []any
+	for _, p := range r.Parents {
+		doc := yamlObject{"kind": p.Kind, "namespace": p.Namespace, "name": p.Name}
+		if p.Section != "" {
+			doc["sectionName"] = p.Section
+		}
+		parents = append(parents, doc)
+	}
+	for _, rule := range r.Rules {
+		var matches, backends []any
+		for _, m := range rule.Matches {
+			matches = append(matches, yamlObject{"path": yamlObject{"value": m}})
+		}
+		for _, b := range rule.Backends {
+			backends = append(backends, yamlObject{"name": b, "port": 80})
+		}
+		doc := yamlObject{"matches": matches, "backendRefs": backends}
+		if rule.Name != "" {
+			doc["name"] = rule.Name
+		}
+		rules = append(rules, doc)
+	}
+	for _, h := range r.Hosts {
+		hosts = append(hosts, h)
+	}
+	out := r.object(r.Team, yamlObject{"parentRefs": parents, "rules": rules, "hostnames": hosts})
+	if r.How != "" {
+		out["metadata"].(yamlObject)["annotations"] = yamlObject{"example.com/how": r.How}
+	}
+	return out
+}
+
+func (s plainService) doc() yamlObject {
+	var ports []any
+	for _, p := range s.Ports {
+		ports = append(ports, yamlObject{"name": fmt.Sprint("p", p), "port": p})
+	}
+	return s.object("", yamlObject{"ports": ports})
+}
+
+func (g plainGrant) doc() yamlObject {
+	to := yamlObject{"group": api.GatewayGroup, "kind": "Gateway"}
+	if g.To != "" {
+		to["name"] = g.To
+	}
+	return g.object("", yamlObject{
+		"from": []any{yamlObject{"group": worlds.Group, "kind": "AtRule", "namespace": g.From}}, "to": []any{to},
+	})
+}
+
+func (b plainBlock) doc() yamlObject {
+	out := yamlObject{"strategy": "merge"}
+	if b.Atomic {
+		out["strategy"] = "atomic"
+	}
+	if b.When != "" {
+		out["when"] = b.When
+	}
+	for key, value := range b.Rules {
+		out[key] = value
+	}
+	return out
+}
+
+func (p plainPolicy) doc() yamlObject {
+	spec := yamlObject{}
+	if len(p.Bare.Rules) > 0 {
+		spec = p.Bare.doc()
+	}
+	if len(p.Defaults.Rules) > 0 {
+		spec["defaults"] = p.Defaults.doc()
+	}
+	if len(p.Overrides.Rules) > 0 {
+		spec["overrides"] = p.Overrides.doc()
+	}
+	var targets []any
+	for _, t := range p.Targets {
+		targets = append(targets, t.doc())
+	}
+	spec["targetRefs"] = targets
+	out := p.object("", spec)
+	out["metadata"].(yamlObject)["creationTimestamp"] = fmt.Sprintf("2026-01-%02dT00:00:00Z", p.Created)
+	return out
+}
+
+func (t plainTarget) doc() yamlObject {
+	out := yamlObject{"kind": t.Kind}
+	if t.Kind == "Service" || t.Kind == "Namespace" {
+		out["group"] = ""
+	}
+	if t.Section != "" {
+		out["sectionName"] = t.Section
+	}
+	if t.Team == "" {
+		out["name"] = t.Name
+		if t.Namespace != "" {
+			out["namespace"] = t.Namespace
+		}
+		return out
+	}
+	out["selector"] = yamlObject{"matchLabels": yamlObject{"team": t.Team}}
+	if t.Everywhere {
+		out["namespaces"] = yamlObject{"from": "All"}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package guard_test
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// plainChange is a write to a random world.
+type plainChange struct {
+	before, after plainObject // nil where there is none
+	owner         string
+}
+
+func (c plainChange) at() plainName {
+	if c.after != nil {
+		return c.after.key()
+	}
+	return c.before.key()
+}
+
+func (c plainChange) String() string {
+	switch {
+	case c.after == nil:
+		return "delete " + c.at().String()
+	case c.owner != "":
+		return "put, owned by " + c.owner + ", " + textOf(c.after)
+	default:
+		return "put " + textOf(c.after)
+	}
+}
+
+// in is the world after the change. A namespace takes all in it along.
+func (c plainChange) in(w plainWorld) plainWorld {
+	out := w.with(c.at(), c.after)
+	if c.after == nil && c.at().Kind == "Namespace" {
+		out = slices.DeleteFunc(out, func(o plainObject) bool { return o.key().Namespace == c.at().Name })
+	}
+	return out
+}
+
+// expected are the losses of a change, those of a new owner included.
+func (c plainChange) expected(w plainWorld) []string {
+	out := losses(w, c.in(w), c.at())
+	if c.owner != "" {
+		out = append(out, losses(w, plainChange{before: c.before}.in(w), plainName{})...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// judged is what the guard says of a change to those who may nothing.
+func (c plainChange) judged(t testing.TB, v *store.View, w plainWorld) (*guard.Judgement, []string) {
+	t.Helper()
+	change := guard.Change{Operation: guard.Update, Owner: c.owner}
+	if c.before != nil {
+		change.Before = v.Get(decoded(t, v, c.before).Ref())
+	}
+	if c.after != nil {
+		change.After = decoded(t, v, c.after)
+	}
+	switch {
+	case c.before == nil:
+		change.Operation = guard.Create
+	case c.after == nil:
+		change.Operation = guard.Delete
+	}
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change, nil)
+	require.NoError(t, err)
+	var out []string
+	for _, f := range j.Denials {
+		code := string(f.Code)
+		if code != "OverrideRemoved" && code != "OverrideEvaded" {
+			continue // what violates a condition, say
+		}
+		out = append(out, plainLoss{plainName{f.Policy.Kind, f.Policy.Namespace, f.Policy.Name}, f.Rule, code}.String())
+	}
+	slices.Sort(out)
+	return j, slices.Compact(out)
+}
+
+// kinds are those of one world's policies: one alone, or all.
+func (d dice) kinds() []string {
+	return [][]string{{"AtRule"}, {"AtRule"}, {"AtBackend"}, {"AtListener"}, {"AtRule", "AtBackend", "AtListener"}}[d.IntN(5)]
+}
+
+// worldJudged makes changes in a random world one after another, each on top of
+// those before it, and returns how many were denied.
+func worldJudged(t testing.TB, seed uint64, changes int) (denied int) {
+	t.Helper()
+	d := newDice(seed)
+	kinds := d.kinds()
+	w := newPlainWorld(d, kinds)
+	v := w.view(t)
+	for range changes {
+		c := d.change(w, kinds)
+		j, got := c.judged(t, v, w)
+		want := c.expected(w)
+		if !slices.Equal(want, got) {
+			require.Fail(t, "the guard and the second implementation differ", "seed %d: %s\nit was %s\nlost, but allowed:\n%s\ndenied, but not lost:\n%s\nworld:\n%s",
+				seed, c, before(c), strings.Join(lacking(want, got), "\n"), strings.Join(lacking(got, want), "\n"), w)
+		}
+		if len(want) > 0 {
+			denied++
+		}
+		if !j.Denied() || d.in(3) { // some by those who may
+			w, v = c.in(w), j.After
+		}
+	}
+	return denied
+}
+
+func before(c plainChange) string {
+	if c.before == nil {
+		return "not there"
+	}
+	return textOf(c.before)
+}
+
+func lacking(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// rounds is how many worlds are judged, more by hand: OVERRULE_WORLDS=20000.
+func rounds(t testing.TB, few int) uint64 {
+	t.Helper()
+	text := os.Getenv("OVERRULE_WORLDS")
+	if text == "" {
+		return uint64(few)
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, "OVERRULE_WORLDS")
+	return n
+}
+
+// No override is lost by an allowed change of those who may not remove it, and
+// what is denied is a loss.
+func TestNoOverrideIsLostByAnAllowedChange(t *testing.T) {
+	const changes = 10
+	n := rounds(t, 300)
+	denied := 0
+	for seed := range n {
+		denied += worldJudged(t, seed, changes)
+	}
+	t.Logf("%d of %d changes denied", denied, n*changes)
+	assert.Greater(t, denied, int(n)*changes/16, "the worlds are too dull to show anything")
+}
+
+func FuzzNoOverrideIsLostByAnAllowedChange(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(1_000_000 + seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { worldJudged(t, seed, 10) })
+}

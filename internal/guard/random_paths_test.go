@@ -1,0 +1,301 @@
+package guard_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The levels of the hierarchy, from the root.
+const (
+	atClass = iota
+	atGatewayNamespace
+	atGateway
+	atSet
+	atListener
+	atRouteNamespace
+	atRoute
+	atRule
+	atBackend
+	atPort
+)
+
+// plainPath is a path of a kind. A kind whose paths end above routes has none.
+type plainPath struct {
+	kind     string
+	gateway  plainGateway
+	set      *plainSet // nil for a listener of the gateway's own
+	listener plainListener
+	route    *plainRoute
+	rule     int
+	backend  string
+}
+
+// door names what a path comes in by.
+func (p plainPath) door() string {
+	set := ""
+	if p.set != nil {
+		set = p.set.key().String()
+	}
+	return strings.Join([]string{p.gateway.key().String(), set, p.listener.Name}, " ")
+}
+
+// name tells a path apart; a rule is told apart by its place before the change.
+func (p plainPath) name(rule int) string {
+	route := ""
+	if p.route != nil {
+		route = p.route.key().String()
+	}
+	return fmt.Sprint(p.kind, " ", p.gateway.Class, " ", p.door(), " ", route, " ", rule, " ", p.backend)
+}
+
+// owner is what a listener belongs to.
+func (p plainPath) owner() plainName {
+	if p.set != nil {
+		return p.set.key()
+	}
+	return p.gateway.key()
+}
+
+func (w plainWorld) team(namespace string) string {
+	n, _ := get[plainNamespace](w, plainName{Kind: "Namespace", Name: namespace})
+	return n.Team
+}
+
+// admits reports whether a rule of an object in a namespace lets in one from
+// another.
+func (w plainWorld) admits(from, own, other string) bool {
+	switch from {
+	case "All":
+		return true
+	case "Same":
+		return own == other
+	case "None":
+		return false
+	default:
+		return w.team(other) == from
+	}
+}
+
+// doors are the paths of a kind as far as their listeners.
+func (w plainWorld) doors(kind string) []plainPath {
+	var out []plainPath
+	for _, g := range all[plainGateway](w) {
+		for _, l := range g.Listeners {
+			out = append(out, plainPath{kind: kind, gateway: g, listener: l, rule: -1})
+		}
+		for _, s := range all[plainSet](w) {
+			if s.GatewayNamespace != g.Namespace || s.Gateway != g.Name || !w.admits(g.Sets, g.Namespace, s.Namespace) {
+				continue
+			}
+			for _, l := range s.Listeners {
+				out = append(out, plainPath{kind: kind, gateway: g, set: &s, listener: l, rule: -1})
+			}
+		}
+	}
+	return out
+}
+
+// takes reports whether a route is on the listener of a path.
+func (w plainWorld) takes(p plainPath, r plainRoute) bool {
+	named := slices.ContainsFunc(r.Parents, func(parent plainParent) bool {
+		return plainName{parent.Kind, parent.Namespace, parent.Name} == p.owner() && (parent.Section == "" || parent.Section == p.listener.Name)
+	})
+	p.route = &r
+	return named && w.admits(p.listener.From, p.owner().Namespace, r.Namespace) && p.hosts() != ""
+}
+
+// hosts shows which of some names reach a path; there are more, but none that
+// these worlds tell apart from one of them.
+func (p plainPath) hosts() string {
+	var out string
+	for _, name := range []string{"x.example", "y.example", "z.example", "far.other"} {
+		listener := matches(p.listener.Host, name)
+		route := p.route == nil || len(p.route.Hosts) == 0 ||
+			slices.ContainsFunc(p.route.Hosts, func(h string) bool { return matches(h, name) })
+		if listener && route {
+			out += name + " "
+		}
+	}
+	return out
+}
+
+func matches(pattern, name string) bool {
+	return pattern == "" || pattern == name || strings.HasPrefix(pattern, "*") && strings.HasSuffix(name, pattern[1:])
+}
+
+func shareHosts(p, q plainPath) bool {
+	return slices.ContainsFunc(strings.Fields(p.hosts()), func(h string) bool { return slices.Contains(strings.Fields(q.hosts()), h) })
+}
+
+// paths are all paths of a kind.
+func (w plainWorld) paths(kind string) []plainPath {
+	doors := w.doors(kind)
+	if kind == "AtListener" {
+		return doors
+	}
+	var out []plainPath
+	for _, p := range doors {
+		for _, r := range all[plainRoute](w) {
+			if !w.takes(p, r) {
+				continue
+			}
+			p.route = &r
+			for i, rule := range r.Rules {
+				p.rule = i
+				if kind == "AtRule" {
+					p.backend = ""
+					out = append(out, p)
+					continue
+				}
+				for _, p.backend = range rule.Backends {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// plainLayer is a policy on a path.
+type plainLayer struct {
+	plainPolicy
+	level int
+}
+
+// layers are the policies on a path, the highest first.
+func (w plainWorld) layers(p plainPath) []plainLayer {
+	var out []plainLayer
+	for _, policy := range all[plainPolicy](w) {
+		if policy.Kind != p.kind {
+			continue
+		}
+		for _, t := range policy.Targets {
+			level, ok := w.attached(policy, t, p)
+			if ok && !slices.ContainsFunc(out, func(l plainLayer) bool { return l.key() == policy.key() && l.level == level }) {
+				out = append(out, plainLayer{policy, level})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b plainLayer) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.Created, b.Created), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	})
+	return out
+}
+
+// element is an object of a path with the level of it and of its sections.
+type element struct {
+	plainName
+	team           string
+	level, section int
+}
+
+// elements are the objects of a path.
+func (p plainPath) elements() []element {
+	out := []element{
+		{plainName{Kind: "GatewayClass", Name: p.gateway.Class}, "", atClass, -1},
+		{plainName{Kind: "Namespace", Name: p.gateway.Namespace}, "", atGatewayNamespace, -1},
+		{p.gateway.key(), p.gateway.Team, atGateway, atListener},
+	}
+	if p.set != nil {
+		out = append(out, element{p.set.key(), "", atSet, atListener})
+	}
+	if p.route != nil {
+		out = append(out, element{plainName{Kind: "Namespace", Name: p.route.Namespace}, "", atRouteNamespace, -1},
+			element{p.route.key(), p.route.Team, atRoute, atRule})
+	}
+	if p.backend != "" {
+		out = append(out, element{plainName{"Service", p.route.Namespace, p.backend}, "", atBackend, atPort})
+	}
+	return out
+}
+
+var plainLevels = map[string][]int{
+	"AtRule":     {atClass, atGatewayNamespace, atGateway, atSet, atListener, atRouteNamespace, atRoute, atRule},
+	"AtBackend":  {atGateway, atRoute, atBackend, atPort},
+	"AtListener": {atGateway, atSet, atListener},
+}
+
+// attached returns the level at which a target of a policy is on a path.
+func (w plainWorld) attached(policy plainPolicy, t plainTarget, p plainPath) (int, bool) {
+	for _, e := range p.elements() {
+		if e.Kind != t.Kind || !w.means(policy, t, e) || !w.may(policy, t, e) {
+			continue
+		}
+		level := e.level
+		if t.Section != "" {
+			level = e.section
+			if !w.through(t.Section, e, p) {
+				continue
+			}
+		}
+		if slices.Contains(plainLevels[policy.Kind], level) {
+			return level, true
+		}
+	}
+	return 0, false
+}
+
+// means reports whether a target is an object, by its name or by its label.
+func (w plainWorld) means(policy plainPolicy, t plainTarget, e element) bool {
+	if t.Team != "" {
+		return e.team == t.Team && (t.Everywhere || e.Namespace == policy.Namespace)
+	}
+	namespace := cmp.Or(t.Namespace, policy.Namespace)
+	if e.Namespace == "" {
+		namespace = ""
+	}
+	return e.Name == t.Name && e.Namespace == namespace
+}
+
+// may reports whether a policy may target an object, and whether it is there.
+func (w plainWorld) may(policy plainPolicy, t plainTarget, e element) bool {
+	switch e.Kind {
+	case "GatewayClass":
+		return w.has(e.plainName) && policy.Kind == "AtRule"
+	case "Namespace":
+		return e.Name == policy.Namespace
+	case "Service":
+		if !w.has(e.plainName) {
+			return false
+		}
+	}
+	if t.Everywhere && policy.Kind == "AtListener" {
+		return false
+	}
+	switch {
+	case e.Namespace == policy.Namespace, policy.Kind == "AtBackend":
+		return true
+	case policy.Kind == "AtListener":
+		return false
+	}
+	return slices.ContainsFunc(all[plainGrant](w), func(g plainGrant) bool {
+		return g.Namespace == e.Namespace && g.From == policy.Namespace && e.Kind == "Gateway" && (g.To == "" || g.To == e.Name)
+	})
+}
+
+// through reports whether a path goes through a section of an object.
+func (w plainWorld) through(section string, e element, p plainPath) bool {
+	switch e.Kind {
+	case "Gateway", "ListenerSet":
+		return p.owner() == e.plainName && p.listener.Name == section
+	case "HTTPRoute":
+		return p.rule >= 0 && p.route.section(p.rule) == section
+	default:
+		s, _ := get[plainService](w, e.plainName)
+		return section == "p80" && slices.Contains(s.Ports, 80) // to which all routes send
+	}
+}
+
+// section is the name by which a target means a rule, "" if there is none.
+func (r *plainRoute) section(rule int) string {
+	if name := r.Rules[rule].Name; name != "" {
+		return name
+	}
+	name := fmt.Sprintf("rule-%d", rule+1)
+	if slices.ContainsFunc(r.Rules, func(o plainRule) bool { return o.Name == name }) {
+		return ""
+	}
+	return name
+}

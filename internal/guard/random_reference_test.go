@@ -1,0 +1,148 @@
+package guard_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// The second implementation: slow and obvious. It computes all paths of both
+// worlds, what holds on each before, and who gives it afterwards.
+
+// pairs returns for each rule after an edit its place before it, or -1: by
+// name, then by the matches, then by the place of those without a name.
+func pairs(before, after *plainRoute) []int {
+	out := slices.Repeat([]int{-1}, len(after.Rules))
+	for _, same := range []func(b, a int) bool{
+		func(b, a int) bool { return before.Rules[b].Name != "" && before.Rules[b].Name == after.Rules[a].Name },
+		func(b, a int) bool { return slices.Equal(before.Rules[b].Matches, after.Rules[a].Matches) },
+		func(b, a int) bool { return a == b && before.Rules[b].Name == "" && after.Rules[a].Name == "" },
+	} {
+		for a := range after.Rules {
+			for b := range before.Rules {
+				if out[a] < 0 && !slices.Contains(out, b) && same(b, a) {
+					out[a] = b
+				}
+			}
+		}
+	}
+	return out
+}
+
+// plainLoss is an override that is lost.
+type plainLoss struct {
+	policy plainName
+	rule   string
+	code   string
+}
+
+func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l.rule, l.policy) }
+
+// losses are the overrides that a change takes, which writes an object of that
+// name.
+func losses(before, after plainWorld, written plainName) []string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
+		paths, known := after.paths(kind), make(map[string]bool)
+		for _, x := range before.paths(kind) {
+			known[x.name(x.rule)] = true
+		}
+		for _, x := range before.paths(kind) {
+			for _, o := range before.held(x) {
+				if after.loses(o, x, paths, known) {
+					out = append(out, plainLoss{o.key(), o.rule, after.code(o, written)}.String())
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// code tells what its own policy gives up from what is lost otherwise.
+func (w plainWorld) code(o plainOverride, written plainName) string {
+	if o.key() != written {
+		return "OverrideEvaded"
+	}
+	p, there := get[plainPolicy](w, written)
+	b := p.Overrides
+	if o.bare {
+		b = p.Bare
+	}
+	value, has := b.Rules[o.rule]
+	if there && has && value == o.value && (b.When == "" || b.When == o.When) && (b.Atomic || !o.Atomic) {
+		return "OverrideEvaded"
+	}
+	return "OverrideRemoved"
+}
+
+// loses reports whether an override that held on a path before is not given on
+// one that takes its traffic after.
+func (w plainWorld) loses(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) bool {
+	for _, y := range paths {
+		if y.earlier(x) == x.name(x.rule) {
+			if !w.given(o, y) {
+				return true
+			}
+			if o.level != atRule || !givesMatches(x, y) {
+				return false
+			}
+		}
+	}
+	return slices.ContainsFunc(w.heirs(o, x, paths, known), func(y plainPath) bool { return !w.given(o, y) })
+}
+
+// earlier is the name that a path had before the change.
+func (p plainPath) earlier(x plainPath) string {
+	if p.route == nil || x.route == nil || p.route.key() != x.route.key() {
+		return p.name(p.rule)
+	}
+	return p.name(pairs(x.route, p.route)[p.rule])
+}
+
+func givesMatches(x, y plainPath) bool {
+	kept := y.route.Rules[y.rule].Matches
+	return slices.ContainsFunc(x.route.Rules[x.rule].Matches, func(m string) bool { return !slices.Contains(kept, m) })
+}
+
+// heirs are the paths that take the traffic of a path: if some come in by the
+// same listener, these alone.
+func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) []plainPath {
+	var out, same []plainPath
+	for _, y := range paths {
+		was := known[y.earlier(x)]
+		if !y.follows(o, x, was) || was && !shareHosts(x, y) {
+			continue
+		}
+		out = append(out, y)
+		if x.door() == y.door() {
+			same = append(same, y)
+		}
+	}
+	if len(same) > 0 {
+		return same
+	}
+	return out
+}
+
+// follows reports whether a path may take the traffic of one before the change.
+func (p plainPath) follows(o plainOverride, x plainPath, known bool) bool {
+	if x.route == nil {
+		return p.gateway.key() == x.gateway.key() && (p.door() == x.door() || !known && p.listener.Port == x.listener.Port)
+	}
+	if p.route.key() != x.route.key() || o.level >= atBackend && p.backend != x.backend {
+		return false
+	}
+	paired := pairs(x.route, p.route)
+	was := paired[p.rule]
+	return was == x.rule || takesMatches(x, p, was) || o.level == atRule && !slices.Contains(paired, x.rule)
+}
+
+// takesMatches reports whether a rule has a match of another one's, which it
+// did not have itself.
+func takesMatches(x, y plainPath, was int) bool {
+	return slices.ContainsFunc(y.route.Rules[y.rule].Matches, func(m string) bool {
+		own := was >= 0 && slices.Contains(x.route.Rules[was].Matches, m)
+		return !own && slices.Contains(x.route.Rules[x.rule].Matches, m)
+	})
+}
