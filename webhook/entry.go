@@ -14,9 +14,12 @@ import (
 // be reached, for a cluster could not be mended without them.
 
 // namespaces is the entry of what takes the policies of a namespace out of
-// force, or its routes off a listener: its deletion and its labels.
+// force, or its routes off a listener: its deletion and its labels, which its
+// subresources take, too.
 func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
-	return c.aside("namespaces", Resource{"", "v1", "namespaces", false}).WithMatchConditions(
+	return c.aside("namespaces",
+		Resource{"", "v1", "namespaces", false}, Resource{"", "v1", "namespaces/finalize", false}, Resource{"", "v1", "namespaces/status", false},
+	).WithMatchConditions(
 		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+relabelled))
 }
 
@@ -42,9 +45,9 @@ func (c Configuration) Definitions() []string {
 
 // aside returns an entry for edits and deletions of a resource that goes
 // without an answer if there is none.
-func (c Configuration) aside(name string, r Resource) *ac.ValidatingWebhookApplyConfiguration {
+func (c Configuration) aside(name string, of ...Resource) *ac.ValidatingWebhookApplyConfiguration {
 	return c.validator(name + ".validate").
-		WithRules(rules([]Resource{r}, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
+		WithRules(rules(of, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithFailurePolicy(admissionregistrationv1.Ignore)
 }
 

@@ -130,8 +130,8 @@ func (s *Server) failed(reason, message string) answer {
 func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
 	c, err := change(v, r, s.Now())
 	switch {
-	case r.SubResource != "" || errors.Is(err, store.ErrKind):
-		return allow()
+	case errors.Is(err, store.ErrKind), r.SubResource != "" && kindOf(r) != kindNamespace:
+		return allow() // a status has no part in anything
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
 	}
@@ -208,6 +208,9 @@ func timeout(r *http.Request) time.Duration {
 	}
 	return max(d-margin, d/2)
 }
+
+// kindNamespace is a kind whose labels its subresources can change.
+var kindNamespace = api.PolicyKind{Kind: hierarchy.KindNamespace}
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 	return api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}

@@ -84,7 +84,7 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k *policy
 		if ref.PolicyKind() != k.Ref() || from.object == nil || s.emptied[ref.Namespace] {
 			continue
 		}
-		o, err := from.object.Decode(kinds, s.namespace, from.created, from.forget)
+		o, err := from.object.Pruned(k).Decode(kinds, s.namespace, from.created, from.forget)
 		if err != nil {
 			errs = append(errs, err)
 			continue

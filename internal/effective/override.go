@@ -83,17 +83,29 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
 }
 
 // holds reports whether an override of the path is in force there, or may be
-// once its condition is met.
+// once its condition is met: unless a higher override that has none leaves it no
+// place.
 func (e *Effective) holds(o Override) bool {
-	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
-	if !ok {
-		return o.When != ""
-	}
-	from := e.Rules[i].From
 	if o.When == "" {
-		return from.Policy == o.Policy && from.Block == merge.Overrides
+		i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+		if !ok {
+			return false
+		}
+		from := e.Rules[i].From
+		return from.Policy == o.Policy && from.Block == merge.Overrides && !from.Conditional && merge.Equal(e.Rules[i].Value, o.Value)
 	}
-	return from.Block != merge.Overrides || from.Conditional || !e.higher(from.Policy, o.Policy)
+	for i := range e.Layers {
+		if !e.higher(e.Layers[i].Policy, o.Policy) {
+			continue
+		}
+		for above, rules := range overrideBlocks(&e.Layers[i]) {
+			_, has := slices.BinarySearchFunc(rules, o.Key, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
+			if above.When == "" && (has || above.Atomic && len(rules) > 0) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Gives reports whether the policy of an override has the same override on this

@@ -41,10 +41,11 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 	return out, nil
 }
 
-// sameDoor reports whether two paths come in by the same listener, or service.
+// sameDoor reports whether two paths come in by the same listener, whatever the
+// class of its gateway, or by the same service.
 func sameDoor(x, y hierarchy.Path) bool {
 	a, b := x.ID(), y.ID()
-	return a.Class == b.Class && a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
+	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
 		a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
 		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
 }

@@ -107,7 +107,7 @@ func (j *judge) why(t *overrideTally) string {
 		return fmt.Sprintf("would not without %s", object)
 	case !sameDoor(t.is.Path, t.was.Path):
 		return fmt.Sprintf("not on %s", through(t.is))
-	case t.is.Path.ID() != t.was.Path.ID():
+	case t.is.Path.Rule != t.was.Path.Rule:
 		return fmt.Sprintf("not on %s", last(t.is))
 	default:
 		return "would not after this write"

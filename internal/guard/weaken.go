@@ -98,18 +98,16 @@ func firstOf(rules []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(rules[:most], ", "), len(rules)-most)
 }
 
-// lowerWrite reports whether a write is to blame for what weakens an override:
-// one of the override's own policy is not, nor one of what is above the routes,
-// which brings the override to policies that were there already.
+// lowerWrite reports whether a write is to blame for what weakens an override.
+// One of the override's own policy is not, nor one of a gateway or its class:
+// they bring the override to policies that were there already.
 func (j *judge) lowerWrite(override api.Ref) bool {
 	switch o := j.change.Object().(type) {
 	case *policykind.Policy:
 		return o.Ref() != override
-	case *hierarchy.Route:
-		return true
-	case *policykind.Profile, *policykind.Definition:
-		return true
-	default:
+	case *hierarchy.Gateway, *hierarchy.Class:
 		return false
+	default:
+		return true
 	}
 }

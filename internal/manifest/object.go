@@ -9,8 +9,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -169,4 +171,13 @@ func (o *Object) placed(namespace string, forget bool) map[string]any {
 	}
 	out["metadata"] = metadata
 	return out
+}
+
+// Pruned returns the object without what the schema of its kind does not have,
+// as the API server would read it.
+func (o *Object) Pruned(k *policykind.Kind) *Object {
+	out := *o
+	out.content = runtime.DeepCopyJSON(o.content)
+	k.Prune(out.content)
+	return &out
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
 // Schema is the schema of a kind, as its CustomResourceDefinition has it for
@@ -191,4 +192,16 @@ func segments(all []address) [][]string {
 		out = append(out, a)
 	}
 	return out
+}
+
+// Prune takes out of a policy what the schema of its kind does not have, as the
+// API server does when it reads one. It edits the object; without a schema it
+// does nothing.
+func (k *Kind) Prune(object map[string]any) {
+	if k.Schema() == nil {
+		return
+	}
+	if s, err := k.Schema().Structural(); err == nil {
+		pruning.Prune(object, s, true)
+	}
 }

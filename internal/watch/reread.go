@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
@@ -172,6 +173,9 @@ func (w *Watcher) list(ctx context.Context, r schema.GroupVersionResource, k *po
 	})
 	// What the API server has in its cache is as new as what comes by a watch.
 	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			k.Prune(u.Object) // the schema may be another one then
+		}
 		o, err := decode(obj)
 		if err != nil {
 			w.registry.logOf(r.Resource).Error(err, "an object cannot be read and counts as absent")
