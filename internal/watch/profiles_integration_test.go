@@ -68,6 +68,8 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	require.Len(t, r.ProfileStatuses(), 1)
 	assert.Nil(t, r.ProfileStatuses()[0].Refused)
 	asksForSchemas(t, e, r)
+	rereads(t, r)
+	constraintsComeAndGo(t, e, r)
 
 	// A Watcher that starts now waits for the profiles, and the CLI reads them.
 	again := follow(t, e.Config)
@@ -113,7 +115,7 @@ func asksForSchemas(t *testing.T, e *env.Env, r *running) {
 func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	t.Helper()
 	groups := allowedTo()
-	delete(groups, api.Group)
+	groups[api.Group] = []string{"clusterpolicyconstraints", "policyconstraints"}
 	groups["policies.example.com"] = append(groups["policies.example.com"], "paints")
 	v, problems, err := List(t.Context(), e.MustAddUser(t, "no-profiles", nil, rules(groups)...).Config)
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func allowedTo() map[string][]string {
 	return map[string][]string{
 		"":                     {"namespaces", "services"},
 		"apiextensions.k8s.io": {"customresourcedefinitions"},
-		api.Group:              {"policyprofiles"},
+		api.Group:              {"clusterpolicyconstraints", "policyconstraints", "policyprofiles"},
 		api.GatewayGroup:       gatewayResources(),
 		"kuadrant.io":          {"authpolicies", "ratelimitpolicies"},
 		"policies.example.com": {"colorpolicies", "timeoutpolicies"},
