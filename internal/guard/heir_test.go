@@ -132,8 +132,29 @@ func TestRulesThatMove(t *testing.T) {
 		"two rules swap their names":            {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleA + "}, {name: x, " + ruleB + "}]"), of: "Paint app/top", want: x},
 		"two rules swap their places":           {before: docs(g, r(named), onRule("x")), write: r("[{name: z, " + ruleB + "}, {name: x, " + ruleA + "}]")},
 		"the rule gives some matches to no one": {before: docs(g, r(named), onRule("x")), write: r("[{name: x, " + ruleC + "}, {name: z, " + ruleB + "}]")},
-		"the only rule is deleted":              {before: docs(g, r("[{name: x, "+ruleA+"}]"), onRule("x")), write: r("[]")},
-		"a rule is inserted in front":           {before: docs(g, r(unnamed), at("g", "")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]")},
+		"the rule gives one of two matches to another one": {
+			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleC+"}]"), onRule("x")),
+			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: z, matches: [{path: {value: /c}}, {path: {value: /b}}]}]"),
+			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#z"),
+		},
+		"the rule gives up a match that another one had, too": {
+			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}, {name: z, "+ruleB+"}]"), onRule("x")),
+			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: z, " + ruleB + "}]"),
+		},
+		"the rule gives a match to a new one": {
+			before: docs(g, r("[{name: x, matches: [{path: {value: /a}}, {path: {value: /b}}]}]"), onRule("x")),
+			write:  r("[{name: x, matches: [{path: {value: /a}}]}, {name: new, " + ruleB + "}]"),
+			of:     "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#new"),
+		},
+		"the rule shares a match with a new one": {
+			before: docs(g, r(named), onRule("x")), write: r("[{name: x, " + ruleA + "}, {name: z, " + ruleB + "}, {name: new, " + ruleA + "}]"),
+		},
+		"the rule is deleted, and others stay": {
+			before: docs(g, r("[{name: z, "+ruleB+"}, {name: x, "+ruleA+"}]"), onRule("x")), write: r("[{name: z, " + ruleB + "}]"),
+			of: "Paint app/top", want: slipped("Paint app/top", "HTTPRouteRule app/r#x", "not on HTTPRouteRule app/r#z"),
+		},
+		"the only rule is deleted":    {before: docs(g, r("[{name: x, "+ruleA+"}]"), onRule("x")), write: r("[]")},
+		"a rule is inserted in front": {before: docs(g, r(unnamed), at("g", "")), write: r("[{" + ruleC + "}, {" + ruleA + "}, {" + ruleB + "}]")},
 		"a rule is inserted in front of a named one": {
 			before: docs(g, r(named), onRule("x")), write: r("[{" + ruleC + "}, {name: x, " + ruleA + "}, {name: z, " + ruleB + "}]"),
 		},

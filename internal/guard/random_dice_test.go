@@ -20,7 +20,7 @@ func (d dice) namespace() string { return d.of("infra", "infra", "app") }
 
 func (d dice) listener(name string) plainListener {
 	return plainListener{
-		Name: name, Host: d.of("", "", "", "", "x.example", "*.example"), Port: 80 + d.IntN(2),
+		Name: name, Host: d.of("", "", "x.example", "y.example", "*.example"), Port: 80 + d.IntN(2),
 		From: d.of("All", "All", "All", "All", "All", "All", "Same", "red"),
 	}
 }
@@ -101,7 +101,7 @@ func (d dice) route() plainRoute {
 }
 
 func (d dice) hosts() []string {
-	return [][]string{nil, nil, nil, nil, {"x.example"}, {"y.example"}, {"x.example", "y.example"}, {"*.example"}}[d.IntN(8)]
+	return [][]string{nil, nil, nil, {"x.example"}, {"y.example"}, {"x.example", "y.example"}, {"x.example", "y.example"}, {"*.example"}}[d.IntN(8)]
 }
 
 func (d dice) service() plainService {

@@ -58,7 +58,24 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"an override whose condition is met":         {base(lock, lockTop("overrides: {when: 'has(spec.gate)', ways: {key: 1}}")), lockOwn("gate: 1"), []string{"Deny " + gating}},
 		"an override whose condition is not met":     {base(lock, lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), lockOwn("gate: 1"), nil},
 		"it was so before: told to its writer":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nother: {key: 1}"), []string{"Warn " + gating}},
-		"another value than before":                  {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 2"), []string{"Deny " + gating}},
+		"an alternative with another value, which was enough before": {
+			base(lock, lockTop(byKey), lockOwn("ways: {open: 1}")), lockOwn("ways: {open: 2}"), []string{"Warn " + watering},
+		},
+		"another alternative than before": {
+			base(lock, lockTop(byKey), lockOwn("ways: {open: 1}")), lockOwn("ways: {wide: 1}"), []string{"Deny " + strings.ReplaceAll(watering, "ways.open", "ways.wide")},
+		},
+		"several rules of one override": {
+			base(lock, lockTop("overrides: {ways: {key: 1}, other: {a: 1, b: 1, c: 1}}")), lockOwn("gate: 1"),
+			[]string{"Deny " + strings.Replace(gating, "ways.key has", "other.a, other.b, other.c and 1 more has", 1)},
+		},
+		"a namespace's label lets the route in": {
+			docs(lock, listening(g, "http", "from: Selector, selector: {matchLabels: {team: red}}"), "kind: Namespace\nmetadata: {name: app}", r, lockTop(byKey), lockOwn("gate: 1")),
+			"kind: Namespace\nmetadata: {name: app, labels: {team: red}}", []string{"Deny " + gating},
+		},
+		"another policy takes the weakening over": {
+			base(lock, lockTop(byKey), lockOwn("gate: 1")), locked("app", "more", toRoute, "overrides: {gate: 1}"), []string{"Deny " + strings.ReplaceAll(gating, "app/own", "app/more")},
+		},
+		"another value than before": {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 2"), []string{"Deny " + gating}},
 		"one more than before": {
 			base(lock, lockTop(byKey), lockOwn("gate: 1")), lockOwn("gate: 1\nways: {open: 1}"), []string{"Deny " + watering, "Warn " + gating},
 		},
