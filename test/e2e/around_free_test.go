@@ -20,6 +20,23 @@ var aroundFree = map[string]row{
 		write: patch("APP", "httproute/toystore", `{"spec":{"parentRefs":null}}`),
 	},
 	"route-parent-added": free{world: world, write: apply(route(onEdge+", "+onInner, byPath))},
+	"route-moved-alike": free{
+		world: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge, byPath) + colors, held: &dropColors,
+		write: apply(route(onInner, byPath)),
+	},
+	"route-to-section": free{
+		world: twoListeners + held,
+		write: apply(route("{namespace: INFRA, name: edge, sectionName: plain}", byPath)),
+	},
+	"route-hostname-dropped": free{
+		world: namespaces + gateway("edge", onHTTP) + held +
+			object("HTTPRoute", "namespace: APP, name: toystore", "{parentRefs: ["+onEdge+"], hostnames: [a.example.com, b.example.com], rules: ["+byPath+"]}"),
+		write: patch("APP", "httproute/toystore", `{"spec":{"hostnames":["b.example.com"]}}`),
+	},
+	"grant-widened": free{
+		world: granted, held: &deleteGrant,
+		write: apply(grant("INFRA-sec", "Paint", "Gateway", "")),
+	},
 	"gateway-deleted-whole": free{
 		world: world, write: remove("INFRA", "gateway/edge"),
 	},
@@ -55,6 +72,8 @@ var aroundFree = map[string]row{
 }
 
 var (
+	deleteGrant  = remove("INFRA", "referencegrant/leave")
+	dropColors   = edit("INFRA", "colorpolicy/gw-colors", `[{"op":"remove","path":"/spec/targetRefs/0"}]`)
 	deleteLimits = remove("INFRA", "ratelimitpolicy/gw-limits")
 	deletePrimer = remove("APP", "primer/primer")
 	moveAway     = apply(route(onInner, byPath))
