@@ -56,7 +56,7 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 			policy: huge("app.defaults", "kind: HTTPRoute, name: toystore", 100), denied: "ConstraintViolated: limits.login: ",
 		},
 		"a gateway's, over a hundred routes": {
-			policy: huge("infra.overrides", "kind: Gateway, name: edge", 10), warned: "changes the effective policy of 202 paths in 1 namespace",
+			policy: huge("infra.overrides", "kind: Gateway, name: edge", 10), warned: "effective policy of RateLimitPolicy changes on 202 paths in 1 namespace",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,9 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 			if c.denied != "" {
 				assert.Contains(t, said(t, a), c.denied)
 			}
-			assert.Contains(t, strings.Join(append(a.Warnings, c.warned), "\n"), c.warned)
+			if c.warned != "" {
+				assert.Contains(t, strings.Join(a.Warnings, "\n"), c.warned)
+			}
 
 			hurried := answered(t, d.post(t, PathValidate+"?timeout=1us", review(t, create(t, c.policy))))
 			assert.NotEmpty(t, said(t, hurried), "without time it is denied, whatever the reason")
