@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,18 +63,7 @@ func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
 		c.Acknowledged = was.Metadata.Annotations[api.AnnotationAcknowledge]
 		c.Collected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
 	default:
-		c.Owner = newOwners(was, now)
+		c.Owner = guard.NewOwners(was.Metadata.OwnerReferences, now.Metadata.OwnerReferences)
 	}
 	return nil
-}
-
-// newOwners names the owners that an edit adds, "" for none.
-func newOwners(was, now head) string {
-	var out []string
-	for _, o := range now.Metadata.OwnerReferences {
-		if !slices.ContainsFunc(was.Metadata.OwnerReferences, func(old metav1.OwnerReference) bool { return old.UID == o.UID }) {
-			out = append(out, o.Kind+" "+o.Name)
-		}
-	}
-	return strings.Join(out, ", ")
 }

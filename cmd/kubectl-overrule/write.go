@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,27 +62,15 @@ func (c *changes) attributed(ctx context.Context, change guard.Change, o *manife
 		return change, nil
 	}
 	stored, err := c.sources.stored(ctx, c.kinds, change.Object().Ref())
-	if err == nil {
-		change.Owner = newOwners(stored, o)
+	if err != nil {
+		return change, err
 	}
-	return change, err
-}
-
-// newOwners names the owners that an edit adds, "" for none.
-func newOwners(was, now *manifest.Object) string {
 	var had []metav1.OwnerReference
-	if was != nil {
-		had = was.Owners()
+	if stored != nil {
+		had = stored.Owners()
 	}
-	var out []string
-	for _, o := range now.Owners() {
-		if !slices.ContainsFunc(had, func(old metav1.OwnerReference) bool {
-			return old.UID == o.UID && old.Kind == o.Kind && old.Name == o.Name
-		}) {
-			out = append(out, o.Kind+" "+o.Name)
-		}
-	}
-	return strings.Join(out, ", ")
+	change.Owner = guard.NewOwners(had, o.Owners())
+	return change, nil
 }
 
 // created returns the creation time of what is changed: a policy's own, else

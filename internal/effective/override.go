@@ -109,11 +109,12 @@ func (e *Effective) holds(o Override) bool {
 }
 
 // Gives reports whether the policy of an override has the same override on this
-// path, whether or not a higher one beats it: the same value, as a whole block
-// if it was one, under the same condition or under none.
+// path, as high as it was, whether or not a higher one beats it: the same value,
+// as a whole block if it was one, under the same condition or under none.
 func (e *Effective) Gives(o Override) bool {
 	return e.gives(o, func(p Override) bool {
-		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name
+		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name &&
+			p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
 	})
 }
 

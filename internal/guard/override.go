@@ -40,7 +40,7 @@ func (j *judge) overrides(p effective.Pair) error {
 // one that the traffic takes now.
 func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
 	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
-	standIns := is.StandIns(o)
+	standIns := j.staying(was.Kind.Ref(), is.StandIns(o))
 	for _, p := range standIns {
 		l.standIns += was.Ref(p).Key() + " "
 	}

@@ -41,6 +41,9 @@ func (j *judge) look(ctx context.Context) (effective.Scope, error) {
 	if err != nil {
 		return effective.Scope{}, err
 	}
+	if g, ok := j.change.Object().(*hierarchy.Grant); ok {
+		v = withoutGoing(v, g.Ref())
+	}
 	j.before, j.after = j.change.apply(v)
 	j.policy, _ = j.change.After.(*policykind.Policy)
 	if j.change.Before != nil {

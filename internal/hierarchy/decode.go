@@ -72,7 +72,10 @@ func FromService(s *corev1.Service) *Service {
 
 // FromReferenceGrant reads a ReferenceGrant.
 func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
-	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name}
+	out := &Grant{
+		Namespace: namespace(g.Namespace), Name: g.Name,
+		Going: g.DeletionTimestamp != nil || len(g.OwnerReferences) > 0,
+	}
 	for _, f := range g.Spec.From {
 		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
 	}

@@ -172,6 +172,8 @@ type Grant struct {
 	Namespace, Name string
 	From            []GrantFrom
 	To              []GrantTo
+	// Going tells that it is being deleted, or will be with its owner.
+	Going bool
 }
 
 // GrantFrom is who may refer.

@@ -29,6 +29,9 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
 	}
+	metadata, _ := object["metadata"].(map[string]any)
+	owners, _ := metadata["ownerReferences"].([]any)
+	p.Going = metadata["deletionTimestamp"] != nil || len(owners) > 0
 	r := reader{kind: k, policy: p}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)

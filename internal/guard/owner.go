@@ -1,0 +1,55 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// NewOwners names the owners that an edit adds to an object, "" for none
+// (Change.Owner). A reference that is edited is a new one: the garbage collector
+// takes an owner of another name for gone.
+func NewOwners(was, now []metav1.OwnerReference) string {
+	var out []string
+	for _, o := range now {
+		if !slices.ContainsFunc(was, func(old metav1.OwnerReference) bool {
+			return old.UID == o.UID && old.APIVersion == o.APIVersion && old.Kind == o.Kind && old.Name == o.Name
+		}) {
+			out = append(out, o.Kind+" "+o.Name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// staying leaves out the policies that are being deleted, or will be with an
+// owner: nobody is asked when they go, so they stand in for nothing.
+func (j *judge) staying(kind api.PolicyKind, all []*merge.Policy) []*merge.Policy {
+	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
+		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: p.Namespace, Name: p.Name}
+		o, ok := j.after.Get(ref).(*policykind.Policy)
+		return !ok || o.Going
+	})
+}
+
+// withoutGoing returns a view without the grants of a namespace that are being
+// deleted, or will be with an owner, but for the one that is written: what hangs
+// on a grant may rest on those as little.
+func withoutGoing(v *store.View, written api.Ref) *store.View {
+	var gone []store.Change
+	for o := range v.In(written.PolicyKind(), written.Namespace) {
+		if g, ok := o.(*hierarchy.Grant); ok && g.Going && g.Ref() != written {
+			gone = append(gone, store.Delete(g.Ref()))
+		}
+	}
+	if len(gone) == 0 {
+		return v
+	}
+	return v.With(gone...)
+}
