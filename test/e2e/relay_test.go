@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// relay does what a Service in a cluster does: a new connection goes to the
-// backend of the moment, and an old one stays where it is.
+// relay does what a Service in a cluster does: a new connection goes to one of
+// the backends of the moment, and an old one stays where it is.
 type relay struct {
 	listener net.Listener
-	backend  atomic.Pointer[string]
+	backends atomic.Pointer[[]string]
+	next     atomic.Uint64
 }
 
 func newRelay(t *testing.T) *relay {
@@ -42,16 +43,17 @@ func (r *relay) flag() string {
 	return "--service-port=" + strconv.Itoa(r.listener.Addr().(*net.TCPAddr).Port)
 }
 
-// lead sends new connections to a backend.
-func (r *relay) lead(address string) { r.backend.Store(&address) }
+// lead sends new connections to backends, each in turn.
+func (r *relay) lead(addresses ...string) { r.backends.Store(&addresses) }
 
 func (r *relay) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	address := r.backend.Load()
-	if address == nil {
+	addresses := r.backends.Load()
+	if addresses == nil {
 		return
 	}
-	backend, err := new(net.Dialer).Dial("tcp", *address)
+	address := (*addresses)[r.next.Add(1)%uint64(len(*addresses))]
+	backend, err := new(net.Dialer).Dial("tcp", address)
 	if err != nil {
 		return
 	}

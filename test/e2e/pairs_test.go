@@ -1,0 +1,313 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	// pairsVariable is the number of pairs of writes: the figures of
+	// docs/guardrails.md are of 300.
+	pairsVariable = "OVERRULE_PAIRS"
+	fewPairs      = 60
+	// together is how many pairs are written at the same time.
+	together = 12
+)
+
+func pairs(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(pairsVariable)
+	if text == "" {
+		return fewPairs
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, pairsVariable)
+	return n
+}
+
+// notBoth allows one limit on a path and not the other: of a pair of policies
+// that set one each, either is fine alone.
+const notBoth = `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: not-both}
+spec:
+  policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
+  targets: [{group: "", kind: Namespace, name: INFRA}]
+  validations:
+  - expression: "!(has(effective.limits) && has(effective.limits.gate) && has(effective.limits.route))"
+    message: both limits are set
+`
+
+// pair is a gateway with a route, and a policy on each.
+const (
+	pairGround = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: INFRA, name: pair-N}
+spec:
+  gatewayClassName: e2e
+  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: pair-N}
+spec:
+  parentRefs: [{namespace: INFRA, name: pair-N}]
+  rules: [{name: all}]
+---
+`
+	pairAbove = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: INFRA, name: pair-N}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: pair-N}
+  defaults: {strategy: merge, limits: {gate: {rates: [{limit: 5, window: 1s}]}}}
+`
+	pairBelow = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: APP, name: pair-N}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: pair-N}
+  limits: {route: {rates: [{limit: 5, window: 1s}]}}
+`
+)
+
+func (g ground) pair(manifest string, n int) string {
+	return strings.ReplaceAll(g.of(manifest), "pair-N", fmt.Sprintf("pair-%d", n))
+}
+
+// preparePairs makes the ground of so many pairs, and the constraint, before
+// any server judges.
+func preparePairs(t *testing.T, name string, n int) ground {
+	t.Helper()
+	g := prepare(t, name)
+	var all strings.Builder
+	for i := range n {
+		all.WriteString(g.pair(pairGround, i))
+	}
+	succeed(t, plane.Apply(all.String()))
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, plane.InstallCRDs(filepath.Join(root, "deploy", "crds")))
+	succeed(t, g.apply(notBoth))
+	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both") })
+	return g
+}
+
+// tally is what came of pairs of writes.
+type tally struct {
+	both, one, none int
+	denied          int // with the constraint's code
+	failures        []string
+}
+
+func (l tally) String() string {
+	return fmt.Sprintf("%d pairs: both passed %d, one passed %d, none passed %d", l.both+l.one+l.none, l.both, l.one, l.none)
+}
+
+// writePairs writes all pairs, some at the same time, the two of each at the
+// very same moment. The client tries again what is answered with 429, as
+// kubectl does.
+func writePairs(t *testing.T, g ground, n int) tally {
+	t.Helper()
+	config := rest.CopyConfig(plane.Config)
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"})
+	var (
+		out   tally
+		mu    sync.Mutex
+		group sync.WaitGroup
+	)
+	places := make(chan struct{}, together)
+	for i := range n {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			above, below := writePair(policies, g.pair(pairAbove, i), g.pair(pairBelow, i))
+			mu.Lock()
+			defer mu.Unlock()
+			out.add(above, below)
+		})
+	}
+	group.Wait()
+	return out
+}
+
+func writePair(policies dynamic.NamespaceableResourceInterface, manifests ...string) (error, error) {
+	errs := make([]error, len(manifests))
+	begin := make(chan struct{})
+	var group sync.WaitGroup
+	for i, m := range manifests {
+		group.Go(func() {
+			var object unstructured.Unstructured
+			if errs[i] = yaml.Unmarshal([]byte(m), &object.Object); errs[i] != nil {
+				return
+			}
+			<-begin
+			_, errs[i] = policies.Namespace(object.GetNamespace()).Create(context.Background(), &object, metav1.CreateOptions{})
+		})
+	}
+	close(begin)
+	group.Wait()
+	return errs[0], errs[1]
+}
+
+func (l *tally) add(above, below error) {
+	passed := 0
+	for _, err := range []error{above, below} {
+		switch {
+		case err == nil:
+			passed++
+		case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "RequirementUnmet: "):
+			l.denied++
+		default:
+			l.failures = append(l.failures, err.Error())
+		}
+	}
+	switch passed {
+	case 2:
+		l.both++
+	case 1:
+		l.one++
+	default:
+		l.none++
+	}
+}
+
+// metric is a gauge or counter of a server, added up over the labels that it
+// has besides those that are given.
+func metric(t *testing.T, s *server.Server, name string, labels ...string) float64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	sum := 0.0
+	line := regexp.MustCompile(`(?m)^` + name + `(?:\{(.*)\})? (\S+)$`)
+	for _, m := range line.FindAllStringSubmatch(string(body), -1) {
+		value, err := strconv.ParseFloat(m[2], 64)
+		require.NoError(t, err)
+		for _, l := range labels {
+			if !strings.Contains(m[1], l) {
+				value = 0
+			}
+		}
+		sum += value
+	}
+	return sum
+}
+
+func violations(t *testing.T, s *server.Server) float64 {
+	t.Helper()
+	return metric(t, s, "overrule_violations", `reason="RequirementUnmet"`, `policy_kind="RateLimitPolicy.kuadrant.io"`)
+}
+
+// shown is what "kubectl overrule violations" says of the pairs.
+func shown(t *testing.T) int {
+	t.Helper()
+	got := plane.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")
+	var list struct{ Items []json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(got.Stdout), &list), got.Stdout+got.Stderr)
+	assert.Equal(t, len(list.Items) > 0, got.Code == 1, got.Stderr)
+	return len(list.Items)
+}
+
+func swept(t *testing.T, want int, servers ...*server.Server) {
+	t.Helper()
+	for _, s := range servers {
+		soon(t, func() bool { return violations(t, s) == float64(want) }, "the sweep does not report what slipped through")
+	}
+	assert.Equal(t, want, shown(t))
+}
+
+func TestNoPairOfWritesPassesOneServer(t *testing.T) {
+	fresh(t)
+	n := pairs(t)
+	g := preparePairs(t, "pairs-one", n)
+	s := start(t)
+	began := time.Now()
+	got := writePairs(t, g, n)
+	t.Logf("one server, %s, in %s", got, time.Since(began).Round(time.Millisecond))
+	assert.Empty(t, got.failures)
+	assert.Zero(t, got.both)
+	assert.Equal(t, n, got.one)
+	swept(t, 0, s)
+}
+
+func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
+	fresh(t)
+	n := pairs(t)
+	g := preparePairs(t, "pairs-two", n)
+	r := newRelay(t)
+	first := boot(t, r)
+	r.lead(first.Webhook)
+	called(t)
+	second := boot(t, r)
+	r.lead(first.Webhook, second.Webhook)
+	began := time.Now()
+	got := writePairs(t, g, n)
+	t.Logf("two servers, %s, in %s; they judged %.0f and %.0f writes", got, time.Since(began).Round(time.Millisecond),
+		judgedWrites(t, first), judgedWrites(t, second))
+	assert.Empty(t, got.failures)
+	assert.Zero(t, got.none)
+	swept(t, got.both, first, second)
+}
+
+func judgedWrites(t *testing.T, s *server.Server) float64 {
+	t.Helper()
+	return metric(t, s, "overrule_decisions_total", `door="validate"`, `kind="RateLimitPolicy.kuadrant.io"`)
+}
+
+func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
+	fresh(t)
+	g := preparePairs(t, "pairs-let", 1)
+	s := start(t, "--enforcement=warn")
+	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
+	swept(t, 0, s)
+	succeed(t, plane.Apply(g.pair(pairAbove, 0)))
+	succeed(t, plane.Apply(g.pair(pairBelow, 0)))
+	swept(t, 1, s)
+	soon(t, func() bool {
+		got := g.kubectl("describe", "httproute/pair-0")
+		return got.Code == 0 && strings.Contains(got.Stdout, "RequirementUnmet") && strings.Contains(got.Stdout, "both limits are set")
+	}, "no Event tells of it")
+	assert.Contains(t, s.Log(), `"msg":"violation","reason":"RequirementUnmet"`)
+
+	succeed(t, g.kubectl("delete", "ratelimitpolicy/pair-0"))
+	swept(t, 0, s)
+	assert.Contains(t, s.Log(), `"msg":"violation resolved","reason":"RequirementUnmet"`)
+}
