@@ -108,7 +108,7 @@ func (j *judge) misfitFinding(m *misfit) {
 	sources := sourcesOf(m.on)
 	f := Finding{
 		What: fmt.Sprintf("the effective %s on %s breaks the schema of its kind: %s; it comes from %s",
-			m.kind.Kind, onPaths(m.on, m.paths), m.message, listed(sources)),
+			m.kind.Kind, somePaths(m.on, m.paths), m.message, listed(sources)),
 		Short:  fmt.Sprintf("the effective %s breaks its schema: %s", m.kind.Kind, m.message),
 		Advice: "edit one of them so that they fit together",
 	}
@@ -161,17 +161,4 @@ func listed(refs []api.Ref) string {
 	default:
 		return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 	}
-}
-
-// onPaths names the first of a number of paths by what it is about and where it
-// starts.
-func onPaths(e *effective.Effective, n int) string {
-	text := last(e)
-	if root := e.Path.Gateway; root != nil && e.Path.Route != nil {
-		text += " of " + root.Ref().String()
-	}
-	if n > 1 {
-		text += " and " + plural(n-1, "more path")
-	}
-	return text
 }

@@ -53,7 +53,7 @@ func invalid(j *guard.Judgement) []string {
 
 func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 	gateways := docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"))
-	both := "the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec: at most one of a and b; " +
+	both := "the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec: at most one of a and b; " +
 		"it comes from Paint infra/top and Paint app/own"
 	for sentence, c := range map[string]struct {
 		world, write string
@@ -73,13 +73,13 @@ func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 		},
 		"on some paths": {
 			docs(oneOf, gateways, routeDoc("r", "[{}, {}, {}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")), routePolicy("b: 1"),
-			[]string{"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g and 2 more paths breaks the schema of its kind: " +
+			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g and 2 more paths breaks the schema of its kind: " +
 				"spec: at most one of a and b; it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
 		},
 		"in another way on each": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}")), routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
 			[]string{
-				"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
 					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
 				"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of infra/top",
 			},
@@ -91,20 +91,20 @@ func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 		"it was so before, and is better": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4, five: 5}")),
 			routePolicy("limits: {three: 3, four: 4}"),
-			[]string{"Warn: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+			[]string{"Warn: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
 				"it comes from Paint infra/top and Paint app/own; that was so before; edit one of them so that they fit together, or ask the owner of infra/top"},
 		},
 		"it was so before, and gets worse": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, limits: {one: 1, two: 2}}"), routePolicy("limits: {three: 3, four: 4}")),
 			routePolicy("limits: {three: 3, four: 4, five: 5}"),
-			[]string{"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+			[]string{"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
 				"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top"},
 		},
 		"it was so before, and something else is wrong now": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1, limits: {one: 1, two: 2}}"), routePolicy("b: 1")),
 			routePolicy("b: 1\nlimits: {three: 3, four: 4}"),
 			[]string{
-				"Deny: the effective Paint on HTTPRouteRule app/r#rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
+				"Deny: the effective Paint on HTTPRoute app/r rule-1 of Gateway infra/g breaks the schema of its kind: spec.limits: must have at most 3 items; " +
 					"it comes from Paint infra/top and Paint app/own; edit one of them so that they fit together, or ask the owner of infra/top",
 				"Warn: " + both + "; that was so before; edit one of them so that they fit together, or ask the owner of infra/top",
 			},

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/merge"
 )
 
@@ -163,18 +161,4 @@ func (r *rights) override(policy api.Ref) (bool, error) {
 	}
 	r.known[policy] = may
 	return may, nil
-}
-
-// last names the end of a path.
-func last(e *effective.Effective) string {
-	elements := e.Path.Elements()
-	return elements[len(elements)-1].String()
-}
-
-// through names how a path comes in: its listener, or else its end.
-func through(e *effective.Effective) string {
-	if e.Path.Listener != nil {
-		return e.Path.Element(hierarchy.LevelListener).String()
-	}
-	return last(e)
 }
