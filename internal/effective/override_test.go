@@ -103,16 +103,24 @@ func TestGives(t *testing.T) {
 		was, is []string
 		want    bool
 	}{
-		"the same":                            {[]string{higher("top", hard)}, []string{higher("top", hard)}, true},
-		"beside others":                       {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: 1, b: 1}")}, true},
-		"another value":                       {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: 2}")}, false},
-		"another key":                         {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, b: 1}")}, false},
-		"a key below it":                      {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: {x: 1}}")}, false},
-		"as a default":                        {[]string{higher("top", hard)}, []string{higher("top", "defaults: {a: 1}")}, false},
-		"as a bare rule":                      {[]string{higher("top", hard)}, []string{higher("top", "a: 1")}, false},
-		"of another policy":                   {[]string{higher("top", hard)}, []string{higher("other", hard)}, false},
-		"of a policy of another namespace":    {[]string{higher("own", hard)}, []string{lower("own", hard)}, false},
-		"at another level":                    {[]string{policyDoc("Paint", "app", "own", onR+hard)}, []string{policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"+hard)}, true},
+		"the same":                         {[]string{higher("top", hard)}, []string{higher("top", hard)}, true},
+		"beside others":                    {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: 1, b: 1}")}, true},
+		"another value":                    {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: 2}")}, false},
+		"another key":                      {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, b: 1}")}, false},
+		"a key below it":                   {[]string{higher("top", hard)}, []string{higher("top", "overrides: {strategy: patch, a: {x: 1}}")}, false},
+		"as a default":                     {[]string{higher("top", hard)}, []string{higher("top", "defaults: {a: 1}")}, false},
+		"as a bare rule":                   {[]string{higher("top", hard)}, []string{higher("top", "a: 1")}, false},
+		"of another policy":                {[]string{higher("top", hard)}, []string{higher("other", hard)}, false},
+		"of a policy of another namespace": {[]string{higher("own", hard)}, []string{lower("own", hard)}, false},
+		"lower than it was": {
+			[]string{policyDoc("Paint", "app", "own", onR+hard)}, []string{policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"+hard)}, false,
+		},
+		"higher than it was": {
+			[]string{policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"+hard)}, []string{policyDoc("Paint", "app", "own", onR+hard)}, true,
+		},
+		"as high as it was, and lower": {
+			[]string{policyDoc("Paint", "app", "own", onR+hard)}, []string{policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}, {kind: HTTPRoute, name: r}]\n"+hard)}, true,
+		},
 		"under a condition":                   {[]string{higher("top", hard)}, []string{higher("top", soft), lower("own", "b: 1")}, false},
 		"under no condition any more":         {[]string{higher("top", soft), lower("own", "b: 1")}, []string{higher("top", hard)}, true},
 		"under the same condition, not met":   {[]string{higher("top", soft), lower("own", "b: 1")}, []string{higher("top", soft)}, true},

@@ -155,7 +155,7 @@ func (d dice) editedSet(s plainSet) plainSet {
 func (d dice) editedRoute(r plainRoute) plainRoute {
 	for range 1 + d.IntN(2) { // two edits in one write at times
 		i := d.IntN(len(r.Rules))
-		switch d.IntN(11) {
+		switch d.IntN(13) {
 		case 0, 1:
 			r.Parents[d.IntN(len(r.Parents))] = d.parent()
 		case 2:
@@ -180,6 +180,12 @@ func (d dice) editedRoute(r plainRoute) plainRoute {
 				r.Rules[i], r.Rules[k] = r.Rules[k], r.Rules[i]
 			} else {
 				r.Rules[i].Name, r.Rules[k].Name = r.Rules[k].Name, r.Rules[i].Name
+			}
+		case 9, 10: // a match goes from one rule to another
+			k := d.IntN(len(r.Rules))
+			from, to := &r.Rules[i], &r.Rules[k]
+			if m := from.Matches[0]; len(from.Matches) > 1 && !slices.Contains(to.Matches, m) {
+				from.Matches, to.Matches = from.Matches[1:], append(to.Matches, m)
 			}
 		default:
 			rest := slices.Delete(slices.Clone(r.Rules), i, i+1)

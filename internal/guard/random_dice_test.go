@@ -59,7 +59,7 @@ func (d dice) parent() plainParent {
 }
 
 func (d dice) rule() plainRule {
-	r := plainRule{Name: d.of("", "", "", "x", "z", "rule-1")}
+	r := plainRule{Name: d.of("", "", "", "x", "x", "z", "rule-1")}
 	for range 1 + d.IntN(2) {
 		if m := d.of("/1", "/2", "/3", "/4"); !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)
@@ -130,10 +130,10 @@ func (d dice) target() plainTarget {
 		t.Name = d.namespace()
 		return t
 	}
-	if d.in(3) {
+	if d.in(3) || t.Kind == "HTTPRoute" && !d.in(4) {
 		t.Namespace = "" // the policy's own
 	}
-	if d.in(3) {
+	if d.in(3) || t.Kind == "HTTPRoute" && d.in(2) {
 		t.Section = d.sections(t.Kind)
 	}
 	if t.Kind != "Service" && t.Kind != "ListenerSet" && d.in(5) {
@@ -145,7 +145,7 @@ func (d dice) target() plainTarget {
 func (d dice) sections(kind string) string {
 	switch kind {
 	case "HTTPRoute":
-		return d.of("x", "rule-1", "rule-1", "rule-2")
+		return d.of("x", "x", "z", "rule-1", "rule-1", "rule-2")
 	case "Service":
 		return d.of("p80", "p81")
 	default:
@@ -170,6 +170,9 @@ func (d dice) policy(kinds []string) plainPolicy {
 	p := plainPolicy{
 		plainName: plainName{d.of(kinds...), d.namespace(), d.of("p1", "p2", "p3", "p4")},
 		Created:   1 + d.IntN(3), Targets: []plainTarget{d.target()},
+	}
+	if p.Targets[0].Kind == "HTTPRoute" && !d.in(4) {
+		p.Namespace = "app"
 	}
 	if d.in(3) {
 		p.Targets = append(p.Targets, d.target())

@@ -115,15 +115,15 @@ func (l plainLayer) takesPlace(key string, p plainPath) bool {
 	return slices.ContainsFunc(l.overrides(p), func(o plainOverride) bool { return o.When == "" && (o.Atomic || o.rule == key) })
 }
 
-// given reports whether an override is given on a path: by its own policy, or
-// by another one that is as high and not beaten by what is not above the lost
+// given reports whether an override is given on a path, as high as it was: by its
+// own policy, or by another one that is not beaten by what is not above the lost
 // one.
 func (w plainWorld) given(o plainOverride, p plainPath) bool {
 	for _, l := range w.layers(p) {
 		own := l.key() == o.key()
 		for _, q := range l.overrides(p) {
 			same := q.rule == o.rule && q.value == o.value && (q.When == "" || q.When == o.When) && (q.Atomic || !o.Atomic)
-			if same && (own || l.level <= o.level && w.stands(q, o.level, p)) {
+			if same && l.level <= o.level && (own || w.stands(q, o.level, p)) {
 				return true
 			}
 		}

@@ -189,6 +189,12 @@ func TestOverridesThatStandIn(t *testing.T) {
 		"that another one beats, which the lost one held down": {
 			over("zone", equal) + "\n---\n" + over("zebra", "overrides: {strategy: patch, a: 3}"), nil, []string{deny(lost, "Paint infra/top")},
 		},
+		"being deleted": {
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), nil, []string{deny(lost, "Paint infra/top")},
+		},
+		"that will be deleted with its owner": {
+			strings.Replace(over("zone", equal), "name: zone}", "name: zone, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u}]}", 1), nil, []string{deny(lost, "Paint infra/top")},
+		},
 		"of a stricter strategy": {over("zone", "overrides: {strategy: atomic, a: 1}"), nil, nil},
 	}
 	for name, test := range tests {

@@ -114,6 +114,10 @@ func TestWhatOverridesHangOn(t *testing.T) {
 			of: "Veil app/top", want: evaded("Veil app/top", afterThis),
 		},
 		"one of two ReferenceGrants is deleted": {before: docs(veil, g, r, grant, worlds.GrantDoc("infra", "u", veils, gateways), veiled), delete: grant},
+		"one of two ReferenceGrants is deleted, and the other is about to be": {
+			before: docs(veil, g, r, grant, strings.Replace(worlds.GrantDoc("infra", "u", veils, gateways), "name: u}", "name: u, deletionTimestamp: '2026-01-01T00:00:00Z'}", 1), veiled), delete: grant,
+			of: "Veil app/top", want: evaded("Veil app/top", "would not without ReferenceGrant infra/t"),
+		},
 		"a ReferenceGrant that lets traffic through is deleted": {
 			before: docs(elsewhere, toShop), delete: toShop,
 		},
@@ -178,11 +182,15 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 			before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http2"), of: "Coat infra/top",
 			want: slips("Coat infra/top", "Listener infra/g#http", "not on Listener infra/g#http2"),
 		},
-		"a listener goes":                      {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "alt")},
-		"a listener comes":                     {before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
-		"listeners change places":              {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
-		"the gateway is deleted":               {before: docs(coat, g, coated("")), delete: g},
-		"the policy goes from it to a section": {before: docs(coat, g, coated("")), write: coated(", sectionName: http")},
+		"a listener goes":         {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "alt")},
+		"a listener comes":        {before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
+		"listeners change places": {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
+		"the gateway is deleted":  {before: docs(coat, g, coated("")), delete: g},
+		"the policy goes from it to a section": {
+			before: docs(coat, g, coated("")), write: coated(", sectionName: http"), of: "Coat infra/top",
+			want: slips("Coat infra/top", "Listener infra/g#http", afterThis),
+		},
+		"the policy goes from a section to it": {before: docs(coat, g, coated(", sectionName: http")), write: coated("")},
 		"the policy goes": {
 			before: docs(coat, g, coated("")), delete: coated(""), of: "Coat infra/top",
 			want: []string{"OverrideRemoved: the overrides of Coat infra/top hold a on Listener infra/g#http, and would not any more"},
