@@ -59,29 +59,37 @@ func (b *blast) add(p effective.Pair, object api.Ref) {
 		b.merged[id] = true
 	}
 	b.namespaces[p.Effective().Path.Namespace()] = struct{}{}
-	if p.Before != nil && p.After != nil {
-		after := groups(p.After)
-		for g := range groups(p.Before) {
-			if !after[g] {
-				b.lost[g]++
-			}
-		}
+	for _, g := range lostGroups(p) {
+		b.lost[g]++
 	}
 	if b.limit > 0 {
 		b.digests = append(b.digests, digest(p, object))
 	}
 }
 
-// groups returns the groups of rules that are in force: for rules.a.* and the
-// like a, for a rule of its own itself.
-func groups(e *effective.Effective) map[string]bool {
-	out := make(map[string]bool)
-	for _, r := range e.Rules {
-		if r.Value != nil {
-			out[group(r.Key)] = true
+// lostGroups returns the groups of rules that were in force on a path and are
+// not any more: for rules.a.* and the like a, for a rule of its own itself. A
+// path that is gone loses none.
+func lostGroups(p effective.Pair) []string {
+	if p.Before == nil || p.After == nil {
+		return nil
+	}
+	var out []string
+	for _, r := range p.Before.Rules {
+		if r.Value == nil || has(p.After, r.Key) {
+			continue
+		}
+		g := group(r.Key)
+		if !slices.Contains(out, g) && !slices.ContainsFunc(p.After.Rules, func(o merge.Effective) bool { return o.Value != nil && group(o.Key) == g }) {
+			out = append(out, g)
 		}
 	}
 	return out
+}
+
+func has(e *effective.Effective, k merge.Key) bool {
+	i, ok := slices.BinarySearchFunc(e.Rules, k, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+	return ok && e.Rules[i].Value != nil
 }
 
 func group(k merge.Key) string {
