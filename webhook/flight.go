@@ -4,8 +4,6 @@ import (
 	"context"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/json"
 
 	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
@@ -37,22 +35,4 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		comeAgain(&a)
 	}
 	return a, nil
-}
-
-// stampOf reads by what a write will be known when it is seen: the uid that the
-// API server gave to what is created, or the version of what is stored. What
-// cannot be read is left empty; the objects were read before.
-func stampOf(r *admissionv1.AdmissionRequest) flight.Stamp {
-	data := r.OldObject.Raw
-	if r.Operation == admissionv1.Create {
-		data = r.Object.Raw
-	}
-	var o struct {
-		Metadata struct {
-			UID     types.UID `json:"uid"`
-			Version string    `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	_ = json.UnmarshalCaseSensitivePreserveInts(data, &o)
-	return flight.Stamp{UID: o.Metadata.UID, Version: o.Metadata.Version}
 }

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/flight"
@@ -65,30 +63,4 @@ func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)
 	assert.Equal(t, 1, d.Flight.Len())
-}
-
-func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
-	object := func(uid, version string) runtime.RawExtension {
-		return runtime.RawExtension{Raw: []byte(`{"metadata":{"uid":"` + uid + `","resourceVersion":"` + version + `","ownerReferences":[{"uid":"o"}]}}`)}
-	}
-	for name, c := range map[string]struct {
-		request admissionv1.AdmissionRequest
-		want    flight.Stamp
-	}{
-		"what is created, by the uid that it has by now": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte(`{"metadata":{"uid":"u"}}`)}},
-			flight.Stamp{UID: "u"},
-		},
-		"what is updated, by what is stored": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: object("u", "8"), OldObject: object("u", "7")},
-			flight.Stamp{UID: "u", Version: "7"},
-		},
-		"what is deleted, likewise": {
-			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object("u", "7")},
-			flight.Stamp{UID: "u", Version: "7"},
-		},
-		"what cannot be read, by nothing": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, flight.Stamp{}},
-	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, stampOf(&c.request)) })
-	}
 }

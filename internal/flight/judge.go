@@ -128,7 +128,7 @@ func (t *trial) met(ctx context.Context, v *store.View, entries []*entry) ([]*en
 	if err != nil {
 		return nil, err
 	}
-	own := t.write.footprint(v, t.write.put(all))
+	own := t.write.footprint(v, all.With(t.write.changes()...))
 	var out []*entry
 	for _, e := range entries {
 		if own.Meets(e.trace(v, all, entries[len(entries)-1].seq)) {
@@ -151,13 +151,13 @@ func (e *entry) trace(v, all *store.View, seq uint64) *effective.Footprint {
 
 // lay lays entries over a view, in their order.
 func lay(ctx context.Context, g *guard.Guard, v *store.View, entries []*entry) (*store.View, error) {
+	l := layer{guard: g, view: v}
 	for _, e := range entries {
-		var err error
-		if v, err = e.over(ctx, g, v); err != nil {
+		if err := l.lay(ctx, e.Write); err != nil {
 			return nil, err
 		}
 	}
-	return v, nil
+	return l.flat(), nil
 }
 
 // decide judges the write without and with those in flight that it meets.

@@ -130,6 +130,15 @@ func TestWhatIsInFlight(t *testing.T) {
 			func(s *sky) Write { return s.create(greedy) },
 			with("the writes of Paint infra/limit, HTTPRoute app/r"),
 		},
+		"may be deleted and created anew": {
+			[]string{gateway, route, loose},
+			func(s *sky) {
+				s.admit(s.remove(loose))
+				s.admit(s.create(limit))
+			},
+			func(s *sky) Write { return s.create(greedy) },
+			with("the writes of Paint infra/limit, Paint infra/limit"),
+		},
 		"of the same object is what its own write says": {
 			[]string{gateway, route, limit},
 			func(s *sky) { s.admit(s.create(modest)) },

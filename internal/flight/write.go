@@ -57,6 +57,14 @@ func (w Write) lasting() bool {
 // objects returns what is written, as it was and as it will be.
 func (w Write) objects() []store.Object { return []store.Object{w.Change.Before, w.Change.After} }
 
+// changes returns what the write does to a view that holds objects of its kind.
+func (w Write) changes() []store.Change {
+	if w.Change.After == nil {
+		return []store.Change{store.Delete(w.Change.Before.Ref())}
+	}
+	return []store.Change{store.Put(w.Change.After)}
+}
+
 // footprint returns where the write may meet others.
 func (w Write) footprint(views ...*store.View) *effective.Footprint {
 	if n, ok := w.Change.Before.(*hierarchy.Namespace); ok && n != nil && w.Change.After == nil {
@@ -82,42 +90,77 @@ func fits(o store.Object, v *store.View) error {
 	return nil
 }
 
-// over returns the view as it would be if the write were stored.
-func (w Write) over(ctx context.Context, g *guard.Guard, v *store.View) (*store.View, error) {
-	ref := w.Change.Object().Ref()
-	switch o := w.Change.Object().(type) {
-	case *policykind.Profile, *policykind.Definition:
-		if g.Kinds == nil {
-			return v, nil
-		}
-		after, err := g.Kinds.Reread(ctx, v, w.Change.Before, w.Change.After)
-		if err != nil {
-			return nil, fmt.Errorf("find out what %s does to the policies: %w", ref, err)
-		}
-		return after, nil
-	case *policykind.Policy:
-		if err := fits(o, v); err != nil || v.Kind(o.Kind.Ref()) == nil {
-			return v, err
-		}
-	}
-	return w.put(v), nil
+// layer is a view with writes laid over it. Those that only put or take out an
+// object are gathered: making a view of each would cost more than judging.
+type layer struct {
+	guard   *guard.Guard
+	view    *store.View
+	pending []store.Change
+	there   map[api.Ref]bool // after what is pending
 }
 
-// put puts what is written into a view.
-func (w Write) put(v *store.View) *store.View {
+// flat returns the view with all that is pending.
+func (l *layer) flat() *store.View {
+	if len(l.pending) > 0 {
+		l.view = l.view.With(l.pending...)
+		l.pending, l.there = nil, nil
+	}
+	return l.view
+}
+
+func (l *layer) holds(ref api.Ref) bool {
+	if there, ok := l.there[ref]; ok {
+		return there
+	}
+	return l.view.Get(ref) != nil
+}
+
+func (l *layer) put(changes ...store.Change) {
+	if l.there == nil {
+		l.there = make(map[api.Ref]bool)
+	}
+	for _, c := range changes {
+		l.there[c.Ref] = c.Object != nil
+	}
+	l.pending = append(l.pending, changes...)
+}
+
+// lay lays a write over the view, as if it were stored.
+func (l *layer) lay(ctx context.Context, w Write) error {
+	switch o := w.Change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return l.reread(ctx, w)
+	case *policykind.Policy:
+		if err := fits(o, l.view); err != nil || l.view.Kind(o.Kind.Ref()) == nil {
+			return err
+		}
+	}
 	ref := w.Change.Object().Ref()
 	switch {
 	case w.Change.After == nil:
-		changes := []store.Change{store.Delete(ref)}
 		if n, ok := w.Change.Before.(*hierarchy.Namespace); ok {
-			changes = append(v.AllIn(n.Name), changes...)
+			l.put(l.flat().AllIn(n.Name)...)
 		}
-		return v.With(changes...)
-	case w.Change.Operation == guard.Create && v.Get(ref) != nil:
-		return v // the API server refuses to create what there is
+		l.put(store.Delete(ref))
+	case w.Change.Operation == guard.Create && l.holds(ref):
+		// The API server refuses to create what there is.
 	default:
-		return v.With(store.Put(w.Change.After))
+		l.put(store.Put(w.Change.After))
 	}
+	return nil
+}
+
+// reread lays over what says how policies are read.
+func (l *layer) reread(ctx context.Context, w Write) error {
+	if l.guard.Kinds == nil {
+		return nil
+	}
+	v, err := l.guard.Kinds.Reread(ctx, l.flat(), w.Change.Before, w.Change.After)
+	if err != nil {
+		return fmt.Errorf("find out what %s does to the policies: %w", w.Change.Object().Ref(), err)
+	}
+	l.view = v
+	return nil
 }
 
 // flown is a write that was admitted and not seen yet.
