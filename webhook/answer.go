@@ -51,6 +51,10 @@ func later(reason, message string) answer {
 
 // comeAgain makes a denial one that a client tries again after a second.
 func comeAgain(a *answer) {
+	a.again = true
+	if a.Result == nil {
+		return // nothing is denied
+	}
 	a.Result.Code, a.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
 	a.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 }

@@ -31,7 +31,7 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		return answer{}, err
 	}
 	a := of(d.Judgement, s.Enforcement)
-	if d.Retry && a.Result != nil {
+	if d.Retry {
 		comeAgain(&a)
 	}
 	return a, nil

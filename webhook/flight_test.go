@@ -23,7 +23,8 @@ func flying(t *testing.T, o Options, manifests ...string) *doors {
 }
 
 func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) {
-	d := flying(t, Options{}, cluster)
+	p := &paper{}
+	d := flying(t, Options{Events: p}, cluster)
 	limit := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
 	assert.True(t, d.validated(t, limit).Allowed)
 	ref := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "infra", Name: "gw-limits"}
@@ -38,6 +39,8 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
 	}, a.Result)
 
+	assert.Empty(t, p.events, "nothing was decided")
+
 	fill(t, d.Store, gatewayLimits)
 	d.Store.Saw(store.Seen{Ref: ref, UID: "u0", Version: "7"})
 	assert.Equal(t, 1, d.Flight.Len(), "that is another object of this name")
@@ -46,6 +49,15 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 	a = d.validated(t, create(t, routeLimits(100)))
 	assert.NotContains(t, said(t, a), "together")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
+	assert.Len(t, p.events, 1)
+}
+
+func TestWhereNothingIsDeniedNobodyHasToComeAgain(t *testing.T) {
+	a := allow()
+	comeAgain(&a)
+	assert.True(t, a.Allowed)
+	assert.Nil(t, a.Result)
+	assert.True(t, a.again, "nothing was decided")
 }
 
 func TestADryRunIsNotKeptInMind(t *testing.T) {
