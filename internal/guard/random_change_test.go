@@ -66,6 +66,9 @@ func (d dice) anyChange(w plainWorld, kinds []string) plainChange {
 
 // one chooses an object: policies, routes and gateways more often than others.
 func (d dice) one(w plainWorld) plainObject {
+	if routes := all[plainRoute](w); d.ruled && len(routes) > 0 && !d.in(3) {
+		return routes[d.IntN(len(routes))]
+	}
 	for range 3 {
 		switch o := w[d.IntN(len(w))].(type) {
 		case plainPolicy, plainRoute, plainGateway:
@@ -155,7 +158,11 @@ func (d dice) editedSet(s plainSet) plainSet {
 func (d dice) editedRoute(r plainRoute) plainRoute {
 	for range 1 + d.IntN(2) { // two edits in one write at times
 		i := d.IntN(len(r.Rules))
-		switch d.IntN(13) {
+		edit := d.IntN(13)
+		if d.ruled && d.in(2) {
+			edit = 6 + d.IntN(7)
+		}
+		switch edit {
 		case 0, 1:
 			r.Parents[d.IntN(len(r.Parents))] = d.parent()
 		case 2:

@@ -6,9 +6,18 @@ import (
 )
 
 // dice throws the objects of small worlds: few names, so that they meet.
-type dice struct{ *rand.Rand }
+type dice struct {
+	*rand.Rand
+	// ruled tells that the policies of the world are on rules of routes, and
+	// that it is mostly these that change: they meet too rarely else.
+	ruled bool
+}
 
-func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 4))} }
+func newDice(seed uint64) dice {
+	d := dice{rand.New(rand.NewPCG(seed, 4)), false}
+	d.ruled = d.in(4)
+	return d
+}
 
 func (d dice) of(list ...string) string { return list[d.IntN(len(list))] }
 
@@ -59,8 +68,8 @@ func (d dice) parent() plainParent {
 }
 
 func (d dice) rule() plainRule {
-	r := plainRule{Name: d.of("", "", "", "x", "x", "z", "rule-1")}
-	for range 1 + d.IntN(2) {
+	r := plainRule{Name: d.of("", "", "x", "x", "z", "rule-1")}
+	for range 1 + d.IntN(3) {
 		if m := d.of("/1", "/2", "/3", "/4"); !slices.Contains(r.Matches, m) {
 			r.Matches = append(r.Matches, m)
 		}
@@ -76,7 +85,7 @@ func (d dice) rule() plainRule {
 // rules have each name once, as the API server sees to.
 func (d dice) rules() []plainRule {
 	var out []plainRule
-	for range 1 + d.IntN(3) {
+	for range 1 + d.IntN(3) + btoi(d.ruled) {
 		out = addRule(out, len(out), d.rule())
 	}
 	return out
@@ -171,6 +180,9 @@ func (d dice) policy(kinds []string) plainPolicy {
 		plainName: plainName{d.of(kinds...), d.namespace(), d.of("p1", "p2", "p3", "p4")},
 		Created:   1 + d.IntN(3), Targets: []plainTarget{d.target()},
 	}
+	if d.ruled {
+		p.Kind, p.Targets[0] = "AtRule", plainTarget{Kind: "HTTPRoute", Name: d.of("r", "q"), Section: d.sections("HTTPRoute")}
+	}
 	if p.Targets[0].Kind == "HTTPRoute" && !d.in(4) {
 		p.Namespace = "app"
 	}
@@ -215,4 +227,11 @@ func newPlainWorld(d dice, kinds []string) plainWorld {
 		put(d.policy(kinds))
 	}
 	return w
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -182,8 +182,12 @@ func TestOverridesOfListenersAndGateways(t *testing.T) {
 			before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http2"), of: "Coat infra/top",
 			want: slips("Coat infra/top", "Listener infra/g#http", "not on Listener infra/g#http2"),
 		},
-		"a listener goes":         {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "alt")},
-		"a listener comes":        {before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
+		"a listener goes":  {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "alt")},
+		"a listener comes": {before: docs(coat, g, coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
+		"a listener of a set goes, and the gateway has one of that name": {
+			before: docs(coat, g, worlds.SetDoc("app", "s", "g", "http"), policyDoc("Coat", "app", "top", "targetRefs: [{kind: ListenerSet, name: s, sectionName: http}]\noverrides: {a: 1}")),
+			delete: worlds.SetDoc("app", "s", "g", "http"),
+		},
 		"listeners change places": {before: docs(coat, gatewayDoc("g", "istio", "alt", "http"), coated(", sectionName: http")), write: gatewayDoc("g", "istio", "http", "alt")},
 		"the gateway is deleted":  {before: docs(coat, g, coated("")), delete: g},
 		"the policy goes from it to a section": {
