@@ -244,6 +244,13 @@ func TestBlastRadiusHash(t *testing.T) {
 			assert.Equal(t, test.same, hash(test.objects, test.write) == want)
 		})
 	}
+	t.Run("the targets in another order", func(t *testing.T) {
+		both := []string{gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), shopRoute("g"), routeDoc("r", two, "h")}
+		on := func(first, second string) string {
+			return policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: "+first+"}, {kind: Gateway, name: "+second+"}]\na: 1")
+		}
+		assert.Equal(t, hash(both, on("g", "h")), hash(both, on("h", "g")))
+	})
 	t.Run("a deletion is another change than the edit that does the same", func(t *testing.T) {
 		v := world(t, docs(append(slices.Clone(objects), write)...))
 		_, edited := acknowledged(t, v, change(v, read(t, v, gatewayPolicy("defaults: {strategy: patch}"))), 1, "")
