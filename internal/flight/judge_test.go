@@ -198,6 +198,46 @@ func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
 	}
 }
 
+func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
+	nowhere := func(value string) string {
+		return worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: "+value)
+	}
+	s := newSky(t, Options{}, gateway, route)
+	looks := 0
+	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+		if looks++; looks == 2 {
+			s.admit(s.update(nowhere("1"), nowhere("3")))
+		}
+		return nil, nil
+	}
+	s.admit(s.create(nowhere("1")))
+	s.admit(s.update(nowhere("1"), nowhere("2")))
+	assert.Equal(t, 3, looks, "each is judged once")
+	assert.Equal(t, 3, s.log.Len())
+}
+
+// Whether two writes meet may hang on a third that came later.
+func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
+	s := newSky(t, Options{}, gateway)
+	onService := worlds.PolicyDoc("Paint", "app", "behind", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
+	s.admit(s.create(onService))
+	met := func() []string {
+		w := s.create(limit)
+		tr := trial{Log: s.log, guard: s.guard, write: w, judging: s.log.begin(w)}
+		defer s.log.end(tr.judging)
+		entries, err := tr.met(t.Context(), s.view(), s.log.look(tr.judging))
+		require.NoError(t, err)
+		var out []string
+		for _, e := range entries {
+			out = append(out, e.ref.String())
+		}
+		return out
+	}
+	assert.Empty(t, met())
+	s.admit(s.create(worlds.RouteDoc("r", "[{backendRefs: [{name: s, port: 80}]}]", "edge")))
+	assert.Equal(t, []string{"Paint app/behind", "HTTPRoute app/r"}, met())
+}
+
 func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
 	s := newSky(t, Options{}, gateway, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
@@ -443,6 +483,7 @@ func TestANamespaceInFlightGoesWithAllThatIsInIt(t *testing.T) {
 	namespace := "kind: Namespace\nmetadata: {name: infra}"
 	s := newSky(t, Options{}, namespace, gateway, route, limit)
 	s.admit(s.remove(namespace))
+	assert.True(t, s.remove(namespace).footprint(s.view()).Meets(s.create(modest).footprint()), "also on what is elsewhere")
 	assert.Equal(t, without("the write of Namespace infra"), said(s.judge(s.create(greedy))))
 }
 

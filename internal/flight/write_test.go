@@ -43,13 +43,17 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 }
 
 func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gateway, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
+	s.admit(s.update(onRoute("modest", "a: 1"), modest))
 	s.admit(s.create(limit))
+	s.admit(s.update(onRoute("limit", "b: 1"), onRoute("limit", "b: 2")))
 	s.seen(modest, "11")
+	assert.Equal(t, 2, s.log.Len())
+	s.seen(onRoute("limit", "b: 2"), "13")
 	assert.Equal(t, 1, s.log.Len())
 	s.seen(limit, "12")
 	assert.Zero(t, s.log.Len())
-	assert.Empty(t, s.log.entries)
+	assert.Empty(t, s.log.entries, "nothing is left behind")
 	assert.Empty(t, s.log.named)
 	assert.Zero(t, s.log.busy.Load())
 }

@@ -118,7 +118,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	var found []api.Violation
 	var err error
 	looked := func([]api.PathElement) bool { return true }
-	if all || s.last == nil {
+	if all { // as it is at first
 		found, err = s.everything(ctx, v)
 	} else {
 		found, err = s.look(ctx, v, effective.ScopeOf(objects...))
