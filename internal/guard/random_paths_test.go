@@ -172,9 +172,10 @@ func (w plainWorld) layers(p plainPath) []plainLayer {
 			continue
 		}
 		for _, t := range policy.Targets {
-			level, ok := w.attached(policy, t, p)
-			if ok && !slices.ContainsFunc(out, func(l plainLayer) bool { return l.key() == policy.key() && l.level == level }) {
-				out = append(out, plainLayer{policy, level})
+			for _, level := range w.attached(policy, t, p) {
+				if !slices.ContainsFunc(out, func(l plainLayer) bool { return l.key() == policy.key() && l.level == level }) {
+					out = append(out, plainLayer{policy, level})
+				}
 			}
 		}
 	}
@@ -217,8 +218,10 @@ var plainLevels = map[string][]int{
 	"AtListener": {atGateway, atSet, atListener},
 }
 
-// attached returns the level at which a target of a policy is on a path.
-func (w plainWorld) attached(policy plainPolicy, t plainTarget, p plainPath) (int, bool) {
+// attached returns the levels at which a target of a policy is on a path: one
+// namespace may be the gateway's and the route's.
+func (w plainWorld) attached(policy plainPolicy, t plainTarget, p plainPath) []int {
+	var out []int
 	for _, e := range p.elements() {
 		if e.Kind != t.Kind || !w.means(policy, t, e) || !w.may(policy, t, e) {
 			continue
@@ -231,10 +234,10 @@ func (w plainWorld) attached(policy plainPolicy, t plainTarget, p plainPath) (in
 			}
 		}
 		if slices.Contains(plainLevels[policy.Kind], level) {
-			return level, true
+			out = append(out, level)
 		}
 	}
-	return 0, false
+	return out
 }
 
 // means reports whether a target is an object, by its name or by its label.
