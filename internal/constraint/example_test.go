@@ -79,6 +79,7 @@ func TestTheExamplesSayWhatTheySay(t *testing.T) {
 		want                        []string
 	}{
 		"authentication by any name": {"public-routes-authenticate", "rules: {authentication: {sso: {jwt: {}}}}", "", "", nil},
+		"anonymous is none":          {"public-routes-authenticate", "rules: {authentication: {sso: {jwt: {}}, all: {anonymous: {}}}}", "", "", []string{"spec.validations[0]: anonymous is no authentication"}},
 		"no authentication":          {"public-routes-authenticate", "rules: {authorization: {a: {}}}", "", "", []string{"spec.rules[0].required: every route on a public gateway needs authentication"}},
 		"no policy":                  {"public-routes-authenticate", "{}", "", "", []string{"spec.rules[0].required: every route on a public gateway needs authentication"}},
 

@@ -231,6 +231,6 @@ func (j *judge) acknowledge(hash string) string {
 	if ref.Namespace != "" {
 		namespace = " -n " + ref.Namespace
 	}
-	return look + fmt.Sprintf("delete it after kubectl annotate %s %s%s %s=%s",
+	return look + fmt.Sprintf("delete it after kubectl annotate --overwrite %s %s%s %s=%s",
 		strings.ToLower(ref.PolicyKind().String()), ref.Name, namespace, api.AnnotationAcknowledge, hash)
 }

@@ -199,7 +199,7 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 	got, hash := acknowledged(t, v, c, 2, "")
 	assert.Equal(t, []string{
 		"Deny BlastRadius: Paint infra/top: effective policy of Paint changes on 3 paths in 2 namespaces (3 lose a), more than the 2 that one write may change unseen; " +
-			"look at them with kubectl overrule diff, then delete it after kubectl annotate paint.example.com top -n infra overrule.dev/acknowledge-blast-radius=HASH",
+			"look at them with kubectl overrule diff, then delete it after kubectl annotate --overwrite paint.example.com top -n infra overrule.dev/acknowledge-blast-radius=HASH",
 	}, got)
 	got, _ = acknowledged(t, v, c, 2, hash)
 	assert.Len(t, got, 1)
@@ -209,7 +209,7 @@ func TestBlastRadiusOfDeletions(t *testing.T) {
 		policyDoc("Dye", "infra", "top", "targetRefs: [{kind: GatewayClass, name: istio}]\na: 1")))
 	got, _ = acknowledged(t, class, guard.Change{Operation: guard.Delete, Before: class.Get(read(t, class, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}, 1, "")
 	require.Len(t, got, 1)
-	assert.Contains(t, got[0], "kubectl annotate gatewayclass.gateway.networking.k8s.io istio overrule.dev/acknowledge-blast-radius=HASH")
+	assert.Contains(t, got[0], "kubectl annotate --overwrite gatewayclass.gateway.networking.k8s.io istio overrule.dev/acknowledge-blast-radius=HASH")
 }
 
 // The hash is that of what the write does, and of nothing else.

@@ -151,7 +151,7 @@ func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, 
 		if paths > 1 {
 			f.What = fmt.Sprintf("%s would break %s as they are", text, ref)
 		}
-		f.Short = f.What
+		f.Short = fmt.Sprintf("%s would break %s: %s", text, ref.Name, named[0])
 		f.What += ": " + strings.Join(named, ", ")
 		if rest := paths - len(named); rest > 0 || more {
 			f.What += ", …"

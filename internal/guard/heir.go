@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -24,7 +26,8 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 	if s == nil || err != nil {
 		return nil, err
 	}
-	var out, same []*effective.Effective
+	var out, same, fresh []*effective.Effective
+	var ways []hierarchy.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[s.earlier(y.Path)]
 		if !s.follows(x.Path, y.Path, o.Level, known) || known && !hierarchy.ShareHosts(x.Path, y.Path) {
@@ -34,11 +37,18 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 		if sameDoor(x.Path, y.Path) {
 			same = append(same, y)
 		}
+		if !known {
+			fresh, ways = append(fresh, y), append(ways, y.Path)
+		}
 	}
-	if len(same) > 0 {
+	switch {
+	case len(same) > 0:
 		return same, nil // it goes on where it came in: to another backend, say
+	case x.Path.CoveredBy(ways):
+		return fresh, nil // to new paths: those that were there take nothing more
+	default:
+		return out, nil
 	}
-	return out, nil
 }
 
 // sameDoor reports whether two paths come in by the same listener, whatever the
@@ -155,12 +165,7 @@ func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level) b
 	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
 	}
-	for _, was := range s.positions {
-		if was == x.Rule {
-			return false
-		}
-	}
-	return level == hierarchy.LevelRule
+	return level == hierarchy.LevelRule && !slices.Contains(s.positions, x.Rule)
 }
 
 func onSameListener(x, y hierarchy.Path) bool {

@@ -110,7 +110,7 @@ func (w plainWorld) takes(p plainPath, r plainRoute) bool {
 // these worlds tell apart from one of them.
 func (p plainPath) hosts() string {
 	var out string
-	for _, name := range []string{"x.example", "y.example", "z.example", "far.other"} {
+	for _, name := range []string{"x.example", "y.example", "z.example", "none.example", "far.other", "none.at.all"} {
 		listener := matches(p.listener.Host, name)
 		route := p.route == nil || len(p.route.Hosts) == 0 ||
 			slices.ContainsFunc(p.route.Hosts, func(h string) bool { return matches(h, name) })
@@ -127,6 +127,13 @@ func matches(pattern, name string) bool {
 
 func shareHosts(p, q plainPath) bool {
 	return slices.ContainsFunc(strings.Fields(p.hosts()), func(h string) bool { return slices.Contains(strings.Fields(q.hosts()), h) })
+}
+
+// covered reports whether all names that reach a path reach one of the others.
+func (p plainPath) covered(others []plainPath) bool {
+	return !slices.ContainsFunc(strings.Fields(p.hosts()), func(h string) bool {
+		return !slices.ContainsFunc(others, func(o plainPath) bool { return slices.Contains(strings.Fields(o.hosts()), h) })
+	})
 }
 
 // paths are all paths of a kind.

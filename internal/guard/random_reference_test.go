@@ -106,9 +106,9 @@ func givesMatches(x, y plainPath) bool {
 }
 
 // heirs are the paths that take the traffic of a path: if some come in by the
-// same listener, these alone.
+// same listener, these alone; else if new ones take all of its names, those.
 func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) []plainPath {
-	var out, same []plainPath
+	var out, same, fresh []plainPath
 	for _, y := range paths {
 		was := known[y.earlier(x)]
 		if !y.follows(o, x, was) || was && !shareHosts(x, y) {
@@ -118,11 +118,18 @@ func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known
 		if x.door() == y.door() {
 			same = append(same, y)
 		}
+		if !was {
+			fresh = append(fresh, y)
+		}
 	}
-	if len(same) > 0 {
+	switch {
+	case len(same) > 0:
 		return same
+	case x.covered(fresh):
+		return fresh
+	default:
+		return out
 	}
-	return out
 }
 
 // follows reports whether a path may take the traffic of one before the change.

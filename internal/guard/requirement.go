@@ -226,6 +226,9 @@ func (j *judge) tell(all []*unmetTally) {
 			fallthrough
 		default:
 			f.What += ": it was so before, and gets no worse"
+			if f.Short != "" {
+				f.Short += fmt.Sprintf(" (%s): it was so before, and gets no worse", ref)
+			}
 		}
 		j.report(api.ReasonRequirementUnmet, action, f)
 		if i == mostUnmet {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,26 @@ func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
 	v = v.With(put(t, v, routePolicy("a: 1")))
 	assert.Empty(t, requirementsOf(deleted(t, v, paintRef("infra", "top"))))
 	assert.Empty(t, requirementsOf(deleted(t, v, routeRef("r"))), "what is gone breaks nothing")
+}
+
+// What fits on a terminal still names the constraint and says that it was so.
+func TestConstraintsInFewWords(t *testing.T) {
+	v := under(t, need, base())
+	shorts := func(j *guard.Judgement) (out []string) {
+		for _, f := range slices.Concat(j.Denials, j.Warnings) {
+			if f.Code == api.ReasonRequirementUnmet {
+				out = append(out, f.Short)
+			}
+		}
+		return out
+	}
+	labelled := strings.Replace(routeDoc("r", "[{}]", "g"), "name: r}", "name: r, labels: {a: b}}", 1)
+	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): it was so before, and gets no worse"}, shorts(judged(t, v, labelled)))
+	empty := world(t, base())
+	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), empty, c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(j))
 }
 
 func TestConstraintsOnOtherPaths(t *testing.T) {

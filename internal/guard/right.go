@@ -71,7 +71,7 @@ func (j *judge) overrideLost(t *overrideTally) {
 	if t.code == api.ReasonOverrideRemoved {
 		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
 	} else {
-		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t, j.change), t.rule, policy, on, j.why(t))
+		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t), t.rule, policy, on, j.why(t))
 	}
 	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
 	action := api.Deny
@@ -85,7 +85,7 @@ func (j *judge) overrideLost(t *overrideTally) {
 }
 
 // slipping names what an override holds no more.
-func slipping(t *overrideTally, c Change) string {
+func slipping(t *overrideTally) string {
 	if len(t.paths) > 1 {
 		return plural(len(t.paths), "path")
 	}

@@ -52,6 +52,11 @@ func TestGatewaysThatChange(t *testing.T) {
 	judgedWays(t, map[string]way{
 		"a listener is renamed":                              {before: docs(g, r, at("g", "http")), write: gatewayDoc("g", "istio", "http2"), want: evaded("Paint infra/top", "not on Listener infra/g#http2")},
 		"a listener is renamed, the gateway has the policy":  {before: docs(g, r, at("g", "")), write: gatewayDoc("g", "istio", "http2")},
+		"a listener is renamed, the route is elsewhere, too": {before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")), write: gatewayDoc("g", "istio", "http2")},
+		"it is renamed and has but one hostname, likewise": {
+			before: docs(g, h, routeDoc("r", two, "g", "h"), at("g", "")),
+			write:  strings.Replace(gatewayDoc("g", "istio", "http2"), "name: http2,", "name: http2, hostname: decoy.example,", 1), want: onH,
+		},
 		"a listener goes, the route is on another, too":      {before: docs(both, r, at("g", "http")), write: listening(both, "http", "from: None"), want: onAlt},
 		"a listener goes, and the route with it":             {before: docs(both, toParents(two, section("g", "http")), at("g", "http")), write: gatewayDoc("g", "istio", "other", "alt")},
 		"it takes routes of its own namespace alone":         {before: docs(both, r, at("g", "http")), write: listening(both, "http", "from: Same"), want: onAlt},

@@ -112,6 +112,25 @@ func ShareHosts(p, q Path) bool {
 	return false
 }
 
+// CoveredBy reports whether every name that may reach the path may reach one of
+// the others.
+func (p Path) CoveredBy(others []Path) bool {
+	for _, h := range p.hosts() {
+		if !slices.ContainsFunc(others, func(o Path) bool { return o.takesHost(h) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesHost reports whether all names that a hostname means reach the path.
+func (p Path) takesHost(name string) bool {
+	return slices.ContainsFunc(p.hosts(), func(h string) bool {
+		suffix, wild := strings.CutPrefix(h, "*")
+		return h == "" || h == name || name != "" && wild && under(name, suffix)
+	})
+}
+
 // hosts returns the names that reach a path, "" for any.
 func (p Path) hosts() []string {
 	listener := ""

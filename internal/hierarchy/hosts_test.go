@@ -65,6 +65,37 @@ func TestShareHosts(t *testing.T) {
 	})
 }
 
+// A path is covered by others if whatever reaches it reaches one of them.
+func TestCoveredBy(t *testing.T) {
+	tests := map[string]struct {
+		listener, route string
+		others          []string // hostnames of listeners
+		want            bool
+	}{
+		"any by any":                           {"", "", []string{""}, true},
+		"any by all that there seem to be":     {"", "", []string{"*.example", "*.com"}, false},
+		"a name by itself":                     {"x.example", "", []string{"x.example"}, true},
+		"a name by a wildcard":                 {"x.example", "", []string{"*.example"}, true},
+		"a wildcard by a name":                 {"*.example", "", []string{"x.example"}, false},
+		"a wildcard by itself":                 {"*.example", "", []string{"*.example"}, true},
+		"a wildcard by a wider one":            {"*.x.example", "", []string{"*.example"}, true},
+		"a wildcard by a narrower one":         {"*.example", "", []string{"*.x.example"}, false},
+		"two names by two others":              {"", "[x.example, y.example]", []string{"x.example", "y.example"}, true},
+		"two names by one of them":             {"", "[x.example, y.example]", []string{"x.example"}, false},
+		"a name by nothing":                    {"x.example", "", nil, false},
+		"a wildcard by what only ends like it": {"*.example", "", []string{"*.myexample"}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var others []hierarchy.Path
+			for _, o := range test.others {
+				others = append(others, through(t, o, ""))
+			}
+			assert.Equal(t, test.want, through(t, test.listener, test.route).CoveredBy(others))
+		})
+	}
+}
+
 // A rule takes requests of another one by a match which that one had.
 func TestMatchesThatMove(t *testing.T) {
 	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
