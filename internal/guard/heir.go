@@ -51,8 +51,8 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 	}
 }
 
-// sameDoor reports whether two paths come in by the same listener, whatever the
-// class of its gateway, or by the same service.
+// sameDoor reports whether two paths come in by the same listener, or by the same
+// service.
 func sameDoor(x, y hierarchy.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&

@@ -276,3 +276,10 @@ func TestADeadlineEndsTheEvaluation(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 }
+
+// A gateway of another class has the same paths.
+func TestConstraintsUnderAnotherClass(t *testing.T) {
+	v := under(t, need, base())
+	got := requirementsOf(judged(t, v, gatewayDoc("g", "envoy", "http")))
+	assert.Equal(t, []string{"Warn RequirementUnmet: a is missing" + inRoute + " and 1 more path)" + worseNo}, got)
+}

@@ -35,9 +35,9 @@ type Path struct {
 	GatewayNamespace, ServiceNamespace, RouteNamespace bool
 }
 
-// ID identifies a path across versions of its objects.
+// ID identifies a path across versions of its objects: its gateway may have
+// another class.
 type ID struct {
-	Class                             string
 	GatewayNamespace, Gateway         string
 	SetNamespace, Set, Listener       string
 	ServiceNamespace, Service, Client string
@@ -53,7 +53,7 @@ type ID struct {
 func (p Path) ID() ID {
 	id := ID{Port: p.Port, Client: p.Client, Rule: p.Rule, Member: p.Member}
 	if p.Gateway != nil {
-		id.Class, id.GatewayNamespace, id.Gateway = p.Gateway.Class, p.Gateway.Namespace, p.Gateway.Name
+		id.GatewayNamespace, id.Gateway = p.Gateway.Namespace, p.Gateway.Name
 	}
 	if p.Set != nil {
 		id.SetNamespace, id.Set = p.Set.Namespace, p.Set.Name

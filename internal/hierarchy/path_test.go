@@ -27,7 +27,7 @@ func TestPaths(t *testing.T) {
 	first, second := 0, 1
 	x := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "x", Index: &first}
 	rule2 := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &second}
-	onEdge := hierarchy.ID{Class: "istio", GatewayNamespace: "infra", Gateway: "edge"}
+	onEdge := hierarchy.ID{GatewayNamespace: "infra", Gateway: "edge"}
 
 	tests := map[string]struct {
 		path hierarchy.Path
