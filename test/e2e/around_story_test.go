@@ -102,7 +102,7 @@ func weakenedBefore(t *testing.T, g ground) {
 	turnedAway(t, g.run(outsider, apply(gate("cel"))), "OverrideWeakened")
 }
 
-var annotateIt = regexp.MustCompile(`kubectl (annotate lime\.policies\.example\.com gw-coat -n \S+ overrule\.dev/acknowledge-blast-radius=)([0-9a-f]{16})`)
+var annotateIt = regexp.MustCompile(`kubectl (annotate --overwrite lime\.policies\.example\.com gw-coat -n \S+ overrule\.dev/acknowledge-blast-radius=)([0-9a-f]{16})`)
 
 // acknowledgedBlast deletes a policy whose kind may not change more than one path
 // unseen: with the acknowledgement of just that, and with the right to do so.
@@ -117,10 +117,10 @@ func acknowledgedBlast(t *testing.T, g ground) {
 	require.NotEmpty(t, line, got.Stderr)
 	assert.Contains(t, got.Stderr, "Warning: the overrides of Lime")
 
-	succeed(t, g.run(entitled, kubectl(append(strings.Fields(line[1]+"0123456789abcdef"), "--overwrite")...)))
+	succeed(t, g.run(entitled, kubectl(strings.Fields(line[1]+"0123456789abcdef")...)))
 	turnedAway(t, g.run(entitled, w), "BlastRadius", "the acknowledgement 0123456789abcdef is for another change than this one")
 
-	succeed(t, g.run(outsider, kubectl(append(strings.Fields(line[1]+line[2]), "--overwrite")...)))
+	succeed(t, g.run(outsider, kubectl(strings.Fields(line[1]+line[2])...)))
 	turnedAway(t, g.run(outsider, w), "OverrideRemoved")
 	succeed(t, g.run(entitled, w))
 }
