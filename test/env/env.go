@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type Env struct {
 	assets      assets
 	plane       *envtest.Environment
 	controllers *process.Process
+	users       sync.Mutex // envtest signs one certificate at a time
 }
 
 // Start boots a control plane for a test, which fails if that does not work, and

@@ -28,9 +28,12 @@ type User struct {
 }
 
 // AddUser makes a user of the given groups who may do what the rules say, in the
-// whole cluster, and nothing else. Without rules, only what the groups may do.
+// whole cluster, and nothing else. Without rules, only what the groups may do. It
+// may be called by tests that run in parallel.
 func (e *Env) AddUser(ctx context.Context, name string, groups []string, rules ...rbacv1.PolicyRule) (*User, error) {
+	e.users.Lock()
 	made, err := e.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
+	e.users.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("add user %s: %w", name, err)
 	}
