@@ -91,6 +91,15 @@ type Rules struct {
 	Rules []Rule
 }
 
+// At returns the rule of a key, or nil.
+func (b *Rules) At(k Key) *Rule {
+	i, ok := slices.BinarySearchFunc(b.Rules, k, func(r Rule, k Key) int { return r.Key.Compare(k) })
+	if !ok {
+		return nil
+	}
+	return &b.Rules[i]
+}
+
 // Newest is the creation time of a policy that has none: it counts as newer
 // than any other.
 const Newest int64 = math.MaxInt64

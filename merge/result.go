@@ -1,5 +1,7 @@
 package merge
 
+import "slices"
+
 // Origin is where a surviving rule came from, or what beat a lost one.
 type Origin struct {
 	Policy *Policy
@@ -86,3 +88,20 @@ type Result struct {
 
 // Spec returns the effective spec. The values in it are shared: do not edit.
 func (r *Result) Spec() map[string]any { return specOf(r.Rules) }
+
+// At returns the rule of a key that is in the effective policy, or nil.
+func (r *Result) At(k Key) *Effective {
+	if i, ok := find(r.Rules, k); ok {
+		return &r.Rules[i]
+	}
+	return nil
+}
+
+// LostAt returns the rule of a key that the policy lost, or nil.
+func (o *Outcome) LostAt(k Key) *Lost {
+	i, ok := slices.BinarySearchFunc(o.Lost, k, func(l Lost, k Key) int { return l.Key.Compare(k) })
+	if !ok {
+		return nil
+	}
+	return &o.Lost[i]
+}

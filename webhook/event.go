@@ -3,8 +3,6 @@ package webhook
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
-	"unicode/utf8"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
@@ -24,8 +23,6 @@ type Recorder interface {
 const (
 	// action is what an Event says was done.
 	action = "Admit"
-	// noteLength is the most bytes that the note of an Event may have.
-	noteLength = 1024
 	// eventRate is the most Events in a second, once eventBurst were told at
 	// once: each name that is made up to be denied is an Event of its own.
 	eventRate, eventBurst = 10, 50
@@ -46,7 +43,7 @@ func (s *Server) record(r *admissionv1.AdmissionRequest, a answer) {
 	if a.Allowed {
 		text = "would be denied: " + text
 	}
-	s.Events.Eventf(about, nil, corev1.EventTypeWarning, a.reason, action, "%s", note(text))
+	s.Events.Eventf(about, nil, corev1.EventTypeWarning, a.reason, action, "%s", guard.EventNote(text))
 }
 
 // regarding names the object of a write. One that has no name, since the write
@@ -79,18 +76,4 @@ func uidOf(data []byte) types.UID {
 		return ""
 	}
 	return o.Metadata.UID
-}
-
-// note cuts a message to what an Event takes.
-func note(text string) string {
-	const more = " …"
-	text = strings.ReplaceAll(text, "\n", "; ")
-	if len(text) <= noteLength {
-		return text
-	}
-	end := noteLength - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
 }

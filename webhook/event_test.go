@@ -153,10 +153,10 @@ func TestEventsDoNotPileUp(t *testing.T) {
 }
 
 func TestANoteIsCutToWhatAnEventTakes(t *testing.T) {
-	assert.Equal(t, "a; b", note("a\nb"))
+	assert.Equal(t, "a; b", guard.EventNote("a\nb"))
 	exact := strings.Repeat("x", 1024)
-	assert.Equal(t, exact, note(exact))
-	long := note(strings.Repeat("é", 600))
+	assert.Equal(t, exact, guard.EventNote(exact))
+	long := guard.EventNote(strings.Repeat("é", 600))
 	assert.Equal(t, strings.Repeat("é", 510)+" …", long, "no rune is cut in two")
 	require.LessOrEqual(t, len(long), 1024)
 }

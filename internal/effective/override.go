@@ -51,9 +51,9 @@ func (e *Effective) again(layer int) bool {
 // overridesOf yields the rules of the overrides of a layer.
 func overridesOf(l *merge.Layer) iter.Seq[Override] {
 	return func(yield func(Override) bool) {
-		for o, rules := range overrideBlocks(l) {
-			for i := range rules {
-				o.Rule = &rules[i]
+		for o, block := range overrideBlocks(l) {
+			for i := range block.Rules {
+				o.Rule = &block.Rules[i]
 				if !yield(o) {
 					return
 				}
@@ -62,9 +62,10 @@ func overridesOf(l *merge.Layer) iter.Seq[Override] {
 	}
 }
 
-// overrideBlocks yields the overrides of a layer, and the rules of each.
-func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
-	return func(yield func(Override, []merge.Rule) bool) {
+// overrideBlocks yields the blocks of a layer that are overrides, each with what
+// its rules have in common.
+func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
+	return func(yield func(Override, *merge.Rules) bool) {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]
 			as := l.Reading(b)
@@ -75,7 +76,7 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
 			if b.When != nil {
 				o.When = b.When.String()
 			}
-			if !yield(o, b.Rules) {
+			if !yield(o, b) {
 				return
 			}
 		}
@@ -87,20 +88,15 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, []merge.Rule] {
 // place.
 func (e *Effective) holds(o Override) bool {
 	if o.When == "" {
-		i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
-		if !ok {
-			return false
-		}
-		from := e.Rules[i].From
-		return from.Policy == o.Policy && from.Block == merge.Overrides && !from.Conditional && merge.Equal(e.Rules[i].Value, o.Value)
+		r := e.At(o.Key)
+		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
 	}
 	for i := range e.Layers {
 		if !e.higher(e.Layers[i].Policy, o.Policy) {
 			continue
 		}
-		for above, rules := range overrideBlocks(&e.Layers[i]) {
-			_, has := slices.BinarySearchFunc(rules, o.Key, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
-			if above.When == "" && (has || above.Atomic && len(rules) > 0) {
+		for above, block := range overrideBlocks(&e.Layers[i]) {
+			if above.When == "" && (block.At(o.Key) != nil || above.Atomic && len(block.Rules) > 0) {
 				return false
 			}
 		}
@@ -138,21 +134,19 @@ func (e *Effective) stands(o Override, level hierarchy.Level) bool {
 	if o.When != "" {
 		return e.holds(o)
 	}
-	i, ok := slices.BinarySearchFunc(e.Rules, o.Key, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
-	return ok && e.Rules[i].From.Block == merge.Overrides &&
-		(merge.Equal(e.Rules[i].Value, o.Value) || e.Level(e.Rules[i].From.Policy) < level)
+	r := e.At(o.Key)
+	return r != nil && r.From.Block == merge.Overrides && (merge.Equal(r.Value, o.Value) || e.Level(r.From.Policy) < level)
 }
 
 // gives reports whether some policy on the path has the same override, by which
 // is asked.
 func (e *Effective) gives(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
-		for p, rules := range overrideBlocks(&e.Layers[i]) {
-			at, ok := slices.BinarySearchFunc(rules, o.Key, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
-			if !ok || o.Atomic && !p.Atomic || p.When != "" && p.When != o.When {
+		for p, block := range overrideBlocks(&e.Layers[i]) {
+			p.Rule = block.At(o.Key)
+			if p.Rule == nil || o.Atomic && !p.Atomic || p.When != "" && p.When != o.When {
 				continue
 			}
-			p.Rule = &rules[at]
 			if p.Hollow == o.Hollow && merge.Equal(p.Value, o.Value) && by(p) {
 				return true
 			}

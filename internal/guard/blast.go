@@ -76,7 +76,7 @@ func lostGroups(p effective.Pair) []string {
 	}
 	var out []string
 	for _, r := range p.Before.Rules {
-		if r.Value == nil || has(p.After, r.Key) {
+		if now := p.After.At(r.Key); r.Value == nil || now != nil && now.Value != nil {
 			continue
 		}
 		g := group(r.Key)
@@ -85,11 +85,6 @@ func lostGroups(p effective.Pair) []string {
 		}
 	}
 	return out
-}
-
-func has(e *effective.Effective, k merge.Key) bool {
-	i, ok := slices.BinarySearchFunc(e.Rules, k, func(r merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
-	return ok && e.Rules[i].Value != nil
 }
 
 func group(k merge.Key) string {

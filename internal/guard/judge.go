@@ -174,13 +174,10 @@ func before(p effective.Pair, policy *merge.Policy) int {
 
 // inForce reports whether a rule of the policy took part and was not lost.
 func inForce(o *merge.Outcome, k merge.Key) bool {
-	if _, isLost := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) }); isLost {
+	if o.LostAt(k) != nil {
 		return false
 	}
-	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool {
-		_, has := slices.BinarySearchFunc(b.Rules, k, func(r merge.Rule, k merge.Key) int { return r.Key.Compare(k) })
-		return has && o.Took(b.Block)
-	})
+	return slices.ContainsFunc(o.Policy.Blocks, func(b merge.Rules) bool { return b.At(k) != nil && o.Took(b.Block) })
 }
 
 // lost returns how a higher override took a rule of the i-th policy, or nil.
@@ -188,12 +185,11 @@ func lost(e *effective.Effective, i int, k merge.Key) *merge.Lost {
 	if i < 0 {
 		return nil
 	}
-	o := &e.Outcomes[i]
-	at, ok := slices.BinarySearchFunc(o.Lost, k, func(l merge.Lost, k merge.Key) int { return l.Key.Compare(k) })
-	if !ok || !taken(e, i, o.Lost[at]) {
+	l := e.Outcomes[i].LostAt(k)
+	if l == nil || !taken(e, i, *l) {
 		return nil
 	}
-	return &o.Lost[at]
+	return l
 }
 
 // unset finds rules that the policy being written newly unsets although an

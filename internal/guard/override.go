@@ -98,9 +98,8 @@ func written(p *merge.Policy, o effective.Override) bool {
 			when = b.When.String()
 		}
 		bare := b.Block == merge.Bare && o.Block == merge.Bare
+		r := b.At(o.Key)
 		return (bare || b.Block == merge.Overrides && (b.Strategy == merge.Atomic || !o.Atomic)) && (when == "" || when == o.When) &&
-			slices.ContainsFunc(b.Rules, func(r merge.Rule) bool {
-				return r.Key == o.Key && r.Hollow == o.Hollow && merge.Equal(r.Value, o.Value)
-			})
+			r != nil && r.Hollow == o.Hollow && merge.Equal(r.Value, o.Value)
 	})
 }

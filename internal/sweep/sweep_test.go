@@ -22,6 +22,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -339,8 +340,8 @@ func TestTheSubjectOfAPath(t *testing.T) {
 }
 
 func TestTheNoteOfAnEventIsNotTooLong(t *testing.T) {
-	assert.Equal(t, "a; b", note("a\nb"))
-	long := note(strings.Repeat("é", 1000))
+	assert.Equal(t, "a; b", guard.EventNote("a\nb"))
+	long := guard.EventNote(strings.Repeat("é", 1000))
 	assert.Equal(t, strings.Repeat("é", 510)+" …", long)
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
@@ -19,8 +19,6 @@ const (
 	// mostTold is how many violations of one sweep are told of one by one, in
 	// Events and in the log.
 	mostTold = 20
-	// noteLength is the most bytes that the note of an Event may have.
-	noteLength = 1024
 )
 
 // Recorder records Kubernetes Events without making its caller wait, as that of
@@ -50,7 +48,7 @@ func (s *Sweeper) tell(ctx context.Context, fresh, gone []api.Violation, first b
 		if more := len(fresh) - mostTold; i == mostTold-1 && more > 0 {
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
-		s.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", note(text))
+		s.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
 	}
 }
 
@@ -119,18 +117,4 @@ func (s *Sweeper) regarding(ctx context.Context, ref api.Ref) *corev1.ObjectRefe
 		version = ref.Group + "/v1"
 	}
 	return &corev1.ObjectReference{APIVersion: version, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
-}
-
-// note cuts a message to what an Event takes.
-func note(text string) string {
-	const more = " …"
-	text = strings.ReplaceAll(text, "\n", "; ")
-	if len(text) <= noteLength {
-		return text
-	}
-	cut := noteLength - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
 }
