@@ -37,7 +37,7 @@ func onGateway(name, gateway, spec string) string {
 }
 
 // sweeping is a sweeper of a store, and what it tells. Here it is a violation
-// where a is 100.
+// where a is 100, and cannot be said where b is.
 type sweeping struct {
 	*testing.T
 	*Sweeper
@@ -82,9 +82,15 @@ func (s *sweeping) audit(ctx context.Context, v *store.View, scope effective.Sco
 	}
 	var out []api.Violation
 	err := s.engine.Walk(v, scope, false, effective.NewBudget(ctx, 1<<40), func(e *effective.Effective) error {
-		if spec, _ := e.Spec().(map[string]any); spec["a"] == int64(100) {
+		spec, _ := e.Spec().(map[string]any)
+		if spec["a"] == int64(100) {
 			out = append(out, api.Violation{
 				Code: api.ReasonRequirementUnmet, Action: api.Deny, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Rule: "a", Message: "a is 100",
+			})
+		}
+		if spec["b"] == int64(100) {
+			out = append(out, api.Violation{
+				Code: api.ReasonNotRead, Action: api.Warn, PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(), Message: "no schema",
 			})
 		}
 		return nil
@@ -258,6 +264,21 @@ func TestEventsTellOfWhatIsNewSinceTheFirstSweep(t *testing.T) {
 	s.put(onRoute("q", "s", "a: 100"))
 	s.swept()
 	assert.Len(t, s.events, 2, "it is told again when it comes again")
+}
+
+func TestWhatCannotBeCheckedIsNoViolation(t *testing.T) {
+	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "b: 100"))
+	assert.Empty(t, s.swept(), "in a look at everything")
+	s.put(onRoute("q", "s", "a: 100\nb: 100"))
+	assert.Equal(t, []string{pathS}, s.swept(), "in a look at what changed")
+	assert.Equal(t, []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}, s.events)
+	require.Len(t, s.lines, 1)
+	assert.Contains(t, s.lines[0], `"reason"="RequirementUnmet"`)
+	require.NoError(t, testutil.CollectAndCompare(s.Sweeper, strings.NewReader(`
+# HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
+# TYPE overrule_violations gauge
+overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 1
+`), "overrule_violations"))
 }
 
 func TestOnlyTheLeaderMakesEvents(t *testing.T) {

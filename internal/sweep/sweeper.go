@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -162,5 +163,8 @@ func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return found, nil
+	return slices.DeleteFunc(found, unread), nil
 }
+
+// unread reports whether something could not be checked: that is no violation.
+func unread(v api.Violation) bool { return v.Code == api.ReasonNotRead }
