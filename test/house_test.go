@@ -45,7 +45,8 @@ var house = map[string][]string{
 	"internal/constraint":  {"internal/cel", "internal/hierarchy", "api"},
 	"internal/policykind":  {"merge", "internal/cel", "api"},
 	"internal/cel":         {"merge", "api"},
-	"internal/hierarchy":   {"api"},
+	"internal/hierarchy":   {"api", "internal/decode"},
+	"internal/decode":      {},
 	"merge":                {},
 	"api":                  {},
 }

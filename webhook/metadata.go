@@ -7,9 +7,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -35,13 +35,11 @@ type head struct {
 // quoted like this.
 var marks = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
 
-func readHead(data []byte) (head, error) {
-	var h head
+func readHead(data []byte) (*head, error) {
 	if !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) }) {
-		return h, nil
+		return &head{}, nil
 	}
-	err := json.UnmarshalCaseSensitivePreserveInts(data, &h)
-	return h, err
+	return decode.As[head](data)
 }
 
 // heed fills in what the metadata of the objects of a request say about the

@@ -150,7 +150,7 @@ func TestAMentionIsNoMark(t *testing.T) {
 	h, err := readHead([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"ownerReferences\":1}"}}}`))
 	require.NoError(t, err)
-	assert.Equal(t, head{}, h, "it is not even looked at")
+	assert.Equal(t, &head{}, h, "it is not even looked at")
 	h, err = readHead([]byte(`{"metadata":{"ownerReferences":[{"kind":"ConfigMap","name":"c","uid":"u"}]}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []metav1.OwnerReference{{Kind: "ConfigMap", Name: "c", UID: "u"}}, h.Metadata.OwnerReferences)

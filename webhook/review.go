@@ -7,9 +7,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"sigs.k8s.io/json"
+
+	"overrule.dev/overrule/internal/decode"
 )
 
 // reviewError tells that a request holds no review that could be answered.
@@ -33,12 +35,13 @@ func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, er
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return nil, bad(http.StatusUnsupportedMediaType, "content type %q is not supported: send application/json", r.Header.Get("Content-Type"))
 	}
-	body, err := read(r.Body, limit)
-	if err != nil {
+	body := bodies.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is in there
+	defer reuse(body)
+	if err := read(body, r.Body, limit); err != nil {
 		return nil, err
 	}
-	var review admissionv1.AdmissionReview
-	if err := json.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
+	review, err := decode.As[admissionv1.AdmissionReview](body.Bytes())
+	if err != nil {
 		return nil, bad(http.StatusBadRequest, "the body is no AdmissionReview: %v", err)
 	}
 	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
@@ -50,17 +53,29 @@ func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, er
 	return review.Request, nil
 }
 
-func read(body io.Reader, limit int64) ([]byte, error) {
-	var buf bytes.Buffer
-	n, err := buf.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
+// bodies are used again: a review is decoded into values of its own. Those that
+// grew beyond what reviews mostly have are left to the collector.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keptBody = 64 << 10
+
+func reuse(body *bytes.Buffer) {
+	if body.Cap() <= keptBody {
+		body.Reset()
+		bodies.Put(body)
+	}
+}
+
+func read(into *bytes.Buffer, body io.Reader, limit int64) error {
+	n, err := into.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, bad(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", limit)
+		return bad(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", limit)
 	case err != nil:
-		return nil, bad(http.StatusBadRequest, "the review broke off: %v", err)
+		return bad(http.StatusBadRequest, "the review broke off: %v", err)
 	case n == 0:
-		return nil, bad(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
+		return bad(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
 	}
-	return buf.Bytes(), nil
+	return nil
 }

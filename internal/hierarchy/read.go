@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	sigsjson "sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // RouteObject is a route of any kind as the API server sends it. Its spec stays
@@ -42,18 +42,48 @@ type backendRef struct {
 	gatewayv1.BackendObjectReference `json:",inline"`
 }
 
+// routeText is what is read of a route as JSON.
+type routeText struct {
+	Metadata routeMeta       `json:"metadata"`
+	Spec     json.RawMessage `json:"spec"`
+}
+
+type routeMeta struct {
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// ReadRoute reads a route of a kind from JSON, as FromRoute does. The error tells
+// where the JSON is none of a route.
+func ReadRoute(kind string, data []byte) (*Route, error) {
+	t, err := decode.As[routeText](data)
+	if err != nil {
+		return nil, err
+	}
+	return newRoute(kind, t.Metadata, t.Spec)
+}
+
 // FromRoute reads a route of a kind, defaulted as the API server would: an
 // HTTPRoute without rules has one that matches everything.
 func FromRoute(kind string, o *RouteObject) (*Route, error) {
-	var spec routeSpec
-	if err := unmarshal(o.Spec, &spec); err != nil {
-		return nil, fmt.Errorf("read its spec: %w", err)
+	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations}, o.Spec)
+}
+
+func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error) {
+	spec := &routeSpec{}
+	if len(text) > 0 {
+		var err error
+		if spec, err = decode.As[routeSpec](text); err != nil {
+			return nil, fmt.Errorf("read its spec: %w", err)
+		}
 	}
 	out := &Route{
-		Kind: kind, Namespace: namespace(o.Namespace), Name: o.Name,
-		Labels: o.Labels, Annotations: annotations(o.Annotations),
+		Kind: kind, Namespace: namespace(meta.Namespace), Name: meta.Name,
+		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
 		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
-		spec:                 o.Spec,
+		spec:                 text,
 	}
 	for _, h := range spec.Hostnames {
 		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
@@ -140,13 +170,4 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok
 		p.Port = int32(*ref.Port)
 	}
 	return p, true
-}
-
-// unmarshal reads JSON as the API server does: names in their very case, whole
-// numbers as int64. Nothing is the zero value.
-func unmarshal(data []byte, into any) error {
-	if len(data) == 0 {
-		return nil
-	}
-	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into)
 }

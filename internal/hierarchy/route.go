@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/decode"
 )
 
 // Route is what paths need of a route.
@@ -76,8 +77,7 @@ type Backend struct {
 // server would. It is shared: do not edit.
 func (r *Route) Spec() any {
 	r.read.Do(func() {
-		var tree map[string]any
-		_ = unmarshal(r.spec, &tree) // it was read before
+		tree, _ := decode.Object(r.spec) // it was read before, unless there is none
 		r.tree = defaultRules(r.Kind, tree)
 	})
 	return r.tree
@@ -235,17 +235,24 @@ func (r *Route) matchesOf(rule int) []uint64 {
 func canonical(kind string, matches json.RawMessage) any {
 	switch kind {
 	case KindHTTPRoute:
-		var m []gatewayv1.HTTPRouteMatch
-		if unmarshal(matches, &m) == nil {
+		if m, err := readMatches[gatewayv1.HTTPRouteMatch](matches); err == nil {
 			return httpMatches(m)
 		}
 	case KindGRPCRoute:
-		var m []gatewayv1.GRPCRouteMatch
-		if unmarshal(matches, &m) == nil {
+		if m, err := readMatches[gatewayv1.GRPCRouteMatch](matches); err == nil {
 			return grpcMatches(m)
 		}
 	}
 	return matches
+}
+
+// readMatches reads the matches of a rule, which may be left out.
+func readMatches[T any](data json.RawMessage) ([]T, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	m, err := decode.As[[]T](data)
+	return *m, err
 }
 
 func hashOf(plain any) uint64 {

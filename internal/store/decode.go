@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	"sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -27,8 +27,8 @@ var ErrKind = errors.New("not a kind that effective policies depend on")
 // with it is in its Invalid. So is what is wrong with a constraint.
 func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	if kind != nil {
-		var object map[string]any
-		if err := unmarshal(data, &object); err != nil {
+		object, err := decode.Object(data)
+		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", ref, err)
 		}
 		return kind.Read(object, created), nil
@@ -71,27 +71,17 @@ type typedObject interface {
 }
 
 func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*T) O) (Object, error) {
-	var t T
-	if err := unmarshal(data, &t); err != nil {
+	t, err := decode.As[T](data)
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
-	return from(&t), nil
+	return from(t), nil
 }
 
 func route(ref api.PolicyKind, data []byte) (Object, error) {
-	var o hierarchy.RouteObject
-	err := unmarshal(data, &o)
-	if err == nil {
-		var r *hierarchy.Route
-		if r, err = hierarchy.FromRoute(ref.Kind, &o); err == nil {
-			return r, nil
-		}
+	r, err := hierarchy.ReadRoute(ref.Kind, data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
-	return nil, fmt.Errorf("read %s: %w", ref, err)
-}
-
-// unmarshal reads JSON as the API server does: names in their very case, whole
-// numbers as int64.
-func unmarshal(data []byte, into any) error {
-	return json.UnmarshalCaseSensitivePreserveInts(data, into)
+	return r, nil
 }
