@@ -35,6 +35,7 @@ type Spec struct {
 type Process struct {
 	name string
 	cmd  *exec.Cmd
+	born time.Time
 	log  *log
 	done chan struct{}
 	err  error // set before done is closed
@@ -49,6 +50,7 @@ func Start(spec Spec) (*Process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.WaitDelay = time.Second // its children may hold its output open after it has ended
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.born = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -61,6 +63,9 @@ func Start(spec Spec) (*Process, error) {
 
 // PID is the program's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Age is the time since the program was started, its loading included.
+func (p *Process) Age() time.Duration { return time.Since(p.born) }
 
 // Done is closed once the program has ended, by itself or not.
 func (p *Process) Done() <-chan struct{} { return p.done }

@@ -1,20 +1,20 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
 )
 
 const (
 	// patience is how long the server may take to be ready, and the API server to
-	// call it: long enough for a busy machine, since nothing is measured here.
+	// call it: long enough for a busy machine.
 	patience = 2 * time.Minute
 	pause    = 100 * time.Millisecond
 )
@@ -22,23 +22,12 @@ const (
 // ErrNotReady says that the server ended, or was not ready in time.
 var ErrNotReady = errors.New("the server does not judge")
 
-func (s *Server) waitUntilReady(ctx context.Context) error {
-	return s.poll(ctx, patience, "it does not say that it is ready", func(ctx context.Context) (bool, string) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Health+"/readyz?verbose", nil)
-		if err != nil {
-			return false, err.Error()
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, err.Error()
-		}
-		defer func() { _ = response.Body.Close() }()
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			return false, err.Error()
-		}
-		return response.StatusCode == http.StatusOK, string(body)
-	})
+// waitUntilReady books how long the server took.
+func (s *Server) waitUntilReady(ctx context.Context, every time.Duration) error {
+	wait := process.Wait{Limit: patience, Pause: cmp.Or(every, pause), Problem: "it does not say that it is ready"}
+	err := s.until(ctx, wait, process.OK("http://"+s.Health+"/readyz?verbose"))
+	s.ReadyAfter = s.Age()
+	return err
 }
 
 // probe is a policy without a target, whose writer is warned about that.
@@ -51,40 +40,22 @@ spec:
   rules: {authentication: {a: 1}}
 `
 
-// waitUntilCalled waits until the webhook configurations that the server wrote
+// WaitUntilCalled waits until the webhook configurations that lead to the server
 // are in force: some moments after they are there, as the API server learns of
 // them by a watch. What the validating webhook says is on stderr, what the
 // mutating one adds is in the object.
-func (s *Server) waitUntilCalled(ctx context.Context, e *env.Env) error {
-	return s.poll(ctx, patience, "the API server does not call it", func(context.Context) (bool, string) {
+func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
+	wait := process.Wait{Limit: patience, Pause: pause, Problem: "the API server does not call it"}
+	return s.until(ctx, wait, func(context.Context) (bool, string) {
 		got := e.KubectlWith(probe, "create", "--dry-run=server", "-o", "json", "-f", "-")
 		called := strings.Contains(got.Stderr, "Warning: ") && strings.Contains(got.Stdout, `"overrule.dev/`)
 		return called, got.Stdout + got.Stderr
 	})
 }
 
-// poll asks until it is told yes; its error has the last answer and the log.
-func (s *Server) poll(ctx context.Context, limit time.Duration, problem string, ask func(context.Context) (bool, string)) error {
-	deadline, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	last := ""
-	for {
-		done, answer := ask(deadline)
-		if done {
-			return nil
-		}
-		if last == "" || deadline.Err() == nil {
-			last = answer // the last one is often just that the deadline is over
-		}
-		select {
-		case <-time.After(pause):
-		case <-s.Done():
-			return fmt.Errorf("%w: it ended with exit code %d; its log:\n%s", ErrNotReady, s.Code(), s.Tail())
-		case <-deadline.Done():
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("%w: %s (%s); its log:\n%s", ErrNotReady, problem, last, s.Tail())
-		}
+func (s *Server) until(ctx context.Context, w process.Wait, ask process.Question) error {
+	if err := s.Until(ctx, w, ask); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
+	return nil
 }

@@ -37,8 +37,10 @@ func TestItIsReadyWhenItSaysSo(t *testing.T) {
 	s := running(t, "exec sleep 600")
 	s.Health = strings.TrimPrefix(health.URL, "http://")
 
-	require.NoError(t, s.waitUntilReady(t.Context()))
+	require.NoError(t, s.waitUntilReady(t.Context(), time.Millisecond))
 	assert.EqualValues(t, 3, asked.Load())
+	assert.Positive(t, s.ReadyAfter)
+	assert.LessOrEqual(t, s.ReadyAfter, s.Age())
 }
 
 func TestAServerThatEndsIsNotReady(t *testing.T) {
@@ -46,26 +48,18 @@ func TestAServerThatEndsIsNotReady(t *testing.T) {
 	s.Health = "127.0.0.1:1"
 	<-s.Done()
 
-	err := s.waitUntilReady(t.Context())
+	err := s.waitUntilReady(t.Context(), 0)
 
 	require.ErrorIs(t, err, ErrNotReady)
-	assert.EqualError(t, err, "the server does not judge: it ended with exit code 2; its log:\nunknown flag\n")
-}
-
-func TestAServerThatIsNotReadyInTimeSaysWhatItSaidLast(t *testing.T) {
-	s := running(t, "exec sleep 600")
-
-	err := s.poll(t.Context(), time.Millisecond, "it sleeps", func(context.Context) (bool, string) { return false, "zzz" })
-
-	require.ErrorIs(t, err, ErrNotReady)
-	assert.EqualError(t, err, "the server does not judge: it sleeps (zzz); its log:\n")
+	assert.EqualError(t, err, "the server does not judge: waited in vain: it ended with exit code 2; its log:\nunknown flag\n")
 }
 
 func TestAnInterruptedWaitIsOver(t *testing.T) {
 	s := running(t, "exec sleep 600")
+	s.Health = "127.0.0.1:1"
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.poll(ctx, time.Hour, "it sleeps", func(context.Context) (bool, string) { cancel(); return false, "zzz" })
-	assert.ErrorIs(t, err, context.Canceled)
+	cancel()
+	assert.ErrorIs(t, s.waitUntilReady(ctx, 0), context.Canceled)
 }
 
 func TestABinaryThatIsNotBuiltIsAnError(t *testing.T) {

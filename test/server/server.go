@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +37,9 @@ type Options struct {
 	// API server calls it: for servers that do not register themselves, and
 	// control planes without AuthPolicy.
 	Unprobed bool
+	// Every is the pause between two looks at whether it is ready: 100 ms, unless
+	// ReadyAfter has to be more exact.
+	Every time.Duration
 }
 
 // Server is a running server.
@@ -44,6 +48,19 @@ type Server struct {
 
 	// Webhook, Metrics and Health are the host:port of its three listeners.
 	Webhook, Metrics, Health string
+	// ReadyAfter is the time from the start of the process until it said that it
+	// is ready.
+	ReadyAfter time.Duration
+}
+
+// Site is a control plane that has all that a server needs: its CRDs,
+// namespace, account and rights.
+type Site struct {
+	// Account is the user that the server is to the API server.
+	Account *env.User
+
+	env    *env.Env
+	binary string
 }
 
 // Start runs a server for a test, which fails with the server's log if that does
@@ -66,6 +83,16 @@ func Start(tb testing.TB, e *env.Env, o Options) *Server {
 // Boot installs what the server needs, runs it and waits until it judges. Each
 // call takes ports of its own: a server that follows another is found there.
 func Boot(ctx context.Context, e *env.Env, o Options) (*Server, error) {
+	site, err := Install(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return site.Boot(ctx, o)
+}
+
+// Install installs what the server needs, for as many servers as are booted
+// there. It fails with ErrNoBinary if there is none to run.
+func Install(ctx context.Context, e *env.Env) (*Site, error) {
 	root, err := env.Repository(ctx)
 	if err != nil {
 		return nil, err
@@ -78,17 +105,22 @@ func Boot(ctx context.Context, e *env.Env, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := run(ctx, e, binary, account.Kubeconfig, o.Args)
+	return &Site{Account: account, env: e, binary: binary}, nil
+}
+
+// Boot runs a server and waits until it judges.
+func (site *Site) Boot(ctx context.Context, o Options) (*Server, error) {
+	s, err := site.run(ctx, o.Args)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.waitUntilReady(ctx); err != nil {
+	if err := s.waitUntilReady(ctx, o.Every); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	if o.Unprobed {
 		return s, nil
 	}
-	if err := s.waitUntilCalled(ctx, e); err != nil {
+	if err := s.WaitUntilCalled(ctx, site.env); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -102,7 +134,7 @@ func built(root string) (string, error) {
 	return binary, nil
 }
 
-func run(ctx context.Context, e *env.Env, binary, kubeconfig string, args []string) (*Server, error) {
+func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 	var ports [3]int32
 	for i := range ports {
 		port, err := env.FreePort(ctx)
@@ -111,12 +143,12 @@ func run(ctx context.Context, e *env.Env, binary, kubeconfig string, args []stri
 		}
 		ports[i] = port
 	}
-	if err := e.RouteService(ctx, Namespace, Name, ports[0]); err != nil {
+	if err := site.env.RouteService(ctx, Namespace, Name, ports[0]); err != nil {
 		return nil, err
 	}
 	s := &Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2])}
 	usual := []string{
-		"--kubeconfig=" + kubeconfig,
+		"--kubeconfig=" + site.Account.Kubeconfig,
 		"--namespace=" + Namespace,
 		"--drain-period=0s", // nobody has to be sent elsewhere
 		"--service=" + Name,
@@ -126,7 +158,7 @@ func run(ctx context.Context, e *env.Env, binary, kubeconfig string, args []stri
 		"--health-bind-address=" + s.Health,
 	}
 	var err error
-	s.Process, err = process.Start(process.Spec{Path: binary, Args: append(usual, args...)})
+	s.Process, err = process.Start(process.Spec{Path: site.binary, Args: append(usual, args...)})
 	return s, err
 }
 
