@@ -14,15 +14,16 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdin); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
 // run does what the command line asks for. Without files it reads in.
-func run(args []string, in io.Reader) error {
+func run(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	flags.SetOutput(out)
 	svg := flags.String("svg", "", "draw the results of BenchmarkGrowth into this `file`")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -43,7 +44,10 @@ func writeCurves(file string, results []*benchfmt.Result) error {
 	if err := drawCurves(&picture, results); err != nil {
 		return err
 	}
-	return os.WriteFile(file, picture.Bytes(), 0o600)
+	if err := os.WriteFile(file, picture.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the curves: %w", err)
+	}
+	return nil
 }
 
 // readAll reads the results of all files, or of in if there is none.
@@ -79,7 +83,7 @@ func read(r io.Reader, name string) ([]*benchfmt.Result, error) {
 		}
 	}
 	if err := reader.Err(); err != nil {
-		return nil, fmt.Errorf("read the results of %s: %w", name, err)
+		return nil, fmt.Errorf("read the results: %w", err)
 	}
 	return out, nil
 }

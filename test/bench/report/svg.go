@@ -12,7 +12,7 @@ import (
 const (
 	panelWidth, panelHeight = 460, 330
 	columns                 = 2
-	marginLeft, marginRight = 70, 20
+	marginLeft, marginRight = 75, 35
 	marginTop, marginBottom = 92, 50
 	legendTop, legendLine   = 44, 16
 	titleTop                = 24

@@ -53,13 +53,17 @@ type axis struct {
 // growth.
 const leastDecades = 2
 
+// slack is what the logarithm of a power of ten may be off: 100 ms read from
+// nanoseconds is a little more than 0.1 s.
+const slack = 1e-9
+
 // axisOver returns the axis of whole decades that holds all values.
 func axisOver(values []float64, from, to float64) axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		low, high = min(low, math.Log10(v)), max(high, math.Log10(v))
 	}
-	a := axis{low: int(math.Floor(low)), high: int(math.Ceil(high)), from: from, to: to}
+	a := axis{low: int(math.Floor(low + slack)), high: int(math.Ceil(high - slack)), from: from, to: to}
 	for a.high-a.low < leastDecades {
 		a.high++
 		if a.high-a.low < leastDecades {
