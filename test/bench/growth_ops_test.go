@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/webhook"
+)
+
+// routeWrite is a review at the validating door, wired as in production. It is
+// a dry run: nobody would tell the log of writes in flight that it was stored.
+func routeWrite(t testing.TB, w *world) operation {
+	t.Helper()
+	door := webhook.New(webhook.Options{
+		Store: w.Store, Guard: w.guard, Flight: w.flight,
+		Enforcement: guard.EnforceDeny, Log: logr.Discard(),
+	}).Handler()
+	var reviews [][]byte
+	for _, i := range w.spread() {
+		write := w.Size.RouteWrite(i)
+		require.NoError(t, w.Put(write.Before))
+		reviews = append(reviews, dryRun(t, write))
+	}
+	return func(i int) error {
+		body := bytes.NewReader(reviews[i%len(reviews)])
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhook.PathValidate+"?timeout=30s", body)
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		door.ServeHTTP(answer, r)
+		if answer.Code != http.StatusOK || !bytes.Contains(answer.Body.Bytes(), []byte(`"allowed":true`)) {
+			return fmt.Errorf("the write was not allowed: %d %s", answer.Code, answer.Body)
+		}
+		return nil
+	}
+}
+
+func dryRun(t testing.TB, write fixture.Write) []byte {
+	t.Helper()
+	data, err := write.Review()
+	require.NoError(t, err)
+	var review admissionv1.AdmissionReview
+	require.NoError(t, json.Unmarshal(data, &review))
+	review.Request.DryRun = new(true)
+	data, err = json.Marshal(review)
+	require.NoError(t, err)
+	return data
+}
+
+// gatewayPolicy writes the policy of the gateway that is the same in each world.
+func gatewayPolicy(t testing.TB, w *world) operation {
+	t.Helper()
+	return w.policyWrite(t, spare, func(n int) map[string]any { return spared(spare.GatewayPolicy(n)) })
+}
+
+// wholePolicy writes the policy of a gateway that has all routes.
+func wholePolicy(t testing.TB, routes int) operation {
+	t.Helper()
+	u := fixture.Uniform{Routes: routes, Rules: spare.Rules, OwnPolicy: true}
+	c, err := fixture.NewUniform(u)
+	require.NoError(t, err)
+	return judged(c).policyWrite(t, u, u.GatewayPolicy)
+}
+
+// policyWrite writes the policy of a gateway, another value each time: no fold
+// after the write is in the memo.
+func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) map[string]any) operation {
+	t.Helper()
+	before, err := w.Decode(policy(0))
+	require.NoError(t, err)
+	return func(i int) error {
+		after, err := w.Decode(policy(1 + i))
+		if err != nil {
+			return err
+		}
+		v, _ := w.Store.View()
+		j, err := w.guard.Judge(t.Context(), v, guard.Change{
+			Operation: guard.Update, Before: before, After: after,
+		}, nil)
+		switch {
+		case err != nil:
+			return err
+		case j.Changes.Paths != u.Routes*u.Rules:
+			return fmt.Errorf("%d paths are changed in place of %d: %+v", j.Changes.Paths, u.Routes*u.Rules, j.Denials)
+		}
+		return nil
+	}
+}
+
+// routeEvent does what a watch does with an event of a route that it has
+// decoded: read it, and put it into the store.
+func routeEvent(t testing.TB, w *world) operation {
+	t.Helper()
+	var objects []*hierarchy.RouteObject
+	for _, i := range w.spread() {
+		objects = append(objects, received[*hierarchy.RouteObject](t, w.Size.Route(i)))
+	}
+	return func(i int) error {
+		o, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, objects[i%len(objects)])
+		if err != nil {
+			return err
+		}
+		w.Store.Apply(store.Put(o))
+		return nil
+	}
+}
+
+// policyEvent does the same with a policy. A watch gives those as unstructured
+// objects.
+func policyEvent(t testing.TB, w *world) operation {
+	t.Helper()
+	var objects []map[string]any
+	for _, i := range w.spread() {
+		objects = append(objects, received[map[string]any](t, w.Size.RoutePolicy(i)))
+	}
+	return func(i int) error {
+		o, kind := objects[i%len(objects)], w.Auth
+		if fixture.KindOf(o) == w.Limits.Ref() {
+			kind = w.Limits
+		}
+		w.Store.Apply(store.Put(kind.Read(o, merge.Newest)))
+		return nil
+	}
+}

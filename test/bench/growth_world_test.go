@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"encoding/json"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/test/fixture"
+)
+
+// spare is what the gateway with a fixed number of routes has. Each route has
+// as many paths as rules.
+var spare = fixture.Uniform{Routes: 100, Rules: 5, OwnPolicy: true}
+
+// differing is how many routes or policies the operations take turns with.
+const differing = 500
+
+// world is a cluster of a size, with one gateway more that is the same in each.
+type world struct {
+	*fixture.Cluster
+	heldMiB float64
+	guard   *guard.Guard
+	flight  *flight.Log
+}
+
+func newWorld(t testing.TB, routes int) *world {
+	t.Helper()
+	before := held()
+	c, err := fixture.New(fixture.Size{Gateways: routes / 10, Routes: routes})
+	require.NoError(t, err)
+	w := judged(c)
+	w.heldMiB = held() - before
+	w.flight = flight.New(c.Store, flight.Options{})
+	objects := []map[string]any{spared(c.Size.Gateway(fixture.Busy)), spared(spare.GatewayPolicy(0))}
+	for i := range spare.Routes {
+		objects = append(objects, spared(spare.Route(i)), spared(spare.RoutePolicy(i)))
+	}
+	require.NoError(t, c.Put(objects...))
+	return w
+}
+
+// judged adds a guard to a cluster. It may take as long as it needs: a curve
+// shows how long that is.
+func judged(c *fixture.Cluster) *world {
+	return &world{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60}}
+}
+
+// held is what is alive on the heap, in MiB. The second collection takes what
+// the first one only found to be dead: the pools' spares.
+func held() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// spared renames an object, and what it hangs on, so that it belongs to the
+// spare gateway.
+func spared(object map[string]any) map[string]any {
+	rename := func(o any) {
+		named := o.(map[string]any)
+		named["name"] = "spare-" + named["name"].(string)
+	}
+	rename(object["metadata"])
+	spec := object["spec"].(map[string]any)
+	if target, ok := spec["targetRef"]; ok {
+		rename(target)
+	}
+	if parents, ok := spec["parentRefs"].([]any); ok {
+		for _, p := range parents {
+			rename(p)
+		}
+	}
+	return object
+}
+
+// spread returns the positions of routes or policies from all over the cluster.
+func (w *world) spread() []int {
+	out := make([]int, min(differing, w.Size.Routes))
+	for i := range out {
+		out[i] = i * w.Size.Routes / len(out)
+	}
+	return out
+}
+
+// received returns an object as a watch decodes it from an answer.
+func received[T any](t testing.TB, object map[string]any) T {
+	t.Helper()
+	data, err := json.Marshal(object)
+	require.NoError(t, err)
+	var out T
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
