@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/heavy"
+	"overrule.dev/overrule/webhook"
+)
+
+// heavyTimeout is what the registrar writes into the webhook configurations.
+const heavyTimeout = "?timeout=3s"
+
+// BenchmarkHeavy asks both doors, as they stand in production, about each bad
+// input at its full size, from cold. Besides the time of the validating door's
+// answer and what it allocates, it tells how long the judge goes on after that
+// (busy-ms: a judge that outlasts its deadline keeps its place), what the
+// mutating door takes (mutate-ms), how far the heap grew at its peak
+// (peak-MiB), and whether the answer was that this is too much (too-much: 1).
+func BenchmarkHeavy(b *testing.B) {
+	for _, c := range heavy.Cases() {
+		b.Run(c.What, func(b *testing.B) {
+			objects, write, err := c.Build(c.Full)
+			require.NoError(b, err)
+			review, err := write.Review("heavy")
+			require.NoError(b, err)
+			var sum heavyFigures
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				server := heavyServer(objects, c.BlastRadius)
+				sum.mutate += timed(func() { askHeavy(b, server, webhook.PathMutate, review) })
+				server = heavyServer(objects, c.BlastRadius)
+				runtime.GC()
+				stop := watchHeap()
+				b.StartTimer()
+				answer := askHeavy(b, server, webhook.PathValidate, review)
+				b.StopTimer()
+				sum.busy += timed(func() { awaitPlace(b, server) })
+				sum.peak = max(sum.peak, stop())
+				sum.tooMuch += tooMuch(answer)
+				if answer.Result != nil {
+					b.Logf("denied: %.300s", answer.Result.Message)
+				}
+				b.StartTimer()
+			}
+			b.StopTimer()
+			sum.report(b)
+		})
+	}
+}
+
+type heavyFigures struct {
+	mutate, busy time.Duration
+	peak         uint64 // bytes above what there was before
+	tooMuch      int
+}
+
+func (f *heavyFigures) report(b *testing.B) {
+	b.Helper()
+	n := float64(b.N)
+	b.ReportMetric(float64(f.mutate.Milliseconds())/n, "mutate-ms")
+	b.ReportMetric(float64(f.busy.Milliseconds())/n, "busy-ms")
+	b.ReportMetric(float64(f.peak)/(1<<20), "peak-MiB")
+	b.ReportMetric(float64(f.tooMuch)/n, "too-much")
+}
+
+func timed(do func()) time.Duration {
+	start := time.Now()
+	do()
+	return time.Since(start)
+}
+
+// heavyRights lets nobody remove overrides.
+type heavyRights struct{}
+
+func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return false, nil
+}
+
+func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" }
+
+// heavyServer is the server as it runs, with one place to judge at.
+func heavyServer(objects *store.Store, blastRadius int) http.Handler {
+	return webhook.New(webhook.Options{
+		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
+		Flight: flight.New(objects, flight.Options{}), MaxConcurrent: 1, Log: logr.Discard(),
+	}).Handler()
+}
+
+func askHeavy(b *testing.B, h http.Handler, path string, review []byte) *admissionv1.AdmissionResponse {
+	b.Helper()
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path+heavyTimeout, bytes.NewReader(review))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(b, http.StatusOK, w.Code, w.Body)
+	var answer admissionv1.AdmissionReview
+	require.NoError(b, json.Unmarshal(w.Body.Bytes(), &answer))
+	require.NotNil(b, answer.Response)
+	return answer.Response
+}
+
+// awaitPlace waits until the only place is free again: a write of nothing that
+// matters is judged then.
+func awaitPlace(b *testing.B, h http.Handler) {
+	b.Helper()
+	review, err := heavy.Trifle().Review("trifle")
+	require.NoError(b, err)
+	for range 40 {
+		if a := askHeavy(b, h, webhook.PathValidate, review); a.Allowed {
+			return
+		}
+	}
+	b.Fatal("the judge does not end")
+}
+
+func tooMuch(a *admissionv1.AdmissionResponse) int {
+	if a.Result != nil && strings.HasPrefix(a.Result.Message, string(api.ReasonTooMuch)+":") {
+		return 1
+	}
+	return 0
+}
+
+// watchHeap measures how far the heap grows until it is stopped.
+func watchHeap() (stop func() uint64) {
+	var mu sync.Mutex
+	var most uint64
+	before := heapBytes()
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(2 * time.Millisecond):
+				now := heapBytes()
+				mu.Lock()
+				most = max(most, now)
+				mu.Unlock()
+			}
+		}
+	}()
+	return func() uint64 {
+		close(done)
+		mu.Lock()
+		defer mu.Unlock()
+		return max(most, heapBytes(), before) - before
+	}
+}
+
+func heapBytes() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

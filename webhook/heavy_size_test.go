@@ -1,0 +1,67 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/heavy"
+)
+
+// nobody may remove overrides.
+type nobody struct{}
+
+func (nobody) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return false, nil
+}
+
+func (nobody) Check(api.Ref) string { return "kubectl auth can-i override" }
+
+// heavyDoors is a server as it runs in production, with one place to judge at.
+func heavyDoors(s *store.Store, blastRadius int) *doors {
+	return &doors{Server: New(Options{
+		Store: s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
+		Flight: flight.New(s, flight.Options{}), MaxConcurrent: 1, Log: logr.Discard(),
+	})}
+}
+
+func TestAHeavyWriteIsJudgedByWhatItDoes(t *testing.T) {
+	for _, c := range heavy.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			objects, write, err := c.Build(c.Small)
+			require.NoError(t, err)
+			review, err := write.Review(uid)
+			require.NoError(t, err)
+			d := heavyDoors(objects, c.BlastRadius)
+
+			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+			assertWanted(t, c.Want(c.Small), a)
+			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review))
+			assert.True(t, a.Allowed)
+		})
+	}
+}
+
+// assertWanted checks a judgement that was made to its end.
+func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionResponse) {
+	t.Helper()
+	if want.Denied == "" {
+		require.True(t, a.Allowed, "%v", a.Result)
+		assert.Contains(t, strings.Join(a.Warnings, "\n"), want.Says)
+		return
+	}
+	message := said(t, a)
+	assert.True(t, strings.HasPrefix(message, string(want.Denied)+": "), message)
+	assert.Contains(t, message, want.Says)
+}
