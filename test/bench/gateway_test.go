@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/webhook"
+)
+
+// BenchmarkGatewayPolicyWrite is an UPDATE of the policy of a gateway with
+// 10,000 routes of one path each, that changes the value of a rule on all of
+// them: from the review's bytes to those of the answer. The routes have a
+// policy of their own, or one that the gateway's condition is evaluated on, or
+// none. Each op writes something new, and what it wrote is stored before the
+// next. The user may change overrides.
+//
+// "mix" is the same in a cluster of the full size, on its busy gateway: 5,000
+// routes with all that is on them.
+func BenchmarkGatewayPolicyWrite(b *testing.B) {
+	const routes = 10_000
+	tests := []struct {
+		name string
+		fixture.Uniform
+	}{
+		{"own-policy", fixture.Uniform{Routes: routes, OwnPolicy: true}},
+		{"own-policy-when", fixture.Uniform{Routes: routes, OwnPolicy: true, When: true}},
+		{"no-policy", fixture.Uniform{Routes: routes}},
+	}
+	for _, test := range tests {
+		b.Run(test.name, func(b *testing.B) {
+			c, err := fixture.NewUniform(test.Uniform)
+			require.NoError(b, err)
+			gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
+				return fixture.Write{Before: test.GatewayPolicy(n), After: test.GatewayPolicy(n + 1)}
+			})
+		})
+	}
+	b.Run("mix", func(b *testing.B) {
+		c, err := fixture.New(fixture.Full)
+		require.NoError(b, err)
+		gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
+			w := c.Size.GatewayPolicyWrite(fixture.Busy)
+			if n%2 == 1 {
+				return w.Back()
+			}
+			return w
+		})
+	})
+}
+
+// gatewayWrites judges one write after the other, each on top of those before.
+func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write) {
+	b.Helper()
+	door := p.hooks.Handler()
+	n := 0
+	one := func(before, after func()) {
+		t := newTurn(b, write(n))
+		n++
+		before()
+		err := ask(door, t.review)
+		after()
+		require.NoError(b, err)
+		require.NoError(b, p.event(t.stored))
+	}
+	one(func() {}, func() {}) // the memo knows what there is, as it does in a server that runs
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		one(b.StartTimer, b.StopTimer)
+		b.StartTimer()
+	}
+}
+
+// ask sends a review to the door, without the wire.
+func ask(door http.Handler, review []byte) error {
+	r := httptest.NewRequest(http.MethodPost, webhook.PathValidate+timeout, bytes.NewReader(review))
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	door.ServeHTTP(answer, r)
+	if answer.Code != http.StatusOK || !bytes.Contains(answer.Body.Bytes(), allowed) {
+		return fmt.Errorf("the write was not allowed: %d %s", answer.Code, answer.Body)
+	}
+	return nil
+}
+
+// BenchmarkEffective is the effective policies of 5,000 paths, each of a route
+// with a policy of its own, by an engine that has folded nothing before.
+func BenchmarkEffective(b *testing.B) {
+	const paths = 5_000
+	c, err := fixture.NewUniform(fixture.Uniform{Routes: paths, OwnPolicy: true})
+	require.NoError(b, err)
+	v, _ := c.Store.View()
+	all := effective.Scope{All: true}
+	b.Run(fmt.Sprintf("paths=%d", paths), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			n := 0
+			budget := effective.NewBudget(b.Context(), 1<<60)
+			err := effective.NewEngine().Walk(v, all, false, budget, func(e *effective.Effective) error {
+				n += len(e.Layers)
+				return nil
+			})
+			if err != nil || n != 2*paths {
+				b.Fatalf("%d policies on the paths in place of %d: %v", n, 2*paths, err)
+			}
+		}
+	})
+}

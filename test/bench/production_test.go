@@ -1,0 +1,107 @@
+package bench
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/rights"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/sweep"
+	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/webhook"
+)
+
+// apiServer answers the one question that judging the benchmarks' writes asks:
+// whether the user may change overrides. They may, and the answer is kept for
+// some seconds, as in production. Anything else fails, and denies the write.
+func apiServer(b *testing.B) *rest.Config {
+	b.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Spec.ResourceAttributes == nil {
+			http.Error(w, "no review: "+r.URL.Path, http.StatusInternalServerError)
+			return
+		}
+		review.Status.Allowed = true
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			b.Error(err)
+		}
+	}))
+	b.Cleanup(s.Close)
+	return &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+}
+
+// production is Overrule over a cluster in memory, put together as cmd/overrule
+// does it.
+type production struct {
+	*fixture.Cluster
+	hooks *webhook.Server
+}
+
+func newProduction(b *testing.B, c *fixture.Cluster) *production {
+	b.Helper()
+	cfg := apiServer(b)
+	watcher, err := watch.New(cfg, c.Store, watch.Options{})
+	require.NoError(b, err)
+	client, err := authorizationv1client.NewForConfig(cfg)
+	require.NoError(b, err)
+	judges := &guard.Guard{
+		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
+	}
+	hooks := webhook.New(webhook.Options{
+		Store: c.Store, Enforcement: guard.EnforceDeny,
+		Guard: judges, Flight: flight.New(c.Store, flight.Options{}),
+		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
+		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
+	})
+	// It hears of each event as in production; what it finds is not waited for.
+	sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
+	return &production{c, hooks}
+}
+
+// stored is what a watch says of a write that was admitted.
+type stored struct {
+	ref  api.Ref
+	uid  types.UID
+	data []byte // the object as it was written
+}
+
+// newest is a resourceVersion after all those of a fixture.
+const newest = "1000000000"
+
+// event does what an informer does with a write that was stored: it is read,
+// is part of the store's next moment, and is not in flight any more.
+func (p *production) event(s stored) error {
+	kind := p.Auth
+	switch s.ref.PolicyKind() {
+	case p.Auth.Ref():
+	case p.Limits.Ref():
+		kind = p.Limits
+	default:
+		kind = nil
+	}
+	o, err := store.Decode(s.ref.PolicyKind(), kind, s.data, 0)
+	if err != nil {
+		return err
+	}
+	p.Store.Apply(store.Put(o))
+	p.Store.Saw(store.Seen{Ref: s.ref, UID: s.uid, Version: newest})
+	return nil
+}
