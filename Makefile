@@ -84,6 +84,20 @@ fuzz: ## Fuzz each target for FUZZTIME (20s).
 bench: ## Run the benchmarks (BENCH, BENCHTIME and BENCHPKGS narrow them).
 	go test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime '$(BENCHTIME)' -timeout 60m $(BENCHPKGS)
 
+.PHONY: cost
+cost: ## Compare what operations cost, in allocations and statements, with the baseline.
+	@hack/cost
+
+.PHONY: cost-baseline
+cost-baseline: ## Make that baseline anew, where a change of cost is meant.
+	@hack/cost -update
+
+.PHONY: bench-growth
+bench-growth: controlplane-core build ## Draw how costs grow with the routes into docs/performance.svg (some 15 minutes).
+	@mkdir -p $(BIN)/bench
+	go test -tags e2e -run '^$$' -bench '^BenchmarkGrowth$$' -benchmem -benchtime '$(BENCHTIME)' -timeout 60m ./test/bench | tee $(BIN)/bench/growth.txt
+	go run ./test/bench/report -svg docs/performance.svg $(BIN)/bench/growth.txt
+
 ##@ Check
 
 .PHONY: lint

@@ -13,9 +13,8 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// spare is what the gateway with a fixed number of routes has. Each route has
-// as many paths as rules.
-var spare = fixture.Uniform{Routes: 100, Rules: 5, OwnPolicy: true}
+// spare is what the gateway with a fixed number of routes has: one path each.
+var spare = fixture.Uniform{Routes: 100, Rules: 1, OwnPolicy: true}
 
 // differing is how many routes or policies the operations take turns with.
 const differing = 500
