@@ -1,0 +1,45 @@
+//go:build e2e
+
+package bench_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What the benchmarks of the real API server do is tried at a small size with
+// the tests: nobody runs benchmarks on each change.
+func TestTheBenchmarksOfTheAPIServerAtASmallSize(t *testing.T) {
+	c := newCluster(t, 50)
+	t.Run("each write goes its way", func(t *testing.T) {
+		a, requests, kubectls := newApplying(t, c), samples{}, samples{}
+		a.rounds(t, 3, a.request, requests)
+		a.rounds(t, 2, a.kubectl, kubectls)
+		for _, w := range []string{"none", "nothing", "overrule"} {
+			assert.Len(t, requests[w], 3)
+			assert.Len(t, kubectls[w], 2)
+		}
+	})
+	// Last: what the server registers by itself makes no difference between ways.
+	t.Run("starts take turns, and end ready", func(t *testing.T) {
+		took := samples{}
+		newStarting(t, c).rounds(t, 2, took)
+		assert.Len(t, took["overrule"], 2)
+		assert.Len(t, took["informer"], 2)
+	})
+}
+
+func TestRoundsAreComparedOneByOne(t *testing.T) {
+	s := samples{none: {3, 100, 5}, "nothing": {4, 102, 8}}
+	assert.Equal(t, []time.Duration{1, 2, 3}, s.more("nothing"))
+}
+
+func TestQuantilesAreSamples(t *testing.T) {
+	took := []time.Duration{5, 1, 4, 2, 3}
+	for q, want := range map[float64]time.Duration{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
+		assert.Equal(t, want, quantile(took, q))
+	}
+	assert.Equal(t, []time.Duration{5, 1, 4, 2, 3}, took, "the caller keeps its order")
+}
