@@ -1,5 +1,6 @@
-// Command report reads what benchmarks printed and makes something to look at:
-// the picture of how costs grow.
+// Command report reads what benchmarks printed (files, or standard input) and
+// makes something to look at: the table of limits, or the picture of how costs
+// grow.
 package main
 
 import (
@@ -24,7 +25,7 @@ func main() {
 func run(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	flags.SetOutput(out)
-	svg := flags.String("svg", "", "draw the results of BenchmarkGrowth into this `file`")
+	svg := flags.String("svg", "", "draw the results of BenchmarkGrowth into this `file`, in place of the table")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	if *svg != "" {
 		return writeCurves(*svg, results)
 	}
-	return nil
+	return writeTables(out, figuresOf(results))
 }
 
 // writeCurves leaves the file as it is if there is nothing to draw.
