@@ -18,11 +18,11 @@ type attachment struct {
 
 // attached returns the policies that are accepted on an object, by kind; nil
 // where there are none at all.
-func attached(v *store.View, kinds []*policykind.Kind, object api.Ref) [][]attachment {
+func attached(v *store.View, kinds []kindWalk, object api.Ref) [][]attachment {
 	var out [][]attachment
 	for p, t := range v.On(object) {
-		kind := slices.Index(kinds, p.Kind)
-		if kind < 0 || p.Invalid != nil || t.Refused != "" {
+		kind := kindOf(kinds, p, t)
+		if kind < 0 {
 			continue
 		}
 		if out == nil {
@@ -34,11 +34,27 @@ func attached(v *store.View, kinds []*policykind.Kind, object api.Ref) [][]attac
 		return nil
 	}
 	for i := range out {
-		if conflicts(kinds[i]) && len(out[i]) > 1 {
-			out[i] = accepted(out[i])
-		}
+		out[i] = settled(kinds[i].kind, out[i])
 	}
 	return out
+}
+
+// kindOf returns which of the kinds a policy on a target is of, or -1 if it is of
+// none, or has no effect there.
+func kindOf(kinds []kindWalk, p *policykind.Policy, t policykind.Target) int {
+	if p.Invalid != nil || t.Refused != "" {
+		return -1
+	}
+	return slices.IndexFunc(kinds, func(k kindWalk) bool { return k.kind == p.Kind })
+}
+
+// settled takes out the policies that another one of their kind keeps off the
+// object.
+func settled(k *policykind.Kind, all []attachment) []attachment {
+	if len(all) > 1 && conflicts(k) {
+		return accepted(all)
+	}
+	return all
 }
 
 // missing reports whether an object that paths may name is known not to exist:
@@ -145,9 +161,15 @@ type above struct {
 // stack is the policies of one kind on one path.
 type stack struct {
 	layers   []merge.Layer
-	policies []*policykind.Policy // likewise; nil for the object
+	policies []*policykind.Policy // likewise; those of the object left out
 	versions []uint64             // likewise
 	client   string               // the namespace that the traffic comes from
+}
+
+// reset empties the stack for a path whose traffic comes from a namespace.
+func (s *stack) reset(client string) *stack {
+	s.layers, s.policies, s.versions, s.client = s.layers[:0], s.policies[:0], s.versions[:0], client
+	return s
 }
 
 func (s *stack) add(k *kindWalk, p *policykind.Policy, l hierarchy.Level) {
@@ -156,68 +178,65 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l hierarchy.Level) {
 	s.versions = append(s.versions, p.Version)
 }
 
-// stack puts the layers of a path together. set and backend are what is
-// attached to those of the path.
-func (k *kindWalk) stack(p hierarchy.Path, set, backend []attachment) stack {
-	on := &k.on
-	most := len(on.mesh) + len(on.class) + len(on.gatewayNamespace) + len(on.gateway) + len(set) +
-		len(on.serviceNamespace) + len(on.service) + len(on.routeNamespace) + len(on.route) + len(backend)
-	if most == 0 {
-		return stack{}
-	}
-	s := stack{
-		layers: make([]merge.Layer, 0, most+1), policies: make([]*policykind.Policy, 0, most+1),
-		versions: make([]uint64, 0, most+1),
-	}
-	s.client = clientOf(p)
-	k.whole(&s, on.mesh, hierarchy.LevelMesh)
+// is reports whether the stack is one that was folded.
+func (s *stack) is(f *folded) bool {
+	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
+		return a.Policy == b.Policy && a.Level == b.Level && (a.As == b.As || reading(a.As) == reading(b.As))
+	})
+}
+
+// pile puts the layers of a path together. set and backend are what is attached
+// to those of the path.
+func (k *kindWalk) pile(p *hierarchy.Path, set, backend []attachment) {
+	on, s := &k.on, k.stack.reset(clientOf(p))
+	k.whole(s, on.mesh, hierarchy.LevelMesh)
 	if p.Gateway != nil {
-		k.whole(&s, on.class, hierarchy.LevelGatewayClass)
-		k.whole(&s, on.gatewayNamespace, hierarchy.LevelGatewayNamespace)
-		k.section(&s, on.gateway, hierarchy.LevelGateway, hierarchy.LevelListener, func(t policykind.Target) bool {
+		k.whole(s, on.class, hierarchy.LevelGatewayClass)
+		k.whole(s, on.gatewayNamespace, hierarchy.LevelGatewayNamespace)
+		k.section(s, on.gateway, hierarchy.LevelGateway, hierarchy.LevelListener, func(t *policykind.Target) bool {
 			return p.Set == nil && onListener(t, p.Listener)
 		})
-		k.section(&s, set, hierarchy.LevelListenerSet, hierarchy.LevelListener, func(t policykind.Target) bool {
+		k.section(s, set, hierarchy.LevelListenerSet, hierarchy.LevelListener, func(t *policykind.Target) bool {
 			return onListener(t, p.Listener)
 		})
 	}
 	if p.Service != nil {
-		k.whole(&s, on.serviceNamespace, hierarchy.LevelServiceNamespace)
-		k.section(&s, on.service, hierarchy.LevelService, hierarchy.LevelServicePort, func(t policykind.Target) bool {
+		k.whole(s, on.serviceNamespace, hierarchy.LevelServiceNamespace)
+		k.section(s, on.service, hierarchy.LevelService, hierarchy.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
-		k.whole(&s, on.routeNamespace, hierarchy.LevelRouteNamespace)
-		k.section(&s, on.route, hierarchy.LevelRoute, hierarchy.LevelRule, func(t policykind.Target) bool {
+		k.whole(s, on.routeNamespace, hierarchy.LevelRouteNamespace)
+		k.section(s, on.route, hierarchy.LevelRoute, hierarchy.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
 		})
 	}
 	if p.Backend != nil {
-		k.section(&s, backend, hierarchy.LevelBackend, hierarchy.LevelBackendPort, func(t policykind.Target) bool {
+		k.section(s, backend, hierarchy.LevelBackend, hierarchy.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
-	return s
 }
 
 // whole adds the policies on a whole object.
 func (k *kindWalk) whole(s *stack, all []attachment, l hierarchy.Level) {
-	k.section(s, all, l, l, func(policykind.Target) bool { return false })
+	k.section(s, all, l, l, func(*policykind.Target) bool { return false })
 }
 
 // section adds the policies on an object, and those on a section of it that
 // the path goes through. A policy that affects only its own namespace's
 // clients is on no path but theirs.
-func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy.Level, through func(policykind.Target) bool) {
-	for _, a := range all {
+func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy.Level, through func(*policykind.Target) bool) {
+	for i := range all {
+		a := &all[i]
 		switch {
 		case a.target.Consumer && a.policy.Namespace != s.client:
 		case a.target.Whole():
 			if k.shape.has[object] {
 				s.add(k, a.policy, object)
 			}
-		case k.shape.has[section] && through(a.target):
+		case k.shape.has[section] && through(&a.target):
 			s.add(k, a.policy, section)
 		}
 	}
@@ -225,19 +244,19 @@ func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy
 
 // clientOf returns the namespace that the traffic of a path comes from: that of
 // the clients in a mesh, else the gateway's.
-func clientOf(p hierarchy.Path) string {
+func clientOf(p *hierarchy.Path) string {
 	if p.Gateway != nil {
 		return p.Gateway.Namespace
 	}
 	return p.Client
 }
 
-func onListener(t policykind.Target, l *hierarchy.Listener) bool {
+func onListener(t *policykind.Target, l *hierarchy.Listener) bool {
 	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
 }
 
 // onPort reports whether a target means the port of a backend or service.
-func (k *kindWalk) onPort(t policykind.Target, object api.Ref, port int32) bool {
+func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
 	}

@@ -8,36 +8,35 @@ import (
 	"overrule.dev/overrule/internal/store"
 )
 
-// Compare walks the paths of a scope before and after a change and calls visit
-// with each pair, in the order of the walk after; then with those of paths that
-// are gone. The rules of the route that changed, if one did, are paired by name,
-// then by their matches (hierarchy.MatchRules). A path of a mesh that a policy
-// tells apart, by port or clients, is paired with the one that it is part of.
-// A kind may be read in another way after.
+// Compare walks the paths of a scope before and after a change, side by side, and
+// calls visit with each pair: root by root, and under it route by route, first the
+// paths after in the order of their walk, then those that are gone. The rules of
+// the route that changed, if one did, are paired by name, then by their matches
+// (hierarchy.MatchRules). A path of a mesh that a policy tells apart, by port or
+// clients, is paired with the one that it is part of. A kind may be read in
+// another way after.
 //
 // A path that no policy is on any more is shown as it is then. One that no
 // policy is on before and after is shown only of the kinds of Scope.Empty.
+//
+// What is held at a time are the paths through one route at one root.
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
-	c := comparison{pairing: rulePairing{before: before}, places: make(map[pathKind]int), empty: s.Empty}
-	if err := e.Walk(before, s, false, b, c.was); err != nil {
-		return err
+	c := &comparison{empty: s.Empty, visit: visit}
+	c.was = newWalk(e, before, s.kinds(before, false), b, c.keep)
+	for i := range c.was.by {
+		c.was.by[i].empty = slices.Contains(s.Empty, c.was.by[i].kind.Ref())
 	}
-	s.Empty = append(slices.Clip(s.Empty), c.kinds...)
-	err := e.Walk(after, s, false, b, func(x *Effective) error {
-		if p, ok := c.is(x); ok && c.shows(p) {
-			return visit(p)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	s.Empty = slices.Concat(s.Empty, refsOf(c.was.by))
+	c.is = newWalk(e, after, s.kinds(after, false), b, c.meet)
+	return c.run(s.plan(before), s.plan(after))
+}
+
+func refsOf(kinds []kindWalk) []api.PolicyKind {
+	out := make([]api.PolicyKind, len(kinds))
+	for i := range kinds {
+		out[i] = kinds[i].kind.Ref()
 	}
-	for _, p := range c.rest() {
-		if err := visit(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out
 }
 
 type pathKind struct {
@@ -45,15 +44,23 @@ type pathKind struct {
 	kind api.PolicyKind
 }
 
+// comparison is a walk before and one after. It goes by units: a root itself, or
+// one route at one root. Paths of different units are never the same.
 type comparison struct {
-	pairing rulePairing
-	before  []*Effective
-	met     []bool // likewise: whether it is in a pair
-	places  map[pathKind]int
-	// empty are the kinds of which paths without a policy are shown; kinds are
-	// those with a policy before.
-	empty []api.PolicyKind
-	kinds []api.PolicyKind
+	was, is *walk
+	empty   []api.PolicyKind // kinds of which paths without a policy are shown
+	visit   func(Pair) error
+
+	// before are the paths of the unit before; met, likewise, whether one is in a
+	// pair; next is where the next pair is looked for.
+	before []*Effective
+	met    []bool
+	next   int
+	// positions of the rules of the unit's route before, by those after; nil if
+	// they are the same.
+	positions []int
+	// places in before by identity, made when it is needed.
+	places map[pathKind]int
 	// after are the paths of meshes after the change; fresh those of them that
 	// had no part in any before.
 	after map[pathKind]*later
@@ -66,43 +73,112 @@ type later struct {
 	shown bool // in a pair
 }
 
-func (c *comparison) was(x *Effective) error {
-	c.places[pathKind{x.Path.ID(), x.Kind.Ref()}] = len(c.before)
-	if k := x.Kind.Ref(); !slices.Contains(c.kinds, k) {
-		c.kinds = append(c.kinds, k)
+// unit compares what two walks visit; either may be nil.
+func (c *comparison) unit(was, is func() error) error {
+	clear(c.before)
+	c.before, c.met, c.next, c.places, c.after, c.fresh = c.before[:0], c.met[:0], 0, nil, nil, nil
+	if was != nil {
+		if err := was(); err != nil {
+			return err
+		}
 	}
+	for i := range c.is.by {
+		k := &c.is.by[i]
+		ref := k.kind.Ref()
+		k.empty = slices.Contains(c.empty, ref) || slices.ContainsFunc(c.before, func(x *Effective) bool { return x.Kind.Ref() == ref })
+	}
+	if is != nil {
+		if err := is(); err != nil {
+			return err
+		}
+	}
+	return c.rest()
+}
+
+// keep takes a path before.
+func (c *comparison) keep(x *Effective) error {
 	c.before, c.met = append(c.before, x), append(c.met, false)
 	return nil
 }
 
-// is pairs a path after the change; ok is false for one that may be made of
-// several before.
-func (c *comparison) is(x *Effective) (p Pair, ok bool) {
-	at := pathKind{c.pairing.earlier(x.Path), x.Kind.Ref()}
-	i, ok := c.places[at]
+// meet pairs a path after, unless it is one of a mesh that may be made of several
+// before.
+func (c *comparison) meet(x *Effective) error {
+	p := Pair{After: x}
 	if x.Path.Service != nil {
-		i, ok = c.inMesh(at, x)
+		i, ok := c.inMesh(x)
 		if !ok {
-			return Pair{}, false
+			return nil
+		}
+		p.Before, c.met[i] = c.before[i], true
+	} else if i, ok := c.place(x); ok {
+		p.Before, c.met[i] = c.before[i], true
+	}
+	if !c.shows(p) {
+		return nil
+	}
+	return c.visit(p)
+}
+
+// few is how many paths of a unit are looked through one by one.
+const few = 16
+
+// place finds a path before. Most come in the same order before and after.
+func (c *comparison) place(x *Effective) (place int, ok bool) {
+	rule := c.earlier(x.Path.Rule)
+	for i := c.next; i < min(c.next+few, len(c.before)); i++ {
+		if was := c.before[i]; was.Path.Rule == rule && was.Path.SameButRule(&x.Path) && was.Kind.Ref() == x.Kind.Ref() {
+			c.next = i + 1
+			return i, true
 		}
 	}
-	if !ok {
-		return Pair{After: x}, true
+	place, ok = c.find(c.pathKind(x))
+	if ok {
+		c.next = place + 1
 	}
-	c.met[i] = true
-	return Pair{Before: c.before[i], After: x}, true
+	return place, ok
+}
+
+func (c *comparison) find(at pathKind) (place int, ok bool) {
+	if len(c.before) == 0 {
+		return 0, false
+	}
+	if c.places == nil {
+		c.places = make(map[pathKind]int, len(c.before))
+		for i, x := range c.before {
+			c.places[pathKind{x.Path.ID(), x.Kind.Ref()}] = i
+		}
+	}
+	place, ok = c.places[at]
+	return place, ok
+}
+
+// pathKind identifies a path after as it was before.
+func (c *comparison) pathKind(x *Effective) pathKind {
+	id := x.Path.ID()
+	id.Rule = c.earlier(id.Rule)
+	return pathKind{id, x.Kind.Ref()}
+}
+
+// earlier returns the position before of a rule after, -1 for none.
+func (c *comparison) earlier(rule int) int {
+	if c.positions == nil || rule < 0 {
+		return rule
+	}
+	return c.positions[rule]
 }
 
 // inMesh finds the place before of a path of a mesh, or of one that it was part
 // of.
-func (c *comparison) inMesh(at pathKind, x *Effective) (place int, ok bool) {
+func (c *comparison) inMesh(x *Effective) (place int, ok bool) {
 	if c.after == nil {
 		c.after = make(map[pathKind]*later)
 	}
+	at := c.pathKind(x)
 	l := &later{Effective: x}
 	c.after[at] = l
 	for _, id := range wider(at.id) {
-		if place, l.shown = c.places[pathKind{id, x.Kind.Ref()}]; l.shown {
+		if place, l.shown = c.find(pathKind{id, at.kind}); l.shown {
 			return place, true
 		}
 	}
@@ -110,21 +186,24 @@ func (c *comparison) inMesh(at pathKind, x *Effective) (place int, ok bool) {
 	return 0, false
 }
 
-// rest returns the pairs of the paths that are no more, and of those that are
-// new in a mesh.
-func (c *comparison) rest() []Pair {
-	var out []Pair
+// rest visits the pairs of the unit's paths that are no more, and of those that
+// are new in a mesh.
+func (c *comparison) rest() error {
 	for i, was := range c.before {
 		if !c.met[i] {
-			out = append(out, c.gone(was))
+			if err := c.visit(c.gone(was)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, l := range c.fresh {
 		if p := (Pair{After: l.Effective}); !l.shown && c.shows(p) {
-			out = append(out, p)
+			if err := c.visit(p); err != nil {
+				return err
+			}
 		}
 	}
-	return out
+	return nil
 }
 
 // shows reports whether there is anything to a pair.
@@ -155,29 +234,4 @@ func wider(id hierarchy.ID) []hierarchy.ID {
 	ports.Port, clients.Client = 0, ""
 	both.Port, both.Client = 0, ""
 	return []hierarchy.ID{id, ports, clients, both}
-}
-
-// rulePairing finds the path before a change of a path after it.
-type rulePairing struct {
-	before    *store.View
-	route     *hierarchy.Route // the last one looked at, after
-	positions []int
-}
-
-func (r *rulePairing) earlier(p hierarchy.Path) hierarchy.ID {
-	id := p.ID()
-	if p.Route == nil {
-		return id
-	}
-	if r.route != p.Route {
-		r.route, r.positions = p.Route, nil
-		was, ok := r.before.Get(p.Route.Ref()).(*hierarchy.Route)
-		if ok && was != p.Route {
-			r.positions = hierarchy.MatchRules(was, p.Route)
-		}
-	}
-	if r.positions != nil && p.Rule >= 0 {
-		id.Rule = r.positions[p.Rule]
-	}
-	return id
 }

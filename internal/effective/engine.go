@@ -129,17 +129,3 @@ func (b *Budget) alive() error {
 	}
 	return nil
 }
-
-// fold folds a stack, or remembers what came of it.
-func (e *Engine) fold(s stack, b *Budget) (*merge.Result, error) {
-	at := memoKey(s)
-	if r, ok := e.memo.get(at); ok {
-		return r, nil
-	}
-	r, err := merge.Fold(s.layers, b)
-	if err != nil {
-		return nil, err
-	}
-	e.memo.put(at, r)
-	return r, nil
-}

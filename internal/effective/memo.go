@@ -18,19 +18,25 @@ const memoWeight = 1 << 18
 // old one, and what is asked for again moves into the new.
 type memo struct {
 	mu       sync.Mutex
-	now, old map[string]*merge.Result
+	now, old map[string]*folded
 	weight   int // of now
 }
 
-// memoKey identifies a stack by the versions and levels of its policies, and
-// how they are read.
-func memoKey(s stack) string {
-	b := make([]byte, 0, 10*len(s.layers))
-	for i, l := range s.layers {
+// folded is a stack and what came of it.
+type folded struct {
+	layers []merge.Layer
+	*merge.Result
+}
+
+// appendMemoKey appends what identifies a stack: the versions and levels of its
+// policies, and how they are read.
+func appendMemoKey(b []byte, s *stack) []byte {
+	for i := range s.layers {
+		l := &s.layers[i]
 		b = binary.LittleEndian.AppendUint64(b, s.versions[i])
 		b = append(b, byte(l.Level), reading(l.As)) //nolint:gosec // a handful of levels
 	}
-	return string(b)
+	return b
 }
 
 func reading(r *merge.Reading) byte {
@@ -40,38 +46,38 @@ func reading(r *merge.Reading) byte {
 	return 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
 }
 
-func (m *memo) get(key string) (*merge.Result, bool) {
+func (m *memo) get(key []byte) *folded {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.now[key]; ok {
-		return r, true
+	if f := m.now[string(key)]; f != nil {
+		return f
 	}
-	r, ok := m.old[key]
-	if ok {
-		m.store(key, r)
+	f := m.old[string(key)]
+	if f != nil {
+		m.store(string(key), f)
 	}
-	return r, ok
+	return f
 }
 
-func (m *memo) put(key string, r *merge.Result) {
+func (m *memo) put(key []byte, f *folded) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.store(key, r)
+	m.store(string(key), f)
 }
 
-func (m *memo) store(key string, r *merge.Result) {
+func (m *memo) store(key string, f *folded) {
 	if m.now == nil || m.weight >= memoWeight {
-		m.now, m.old, m.weight = make(map[string]*merge.Result, 64), m.now, 0
+		m.now, m.old, m.weight = make(map[string]*folded, 64), m.now, 0
 	}
-	m.now[key] = r
-	m.weight += weigh(r)
+	m.now[key] = f
+	m.weight += f.weigh()
 }
 
 // weigh counts the parts of a result, each of which takes 50 to 100 bytes.
-func weigh(r *merge.Result) int {
-	n := 8 + len(r.Rules) + len(r.Notes)
-	for i := range r.Outcomes {
-		n += 2 + len(r.Outcomes[i].Lost)
+func (f *folded) weigh() int {
+	n := 8 + len(f.layers) + len(f.Rules) + len(f.Notes)
+	for i := range f.Outcomes {
+		n += 2 + len(f.Outcomes[i].Lost)
 	}
 	return n
 }

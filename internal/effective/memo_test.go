@@ -15,26 +15,23 @@ func TestTheMemoIsBoundedByWeight(t *testing.T) {
 	for name, rules := range map[string]int{"small results": 3, "large results": 5_000} {
 		t.Run(name, func(t *testing.T) {
 			var m memo
-			r := &merge.Result{Rules: make([]merge.Effective, rules), Outcomes: make([]merge.Outcome, 2)}
+			f := &folded{Result: &merge.Result{Rules: make([]merge.Effective, rules), Outcomes: make([]merge.Outcome, 2)}}
 			for i := range 60_000 {
-				m.put(strconv.Itoa(i), r)
+				m.put([]byte(strconv.Itoa(i)), f)
 			}
-			assert.LessOrEqual(t, (len(m.now)+len(m.old))*weigh(r), 2*(memoWeight+weigh(r)))
-			assert.GreaterOrEqual(t, len(m.old)*weigh(r), memoWeight, "and not too soon")
+			assert.LessOrEqual(t, (len(m.now)+len(m.old))*f.weigh(), 2*(memoWeight+f.weigh()))
+			assert.GreaterOrEqual(t, len(m.old)*f.weigh(), memoWeight, "and not too soon")
 		})
 	}
 }
 
 func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 	var m memo
-	kept, other := &merge.Result{}, &merge.Result{Rules: make([]merge.Effective, memoWeight/4)}
-	m.put("kept", kept)
+	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, memoWeight/4)}}
+	m.put([]byte("kept"), kept)
 	for i := range 40 {
-		got, ok := m.get("kept")
-		assert.True(t, ok, "round %d", i)
-		assert.Same(t, kept, got)
-		m.put(strconv.Itoa(i), other)
+		assert.Same(t, kept, m.get([]byte("kept")), "round %d", i)
+		m.put([]byte(strconv.Itoa(i)), other)
 	}
-	_, ok := m.get("0")
-	assert.False(t, ok, "what nobody asks for goes")
+	assert.Nil(t, m.get([]byte("0")), "what nobody asks for goes")
 }

@@ -6,50 +6,39 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
-// serviceBranch visits the paths that start at a service: those that end there,
-// and those by the routes that name it as their parent. Routes of its own
-// namespace are its producers'; one of another namespace is a consumer's, and
-// touches only clients of that namespace.
-func (w *walk) serviceBranch(b branch) error {
-	s := b.service
-	w.attach((&hierarchy.Namespace{Name: s.Namespace}).Ref(), func(a *above) *[]attachment { return &a.serviceNamespace })
-	w.attach(s.Ref(), func(a *above) *[]attachment { return &a.service })
+// ownPaths visits the paths that end at the service that is the root, if it is
+// walked as a whole.
+func (w *walk) ownPaths(whole bool) error {
 	for i := range w.by {
 		k := &w.by[i]
-		if !b.whole || !k.shape.mesh || k.shape.meshEnd != hierarchy.LevelService {
+		if !whole || !k.shape.mesh || k.shape.meshEnd != hierarchy.LevelService {
 			continue
 		}
-		if err := w.servicePaths(i, hierarchy.Path{Service: s, Rule: -1}, 0); err != nil {
+		if err := w.servicePaths(i, hierarchy.Path{Service: w.root.service, Rule: -1}, 0); err != nil {
 			return err
-		}
-	}
-	for r := range b.routes {
-		if err := w.budget.alive(); err != nil {
-			return err
-		}
-		w.enter(r)
-		for i := range w.by {
-			if err := w.meshRoute(i, s, r); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// meshRoute visits the paths of a kind from a service through a route.
-func (w *walk) meshRoute(kind int, s *hierarchy.Service, r *hierarchy.Route) error {
-	k := &w.by[kind]
-	if !k.shape.mesh || k.shape.meshEnd == hierarchy.LevelService || !k.shape.through(r.Kind) {
-		return nil
-	}
-	p := hierarchy.Path{Service: s, Route: r, Rule: -1}
-	if r.Namespace != s.Namespace {
+// meshRoute visits the paths from a service through a route that names it as its
+// parent. Routes of its own namespace are its producers'; one of another
+// namespace is a consumer's, and touches only clients of that namespace.
+func (w *walk) meshRoute(r *hierarchy.Route) error {
+	w.enter(r)
+	p := hierarchy.Path{Service: w.root.service, Route: r, Rule: -1}
+	if r.Namespace != p.Service.Namespace {
 		p.Client = r.Namespace
 	}
-	for _, port := range r.PortsOf(s) {
-		if err := w.servicePaths(kind, p, port); err != nil {
-			return err
+	for i := range w.by {
+		k := &w.by[i]
+		if !k.shape.mesh || k.shape.meshEnd == hierarchy.LevelService || !k.shape.through(r.Kind) {
+			continue
+		}
+		for _, port := range r.PortsOf(p.Service) {
+			if err := w.servicePaths(i, p, port); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -82,7 +71,7 @@ func (k *kindWalk) ports(s *hierarchy.Service, port int32) []int32 {
 		all[i] = p.Number
 	}
 	apart := slices.ContainsFunc(k.on.service, func(a attachment) bool {
-		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(a.target, s.Ref(), n) })
+		return !a.target.Whole() && slices.ContainsFunc(all, func(n int32) bool { return k.onPort(&a.target, s.Ref(), n) })
 	})
 	if port != 0 || !apart {
 		return []int32{port}
@@ -109,7 +98,7 @@ func (w *walk) clients(kind int, r *hierarchy.Route) []string {
 	if r != nil && k.shape.meshEnd == hierarchy.LevelBackend {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
-				all = append(all, w.shared(b.Object, kind)...)
+				all = append(all, of(w.on(b.Object), kind)...)
 			}
 		}
 	}

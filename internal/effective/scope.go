@@ -2,6 +2,7 @@ package effective
 
 import (
 	"iter"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -258,7 +259,7 @@ func (p *plan) grant(g *hierarchy.Grant) {
 func (p *plan) branches() iter.Seq[branch] {
 	return func(yield func(branch) bool) {
 		for _, r := range p.roots.list {
-			if !yield(branch{root: r, doors: p.doors(r), whole: true, routes: p.under(r)}) {
+			if !yield(branch{root: r, doors: p.doors(r), whole: true, routes: p.routesUnder(r)}) {
 				return
 			}
 		}
@@ -297,16 +298,29 @@ func (p *plan) setDoors(g *hierarchy.Gateway, s *hierarchy.ListenerSet) []hierar
 	return hierarchy.SetDoors(g, s, p.view.NamespaceLabels(s.Namespace))
 }
 
-// under yields the routes that name a root, or a listener set of it, each once.
-func (p *plan) under(r root) iter.Seq[*hierarchy.Route] {
-	if r.service != nil {
-		return p.view.RoutesOf(r.service.Ref())
-	}
+// routesUnder yields the routes that name a root, or a listener set of it, each
+// once.
+func (p *plan) routesUnder(r root) iter.Seq[*hierarchy.Route] {
 	return func(yield func(*hierarchy.Route) bool) {
-		for route := range p.view.RoutesOf(r.gateway.Ref()) {
+		for route := range p.view.RoutesOf(r.ref()) {
 			if !yield(route) {
 				return
 			}
+		}
+		for route := range p.routesBySets(r) {
+			if !yield(route) {
+				return
+			}
+		}
+	}
+}
+
+// routesBySets yields the routes that name a listener set of a root, and not the
+// root itself, each once.
+func (p *plan) routesBySets(r root) iter.Seq[*hierarchy.Route] {
+	return func(yield func(*hierarchy.Route) bool) {
+		if r.gateway == nil {
+			return
 		}
 		for s := range p.view.SetsOf(r.gateway) {
 			for route := range p.view.RoutesOf(s.Ref()) {
@@ -333,6 +347,31 @@ func (p *plan) firstOf(r *hierarchy.Route, g *hierarchy.Gateway) *hierarchy.List
 	return first
 }
 
+// under reports whether a route names a root, or a listener set of it.
+func (p *plan) under(r *hierarchy.Route, at root) bool {
+	switch {
+	case at.none():
+		return false
+	case at.service != nil:
+		return slices.ContainsFunc(r.Parents, func(parent hierarchy.Parent) bool {
+			return parent.Is(hierarchy.KindService, at.service.Namespace, at.service.Name)
+		})
+	default:
+		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent hierarchy.Parent) bool {
+			return parent.Is(hierarchy.KindGateway, at.gateway.Namespace, at.gateway.Name)
+		})
+	}
+}
+
+// gatewayOf returns the gateway of a listener set as a root; none if the set is
+// nil, or its gateway not there.
+func (p *plan) gatewayOf(s *hierarchy.ListenerSet) root {
+	if s == nil {
+		return root{}
+	}
+	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
+}
+
 func (p *plan) set(parent hierarchy.Parent) *hierarchy.ListenerSet {
 	if parent.Kind != hierarchy.KindListenerSet {
 		return nil
@@ -343,6 +382,9 @@ func (p *plan) set(parent hierarchy.Parent) *hierarchy.ListenerSet {
 
 // rootsOf returns the gateways and services that a route is under, each once.
 func (p *plan) rootsOf(r *hierarchy.Route) []root {
+	if r == nil {
+		return nil
+	}
 	var out ordered[root]
 	for _, parent := range r.Parents {
 		switch parent.Kind {

@@ -16,7 +16,10 @@ import (
 // view that has a policy on it; with empty, also where no policy is. It stops
 // at the first error, which is the budget's or visit's.
 func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
-	w := newWalk(e, v, s, empty, b, visit)
+	w := newWalk(e, v, s.kinds(v, empty), b, visit)
+	for i := range w.by {
+		w.by[i].empty = empty || slices.Contains(s.Empty, w.by[i].kind.Ref())
+	}
 	p := s.plan(v)
 	for br := range p.branches() {
 		if err := w.branch(p, br); err != nil {
@@ -31,24 +34,34 @@ func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(
 	return nil
 }
 
+// walk is a way along paths, one root after the other, and on it one route after
+// the other.
 type walk struct {
 	engine *Engine
 	view   *store.View
-	kinds  []*policykind.Kind
-	by     []kindWalk // likewise
+	by     []kindWalk
 	budget *Budget
 	visit  func(*Effective) error
 
 	namespaceLevel bool // of the route's namespace, in some kind
-	backends       bool // some kind's paths end there
+	// root at hand and its doors, all of them: a route may be on any; open are
+	// those that the route at hand is on.
+	root  root
+	doors []hierarchy.Door
+	open  []hierarchy.Door
 	// labels of the namespace of the route before: routes come by namespace
 	namespace string
 	labels    labels.Set
-	// cache of what is attached to objects that many paths share
-	cache map[api.Ref][][]attachment
+	// shared caches what is attached to objects that many paths share.
+	shared map[api.Ref][][]attachment
+	// targeting is asked for routes, which come in the order of their names.
+	targeting *store.Targeting
+	key       []byte      // used again and again
+	fresh     []Effective // made and not used yet
+	made      int
 }
 
-// kindWalk is a kind on the branch at hand.
+// kindWalk is a kind on the root and route at hand.
 type kindWalk struct {
 	kind  *policykind.Kind
 	view  *store.View
@@ -56,21 +69,16 @@ type kindWalk struct {
 	meet  merge.Meet
 	empty bool // paths without a policy are visited
 	on    above
+	stack stack   // of the path at hand
+	last  *folded // of the one before
 }
 
-func newWalk(e *Engine, v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) *walk {
-	w := &walk{
-		engine: e, view: v, kinds: s.kinds(v, empty), budget: b, visit: visit,
-		cache: make(map[api.Ref][][]attachment),
-	}
-	w.by = make([]kindWalk, len(w.kinds))
-	for i, k := range w.kinds {
-		w.by[i] = kindWalk{
-			kind: k, view: v, shape: shapeOf(k), meet: k.Meet(),
-			empty: empty || slices.Contains(s.Empty, k.Ref()),
-		}
+func newWalk(e *Engine, v *store.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
+	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
+	w.by = make([]kindWalk, len(kinds))
+	for i, k := range kinds {
+		w.by[i] = kindWalk{kind: k, view: v, shape: shapeOf(k), meet: k.Meet()}
 		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[hierarchy.LevelRouteNamespace]
-		w.backends = w.backends || w.by[i].shape.has[hierarchy.LevelBackend]
 	}
 	return w
 }
@@ -78,85 +86,100 @@ func newWalk(e *Engine, v *store.View, s Scope, empty bool, b *Budget, visit fun
 // kinds returns the kinds of the view that have paths to visit: those with a
 // policy somewhere, and those whose empty paths are meant.
 func (s Scope) kinds(v *store.View, empty bool) []*policykind.Kind {
-	out := v.Populated()
-	switch {
-	case empty:
-		out = v.Kinds()
-	case len(s.Empty) > 0:
-		populated := out
-		out = nil
-		for _, k := range v.Kinds() {
-			if slices.Contains(populated, k) || slices.Contains(s.Empty, k.Ref()) {
-				out = append(out, k)
-			}
-		}
+	populated := v.Populated()
+	if s.Kinds == nil && len(s.Empty) == 0 && !empty {
+		return populated
 	}
-	if s.Kinds == nil {
-		return out
-	}
-	return slices.DeleteFunc(slices.Clone(out), func(k *policykind.Kind) bool { return !slices.Contains(s.Kinds, k.Ref()) })
+	return slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool {
+		ref := k.Ref()
+		return s.Kinds != nil && !slices.Contains(s.Kinds, ref) ||
+			!empty && !slices.Contains(s.Empty, ref) && !slices.Contains(populated, k)
+	})
 }
 
-// attach puts what is attached to an object where each kind has it.
-func (w *walk) attach(object api.Ref, into func(*above) *[]attachment) {
-	all := attached(w.view, w.kinds, object)
-	for i := range w.by {
-		to := into(&w.by[i].on)
-		*to = nil
-		if all != nil {
-			*to = all[i]
-		}
-	}
-}
-
-// shared returns what is attached to an object that many paths share, by kind.
-func (w *walk) shared(object api.Ref, kind int) []attachment {
-	all, ok := w.cache[object]
+// on returns what is attached to an object that many paths share, by kind; nil
+// where nothing is.
+func (w *walk) on(object api.Ref) [][]attachment {
+	all, ok := w.shared[object]
 	if !ok {
-		all = attached(w.view, w.kinds, object)
-		w.cache[object] = all
+		if w.shared == nil {
+			w.shared = make(map[api.Ref][][]attachment)
+		}
+		all = attached(w.view, w.by, object)
+		w.shared[object] = all
 	}
+	return all
+}
+
+// of returns what is attached by a kind.
+func of(all [][]attachment, kind int) []attachment {
 	if all == nil {
 		return nil
 	}
 	return all[kind]
 }
 
-func (w *walk) branch(p *plan, b branch) error {
+// enterRoot looks up what is attached to a root, and above it.
+func (w *walk) enterRoot(r root, doors []hierarchy.Door) {
+	w.root, w.doors = r, doors
+	mesh := w.on(api.Ref{Kind: hierarchy.KindMesh})
 	for i := range w.by {
-		w.by[i].on = above{}
+		w.by[i].on = above{mesh: of(mesh, i), route: w.by[i].on.route[:0]}
 	}
-	w.attach(api.Ref{Kind: hierarchy.KindMesh}, func(a *above) *[]attachment { return &a.mesh })
-	if b.service != nil {
-		return w.serviceBranch(b)
+	if s := r.service; s != nil {
+		namespace, service := w.on((&hierarchy.Namespace{Name: s.Namespace}).Ref()), w.on(s.Ref())
+		for i := range w.by {
+			w.by[i].on.serviceNamespace, w.by[i].on.service = of(namespace, i), of(service, i)
+		}
 	}
-	g := b.gateway
-	w.attach((&hierarchy.Class{Name: g.Class}).Ref(), func(a *above) *[]attachment { return &a.class })
-	w.attach((&hierarchy.Namespace{Name: g.Namespace}).Ref(), func(a *above) *[]attachment { return &a.gatewayNamespace })
-	w.attach(g.Ref(), func(a *above) *[]attachment { return &a.gateway })
-	if err := w.gatewayPaths(b); err != nil {
+	if g := r.gateway; g != nil {
+		class, namespace, gateway := w.on((&hierarchy.Class{Name: g.Class}).Ref()), w.on((&hierarchy.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
+		for i := range w.by {
+			on := &w.by[i].on
+			on.class, on.gatewayNamespace, on.gateway = of(class, i), of(namespace, i), of(gateway, i)
+		}
+	}
+}
+
+func (w *walk) branch(p *plan, b branch) error {
+	doors := b.doors
+	if !b.whole && b.gateway != nil {
+		doors = p.doors(b.root)
+	}
+	w.enterRoot(b.root, doors)
+	if err := w.rootPaths(b.doors, b.whole); err != nil {
 		return err
 	}
-	var doors []hierarchy.Door // all of the gateway's, a route may be on any
 	for r := range b.routes {
-		if doors == nil {
-			doors = b.doors
-			if !b.whole {
-				doors = p.doors(b.root)
-			}
-		}
-		if err := w.budget.alive(); err != nil {
-			return err
-		}
-		if err := w.routeOn(doors, r); err != nil {
+		if err := w.throughRoute(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// rootPaths visits the paths that end at the root, if it is walked as a whole,
+// or at one of the doors.
+func (w *walk) rootPaths(doors []hierarchy.Door, whole bool) error {
+	if w.root.service != nil {
+		return w.ownPaths(whole)
+	}
+	return w.gatewayPaths(doors, whole)
+}
+
+// throughRoute visits the paths from the root through a route.
+func (w *walk) throughRoute(r *hierarchy.Route) error {
+	if err := w.budget.alive(); err != nil {
+		return err
+	}
+	if w.root.service != nil {
+		return w.meshRoute(r)
+	}
+	return w.routeOn(r)
+}
+
 // gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(b branch) error {
+func (w *walk) gatewayPaths(doors []hierarchy.Door, whole bool) error {
 	for i := range w.by {
 		k := &w.by[i]
 		if !k.shape.gateway {
@@ -164,14 +187,14 @@ func (w *walk) gatewayPaths(b branch) error {
 		}
 		switch k.shape.gatewayEnd {
 		case hierarchy.LevelGateway:
-			if !b.whole {
+			if !whole {
 				continue
 			}
-			if err := w.path(i, hierarchy.Path{Gateway: b.gateway, Rule: -1}); err != nil {
+			if err := w.path(i, hierarchy.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
 				return err
 			}
 		case hierarchy.LevelListener:
-			for _, d := range b.doors {
+			for _, d := range doors {
 				if err := w.path(i, doorPath(d)); err != nil {
 					return err
 				}
@@ -188,29 +211,38 @@ func doorPath(d hierarchy.Door) hierarchy.Path {
 
 // enter looks up what is attached to a route.
 func (w *walk) enter(r *hierarchy.Route) {
-	if w.labels == nil || w.namespace != r.Namespace {
-		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
+	for i := range w.by {
+		w.by[i].on.route = w.by[i].on.route[:0]
 	}
-	w.attach(r.Ref(), func(a *above) *[]attachment { return &a.route })
+	w.targeting.On(r.Ref(), func(p *policykind.Policy, t policykind.Target) bool {
+		if kind := kindOf(w.by, p, t); kind >= 0 {
+			on := &w.by[kind].on
+			on.route = append(on.route, attachment{p, t})
+		}
+		return true
+	})
+	for i := range w.by {
+		w.by[i].on.route = settled(w.by[i].kind, w.by[i].on.route)
+	}
 	if w.namespaceLevel {
-		of := (&hierarchy.Namespace{Name: r.Namespace}).Ref()
+		namespace := w.on((&hierarchy.Namespace{Name: r.Namespace}).Ref())
 		for i := range w.by {
-			w.by[i].on.routeNamespace = w.shared(of, i)
+			w.by[i].on.routeNamespace = of(namespace, i)
 		}
 	}
 }
 
-func (w *walk) routeOn(doors []hierarchy.Door, r *hierarchy.Route) error {
+func (w *walk) routeOn(r *hierarchy.Route) error {
 	if w.labels == nil || w.namespace != r.Namespace {
 		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
 	}
-	var open []hierarchy.Door
-	for _, d := range doors {
+	w.open = w.open[:0]
+	for _, d := range w.doors {
 		if d.Takes(r, w.labels) {
-			open = append(open, d)
+			w.open = append(w.open, d)
 		}
 	}
-	if len(open) == 0 {
+	if len(w.open) == 0 {
 		return nil
 	}
 	w.enter(r)
@@ -219,7 +251,7 @@ func (w *walk) routeOn(doors []hierarchy.Door, r *hierarchy.Route) error {
 		if !k.shape.gateway || k.shape.gatewayEnd < hierarchy.LevelRoute || !k.shape.through(r.Kind) {
 			continue
 		}
-		for _, d := range open {
+		for _, d := range w.open {
 			p := doorPath(d)
 			p.Route = r
 			if err := w.below(i, k.shape.gatewayEnd, p); err != nil {
@@ -275,21 +307,17 @@ func (w *walk) reaches(r *hierarchy.Route, backend api.Ref) bool {
 
 // virtualPath visits the path of a target that exists nowhere.
 func (w *walk) virtualPath(ref api.Ref) error {
-	for i, all := range attached(w.view, w.kinds, ref) {
-		if len(all) == 0 {
-			continue
-		}
-		k := &w.by[i]
-		s := stack{}
+	for i, all := range attached(w.view, w.by, ref) {
+		s := w.by[i].stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {
-				s.add(k, a.policy, hierarchy.LevelBackend)
+				s.add(&w.by[i], a.policy, hierarchy.LevelBackend)
 			}
 		}
 		if len(s.layers) == 0 {
 			continue
 		}
-		if err := w.folded(i, hierarchy.Path{Virtual: &ref, Rule: -1}, s, nil); err != nil {
+		if err := w.folded(i, hierarchy.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
 			return err
 		}
 	}
@@ -303,49 +331,84 @@ func (w *walk) path(kind int, p hierarchy.Path) error {
 	p = k.shape.namespaces(p)
 	var set, backend []attachment
 	if p.Set != nil {
-		set = w.shared(p.Set.Ref(), kind)
+		set = of(w.on(p.Set.Ref()), kind)
 	}
 	if p.Backend != nil && !sameService(p) {
-		backend = w.shared(p.Backend.Object, kind)
+		backend = of(w.on(p.Backend.Object), kind)
 	}
-	s := k.stack(p, set, backend)
-	if len(s.layers) == 0 && !k.empty {
+	k.pile(&p, set, backend)
+	if len(k.stack.layers) == 0 && !k.empty {
 		return nil
 	}
 	members, controlled := membersOf(k.kind, p)
 	if !controlled {
-		return w.folded(kind, p, s, nil)
+		return w.folded(kind, p, nil)
 	}
+	policies := len(k.stack.layers)
 	for i := range members {
 		p.Member = members[i].name
-		if err := w.folded(kind, p, s, &members[i]); err != nil {
+		if err := w.folded(kind, p, &members[i]); err != nil {
 			return err
 		}
+		k.stack.layers, k.stack.versions = k.stack.layers[:policies], k.stack.versions[:policies]
 	}
 	return nil
 }
 
-// folded folds a stack, on top of the fields of a member, and visits.
-func (w *walk) folded(kind int, p hierarchy.Path, s stack, m *member) error {
-	k := w.kinds[kind]
-	if len(s.layers) > 0 {
-		s.dictate(k, p.Route)
+// folded folds the stack of a path, on top of the fields of a member, and visits.
+func (w *walk) folded(kind int, p hierarchy.Path, m *member) error {
+	k := &w.by[kind]
+	if len(k.stack.layers) > 0 {
+		k.stack.dictate(k.kind, p.Route)
 	}
-	e := &Effective{Kind: k, Path: p, member: m}
+	e := w.effective()
+	*e = Effective{Kind: k.kind, Path: p, member: m}
 	if m != nil && len(m.fields.Blocks) > 0 {
 		e.object = &m.fields
-		s.layers = append(slices.Clip(s.layers), merge.Layer{Policy: e.object, Level: int(hierarchy.LevelObject)})
-		s.versions = append(slices.Clip(s.versions), m.version)
+		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(hierarchy.LevelObject)})
+		k.stack.versions = append(k.stack.versions, m.version)
 	}
-	result, err := w.engine.fold(s, w.budget)
+	f, err := w.fold(k)
 	if err != nil {
 		return err
 	}
-	e.Layers, e.Result, e.Outcomes = s.layers, result, result.Outcomes
+	e.Layers, e.Result, e.Outcomes = f.layers, f.Result, f.Outcomes
 	if e.object != nil {
-		e.Outcomes = result.Outcomes[:len(result.Outcomes)-1] // the lowest
+		e.Outcomes = f.Outcomes[:len(f.Outcomes)-1] // the lowest
 	}
 	return w.visit(e)
+}
+
+// fold folds the stack of a kind, or remembers what came of it.
+func (w *walk) fold(k *kindWalk) (*folded, error) {
+	if k.last != nil && k.stack.is(k.last) {
+		return k.last, nil
+	}
+	w.key = appendMemoKey(w.key[:0], &k.stack)
+	if f := w.engine.memo.get(w.key); f != nil {
+		k.last = f
+		return f, nil
+	}
+	f := &folded{layers: slices.Clone(k.stack.layers)}
+	var err error
+	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {
+		return nil, err
+	}
+	w.engine.memo.put(w.key, f)
+	k.last = f
+	return f, nil
+}
+
+// effective returns a new effective policy, out of a number that were made at
+// once: most live and die together.
+func (w *walk) effective() *Effective {
+	if len(w.fresh) == 0 {
+		w.fresh = make([]Effective, min(max(w.made, 4), 64))
+		w.made += len(w.fresh)
+	}
+	e := &w.fresh[0]
+	w.fresh = w.fresh[1:]
+	return e
 }
 
 // sameService reports whether the path ends at the service that it starts at,

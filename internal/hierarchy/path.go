@@ -76,6 +76,18 @@ func (p Path) ID() ID {
 	return id
 }
 
+// SameButRule reports whether two paths have the same ID but for the rule.
+func (p *Path) SameButRule(o *Path) bool {
+	return (p.Listener == o.Listener || p.Listener != nil && o.Listener != nil && p.Listener.Name == o.Listener.Name) &&
+		(p.Set == o.Set || p.Set != nil && o.Set != nil && p.Set.Name == o.Set.Name && p.Set.Namespace == o.Set.Namespace) &&
+		(p.Route == o.Route || p.Route != nil && o.Route != nil && p.Route.Ref() == o.Route.Ref()) &&
+		(p.Gateway == o.Gateway || p.Gateway != nil && o.Gateway != nil && p.Gateway.Ref() == o.Gateway.Ref()) &&
+		(p.Backend == o.Backend || p.Backend != nil && o.Backend != nil && *p.Backend == *o.Backend) &&
+		(p.Service == o.Service || p.Service != nil && o.Service != nil && p.Service.Ref() == o.Service.Ref()) &&
+		(p.Virtual == o.Virtual || p.Virtual != nil && o.Virtual != nil && *p.Virtual == *o.Virtual) &&
+		p.Port == o.Port && p.Client == o.Client && p.Member == o.Member
+}
+
 // Namespace returns the namespace of the object that the path is about: its
 // route, or where it ends above one, its service, listener set or gateway.
 func (p Path) Namespace() string {

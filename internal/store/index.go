@@ -2,10 +2,13 @@ package store
 
 import (
 	"iter"
+	"maps"
 	"strings"
 	"sync"
 
 	"github.com/tidwall/btree"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // index is a sorted map that is copied on the first write after a freeze.
@@ -44,17 +47,6 @@ func (x *index[V]) remove(key string) {
 
 func (x *index[V]) empty() bool { return x.tree == nil || x.tree.Len() == 0 }
 
-// any reports whether some key starts with the prefix.
-func (x *index[V]) any(prefix string) (found bool) {
-	if x.tree != nil {
-		x.tree.Ascend(prefix, func(key string, _ V) bool {
-			found = strings.HasPrefix(key, prefix)
-			return false
-		})
-	}
-	return found
-}
-
 func (x *index[V]) get(key string) (v V, ok bool) {
 	if x.tree == nil {
 		return v, false
@@ -74,6 +66,29 @@ func (x *index[V]) under(prefix string) iter.Seq[V] {
 	}
 }
 
+// counts are the numbers of objects by kind, copied on the first write after a
+// freeze.
+type counts struct {
+	of   map[api.PolicyKind]int
+	mine bool
+}
+
+// add counts one object less or more, and returns how many there are now.
+func (c *counts) add(kind api.PolicyKind, gone bool) int {
+	if !c.mine {
+		c.mine = true
+		if c.of = maps.Clone(c.of); c.of == nil {
+			c.of = make(map[api.PolicyKind]int)
+		}
+	}
+	if gone {
+		c.of[kind]--
+	} else {
+		c.of[kind]++
+	}
+	return c.of[kind]
+}
+
 // key joins parts so that a prefix of parts is a prefix of the key.
 func key(parts ...string) string {
 	size := len(parts)
@@ -87,4 +102,12 @@ func key(parts ...string) string {
 		b.WriteByte(0)
 	}
 	return b.String()
+}
+
+// appendKey is key in a buffer.
+func appendKey(to []byte, parts ...string) []byte {
+	for _, p := range parts {
+		to = append(append(to, p...), 0)
+	}
+	return to
 }

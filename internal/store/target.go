@@ -16,16 +16,7 @@ import (
 // are invalid or may not target it are among them, the latter with the target
 // refused. By kind, namespace and name; those that select follow.
 func (v *View) On(object api.Ref) iter.Seq2[*policykind.Policy, policykind.Target] {
-	return func(yield func(*policykind.Policy, policykind.Target) bool) {
-		for p := range v.byTarget.under(objectKey(object)) {
-			for _, t := range p.Targets {
-				if t.Selector == nil && t.Ref == object && !yield(p, v.granted(p, t)) {
-					return
-				}
-			}
-		}
-		v.selected(object, yield)
-	}
+	return func(yield func(*policykind.Policy, policykind.Target) bool) { v.Targeting().On(object, yield) }
 }
 
 // selected yields the policies that select an object by its labels.

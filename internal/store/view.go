@@ -35,7 +35,8 @@ func Delete(ref api.Ref) Change { return Change{Ref: ref} }
 // number of goroutines.
 type View struct {
 	kinds     []*policykind.Kind // sorted, those whose policies are all here
-	prefixes  []string           // likewise, of their policies among the objects
+	populated []*policykind.Kind // those of them that have a policy
+	counts    counts
 	objects   index[Object]
 	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
 	byBackend index[*hierarchy.Route]       // by backend
@@ -59,14 +60,18 @@ func (v *View) With(changes ...Change) *View {
 }
 
 func (v *View) freeze() {
-	v.objects.mine, v.byTarget.mine, v.selecting.mine = false, false, false
+	v.objects.mine, v.byTarget.mine, v.selecting.mine, v.counts.mine = false, false, false, false
 	v.byParent.mine, v.byBackend.mine, v.byClass.mine, v.bySet.mine = false, false, false, false
 }
 
 func (v *View) apply(c Change) {
 	at := objectKey(c.Ref)
-	if old, ok := v.objects.get(at); ok && !sameLinks(old, c.Object) {
+	old, had := v.objects.get(at)
+	if had && !sameLinks(old, c.Object) {
 		v.unlink(old)
+	}
+	if had != (c.Object != nil) {
+		v.count(c.Ref.PolicyKind(), had)
 	}
 	if c.Object == nil {
 		v.objects.remove(at)
@@ -74,6 +79,18 @@ func (v *View) apply(c Change) {
 	}
 	v.objects.set(at, c.Object)
 	v.link(c.Object)
+}
+
+// count counts an object of a kind that is gone, or new.
+func (v *View) count(kind api.PolicyKind, gone bool) {
+	if n := v.counts.add(kind, gone); n == 0 || n == 1 && !gone {
+		v.populate()
+	}
+}
+
+// populate finds out which of the kinds have a policy.
+func (v *View) populate() {
+	v.populated = slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return v.Count(k.Ref()) == 0 })
 }
 
 // sameLinks reports whether an edit of a route leaves it where it is in every
@@ -173,15 +190,7 @@ func selectKey(t policykind.Target, p *policykind.Policy) string {
 func (v *View) Kinds() []*policykind.Kind { return v.kinds }
 
 // Populated returns those of the kinds that have a policy in the view.
-func (v *View) Populated() []*policykind.Kind {
-	out := make([]*policykind.Kind, 0, len(v.kinds))
-	for i, k := range v.kinds {
-		if v.objects.any(v.prefixes[i]) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
+func (v *View) Populated() []*policykind.Kind { return v.populated }
 
 // Kind returns the policy kind of that name, or nil.
 func (v *View) Kind(ref api.PolicyKind) *policykind.Kind {
@@ -200,15 +209,12 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	slices.SortFunc(next.kinds, func(a, b *policykind.Kind) int {
 		return api.ComparePolicyKinds(a.Ref(), b.Ref())
 	})
-	next.prefixes = make([]string, len(next.kinds))
-	for i, k := range next.kinds {
-		next.prefixes[i] = key(k.Group, k.Kind)
-	}
 	for _, k := range v.kinds {
 		if next.Kind(k.Ref()) != k {
 			next.drop(k.Ref())
 		}
 	}
+	next.populate()
 	next.freeze()
 	return &next
 }
@@ -231,13 +237,7 @@ func (v *View) Objects(kind api.PolicyKind) iter.Seq[Object] {
 }
 
 // Count returns the number of objects of a kind.
-func (v *View) Count(kind api.PolicyKind) int {
-	n := 0
-	for range v.Objects(kind) {
-		n++
-	}
-	return n
-}
+func (v *View) Count(kind api.PolicyKind) int { return v.counts.of[kind] }
 
 // Gateway returns a gateway, or nil.
 func (v *View) Gateway(namespace, name string) *hierarchy.Gateway {

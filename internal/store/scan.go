@@ -1,0 +1,129 @@
+package store
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// Targeting looks up what targets objects. It remembers where it is, so that
+// asking for one object after the other in the order of their names costs a
+// step for each, and not a search. It is not safe for concurrent use.
+type Targeting struct {
+	view *View
+	at   cursor[*policykind.Policy]
+	key  []byte
+}
+
+// Targeting returns a way to look up many objects.
+func (v *View) Targeting() *Targeting {
+	return &Targeting{view: v, at: cursor[*policykind.Policy]{tree: v.byTarget.tree}}
+}
+
+// On yields what View.On does.
+func (t *Targeting) On(object api.Ref, yield func(*policykind.Policy, policykind.Target) bool) {
+	t.key = appendKey(t.key[:0], object.Group, object.Kind, object.Namespace, object.Name)
+	for ok := t.at.seek(t.key); ok && strings.HasPrefix(t.at.key(), string(t.key)); ok = t.at.next() {
+		p := t.at.value()
+		for i := range p.Targets {
+			if target := &p.Targets[i]; target.Selector == nil && target.Ref == object && !yield(p, t.view.granted(p, *target)) {
+				return
+			}
+		}
+	}
+	t.view.selected(object, yield)
+}
+
+// cursor is a place in an index.
+type cursor[V any] struct {
+	tree    *btree.Map[string, V]
+	iter    btree.MapIter[string, V]
+	sought  []byte // the last key that was looked for
+	started bool
+	end     bool // there is nothing at or behind it
+}
+
+// near is how many steps ahead a key is looked for before it is searched.
+const near = 4
+
+// seek moves to the first key that is not before the one given.
+func (c *cursor[V]) seek(key []byte) bool {
+	if c.tree == nil {
+		return false
+	}
+	ahead := c.started && string(key) > string(c.sought) // what it had for the same key may be behind it
+	c.sought, c.started = append(c.sought[:0], key...), true
+	if ahead {
+		for range near {
+			if c.end || c.key() >= string(key) {
+				return !c.end
+			}
+			c.next()
+		}
+	} else {
+		c.iter = c.tree.Iter()
+	}
+	c.end = !c.iter.Seek(string(key))
+	return !c.end
+}
+
+func (c *cursor[V]) next() bool {
+	c.end = !c.iter.Next()
+	return !c.end
+}
+
+func (c *cursor[V]) key() string { return c.iter.Key() }
+
+func (c *cursor[V]) value() V { return c.iter.Value() }
+
+// RoutesOfBoth yields the routes that name a parent in either of two views, each
+// with itself in the other: nil where it does not name the parent there. By kind,
+// namespace and name.
+func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*hierarchy.Route, *hierarchy.Route] {
+	return func(yield func(was, is *hierarchy.Route) bool) {
+		prefix := key(parent.Kind, parent.Namespace, parent.Name)
+		if before.byParent.tree == after.byParent.tree {
+			for r := range after.byParent.under(prefix) {
+				if !yield(r, r) {
+					return
+				}
+			}
+			return
+		}
+		join(before.byParent.tree, after.byParent.tree, prefix, yield)
+	}
+}
+
+// join yields the values of two trees under a prefix by key, nil where one has
+// none.
+func join[V any](a, b *btree.Map[string, *V], prefix string, yield func(a, b *V) bool) {
+	x, y := cursor[*V]{tree: a}, cursor[*V]{tree: b}
+	under := func(c *cursor[*V], ok bool) bool { return ok && strings.HasPrefix(c.key(), prefix) }
+	hasX, hasY := under(&x, x.seek([]byte(prefix))), under(&y, y.seek([]byte(prefix)))
+	for hasX || hasY {
+		order := 0
+		switch {
+		case !hasY:
+			order = -1
+		case !hasX:
+			order = 1
+		default:
+			order = strings.Compare(x.key(), y.key())
+		}
+		var left, right *V
+		if order <= 0 {
+			left, hasX = x.value(), under(&x, x.next())
+		}
+		if order >= 0 {
+			right, hasY = y.value(), under(&y, y.next())
+		}
+		if !yield(left, right) {
+			return
+		}
+	}
+}
