@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
@@ -112,4 +113,26 @@ func BenchmarkEffective(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A gateway's policy is written again and again, and each write reaches the
+// store before the next.
+func TestGatewayWritesAreStored(t *testing.T) {
+	u := fixture.Uniform{Routes: 20, OwnPolicy: true, When: true}
+	c, err := fixture.NewUniform(u)
+	require.NoError(t, err)
+	p := newProduction(t, c)
+	for n := range 3 {
+		s := newTurn(t, fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)})
+		require.NoError(t, ask(p.hooks.Handler(), s.review))
+		assert.Equal(t, 1, p.inFlight.Len())
+		require.NoError(t, p.event(s.stored))
+		assert.Zero(t, p.inFlight.Len())
+		want, err := c.Decode(u.GatewayPolicy(n + 1))
+		require.NoError(t, err)
+		v, _ := c.Store.View()
+		assert.True(t, sameObject(v.Get(s.ref), want))
+	}
+	require.ErrorContains(t, ask(p.hooks.Handler(), []byte("{}")), "the write was not allowed: 400")
+	require.ErrorContains(t, p.event(stored{ref: fixture.RefOf(u.GatewayPolicy(0)), data: []byte("[")}), "RateLimitPolicy")
 }

@@ -30,8 +30,8 @@ import (
 // apiServer answers the one question that judging the benchmarks' writes asks:
 // whether the user may change overrides. They may, and the answer is kept for
 // some seconds, as in production. Anything else fails, and denies the write.
-func apiServer(b *testing.B) *rest.Config {
-	b.Helper()
+func apiServer(tb testing.TB) *rest.Config {
+	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Spec.ResourceAttributes == nil {
@@ -41,10 +41,10 @@ func apiServer(b *testing.B) *rest.Config {
 		review.Status.Allowed = true
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(review); err != nil {
-			b.Error(err)
+			tb.Error(err)
 		}
 	}))
-	b.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	return &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
@@ -52,28 +52,30 @@ func apiServer(b *testing.B) *rest.Config {
 // does it.
 type production struct {
 	*fixture.Cluster
-	hooks *webhook.Server
+	hooks    *webhook.Server
+	inFlight *flight.Log
 }
 
-func newProduction(b *testing.B, c *fixture.Cluster) *production {
-	b.Helper()
-	cfg := apiServer(b)
+func newProduction(tb testing.TB, c *fixture.Cluster) *production {
+	tb.Helper()
+	cfg := apiServer(tb)
 	watcher, err := watch.New(cfg, c.Store, watch.Options{})
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	client, err := authorizationv1client.NewForConfig(cfg)
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	judges := &guard.Guard{
 		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
 	}
+	inFlight := flight.New(c.Store, flight.Options{})
 	hooks := webhook.New(webhook.Options{
 		Store: c.Store, Enforcement: guard.EnforceDeny,
-		Guard: judges, Flight: flight.New(c.Store, flight.Options{}),
+		Guard: judges, Flight: inFlight,
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
 	// It hears of each event as in production; what it finds is not waited for.
 	sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
-	return &production{c, hooks}
+	return &production{c, hooks, inFlight}
 }
 
 // stored is what a watch says of a write that was admitted.

@@ -30,12 +30,12 @@ type wire struct {
 }
 
 // listen serves a handler; the path and query are those of the calls.
-func listen(b *testing.B, h http.Handler, path string) wire {
-	b.Helper()
+func listen(tb testing.TB, h http.Handler, path string) wire {
+	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}
 	s.StartTLS()
-	b.Cleanup(s.Close)
+	tb.Cleanup(s.Close)
 	client := s.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = mostClients
 	return wire{client, s.URL + path}

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
 )
@@ -43,24 +46,31 @@ func BenchmarkRoutePolicyWrite(b *testing.B) { writes(b, fixture.Size.RoutePolic
 // of both. Each write that Overrule admits is stored: the next one is judged by
 // a new moment.
 func writes(b *testing.B, write func(fixture.Size, int) fixture.Write) {
-	ctrl.SetLogger(logr.Discard())
-	cluster, err := fixture.New(fixture.Full)
-	require.NoError(b, err)
-	p := newProduction(b, cluster)
-	s := &scene{
-		production: p,
-		nothing:    listen(b, doNothing(), ""),
-		overrule:   listen(b, p.hooks.Handler(), webhook.PathValidate+timeout),
-	}
-	for i := range differentWrites {
-		w := write(cluster.Size, i*cluster.Size.Routes/differentWrites)
-		require.NoError(b, cluster.Put(w.Before))
-		s.visits = append(s.visits, &visit{there: newTurn(b, w), back: newTurn(b, w.Back())})
-	}
+	s := newScene(b, fixture.Full, differentWrites, write)
 	b.Logf("a review has %d bytes", len(s.visits[0].there.review))
 	for _, clients := range []int{1, 16, mostClients} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { s.measure(b, clients) })
 	}
+}
+
+// newScene has so many writes, of objects from all over a cluster.
+func newScene(tb testing.TB, size fixture.Size, differing int, write func(fixture.Size, int) fixture.Write) *scene {
+	tb.Helper()
+	ctrl.SetLogger(logr.Discard())
+	cluster, err := fixture.New(size)
+	require.NoError(tb, err)
+	p := newProduction(tb, cluster)
+	s := &scene{
+		production: p,
+		nothing:    listen(tb, doNothing(), ""),
+		overrule:   listen(tb, p.hooks.Handler(), webhook.PathValidate+timeout),
+	}
+	for i := range differing {
+		w := write(size, i*size.Routes/differing)
+		require.NoError(tb, cluster.Put(w.Before))
+		s.visits = append(s.visits, &visit{there: newTurn(tb, w), back: newTurn(tb, w.Back())})
+	}
+	return s
 }
 
 // turn is one write: the review of it, and what comes of it.
@@ -69,12 +79,12 @@ type turn struct {
 	stored
 }
 
-func newTurn(b *testing.B, w fixture.Write) turn {
-	b.Helper()
+func newTurn(tb testing.TB, w fixture.Write) turn {
+	tb.Helper()
 	review, err := w.Review()
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	data, err := json.Marshal(w.After)
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	return turn{review, stored{w.Ref(), w.UID(), data}}
 }
 
@@ -107,21 +117,33 @@ type caller struct {
 	nothing, judged []time.Duration
 }
 
-func (s *scene) measure(b *testing.B, n int) {
-	clients := make([]*caller, n)
-	for i := range clients {
+// callers share the writes out among so many clients.
+func (s *scene) callers(n int) []*caller {
+	out := make([]*caller, n)
+	for i := range out {
 		own := len(s.visits) / n
-		clients[i] = &caller{scene: s, visits: s.visits[i*own : (i+1)*own]}
+		out[i] = &caller{scene: s, visits: s.visits[i*own : (i+1)*own]}
 	}
+	return out
+}
+
+// round has each client call the one webhook and then the other.
+func round(ctx context.Context, clients []*caller) error {
+	n := turns
+	if len(clients) == 1 {
+		n = 1
+	}
+	if err := together(ctx, clients, n, (*caller).idle); err != nil {
+		return err
+	}
+	return together(ctx, clients, n, (*caller).write)
+}
+
+func (s *scene) measure(b *testing.B, n int) {
+	clients := s.callers(n)
 	runtime.GC() // nobody pays for what was made before
 	for b.Loop() {
-		if n == 1 {
-			require.NoError(b, clients[0].idle(b.Context(), 1))
-			require.NoError(b, clients[0].write(b.Context(), 1))
-			continue
-		}
-		require.NoError(b, together(b.Context(), clients, (*caller).idle))
-		require.NoError(b, together(b.Context(), clients, (*caller).write))
+		require.NoError(b, round(b.Context(), clients))
 	}
 	var nothing, judged []time.Duration
 	for _, c := range clients {
@@ -134,18 +156,20 @@ func (s *scene) measure(b *testing.B, n int) {
 	}
 }
 
-// together has all clients take their turns at once, from the same moment.
-func together(ctx context.Context, clients []*caller, act func(*caller, context.Context, int) error) error {
+// together has all clients act at once, so many times, from the same moment.
+func together(ctx context.Context, clients []*caller, n int, act func(*caller, context.Context, int) error) error {
+	if len(clients) == 1 {
+		return act(clients[0], ctx, n)
+	}
 	var group errgroup.Group
-	var start sync.WaitGroup
-	start.Add(1)
+	start := make(chan struct{})
 	for _, c := range clients {
 		group.Go(func() error {
-			start.Wait()
-			return act(c, ctx, turns)
+			<-start
+			return act(c, ctx, n)
 		})
 	}
-	start.Done()
+	close(start)
 	return group.Wait()
 }
 
@@ -178,4 +202,47 @@ func (c *caller) write(ctx context.Context, n int) error {
 		c.next++
 	}
 	return nil
+}
+
+// What is measured is what it is said to be: each write is judged, allowed,
+// stored and seen, by as many clients as there are, and undone in its turn.
+func TestWritesAreStoredAndSeen(t *testing.T) {
+	size := fixture.Size{Gateways: 20, Routes: 200}
+	for name, write := range map[string]func(fixture.Size, int) fixture.Write{
+		"a route": fixture.Size.RouteWrite, "a policy": fixture.Size.RoutePolicyWrite,
+	} {
+		for _, n := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%s, by %d", name, n), func(t *testing.T) {
+				s := newScene(t, size, n, write)
+				clients := s.callers(n)
+				for range 3 {
+					require.NoError(t, round(t.Context(), clients))
+				}
+				assert.Zero(t, s.inFlight.Len())
+				samples := 0
+				for _, c := range clients {
+					assert.Len(t, c.nothing, len(c.judged))
+					samples += len(c.judged)
+				}
+				assert.Equal(t, map[int]int{1: 3, 4: 3 * 4 * turns}[n], samples)
+				for i := range n {
+					w := write(size, i*size.Routes/n)
+					want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[s.visits[i].away])
+					require.NoError(t, err)
+					v, _ := s.Store.View()
+					assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as it was written last", w.Ref())
+				}
+			})
+		}
+	}
+}
+
+func sameObject(a, b store.Object) bool {
+	switch a := a.(type) {
+	case *hierarchy.Route:
+		return a.Same(b.(*hierarchy.Route))
+	case *policykind.Policy:
+		return a.Same(b.(*policykind.Policy))
+	}
+	return false
 }
