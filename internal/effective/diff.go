@@ -34,7 +34,7 @@ func (p Pair) Changed() bool {
 		return false
 	}
 	return !slices.EqualFunc(p.Before.Rules, p.After.Rules, func(a, b merge.Effective) bool {
-		return a.Key == b.Key && merge.Equal(a.Value, b.Value)
+		return a.Rule == b.Rule || a.Key == b.Key && merge.Equal(a.Value, b.Value)
 	})
 }
 

@@ -23,22 +23,31 @@ type Override struct {
 	Atomic bool
 }
 
-// Held returns the overrides of the path: the rules in force that come from an
-// overrides block, and those of blocks under a condition unless a higher
+// AppendHeld appends the overrides of the path: the rules in force that come from
+// an overrides block, and those of blocks under a condition unless a higher
 // override without one has their place. By layer, then by rule.
-func (e *Effective) Held() []Override {
-	var out []Override
+func (e *Effective) AppendHeld(to []Override) []Override {
 	for i := range e.Layers {
-		if e.again(i) {
+		if !overrules(&e.Layers[i]) || e.again(i) {
 			continue
 		}
-		for o := range overridesOf(&e.Layers[i]) {
-			if o.Level = e.Level(o.Policy); e.holds(o) {
-				out = append(out, o)
+		level := e.Level(e.Layers[i].Policy)
+		for o, block := range overrideBlocks(&e.Layers[i]) {
+			o.Level = level
+			for n := range block.Rules {
+				o.Rule = &block.Rules[n]
+				if e.holds(o) {
+					to = append(to, o)
+				}
 			}
 		}
 	}
-	return out
+	return to
+}
+
+// overrules reports whether a layer has blocks that are overrides.
+func overrules(l *merge.Layer) bool {
+	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
 // again reports whether the policy of a layer is read in the same way in one
@@ -46,20 +55,6 @@ func (e *Effective) Held() []Override {
 func (e *Effective) again(layer int) bool {
 	l := &e.Layers[layer]
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
-}
-
-// overridesOf yields the rules of the overrides of a layer.
-func overridesOf(l *merge.Layer) iter.Seq[Override] {
-	return func(yield func(Override) bool) {
-		for o, block := range overrideBlocks(l) {
-			for i := range block.Rules {
-				o.Rule = &block.Rules[i]
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // overrideBlocks yields the blocks of a layer that are overrides, each with what
@@ -108,6 +103,11 @@ func (e *Effective) holds(o Override) bool {
 // path, as high as it was, whether or not a higher one beats it: the same value,
 // as a whole block if it was one, under the same condition or under none.
 func (e *Effective) Gives(o Override) bool {
+	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
+		return l.Policy == o.Policy && hierarchy.Level(l.Level) <= o.Level
+	}) {
+		return true // it is the very same policy
+	}
 	return e.gives(o, func(p Override) bool {
 		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name &&
 			p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank

@@ -75,7 +75,7 @@ func TestHeld(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).Held()))
+			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendHeld(nil)))
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestBareRulesThatAreRead(t *testing.T) {
 			"kind: HTTPRoute\nmetadata: {namespace: app, name: r, annotations: {example.com/how: "+how+"}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{}]}"))
 		all := walked(t, v, effective.Scope{All: true})
 		require.Len(t, all, 1)
-		return heldBy(all[0].Held())
+		return heldBy(all[0].AppendHeld(nil))
 	}
 	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", hierarchy.LevelGateway)}, held("deep"))
 	assert.Empty(t, held("shallow"))
@@ -134,7 +134,7 @@ func TestGives(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, test.was...).Held()
+			held := onePath(t, test.was...).AppendHeld(nil)
 			require.Len(t, held, 1)
 			assert.Equal(t, test.want, onePath(t, test.is...).Gives(held[0]))
 		})
@@ -165,7 +165,7 @@ func TestStandIns(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, onListener("top", hard)).Held()
+			held := onePath(t, onListener("top", hard)).AppendHeld(nil)
 			require.Len(t, held, 1)
 			is := onePath(t, append(test.is, lower("last", "z: 1"))...)
 			var got []string

@@ -21,9 +21,8 @@ import (
 type blast struct {
 	kind       *policykind.Kind
 	limit      int // of paths, 0 for none
-	paths      int
-	merged     map[hierarchy.ID]bool // paths of meshes: several may become one
-	namespaces map[string]struct{}
+	paths      paths
+	namespaces names
 	// lost counts the paths that have no rule of a group any more, by group.
 	lost map[string]int
 	// digests of the paths' changes, kept where there is a limit.
@@ -37,28 +36,28 @@ func (j *judge) blastOf(p effective.Pair) *blast {
 	if p.Before != nil {
 		k = p.Before.Kind
 	}
+	if j.lastBlast != nil && j.lastBlast.kind == k {
+		return j.lastBlast
+	}
 	b := j.blasts[k.Ref()]
 	if b == nil {
-		b = &blast{
-			kind: k, limit: j.BlastRadius,
-			merged: make(map[hierarchy.ID]bool), namespaces: make(map[string]struct{}), lost: make(map[string]int),
+		if j.blasts == nil {
+			j.blasts = make(map[api.PolicyKind]*blast)
 		}
+		b = &blast{kind: k, limit: j.BlastRadius, lost: make(map[string]int)}
 		if k.BlastRadius != nil {
 			b.limit = int(*k.BlastRadius)
 		}
 		j.blasts[k.Ref()] = b
 	}
+	j.lastBlast = b
 	return b
 }
 
 func (b *blast) add(p effective.Pair, object api.Ref) {
-	if path := p.Effective().Path; path.Service == nil {
-		b.paths++
-	} else if id := path.ID(); !b.merged[id] {
-		b.paths++
-		b.merged[id] = true
-	}
-	b.namespaces[p.Effective().Path.Namespace()] = struct{}{}
+	path := &p.Effective().Path
+	b.paths.add(path, true)
+	b.namespaces.add(path.Namespace())
 	for _, g := range lostGroups(p) {
 		b.lost[g]++
 	}
@@ -137,10 +136,10 @@ func (j *judge) blast() {
 	for _, k := range kinds {
 		b := j.blasts[k]
 		f := Finding{What: fmt.Sprintf("%s: effective policy of %s changes on %s in %s%s",
-			subject(j.change), k.Kind, plural(b.paths, "path"), plural(len(b.namespaces), "namespace"), b.loses())}
+			subject(j.change), k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.loses())}
 		f.Short = fmt.Sprintf("effective policy of %s changes on %s in %s%s",
-			k.Kind, plural(b.paths, "path"), plural(len(b.namespaces), "namespace"), b.loses())
-		if b.limit == 0 || b.paths <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
+			k.Kind, plural(b.paths.count(), "path"), plural(b.namespaces.count(), "namespace"), b.loses())
+		if b.limit == 0 || b.paths.count() <= b.limit || !j.reachesBeyond() || j.change.Acknowledged == hash {
 			j.reportOf(b.kind, api.ReasonBlastRadius, api.Warn, f)
 			continue
 		}
@@ -186,7 +185,7 @@ func (j *judge) reachesBeyond() bool {
 	if ref.PolicyKind() == (api.PolicyKind{Kind: hierarchy.KindNamespace}) {
 		own = ref.Name
 	}
-	for n := range j.namespaces {
+	for n := range j.namespaces.all {
 		if n != own {
 			return true
 		}

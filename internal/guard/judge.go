@@ -6,7 +6,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
@@ -33,10 +32,13 @@ type judge struct {
 	own        tally // of losses of the policy being written
 	others     tally // of losses that the write brings to other policies
 	ownPaths   int   // that the policy being written is on
-	paths      map[hierarchy.ID]struct{}
-	namespaces map[string]struct{}
+	paths      paths // that change
+	namespaces names // likewise
 	blasts     map[api.PolicyKind]*blast
+	lastBlast  *blast
 
+	pairs         int32 // that were judged
+	held          []effective.Override
 	lostOverrides map[lostOverride]*overrideTally
 	surroundings  map[surroundingKey]*surrounding
 	misfits       map[misfitKey]*misfit
@@ -106,23 +108,29 @@ func lostBefore(before *effective.Effective, l merge.Lost) bool {
 }
 
 func (j *judge) count(p effective.Pair) {
-	if j.paths == nil {
-		j.paths, j.namespaces = make(map[hierarchy.ID]struct{}), make(map[string]struct{})
-		j.blasts = make(map[api.PolicyKind]*blast)
-	}
-	e := p.Effective()
-	j.paths[e.Path.ID()] = struct{}{}
-	j.namespaces[e.Path.Namespace()] = struct{}{}
+	path := &p.Effective().Path
+	j.paths.add(path, j.policyWritten())
+	j.namespaces.add(path.Namespace())
 	j.blastOf(p).add(p, j.change.Object().Ref())
 	if j.observe != nil {
 		j.observe(p)
 	}
 }
 
+// policyWritten reports whether it is a policy that is written: only effective
+// policies of its own kind can change then.
+func (j *judge) policyWritten() bool {
+	_, ok := j.change.Object().(*policykind.Policy)
+	return ok
+}
+
 // ownLosses books the rules of the policy being written, the i-th on the path,
 // that a higher override takes.
 func (j *judge) ownLosses(p effective.Pair, i int) {
 	o := &p.After.Outcomes[i]
+	if len(o.Lost) == 0 {
+		return
+	}
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
 		if taken(p.After, i, l) {
@@ -145,6 +153,9 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 		return
 	}
 	o := &p.After.Outcomes[i]
+	if len(o.Lost) == 0 {
+		return
+	}
 	was := before(p, o.Policy)
 	for _, l := range o.Lost {
 		if taken(p.After, i, l) && (was < 0 || inForce(&p.Before.Outcomes[was], l.Key)) {

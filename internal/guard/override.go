@@ -18,7 +18,9 @@ func (j *judge) overrides(p effective.Pair) error {
 	if p.Before == nil || p.After != nil && p.Before.Result == p.After.Result && !j.mayMove(p) {
 		return nil
 	}
-	for _, o := range p.Before.Held() {
+	j.pairs++
+	j.held = p.Before.AppendHeld(j.held[:0])
+	for _, o := range j.held {
 		if p.After != nil && !p.After.Gives(o) {
 			j.lose(o, p.Before, p.After)
 			continue
@@ -49,10 +51,12 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
 	}
 	t := j.lostOverrides[l]
 	if t == nil {
-		t = &overrideTally{lostOverride: l, was: was, is: is, standIns: standIns, paths: make(map[*effective.Effective]bool)}
+		t = &overrideTally{lostOverride: l, was: was, is: is, standIns: standIns}
 		j.lostOverrides[l] = t
 	}
-	t.paths[was] = true
+	if n := len(t.paths); n == 0 || t.paths[n-1] != j.pairs {
+		t.paths = append(t.paths, j.pairs)
+	}
 }
 
 // lostOverride is what losses of overrides are told apart by.
@@ -69,8 +73,8 @@ type overrideTally struct {
 	lostOverride
 	was, is  *effective.Effective
 	standIns []*merge.Policy
-	paths    map[*effective.Effective]bool
-	mine     bool // the writer may
+	paths    []int32 // each once, by the number of its pair
+	mine     bool    // the writer may
 }
 
 // causeOf tells an override that its own policy gives up from one that is lost

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,7 +37,7 @@ func (j *judge) overridesLost(ctx context.Context) error {
 		}
 		t.mine, t.lostOverride.standIns = mine, ""
 		if first := findings[t.lostOverride]; first != nil {
-			maps.Copy(first.paths, t.paths)
+			first.paths = slices.Compact(slices.Sorted(slices.Values(slices.Concat(first.paths, t.paths))))
 			continue
 		}
 		findings[t.lostOverride] = t

@@ -60,6 +60,9 @@ func (j *judge) look(ctx context.Context) (effective.Scope, error) {
 // scope returns the paths that the change touches.
 func (j *judge) scope() effective.Scope {
 	s := effective.ScopeOf(objects(j.change)...)
+	if j.policyWritten() {
+		s.Kinds = []api.PolicyKind{j.change.Object().Ref().PolicyKind()}
+	}
 	if n, ok := j.change.Before.(*hierarchy.Namespace); ok && j.change.After == nil {
 		for _, c := range j.before.AllIn(n.Name) {
 			in := effective.ScopeOf(j.before.Get(c.Ref))
@@ -124,7 +127,7 @@ func (j *judge) ownerless(ctx context.Context) error {
 	if j.change.Owner == "" || j.change.Before == nil {
 		return nil
 	}
-	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, old: j.old}
+	o := &judge{Guard: j.Guard, change: j.change, budget: j.budget, orphaned: true, before: j.before, old: j.old, pairs: j.pairs}
 	o.change.After = nil
 	scope, err := o.gone(ctx)
 	if err != nil {

@@ -194,6 +194,9 @@ func plural(n int, noun string) string {
 // that the policies below left out: on the paths of the policy being written
 // always, else where the write brings them.
 func (j *judge) notes(p effective.Pair) {
+	if len(p.After.Notes) == 0 {
+		return
+	}
 	own := j.policy != nil && slices.ContainsFunc(p.After.Outcomes, func(o merge.Outcome) bool { return o.Policy == &j.policy.Policy })
 	for _, n := range p.After.Notes {
 		if !own && noted(p.Before, n) {
@@ -215,7 +218,7 @@ func (j *judge) judgement() *Judgement {
 	return &Judgement{
 		Change:  j.change,
 		Denials: j.found.by(api.Deny), Warnings: j.found.by(api.Warn), Audits: j.found.by(api.Audit),
-		Changes: api.Changes{Paths: len(j.paths), Namespaces: len(j.namespaces)},
+		Changes: api.Changes{Paths: j.paths.count(), Namespaces: j.namespaces.count()},
 		After:   j.after,
 	}
 }

@@ -1,0 +1,44 @@
+package guard
+
+import (
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// paths counts paths, each once.
+type paths struct {
+	told int                       // of those that come once for certain
+	ids  map[hierarchy.ID]struct{} // others
+}
+
+// add counts a path. once tells that it is of the only kind that is counted: it
+// then comes once, unless it is one of a mesh, where several may become one.
+func (p *paths) add(path *hierarchy.Path, once bool) {
+	if once && path.Service == nil {
+		p.told++
+		return
+	}
+	if p.ids == nil {
+		p.ids = make(map[hierarchy.ID]struct{})
+	}
+	p.ids[path.ID()] = struct{}{}
+}
+
+func (p *paths) count() int { return p.told + len(p.ids) }
+
+// names is a set that is mostly given the name that it was given before.
+type names struct {
+	all  map[string]struct{}
+	last string
+}
+
+func (n *names) add(name string) {
+	if n.all != nil && n.last == name {
+		return
+	}
+	if n.all == nil {
+		n.all = make(map[string]struct{})
+	}
+	n.all[name], n.last = struct{}{}, name
+}
+
+func (n *names) count() int { return len(n.all) }
