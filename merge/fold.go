@@ -4,8 +4,9 @@ import "slices"
 
 // Meter limits what conditions may cost.
 type Meter interface {
-	// Spend books the cost of one evaluation; an error ends the fold.
-	Spend(cost uint64) error
+	// Spend books the cost of one evaluation of a condition of by; nil and 0
+	// only ask, now and then, whether the fold may go on. An error ends it.
+	Spend(by *Policy, cost uint64) error
 }
 
 // Fold computes the effective policy of the layers, which may come in any
@@ -18,6 +19,9 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 	for next := 0; next < len(ordered); {
 		start := next
 		next = groupEnd(ordered, start)
+		if err := f.goOn(start, next); err != nil {
+			return nil, err
+		}
 		if err := f.applyGroup(start, next); err != nil {
 			return nil, err
 		}
@@ -34,6 +38,25 @@ type fold struct {
 	unset  []unsetBy
 	notes  []Note
 	lost   map[lostKey]Lost // the last loss of each rule
+	seen   int              // rules of the layers so far
+}
+
+// unasked is how many rules are folded without asking the meter: so few cost
+// less than anyone could notice.
+const unasked = 256
+
+// goOn asks the meter whether it may, once many rules were met: what a layer
+// costs grows with them, and most have no condition that would ask.
+func (f *fold) goOn(start, end int) error {
+	for i := start; i < end; i++ {
+		for _, b := range f.layers[i].Blocks {
+			f.seen += len(b.Rules)
+		}
+	}
+	if f.meter == nil || f.seen <= unasked {
+		return nil
+	}
+	return f.meter.Spend(nil, 0)
 }
 
 type unsetBy struct {
@@ -111,7 +134,7 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 	}
 	a := when.Evaluate(specOf(f.rules))
 	if f.meter != nil {
-		if err := f.meter.Spend(a.Cost); err != nil {
+		if err := f.meter.Spend(from.Policy, a.Cost); err != nil {
 			return false, err
 		}
 	}

@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -302,13 +303,22 @@ func TestFoldCounts(t *testing.T) {
 	assert.False(t, result.Outcomes[1].TookPart)
 }
 
-type meter struct{ spent, limit uint64 }
+type meter struct {
+	spent, limit uint64
+	by           []string // each who spent, "" for a mere question
+	closed       bool
+}
 
 var errSpent = errors.New("spent")
 
-func (m *meter) Spend(cost uint64) error {
+func (m *meter) Spend(by *merge.Policy, cost uint64) error {
 	m.spent += cost
-	if m.spent > m.limit {
+	name := ""
+	if by != nil {
+		name = by.Name
+	}
+	m.by = append(m.by, name)
+	if m.spent > m.limit || m.closed {
 		return errSpent
 	}
 	return nil
@@ -323,7 +333,37 @@ func TestFoldIsEndedByItsMeter(t *testing.T) {
 	_, err := merge.Fold(layers, m)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), m.spent, "each evaluation is booked")
+	assert.Equal(t, []string{"gw", "gw"}, m.by, "on the policy whose condition it was")
 
 	_, err = merge.Fold(layers, &meter{limit: 1})
 	require.ErrorIs(t, err, errSpent)
+}
+
+func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
+	rules := make([]merge.Rule, 100)
+	for i := range rules {
+		rules[i] = rule(fmt.Sprintf("limits.l%03d", i), 1)
+	}
+	tests := map[string]struct {
+		layers int
+		asked  int
+	}{
+		"few rules do not":                       {layers: 2},
+		"each layer does from the 257th rule on": {layers: 5, asked: 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var policies []*merge.Policy
+			for i := range test.layers {
+				policies = append(policies, policy(fmt.Sprintf("p%d", i), defaults(mixed, rules...)))
+			}
+			m := &meter{}
+			_, err := merge.Fold(stack(policies...), m)
+			require.NoError(t, err)
+			assert.Equal(t, make([]string, test.asked), append([]string{}, m.by...))
+
+			_, err = merge.Fold(stack(policies...), &meter{closed: true})
+			assert.Equal(t, test.asked > 0, errors.Is(err, errSpent), "and is ended by it")
+		})
+	}
 }

@@ -91,11 +91,11 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 	if v, ok := c.verdicts.Get(at); ok {
 		return v.(Verdict), nil //nolint:forcetypeassert // it holds nothing else
 	}
-	if err := b.Spend(0); err != nil {
+	if err := b.Spend(nil, 0); err != nil {
 		return Verdict{}, err
 	}
 	v, cost := p.check(b.Context(), e)
-	if err := b.Spend(max(cost, freeCost) - freeCost); err != nil {
+	if err := b.Spend(nil, max(cost, freeCost) - freeCost); err != nil {
 		return Verdict{}, err
 	}
 	c.verdicts.Add(at, v)

@@ -12,6 +12,7 @@ import (
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/merge"
 )
 
 type m = map[string]any
@@ -70,7 +71,7 @@ type purse struct {
 	err          error
 }
 
-func (p *purse) Spend(cost uint64) error {
+func (p *purse) Spend(_ *merge.Policy, cost uint64) error {
 	if p.spent += cost; p.err != nil && p.spent > p.limit {
 		return p.err
 	}

@@ -25,7 +25,7 @@ func (c *Constraint) Evaluate(on *cel.Variables, m merge.Meter) ([]Unmet, error)
 	spec := on.Effective()
 	for i := range c.rules {
 		unmet, cost := c.rules[i].evaluate(spec)
-		if err := m.Spend(cost); err != nil {
+		if err := m.Spend(nil, cost); err != nil {
 			return nil, err
 		}
 		out = append(out, unmet...)

@@ -52,7 +52,7 @@ func problems(err error, at *field.Path, expression string) (faults field.ErrorL
 // out. The error is the meter's.
 func (v *validation) evaluate(on *cel.Variables, m merge.Meter) (met bool, u Unmet, err error) {
 	met, cost, failed := v.expression.Evaluate(on)
-	if err := m.Spend(cost); err != nil || met {
+	if err := m.Spend(nil, cost); err != nil || met {
 		return met, Unmet{}, err
 	}
 	text, err := v.text(on, m)
@@ -74,7 +74,7 @@ func (v *validation) evaluate(on *cel.Variables, m merge.Meter) (met bool, u Unm
 func (v *validation) text(on *cel.Variables, m merge.Meter) (string, error) {
 	if v.says != nil {
 		text, cost, failed := v.says.Evaluate(on)
-		if err := m.Spend(cost); err != nil {
+		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}
 		if text = clean(text); failed == nil && text != "" {

@@ -115,7 +115,7 @@ func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: 
 func (b *Budget) Context() context.Context { return b.ctx }
 
 // Spend implements merge.Meter.
-func (b *Budget) Spend(cost uint64) error {
+func (b *Budget) Spend(_ *merge.Policy, cost uint64) error {
 	if cost > b.left {
 		return fmt.Errorf("%w: the conditions of the policies on these paths cost more than one request may", ErrTooMuch)
 	}

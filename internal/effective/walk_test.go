@@ -216,15 +216,15 @@ func TestWalkStops(t *testing.T) {
 	})
 	t.Run("what was spent is spent", func(t *testing.T) {
 		b := effective.NewBudget(t.Context(), 10)
-		require.NoError(t, b.Spend(6))
-		require.ErrorIs(t, b.Spend(6), effective.ErrTooMuch)
+		require.NoError(t, b.Spend(nil, 6))
+		require.ErrorIs(t, b.Spend(nil, 6), effective.ErrTooMuch)
 	})
 	t.Run("between two conditions, too", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := effective.NewBudget(ctx, 10)
-		require.NoError(t, b.Spend(1))
+		require.NoError(t, b.Spend(nil, 1))
 		cancel()
-		require.ErrorIs(t, b.Spend(1), effective.ErrTooMuch)
+		require.ErrorIs(t, b.Spend(nil, 1), effective.ErrTooMuch)
 	})
 	t.Run("without any condition", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -59,11 +59,11 @@ type spare struct {
 }
 
 // Spend implements merge.Meter.
-func (s *spare) Spend(cost uint64) error {
+func (s *spare) Spend(by *merge.Policy, cost uint64) error {
 	if s.spent += cost; s.spent > mostSpare {
 		return errSpare
 	}
-	return s.budget.Spend(cost)
+	return s.budget.Spend(by, cost)
 }
 
 // constrained returns the kinds whose paths without a policy are to be judged,
