@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/env"
@@ -36,6 +38,7 @@ type cluster struct {
 // stopped, and its data removed, when the test or benchmark ends.
 func newCluster(tb testing.TB, routes int) *cluster {
 	tb.Helper()
+	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
 	c := &cluster{Env: env.Start(tb), size: fixture.Size{Gateways: max(routes/10, 2), Routes: routes}}
 	start := time.Now()
 	require.NoError(tb, c.fill(tb.Context(), fixture.Objects(c.size)))
