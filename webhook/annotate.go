@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -18,7 +17,6 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
-	"overrule.dev/overrule/merge"
 )
 
 // annotationLimit is the most that an annotation of ours takes.
@@ -33,11 +31,21 @@ type operation struct {
 
 // part is what mutating looks at in an object.
 type part struct {
-	Metadata struct {
-		Labels      map[string]string `json:"labels"`
-		Annotations map[string]string `json:"annotations"`
-	} `json:"metadata"`
-	Spec json.RawMessage `json:"spec"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+
+	spec []byte // as it stands
+}
+
+// partOf reads a part. The object was read before, so that only its metadata
+// needs to be decoded again.
+func partOf(object []byte) (part, error) {
+	p := part{spec: member(object, "spec")}
+	metadata := member(object, "metadata")
+	if metadata == nil {
+		return p, nil
+	}
+	return p, json.Unmarshal(metadata, &p)
 }
 
 // annotationOf returns the name of our annotation on an object, or "".
@@ -60,15 +68,16 @@ func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guar
 	if name == "" {
 		return nil, nil
 	}
-	var now, was part
-	if err := json.Unmarshal(r.Object.Raw, &now); err != nil {
-		return nil, fmt.Errorf("read object: %w", err)
+	now, err := partOf(r.Object.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of object: %w", err)
 	}
 	if c.Operation == guard.Update {
-		if err := json.Unmarshal(r.OldObject.Raw, &was); err != nil {
-			return nil, fmt.Errorf("read oldObject: %w", err)
+		was, err := partOf(r.OldObject.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("read the metadata of oldObject: %w", err)
 		}
-		if bytes.Equal(now.Spec, was.Spec) && maps.Equal(now.Metadata.Labels, was.Metadata.Labels) {
+		if bytes.Equal(now.spec, was.spec) && maps.Equal(now.Labels, was.Labels) {
 			return keep(name, now, was), nil
 		}
 	}
@@ -81,19 +90,22 @@ func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guar
 
 // keep puts back what the annotation was, whatever the writer made of it.
 func keep(name string, now, was part) []operation {
-	return set(name, now, was.Metadata.Annotations[name])
+	return set(name, now, was.Annotations[name])
 }
+
+// pointer makes a name a part of a JSON pointer (RFC 6901).
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // set gives the annotation a value, or takes it off if that is "".
 func set(name string, now part, text string) []operation {
-	old, there := now.Metadata.Annotations[name]
-	path := "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	old, there := now.Annotations[name]
+	path := "/metadata/annotations/" + pointer.Replace(name)
 	switch {
 	case text == "" && there:
 		return []operation{{Op: "remove", Path: path}}
 	case text == old:
 		return nil
-	case now.Metadata.Annotations == nil:
+	case now.Annotations == nil:
 		return []operation{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{name: text}}}
 	default:
 		return []operation{{Op: "add", Path: path, Value: text}}
@@ -151,124 +163,6 @@ func (s *Server) outcome(v *store.View, p *policykind.Policy, b *effective.Budge
 	return limited(note, func(hash string) any {
 		return outcomeNote{State: note.State, Paths: note.Paths, Hash: hash}
 	})
-}
-
-// routeNote is the annotation of a route.
-type routeNote struct {
-	// Hash of the effective specs and the origins of their rules.
-	Hash string `json:"hash"`
-	// Policies by policy kind; paths with the same winners share an entry.
-	Policies map[string][]winners `json:"policies,omitempty"`
-	// Counts by policy kind, where Policies would be too large.
-	Counts map[string]counts `json:"counts,omitempty"`
-}
-
-type winners struct {
-	Paths []string          `json:"paths"`
-	Rules map[string]string `json:"rules"`
-}
-
-type counts struct {
-	Paths int `json:"paths"`
-	Rules int `json:"rules"`
-}
-
-func (s *Server) effectivePolicy(v *store.View, o store.Object, b *effective.Budget) (string, error) {
-	var items []api.EffectivePolicy
-	err := s.Guard.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
-		items = append(items, unnamed(e.API()))
-		return nil
-	})
-	if err != nil || len(items) == 0 {
-		return "", err
-	}
-	slices.SortFunc(items, effective.CompareItems)
-	note := routeNote{Hash: hashOf(items, o.Ref()), Policies: make(map[string][]winners)}
-	for _, it := range items {
-		note.add(it)
-	}
-	return limited(note, func(string) any { return note.counted(items) })
-}
-
-func (n *routeNote) add(it api.EffectivePolicy) {
-	kind := it.PolicyKind.String()
-	rules := make(map[string]string, len(it.Rules))
-	for _, r := range it.Rules {
-		rules[r.Rule] = r.From.Key()
-		if r.Block == merge.Object.String() {
-			rules[r.Rule] = itself
-		}
-	}
-	at := pathNote(it.Path)
-	for i, w := range n.Policies[kind] {
-		if maps.Equal(w.Rules, rules) {
-			n.Policies[kind][i].Paths = append(w.Paths, at)
-			return
-		}
-	}
-	n.Policies[kind] = append(n.Policies[kind], winners{Paths: []string{at}, Rules: rules})
-}
-
-// unnamed takes the route's name out of what its own fields gave: it may be yet
-// to be generated.
-func unnamed(it api.EffectivePolicy) api.EffectivePolicy {
-	for i := range it.Rules {
-		if it.Rules[i].Block == merge.Object.String() {
-			it.Rules[i].From.Name = ""
-		}
-	}
-	return it
-}
-
-// pathNote names a path of the route: gateway#listener or the service that is
-// its parent, and what is below the route.
-func pathNote(path []api.PathElement) string {
-	var above api.PathElement
-	var below []string
-	for _, e := range path {
-		switch {
-		case e.Index != nil:
-			below = append(below, e.Section)
-			if e.Member != "" {
-				below = append(below, e.Member)
-			}
-		case len(below) > 0: // a backend
-			below = append(below, e.String())
-		case e.Kind == hierarchy.KindListener || e.Kind == hierarchy.KindService:
-			above = e
-		}
-	}
-	text := strings.TrimPrefix(above.String(), hierarchy.KindListener+" ")
-	return strings.TrimSpace(text + " " + strings.Join(below, " "))
-}
-
-func (n *routeNote) counted(items []api.EffectivePolicy) routeNote {
-	out := routeNote{Hash: n.Hash, Counts: make(map[string]counts)}
-	for _, it := range items {
-		c := out.Counts[it.PolicyKind.String()]
-		c.Paths++
-		c.Rules += len(it.Rules)
-		out.Counts[it.PolicyKind.String()] = c
-	}
-	return out
-}
-
-// hashOf returns a short hash of effective policies, the name of the route
-// left out: it is not known yet when it is generated.
-func hashOf(items []api.EffectivePolicy, self api.Ref) string {
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	for _, it := range items {
-		it.Policies = nil
-		it.Path = slices.Clone(it.Path)
-		for i, e := range it.Path {
-			if e.Namespace == self.Namespace && e.Name == self.Name && strings.HasPrefix(e.Kind, self.Kind) {
-				it.Path[i].Name = ""
-			}
-		}
-		_ = enc.Encode(it) // a hash takes every write, and decoded JSON encodes
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // limited returns a note as compact JSON, or the shorter one with the hash of

@@ -10,8 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
 )
 
 // onePatch is the one operation of a patch.
@@ -92,9 +97,9 @@ func apply(t *testing.T, manifest string, patch []byte) map[string]string {
 	require.NoError(t, err)
 	after, err := decoded.Apply(toJSON(t, manifest))
 	require.NoError(t, err)
-	var object part
-	require.NoError(t, json.Unmarshal(after, &object))
-	return object.Metadata.Annotations
+	object, err := partOf(after)
+	require.NoError(t, err)
+	return object.Annotations
 }
 
 func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
@@ -104,6 +109,15 @@ func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
 	assert.JSONEq(t, `{"hash": "`+hashIn(t, got.value)+`", "policies": {"AuthPolicy.kuadrant.io": [{
 		"paths": ["infra/edge#http toys", "infra/edge#http admin"],
 		"rules": {"rules.authentication.key": "app/toystore-auth", "rules.authentication.sso": "infra/gw-auth"}}]}}`, got.value)
+}
+
+func TestRulesOfARouteWithOtherPoliciesAreToldApart(t *testing.T) {
+	onAdmin := strings.Replace(routeAuth("rules: {authentication: {staff: {}}}"), "name: toystore}", "name: toystore, sectionName: admin}", 1)
+	d := open(t, Options{}, cluster, gatewayAuth, onAdmin)
+	got := patched(t, d.mutated(t, create(t, route))).value
+	assert.JSONEq(t, `{"hash": "`+hashIn(t, got)+`", "policies": {"AuthPolicy.kuadrant.io": [
+		{"paths": ["infra/edge#http toys"], "rules": {"rules.authentication.sso": "infra/gw-auth"}},
+		{"paths": ["infra/edge#http admin"], "rules": {"rules.authentication.sso": "infra/gw-auth", "rules.authentication.staff": "app/toystore-auth"}}]}}`, got)
 }
 
 func hashIn(t *testing.T, text string) string {
@@ -253,4 +267,29 @@ func TestTheSameWriteGetsTheSameBytes(t *testing.T) {
 		answers[string(d.post(t, PathMutate, review(t, create(t, route))).Body.Bytes())] = true
 	}
 	assert.Len(t, answers, 1)
+}
+
+func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	v, _ := d.Store.View()
+	good, bad := toJSON(t, route), []byte(`{"metadata":{"labels":1},"spec":{}}`)
+	after, err := store.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}, nil, good, 0)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		object, oldObject []byte
+		want              string
+	}{
+		"of the object":                 {bad, good, "read the metadata of object: json: cannot unmarshal number into Go struct field part.labels of type map[string]string"},
+		"of the object as it is stored": {good, bad, "read the metadata of oldObject: json: cannot unmarshal number into Go struct field part.labels of type map[string]string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &admissionv1.AdmissionRequest{
+				Operation: admissionv1.Update,
+				Object:    runtime.RawExtension{Raw: c.object}, OldObject: runtime.RawExtension{Raw: c.oldObject},
+			}
+			change := guard.Change{Operation: guard.Update, Before: after, After: after}
+			_, err := d.annotate(v, r, change, effective.NewBudget(t.Context(), guard.DefaultBudget))
+			assert.EqualError(t, err, c.want)
+		})
+	}
 }

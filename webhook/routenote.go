@@ -1,0 +1,160 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// routeNote is the annotation of a route.
+type routeNote struct {
+	// Hash of the effective specs and the origins of their rules.
+	Hash string `json:"hash"`
+	// Policies by policy kind; paths with the same winners share an entry.
+	Policies map[string][]winners `json:"policies,omitempty"`
+	// Counts by policy kind, where Policies would be too large.
+	Counts map[string]counts `json:"counts,omitempty"`
+}
+
+type winners struct {
+	Paths []string          `json:"paths"`
+	Rules map[string]string `json:"rules"`
+}
+
+type counts struct {
+	Paths int `json:"paths"`
+	Rules int `json:"rules"`
+}
+
+func (s *Server) effectivePolicy(v *store.View, o store.Object, b *effective.Budget) (string, error) {
+	var items []*item
+	known := make(map[*merge.Result]*item)
+	err := s.Guard.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
+		it, err := itemOf(e, known[e.Result])
+		items, known[e.Result] = append(items, it), it
+		return err
+	})
+	if err != nil || len(items) == 0 {
+		return "", err
+	}
+	slices.SortFunc(items, func(a, b *item) int {
+		return effective.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
+	})
+	note := routeNote{Hash: hashOf(items, o.Ref()), Policies: make(map[string][]winners)}
+	for _, it := range items {
+		note.add(it)
+	}
+	return limited(note, func(string) any { return note.counted(items) })
+}
+
+// item is an effective policy on a path of the route.
+type item struct {
+	api.EffectivePolicy
+
+	won map[string]string // who won each rule
+}
+
+// itemOf makes an item, of one with the same result if there is one: most rules
+// of a route differ in the path alone, and all that takes time is in what they
+// share. The spec is there as its JSON.
+func itemOf(e *effective.Effective, same *item) (*item, error) {
+	if same != nil && same.Route == nil {
+		it := *same
+		it.Path = e.Path.Elements()
+		return &it, nil
+	}
+	it := &item{EffectivePolicy: unnamed(e.API()), won: make(map[string]string, len(e.Rules))}
+	for _, r := range it.Rules {
+		it.won[r.Rule] = r.From.Key()
+		if r.Block == merge.Object.String() {
+			it.won[r.Rule] = itself
+		}
+	}
+	spec, err := json.Marshal(it.Spec)
+	it.Spec = json.RawMessage(spec)
+	return it, err
+}
+
+func (n *routeNote) add(it *item) {
+	kind := it.PolicyKind.String()
+	at := pathNote(it.Path)
+	for i, w := range n.Policies[kind] {
+		if maps.Equal(w.Rules, it.won) {
+			n.Policies[kind][i].Paths = append(w.Paths, at)
+			return
+		}
+	}
+	n.Policies[kind] = append(n.Policies[kind], winners{Paths: []string{at}, Rules: it.won})
+}
+
+// unnamed takes the route's name out of what its own fields gave: it may be yet
+// to be generated.
+func unnamed(p api.EffectivePolicy) api.EffectivePolicy {
+	for i := range p.Rules {
+		if p.Rules[i].Block == merge.Object.String() {
+			p.Rules[i].From.Name = ""
+		}
+	}
+	return p
+}
+
+// pathNote names a path of the route: gateway#listener or the service that is
+// its parent, and what is below the route.
+func pathNote(path []api.PathElement) string {
+	var above api.PathElement
+	var below []string
+	for _, e := range path {
+		switch {
+		case e.Index != nil:
+			below = append(below, e.Section)
+			if e.Member != "" {
+				below = append(below, e.Member)
+			}
+		case len(below) > 0: // a backend
+			below = append(below, e.String())
+		case e.Kind == hierarchy.KindListener || e.Kind == hierarchy.KindService:
+			above = e
+		}
+	}
+	text := strings.TrimPrefix(above.String(), hierarchy.KindListener+" ")
+	return strings.TrimSpace(text + " " + strings.Join(below, " "))
+}
+
+func (n *routeNote) counted(items []*item) routeNote {
+	out := routeNote{Hash: n.Hash, Counts: make(map[string]counts)}
+	for _, it := range items {
+		c := out.Counts[it.PolicyKind.String()]
+		c.Paths++
+		c.Rules += len(it.Rules)
+		out.Counts[it.PolicyKind.String()] = c
+	}
+	return out
+}
+
+// hashOf returns a short hash of effective policies, the name of the route
+// left out: it is not known yet when it is generated.
+func hashOf(items []*item, self api.Ref) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, one := range items {
+		it := one.EffectivePolicy
+		it.Policies = nil
+		it.Path = slices.Clone(it.Path)
+		for i, e := range it.Path {
+			if e.Namespace == self.Namespace && e.Name == self.Name && strings.HasPrefix(e.Kind, self.Kind) {
+				it.Path[i].Name = ""
+			}
+		}
+		_ = enc.Encode(it) // a hash takes every write, and decoded JSON encodes
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
