@@ -18,34 +18,38 @@ type attachment struct {
 
 // attached returns the policies that are accepted on an object, by kind; nil
 // where there are none at all.
-func attached(v *store.View, kinds []kindWalk, object api.Ref) [][]attachment {
+func (w *walk) attached(object api.Ref) [][]attachment {
 	var out [][]attachment
-	for p, t := range v.On(object) {
-		kind := kindOf(kinds, p, t)
-		if kind < 0 {
-			continue
+	w.targeting.On(object, func(p *policykind.Policy, t policykind.Target) bool {
+		if kind := w.kindOf(p, t); kind >= 0 {
+			if out == nil {
+				out = make([][]attachment, len(w.by))
+			}
+			out[kind] = append(out[kind], attachment{p, t})
 		}
-		if out == nil {
-			out = make([][]attachment, len(kinds))
-		}
-		out[kind] = append(out[kind], attachment{p, t})
-	}
-	if out != nil && missing(v, object) {
+		return true
+	})
+	if out != nil && missing(w.view, object) {
 		return nil
 	}
 	for i := range out {
-		out[i] = settled(kinds[i].kind, out[i])
+		out[i] = settled(w.by[i].kind, out[i])
 	}
 	return out
 }
 
 // kindOf returns which of the kinds a policy on a target is of, or -1 if it is of
 // none, or has no effect there.
-func kindOf(kinds []kindWalk, p *policykind.Policy, t policykind.Target) int {
+func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 	if p.Invalid != nil || t.Refused != "" {
 		return -1
 	}
-	return slices.IndexFunc(kinds, func(k kindWalk) bool { return k.kind == p.Kind })
+	for i := range w.by {
+		if w.by[i].kind == p.Kind {
+			return i
+		}
+	}
+	return -1
 }
 
 // settled takes out the policies that another one of their kind keeps off the

@@ -1,6 +1,8 @@
 package effective
 
 import (
+	"slices"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
@@ -16,12 +18,12 @@ func (c *comparison) run(before, after *plan) error {
 		}
 	}
 	for _, s := range beside(before.sets.list, after.sets.list, (*hierarchy.ListenerSet).Ref, before.setAt, after.setAt).list {
-		if err := c.set(before, after, roots.has, s); err != nil {
+		if err := c.set(before, after, &roots, s); err != nil {
 			return err
 		}
 	}
 	for _, r := range beside(before.routes.list, after.routes.list, (*hierarchy.Route).Ref, before.routeAt, after.routeAt).list {
-		if err := c.routeAtRoots(before, after, roots.has, r); err != nil {
+		if err := c.routeAtRoots(before, after, &roots, r); err != nil {
 			return err
 		}
 	}
@@ -34,21 +36,43 @@ type both[T any] struct{ was, is T }
 // pairs are objects before and after, in the order after, those that are gone
 // last.
 type pairs[T any] struct {
-	list []both[T]
-	has  map[api.Ref]bool
+	list  []both[T]
+	names []api.Ref
+	index map[api.Ref]struct{} // of the names, once they are many
+}
+
+func (p *pairs[T]) add(name api.Ref, x both[T]) {
+	p.list, p.names = append(p.list, x), append(p.names, name)
+	switch {
+	case p.index != nil:
+		p.index[name] = struct{}{}
+	case len(p.names) > few:
+		p.index = make(map[api.Ref]struct{}, 2*len(p.names))
+		for _, n := range p.names {
+			p.index[n] = struct{}{}
+		}
+	}
+}
+
+func (p *pairs[T]) has(name api.Ref) bool {
+	if p.index != nil {
+		_, ok := p.index[name]
+		return ok
+	}
+	return slices.Contains(p.names, name)
 }
 
 // beside pairs two lists by name. What is in one list alone is looked up in the
 // other view.
 func beside[T any](was, is []T, name func(T) api.Ref, inBefore, inAfter func(api.Ref) T) pairs[T] {
-	out := pairs[T]{list: make([]both[T], 0, len(is)), has: make(map[api.Ref]bool, len(is))}
+	var out pairs[T]
 	for _, x := range is {
 		ref := name(x)
-		out.list, out.has[ref] = append(out.list, both[T]{inBefore(ref), x}), true
+		out.add(ref, both[T]{inBefore(ref), x})
 	}
 	for _, x := range was {
-		if ref := name(x); !out.has[ref] {
-			out.list, out.has[ref] = append(out.list, both[T]{x, inAfter(ref)}), true
+		if ref := name(x); !out.has(ref) {
+			out.add(ref, both[T]{x, inAfter(ref)})
 		}
 	}
 	return out
@@ -179,22 +203,22 @@ func (c *comparison) route(r both[root], was, is *hierarchy.Route) error {
 
 // set compares the paths that end at the listeners of a set, unless those of its
 // gateway are compared as a whole.
-func (c *comparison) set(before, after *plan, whole map[api.Ref]bool, s both[*hierarchy.ListenerSet]) error {
+func (c *comparison) set(before, after *plan, whole *pairs[root], s both[*hierarchy.ListenerSet]) error {
 	was, is := before.gatewayOf(s.was), after.gatewayOf(s.is)
 	if !was.none() && !is.none() && was.ref() == is.ref() {
-		if whole[is.ref()] {
+		if whole.has(is.ref()) {
 			return nil
 		}
 		c.enterRoot(before, after, both[root]{was, is})
 		return c.rootUnit(both[root]{was, is}, before.setDoors(was.gateway, s.was), after.setDoors(is.gateway, s.is), false)
 	}
-	if !is.none() && !whole[is.ref()] {
+	if !is.none() && !whole.has(is.ref()) {
 		c.enterRoot(before, after, both[root]{is: is})
 		if err := c.rootUnit(both[root]{is: is}, nil, after.setDoors(is.gateway, s.is), false); err != nil {
 			return err
 		}
 	}
-	if !was.none() && !whole[was.ref()] {
+	if !was.none() && !whole.has(was.ref()) {
 		c.enterRoot(before, after, both[root]{was: was})
 		return c.rootUnit(both[root]{was: was}, before.setDoors(was.gateway, s.was), nil, false)
 	}
@@ -203,13 +227,13 @@ func (c *comparison) set(before, after *plan, whole map[api.Ref]bool, s both[*hi
 
 // routeAtRoots compares the paths through a route at all of its roots, save those
 // that are compared as a whole.
-func (c *comparison) routeAtRoots(before, after *plan, whole map[api.Ref]bool, r both[*hierarchy.Route]) error {
+func (c *comparison) routeAtRoots(before, after *plan, whole *pairs[root], r both[*hierarchy.Route]) error {
 	for _, at := range beside(before.rootsOf(r.was), after.rootsOf(r.is), root.ref, before.rootAt, after.rootAt).list {
 		name := at.is
 		if name.none() {
 			name = at.was
 		}
-		if whole[name.ref()] {
+		if whole.has(name.ref()) {
 			continue
 		}
 		c.enterRoot(before, after, at)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -16,7 +17,8 @@ import (
 // Engine computes effective policies. Its memo is shared by everyone who uses
 // it; an Engine is safe for concurrent use.
 type Engine struct {
-	memo memo
+	memo   memo
+	shapes sync.Map // of kinds, each *shape
 }
 
 // NewEngine returns an engine.

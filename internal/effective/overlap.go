@@ -49,6 +49,31 @@ func (f *Footprint) Meets(o *Footprint) bool {
 	return f.all || o.all || common(f.touch, o.touch) || common(f.touch, o.around) || common(f.around, o.touch)
 }
 
+// RoutesOnly returns the routes through which all paths go that a change touches,
+// given the object as it was and as it will be: of a route itself, and of a policy
+// that names routes alone. Two such changes that have no route in common cannot
+// meet, which is known without a look at any view. ok is false for other changes.
+func RoutesOnly(objects ...store.Object) (routes []api.Ref, ok bool) {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case nil:
+		case *hierarchy.Route:
+			routes = append(routes, o.Ref())
+		case *policykind.Policy:
+			for i := range o.Targets {
+				t := &o.Targets[i]
+				if t.Selector != nil || !hierarchy.IsRoute(t.Ref.PolicyKind()) {
+					return nil, false
+				}
+				routes = append(routes, t.Ref)
+			}
+		default:
+			return nil, false
+		}
+	}
+	return routes, true
+}
+
 // Through returns what tells whether a path goes through what the change
 // touches. Paths name no groups, so neither is asked for one.
 func (f *Footprint) Through() func(path []api.PathElement) bool {

@@ -35,8 +35,18 @@ var levelNames = map[api.LevelName][]hierarchy.Level{
 	api.LevelBackend:          {hierarchy.LevelBackend, hierarchy.LevelBackendPort},
 }
 
-func shapeOf(k *policykind.Kind) shape {
-	var s shape
+// shape returns the shape of a kind.
+func (e *Engine) shape(k *policykind.Kind) *shape {
+	if s, ok := e.shapes.Load(k); ok {
+		return s.(*shape) //nolint:forcetypeassert // nothing else is in there
+	}
+	s := shapeOf(k)
+	e.shapes.Store(k, s)
+	return s
+}
+
+func shapeOf(k *policykind.Kind) *shape {
+	s := &shape{}
 	for _, name := range k.Levels {
 		for _, l := range levelNames[name] {
 			s.has[l] = true

@@ -65,7 +65,7 @@ type walk struct {
 type kindWalk struct {
 	kind  *policykind.Kind
 	view  *store.View
-	shape shape
+	shape *shape
 	meet  merge.Meet
 	empty bool // paths without a policy are visited
 	on    above
@@ -77,7 +77,7 @@ func newWalk(e *Engine, v *store.View, kinds []*policykind.Kind, b *Budget, visi
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
 	w.by = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
-		w.by[i] = kindWalk{kind: k, view: v, shape: shapeOf(k), meet: k.Meet()}
+		w.by[i] = kindWalk{kind: k, view: v, shape: e.shape(k), meet: k.Meet()}
 		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[hierarchy.LevelRouteNamespace]
 	}
 	return w
@@ -105,7 +105,7 @@ func (w *walk) on(object api.Ref) [][]attachment {
 		if w.shared == nil {
 			w.shared = make(map[api.Ref][][]attachment)
 		}
-		all = attached(w.view, w.by, object)
+		all = w.attached(object)
 		w.shared[object] = all
 	}
 	return all
@@ -215,7 +215,7 @@ func (w *walk) enter(r *hierarchy.Route) {
 		w.by[i].on.route = w.by[i].on.route[:0]
 	}
 	w.targeting.On(r.Ref(), func(p *policykind.Policy, t policykind.Target) bool {
-		if kind := kindOf(w.by, p, t); kind >= 0 {
+		if kind := w.kindOf(p, t); kind >= 0 {
 			on := &w.by[kind].on
 			on.route = append(on.route, attachment{p, t})
 		}
@@ -307,7 +307,7 @@ func (w *walk) reaches(r *hierarchy.Route, backend api.Ref) bool {
 
 // virtualPath visits the path of a target that exists nowhere.
 func (w *walk) virtualPath(ref api.Ref) error {
-	for i, all := range attached(w.view, w.by, ref) {
+	for i, all := range w.attached(ref) {
 		s := w.by[i].stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {

@@ -3,6 +3,7 @@ package flight
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"overrule.dev/overrule/internal/effective"
@@ -29,7 +30,7 @@ func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *store.View
 		j, err := g.Judge(ctx, view(), w.Change, nil)
 		return Decision{Judgement: j}, err
 	}
-	t := trial{Log: l, guard: g, write: w, judging: l.begin(w), until: time.Now().Add(l.patience(ctx))}
+	t := trial{Log: l, guard: g, write: w, ground: w.ground(), judging: l.begin(w), until: time.Now().Add(l.patience(ctx))}
 	defer l.end(t.judging)
 	for again := false; ; again = true {
 		d, done, err := t.attempt(ctx, view)
@@ -62,6 +63,7 @@ type trial struct {
 	*Log
 	guard   *guard.Guard
 	write   Write
+	ground  ground
 	judging *judging
 	// until is how long it may wait for others.
 	until time.Time
@@ -101,7 +103,7 @@ func (t *trial) book(ctx context.Context, v *store.View, d Decision) (Decision, 
 	if ctx.Err() != nil {
 		return d, true, nil
 	}
-	f := flown{Write: t.write, ref: t.judging.ref, Stamp: t.write.Stamp()}
+	f := flown{Write: t.write, ground: t.ground, ref: t.judging.ref, Stamp: t.write.Stamp()}
 	f.Change.User = nil // nobody asks who it was
 	for {
 		a := t.admit(t.judging, f)
@@ -121,8 +123,8 @@ func (t *trial) book(ctx context.Context, v *store.View, d Decision) (Decision, 
 // met returns those of the entries that may matter to a path that the write
 // matters to.
 func (t *trial) met(ctx context.Context, v *store.View, entries []*entry) ([]*entry, error) {
-	if len(entries) == 0 {
-		return nil, nil
+	if !slices.ContainsFunc(entries, func(e *entry) bool { return !t.ground.apartFrom(e.ground) }) {
+		return nil, nil // as most writes
 	}
 	all, err := lay(ctx, t.guard, v, entries)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -71,6 +72,22 @@ func (w Write) footprint(views ...*store.View) *effective.Footprint {
 		return effective.Everywhere() // all that is in it goes, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
+}
+
+// ground is where a write takes place, as far as it alone tells.
+type ground struct {
+	routes []api.Ref
+	known  bool // it is these routes, and nothing else
+}
+
+func (w Write) ground() ground {
+	routes, ok := effective.RoutesOnly(w.objects()...)
+	return ground{routes, ok}
+}
+
+// apartFrom reports whether two writes cannot meet for certain.
+func (g ground) apartFrom(o ground) bool {
+	return g.known && o.known && !slices.ContainsFunc(g.routes, func(r api.Ref) bool { return slices.Contains(o.routes, r) })
 }
 
 // errReread tells that the policies of a kind are read in another way than
@@ -166,7 +183,8 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 // flown is a write that was admitted and not seen yet.
 type flown struct {
 	Write
-	ref api.Ref
+	ground ground
+	ref    api.Ref
 	Stamp
 }
 

@@ -66,6 +66,18 @@ func (x *index[V]) under(prefix string) iter.Seq[V] {
 	}
 }
 
+// keys yields the keys that start with the prefix, in order.
+func (x *index[V]) keys(prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if x.tree == nil {
+			return
+		}
+		x.tree.Ascend(prefix, func(key string, _ V) bool {
+			return strings.HasPrefix(key, prefix) && yield(key)
+		})
+	}
+}
+
 // counts are the numbers of objects by kind, copied on the first write after a
 // freeze.
 type counts struct {

@@ -22,7 +22,7 @@ type Targeting struct {
 
 // Targeting returns a way to look up many objects.
 func (v *View) Targeting() *Targeting {
-	return &Targeting{view: v, at: cursor[*policykind.Policy]{tree: v.byTarget.tree}}
+	return &Targeting{view: v, at: newCursor(v.byTarget.tree)}
 }
 
 // On yields what View.On does.
@@ -48,6 +48,14 @@ type cursor[V any] struct {
 	end     bool // there is nothing at or behind it
 }
 
+func newCursor[V any](tree *btree.Map[string, V]) cursor[V] {
+	c := cursor[V]{tree: tree}
+	if tree != nil {
+		c.iter = tree.Iter()
+	}
+	return c
+}
+
 // near is how many steps ahead a key is looked for before it is searched.
 const near = 4
 
@@ -65,8 +73,6 @@ func (c *cursor[V]) seek(key []byte) bool {
 			}
 			c.next()
 		}
-	} else {
-		c.iter = c.tree.Iter()
 	}
 	c.end = !c.iter.Seek(string(key))
 	return !c.end
@@ -102,7 +108,7 @@ func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*hierarchy.Rout
 // join yields the values of two trees under a prefix by key, nil where one has
 // none.
 func join[V any](a, b *btree.Map[string, *V], prefix string, yield func(a, b *V) bool) {
-	x, y := cursor[*V]{tree: a}, cursor[*V]{tree: b}
+	x, y := newCursor(a), newCursor(b)
 	under := func(c *cursor[*V], ok bool) bool { return ok && strings.HasPrefix(c.key(), prefix) }
 	hasX, hasY := under(&x, x.seek([]byte(prefix))), under(&y, y.seek([]byte(prefix)))
 	for hasX || hasY {

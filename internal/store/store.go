@@ -20,7 +20,8 @@ type Store struct {
 
 	mu      sync.Mutex // of writers
 	waiting map[string]bool
-	pending map[api.PolicyKind]*policykind.Kind
+	// pending is copied on each write: every review asks whether its kind is.
+	pending atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
 	events  []func([]Event)
 
 	seen []func([]Seen) // set before anything is fed
@@ -29,7 +30,8 @@ type Store struct {
 // New returns an empty store that is not ready before each of the sources was
 // listed once. Without sources it is ready at once.
 func New(sources ...string) *Store {
-	s := &Store{waiting: make(map[string]bool), pending: make(map[api.PolicyKind]*policykind.Kind)}
+	s := &Store{waiting: make(map[string]bool)}
+	s.pending.Store(&map[api.PolicyKind]*policykind.Kind{})
 	for _, name := range sources {
 		s.waiting[name] = true
 	}
@@ -105,20 +107,29 @@ func (s *Store) AddKind(k *policykind.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeKind(k.Ref())
-	s.pending[k.Ref()] = k
+	s.setPending(k.Ref(), k)
+}
+
+// setPending makes a kind pending, or no longer if k is nil.
+func (s *Store) setPending(ref api.PolicyKind, k *policykind.Kind) {
+	next := maps.Clone(*s.pending.Load())
+	if delete(next, ref); k != nil {
+		next[ref] = k
+	}
+	s.pending.Store(&next)
 }
 
 // KindListed tells that all policies of a kind have been put.
 func (s *Store) KindListed(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.pending[ref]
-	if !ok {
+	k := (*s.pending.Load())[ref]
+	if k == nil {
 		return
 	}
-	delete(s.pending, ref)
 	v := s.view.Load()
 	s.publish(v.WithKinds(append(slices.Clone(v.kinds), k)), Event{Kinds: true})
+	s.setPending(ref, nil) // now that the view has it
 }
 
 // RemoveKind forgets a policy kind and its policies.
@@ -129,7 +140,7 @@ func (s *Store) RemoveKind(ref api.PolicyKind) {
 }
 
 func (s *Store) removeKind(ref api.PolicyKind) {
-	delete(s.pending, ref)
+	s.setPending(ref, nil)
 	v := s.view.Load()
 	next := v.WithKinds(slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return k.Ref() == ref }))
 	next.drop(ref) // a pending kind may have left some
@@ -138,11 +149,7 @@ func (s *Store) removeKind(ref api.PolicyKind) {
 }
 
 // Pending reports whether a policy kind is known and not listed yet.
-func (s *Store) Pending(ref api.PolicyKind) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pending[ref] != nil
-}
+func (s *Store) Pending(ref api.PolicyKind) bool { return (*s.pending.Load())[ref] != nil }
 
 func (s *Store) publish(v *View, events ...Event) {
 	s.fed.Store(time.Now().UnixNano())

@@ -3,6 +3,7 @@ package store
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,7 +40,7 @@ type View struct {
 	counts    counts
 	objects   index[Object]
 	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
-	byBackend index[*hierarchy.Route]       // by backend
+	byBackend index[struct{}]               // routes by backend, named in the key alone
 	byClass   index[*hierarchy.Gateway]     // by class
 	bySet     index[*hierarchy.ListenerSet] // by gateway
 	byTarget  index[*policykind.Policy]     // by target, then kind
@@ -67,7 +68,8 @@ func (v *View) freeze() {
 func (v *View) apply(c Change) {
 	at := objectKey(c.Ref)
 	old, had := v.objects.get(at)
-	if had && !sameLinks(old, c.Object) {
+	same := had && sameLinks(old, c.Object)
+	if had && !same {
 		v.unlink(old)
 	}
 	if had != (c.Object != nil) {
@@ -79,6 +81,11 @@ func (v *View) apply(c Change) {
 	}
 	v.objects.set(at, c.Object)
 	v.link(c.Object)
+	if r, ok := c.Object.(*hierarchy.Route); ok && !same {
+		for at := range backendKeys(r) {
+			v.byBackend.set(at, struct{}{})
+		}
+	}
 }
 
 // count counts an object of a kind that is gone, or new.
@@ -93,8 +100,8 @@ func (v *View) populate() {
 	v.populated = slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return v.Count(k.Ref()) == 0 })
 }
 
-// sameLinks reports whether an edit of a route leaves it where it is in every
-// index, as the ordinary one does.
+// sameLinks reports whether an edit of a route leaves its places in every index as
+// they are, as the ordinary one does.
 func sameLinks(old, edited Object) bool {
 	was, ok := old.(*hierarchy.Route)
 	is, also := edited.(*hierarchy.Route)
@@ -112,9 +119,6 @@ func (v *View) link(o Object) {
 	case *hierarchy.Route:
 		for _, p := range o.Parents {
 			v.byParent.set(parentKey(p, o), o)
-		}
-		for at := range backendKeys(o) {
-			v.byBackend.set(at, o)
 		}
 	case *policykind.Policy:
 		for _, t := range o.Targets {
@@ -169,7 +173,8 @@ func backendKeys(r *hierarchy.Route) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
-				if !yield(objectKey(b.Object) + key(r.Kind, r.Namespace, r.Name)) {
+				o := b.Object
+				if !yield(key(o.Group, o.Kind, o.Namespace, o.Name, r.Kind, r.Namespace, r.Name)) {
 					return
 				}
 			}
@@ -178,12 +183,14 @@ func backendKeys(r *hierarchy.Route) iter.Seq[string] {
 }
 
 func targetKey(t policykind.Target, p *policykind.Policy) string {
-	return objectKey(t.Ref) + objectKey(p.Ref())
+	on, by := t.Ref, p.Ref()
+	return key(on.Group, on.Kind, on.Namespace, on.Name, by.Group, by.Kind, by.Namespace, by.Name)
 }
 
 // selectKey has the namespace in which a policy selects, or none if in several.
 func selectKey(t policykind.Target, p *policykind.Policy) string {
-	return key(t.Ref.Group, t.Ref.Kind, t.Ref.Namespace) + objectKey(p.Ref())
+	by := p.Ref()
+	return key(t.Ref.Group, t.Ref.Kind, t.Ref.Namespace, by.Group, by.Kind, by.Namespace, by.Name)
 }
 
 // Kinds returns the policy kinds whose policies the view holds, sorted.
@@ -270,13 +277,26 @@ func (v *View) RoutesOf(parent api.Ref) iter.Seq[*hierarchy.Route] {
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by
 // kind, namespace and name.
 func (v *View) RoutesTo(backend api.Ref) iter.Seq[*hierarchy.Route] {
-	return v.byBackend.under(objectKey(backend))
+	return v.backends(objectKey(backend))
 }
 
 // BackendsIn yields the routes with a backend of a kind in a namespace: a
 // route comes once for each of these backends.
 func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*hierarchy.Route] {
-	return v.byBackend.under(key(kind.Group, kind.Kind, namespace))
+	return v.backends(key(kind.Group, kind.Kind, namespace))
+}
+
+func (v *View) backends(prefix string) iter.Seq[*hierarchy.Route] {
+	return func(yield func(*hierarchy.Route) bool) {
+		for at := range v.byBackend.keys(prefix) {
+			parts := strings.Split(at, "\x00")
+			kind, namespace, name := parts[4], parts[5], parts[6]
+			r, ok := v.Get(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}).(*hierarchy.Route)
+			if ok && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // In yields the objects of a kind in a namespace, by name.
