@@ -3,8 +3,10 @@
 package bench_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +21,9 @@ import (
 // everyReady is the pause between two looks at whether a program is ready: what
 // it says is seen that much too late at most, of whichever program.
 const everyReady = 5 * time.Millisecond
+
+// startLimit is how long a program may take.
+const startLimit = 5 * time.Minute
 
 // BenchmarkStart is the time from the start of the process until bin/overrule
 // says on /readyz that it is ready, with 10,000 routes, 1,000 gateways and
@@ -35,16 +40,18 @@ const everyReady = 5 * time.Millisecond
 //
 // One op is five starts of each.
 func BenchmarkStart(b *testing.B) {
-	took := measureStarts(b, fixture.Full.Routes, 5)
-	overrule, informer := quantile(took["overrule"], 0.5), quantile(took["informer"], 0.5)
+	s := measureStarts(b, fixture.Full.Routes, 5)
+	overrule, informer := s.overrule.median(), s.informer.median()
 	b.ReportMetric(milliseconds(overrule), "overrule-ms")
 	b.ReportMetric(milliseconds(informer), "informer-ms")
 	b.ReportMetric(float64(overrule)/float64(informer), "ratio")
+	s.overrule.report(b, "overrule-")
+	s.informer.report(b, "informer-")
 }
 
 // BenchmarkGrowth is BenchmarkStart at several sizes, three starts of each. With
-// BENCH_LARGE=1 it goes on to 100,000 routes, which takes several minutes and 10 GiB of
-// memory, most of it the API server's.
+// BENCH_LARGE=1 it goes on to 100,000 routes, which takes several minutes and
+// 10 GiB of memory, most of it the API server's.
 func BenchmarkGrowth(b *testing.B) {
 	sizes := []int{1_000, 3_000, 10_000, 30_000}
 	if os.Getenv("BENCH_LARGE") != "" {
@@ -52,28 +59,54 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 	for _, routes := range sizes {
 		b.Run(fmt.Sprintf("start/routes=%d", routes), func(b *testing.B) {
-			took := measureStarts(b, routes, 3)
-			b.ReportMetric(milliseconds(quantile(took["overrule"], 0.5)), "ms")
-			b.ReportMetric(milliseconds(quantile(took["informer"], 0.5)), "informer-ms")
+			s := measureStarts(b, routes, 3)
+			b.ReportMetric(milliseconds(s.overrule.median()), "ms")
+			b.ReportMetric(milliseconds(s.informer.median()), "informer-ms")
+			s.overrule.report(b, "")
+			s.informer.report(b, "informer-")
 		})
 	}
 }
 
-func measureStarts(b *testing.B, routes, each int) samples {
+func measureStarts(b *testing.B, routes, each int) *starting {
 	b.Helper()
 	s := newStarting(b, newCluster(b, routes))
-	into := samples{}
 	for b.Loop() {
-		s.rounds(b, each, into)
+		s.rounds(b, each)
 	}
 	b.ReportMetric(0, "ns/op") // an op is many starts
-	return into
+	return s
+}
+
+// starts are those of one program.
+type starts struct {
+	took []time.Duration
+	used []process.Usage // at the time that it was ready
+}
+
+func (s *starts) add(took time.Duration, used process.Usage) {
+	s.took, s.used = append(s.took, took), append(s.used, used)
+}
+
+func (s *starts) median() time.Duration { return quantile(s.took, 0.5) }
+
+// report tells what the start used, of which the machine's other work hides less.
+func (s *starts) report(b *testing.B, prefix string) {
+	b.Helper()
+	var cpu []time.Duration
+	var peak uint64
+	for _, u := range s.used {
+		cpu, peak = append(cpu, u.CPU), max(peak, u.Peak)
+	}
+	b.ReportMetric(milliseconds(quantile(cpu, 0.5)), prefix+"cpu-ms")
+	b.ReportMetric(float64(peak)/(1<<20), prefix+"peak-MiB")
 }
 
 // starting is a cluster beside which programs are started.
 type starting struct {
 	*cluster
-	informers string // the program
+	informers          string // the program
+	overrule, informer starts
 }
 
 // newStarting starts each program once, unmeasured: the first server makes the
@@ -81,29 +114,33 @@ type starting struct {
 func newStarting(tb testing.TB, c *cluster) *starting {
 	tb.Helper()
 	s := &starting{cluster: c, informers: build(tb, "informers")}
-	s.rounds(tb, 1, samples{})
+	s.rounds(tb, 1)
+	s.overrule, s.informer = starts{}, starts{}
 	return s
 }
 
-// rounds starts each program so many times, and adds how long it took.
-func (s *starting) rounds(tb testing.TB, n int, into samples) {
+// rounds starts each program so many times.
+func (s *starting) rounds(tb testing.TB, n int) {
 	tb.Helper()
 	for i := range n {
-		if i%2 == 0 {
-			into["informer"] = append(into["informer"], s.informer(tb))
-		}
-		into["overrule"] = append(into["overrule"], s.overrule(tb))
+		turns := []func(testing.TB){s.startInformer, s.startOverrule}
 		if i%2 == 1 {
-			into["informer"] = append(into["informer"], s.informer(tb))
+			slices.Reverse(turns)
+		}
+		for _, start := range turns {
+			start(tb)
 		}
 	}
 }
 
-// overrule also looks at what the server holds once it is ready.
-func (s *starting) overrule(tb testing.TB) time.Duration {
+// startOverrule also looks at what the server holds once it is ready.
+func (s *starting) startOverrule(tb testing.TB) {
 	tb.Helper()
 	o, err := s.site.Boot(tb.Context(), server.Options{Unprobed: true, Every: everyReady})
 	require.NoError(tb, err)
+	used, err := o.Usage()
+	require.NoError(tb, err)
+	s.overrule.add(o.ReadyAfter, used)
 	objects := metric{o.Metrics, "overrule_objects", "kind"}.read(tb)
 	policies := 0.0
 	for _, n := range (metric{o.Metrics, "overrule_policies", "kind"}).read(tb) {
@@ -113,10 +150,9 @@ func (s *starting) overrule(tb testing.TB) time.Duration {
 	assert.GreaterOrEqual(tb, objects["HTTPRoute"], float64(s.size.Routes))
 	assert.GreaterOrEqual(tb, objects["Gateway"], float64(s.size.Gateways))
 	assert.GreaterOrEqual(tb, policies, float64(s.size.Routes+s.size.Gateways))
-	return o.ReadyAfter
 }
 
-func (s *starting) informer(tb testing.TB) time.Duration {
+func (s *starting) startInformer(tb testing.TB) {
 	tb.Helper()
 	address := freeAddress(tb)
 	p, err := process.Start(process.Spec{Path: s.informers, Args: []string{
@@ -124,10 +160,10 @@ func (s *starting) informer(tb testing.TB) time.Duration {
 		"-policies=authpolicies.v1.kuadrant.io,ratelimitpolicies.v1.kuadrant.io",
 	}})
 	require.NoError(tb, err)
-	wait := process.Wait{Limit: 2 * time.Minute, Pause: everyReady, Problem: "it does not say that all is synced"}
+	wait := process.Wait{Limit: startLimit, Pause: everyReady, Problem: "it does not say that all is synced"}
 	err = p.Until(tb.Context(), wait, process.OK("http://"+address+"/readyz"))
 	took := p.Age()
-	require.NoError(tb, p.Stop())
-	require.NoError(tb, err)
-	return took
+	used, unknown := p.Usage()
+	require.NoError(tb, errors.Join(err, unknown, p.Stop()))
+	s.informer.add(took, used)
 }

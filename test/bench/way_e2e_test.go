@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -122,7 +121,7 @@ func run(tb testing.TB, ready string, spec process.Spec) *process.Process {
 	p, err := process.Start(spec)
 	require.NoError(tb, err)
 	stopAtEnd(tb, p)
-	wait := process.Wait{Limit: 2 * time.Minute, Pause: everyReady, Problem: "it does not answer"}
+	wait := process.Wait{Limit: startLimit, Pause: everyReady, Problem: "it does not answer"}
 	require.NoError(tb, p.Until(tb.Context(), wait, process.OK("http://"+ready)))
 	return p
 }
