@@ -18,22 +18,48 @@ type judge struct {
 	answer func(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer
 	// failed answers for it where it panics or does not answer in time.
 	failed func(reason, message string) answer
+	// busy answers for it where it is never asked, for there is too much to do.
+	busy func() answer
 }
 
 // grace is how long a judge may take to notice that its time is over.
 const grace = 50 * time.Millisecond
 
-// ask waits for a free place and asks the judge. One that outlasts its deadline
-// keeps its place until it ends, but nobody waits for it: under failurePolicy
-// Ignore a write without an answer is let through.
-func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, j judge) answer {
-	leave, ok := s.gate.enter(ctx)
-	if !ok {
-		return s.undecided(j.failed, "Overloaded", overload)
+// ask waits for a free place and asks the judge, on the view of that moment. A
+// write that gets its place so late that there is no time left to judge it is
+// one of too many, and not one that takes too long.
+func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
+	if !s.gate.enter(ctx) {
+		return j.busy()
 	}
+	late := l.late(ctx)
+	a := s.judged(ctx, s.newer(v, r), r, l, j)
+	if late && !a.Allowed && a.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
+		return j.busy()
+	}
+	return a
+}
+
+// newer returns the view of now, for a write that waited since the view v. One
+// that does not have its kind as v has, since that is being listed anew, will not
+// do.
+func (s *Server) newer(v *store.View, r *admissionv1.AdmissionRequest) *store.View {
+	now, _ := s.Store.View()
+	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
+		return v
+	}
+	return now
+}
+
+// judged asks the judge, at a place that was entered. One that outlasts its
+// deadline keeps its place and its load until it ends, but nobody waits for it:
+// under failurePolicy Ignore a write without an answer is let through.
+func (s *Server) judged(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
 	answers := make(chan answer, 1)
+	l.hold()
 	go func() {
-		defer leave()
+		defer l.drop()
+		defer s.gate.leave()
 		answers <- s.recovered(ctx, v, r, j)
 	}()
 	select {
@@ -46,16 +72,24 @@ func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.Admissio
 		return a
 	case <-time.After(grace):
 		s.Log.Info("judging a write outlasts its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
-		return j.failed(string(api.ReasonTooMuch), "judging this write takes longer than a call may; make it smaller, or ask the cluster's administrator")
+		return j.failed(string(api.ReasonTooMuch), outlasts(r))
 	}
+}
+
+// outlasts says what takes too long: how far its judge is, nobody can ask.
+func outlasts(r *admissionv1.AdmissionRequest) string {
+	ref := api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
+	return fmt.Sprintf("%s: judging %s of %s (%d bytes) takes longer than a call may; write less at a time "+
+		"(fewer rules, listeners, targets or conditions), or ask the cluster's administrator",
+		api.ReasonTooMuch, r.Operation, ref, len(r.Object.Raw)+len(r.OldObject.Raw))
 }
 
 // undecided answers that nothing could be decided just now. Where nothing is
 // denied there is nothing to wait for, either.
-func (s *Server) undecided(failed func(reason, message string) answer, reason, message string) answer {
+func (s *Server) undecided(reason, message string) answer {
 	a := later(reason, message)
 	if !s.Enforcement.Denies() {
-		a = failed(reason, message)
+		a = s.failed(reason, message)
 	}
 	a.again = true
 	return a

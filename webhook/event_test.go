@@ -134,7 +134,7 @@ func TestWhatIsOnlyToBeTriedAgainIsNoEvent(t *testing.T) {
 	for _, e := range []guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit} {
 		p := &paper{}
 		d := open(t, Options{Enforcement: e, Events: p}, cluster)
-		d.record(create(t, routeLimits(1)), d.undecided(d.failed, "Overloaded", overload))
+		d.record(create(t, routeLimits(1)), d.undecided("Overloaded", overload))
 		assert.Empty(t, p.events, e)
 	}
 }

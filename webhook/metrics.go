@@ -14,6 +14,7 @@ type Metrics struct {
 	duration  *prometheus.HistogramVec
 	turned    *prometheus.CounterVec
 	panics    prometheus.Counter
+	waiting   prometheus.Gauge
 }
 
 // NewMetrics returns the metrics of a server, registered with r unless it is
@@ -31,15 +32,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"door"}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_turned_away_total",
-			Help: "Requests not judged: unavailable (not ready) or no review.",
+			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them) or no review.",
 		}, []string{"door", "why"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
 			Help: "Panics while judging. Each one denied a write and is a fault to report.",
 		}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "overrule_reviews_waiting",
+			Help: "Reviews that wait for a place, or for room to be read.",
+		}),
 	}
 	if r != nil {
-		r.MustRegister(m.decisions, m.duration, m.turned, m.panics)
+		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting)
 	}
 	return m
 }
@@ -57,5 +62,7 @@ func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a answer,
 func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, "unavailable").Inc() }
 
 func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, "no review").Inc() }
+
+func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, "overloaded").Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }

@@ -38,11 +38,13 @@ type Options struct {
 	Flight *flight.Log
 	// Enforcement is what is done about a denial.
 	Enforcement guard.Enforcement
-	// MaxConcurrent reviews are judged at once, MaxQueue more wait for it.
+	// MaxConcurrent reviews are judged at once, and MaxQueue more wait; 0 means
+	// four for each CPU, and DefaultQueue.
 	MaxConcurrent, MaxQueue int
-	// BodyLimit is the largest review in bytes; 0 means DefaultBodyLimit.
-	BodyLimit int64
-	Metrics   *Metrics
+	// MaxBytes of reviews are held at once, and BodyLimit is the largest one; 0
+	// means DefaultRoom, and DefaultBodyLimit.
+	MaxBytes, BodyLimit int64
+	Metrics             *Metrics
 	// Events, if set, are recorded of denials.
 	Events Recorder
 	Log    logr.Logger
@@ -60,9 +62,7 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
-	if o.BodyLimit == 0 {
-		o.BodyLimit = DefaultBodyLimit
-	}
+	o.bounded()
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -70,7 +70,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		Options: o, gate: newGate(o.MaxConcurrent, o.MaxQueue),
+		Options: o, gate: newGate(o),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }
@@ -78,8 +78,8 @@ func New(o Options) *Server {
 // Handler returns the handler of PathValidate and PathMutate.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(PathValidate, s.door("validate", judge{s.validate, s.failed}))
-	mux.Handle(PathMutate, s.door("mutate", judge{s.mutate, unpatched}))
+	mux.Handle(PathValidate, s.door("validate", judge{s.validate, s.failed, s.overloaded}))
+	mux.Handle(PathMutate, s.door("mutate", judge{s.mutate, unpatched, unasked}))
 	return mux
 }
 
@@ -87,14 +87,20 @@ func (s *Server) Handler() http.Handler {
 // server keeps a connection to one pod alive for as long as it can.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// door makes a handler of a judge: readiness, decode, ask, answer.
+// door makes a handler of a judge: room, decode, readiness, ask, answer. The
+// time of a call runs from here: the API server's does.
 func (s *Server) door(name string, j judge) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := s.Now()
-		if s.draining.Load() {
-			w.Header().Set("Connection", "close")
+		ctx, cancel := context.WithTimeout(r.Context(), timeout(r))
+		defer cancel()
+		l, ok := s.gate.take(ctx, r.ContentLength)
+		if !ok {
+			s.turnAway(w, r, name, j)
+			return
 		}
-		request, err := readReview(r, s.BodyLimit)
+		defer l.drop()
+		request, err := s.receive(ctx, w, r)
 		if err != nil {
 			s.refuse(w, name, err)
 			return
@@ -104,16 +110,28 @@ func (s *Server) door(name string, j judge) http.Handler {
 			s.unavailable(w, name, request)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout(r))
-		defer cancel()
-		a := s.ask(ctx, view, request, j)
+		a := s.ask(ctx, view, request, l, j)
 		s.Metrics.observe(name, kindLabel(view, request), request.Operation, a, s.Now().Sub(start))
 		s.log(name, request, a)
 		s.record(request, a)
-		if err := writeAnswer(w, request, a); err != nil {
-			s.Log.Error(err, "write answer", "door", name, "uid", request.UID)
-		}
+		s.answer(w, request, name, a)
 	})
+}
+
+// answer writes an answer. Whoever came before the server drained goes
+// elsewhere, too.
+func (s *Server) answer(w http.ResponseWriter, r *admissionv1.AdmissionRequest, door string, a answer) {
+	s.part(w)
+	if err := writeAnswer(w, r, a); err != nil {
+		s.Log.Error(err, "write answer", "door", door, "uid", r.UID)
+	}
+}
+
+// part asks a client to go elsewhere if the server drains.
+func (s *Server) part(w http.ResponseWriter) {
+	if s.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // failed answers for a write that could not be judged: no write may be crafted
@@ -148,7 +166,7 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 // unanswered answers where the API server did not say who may do what.
 func (s *Server) unanswered(err error) answer {
 	message := fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err)
-	return s.undecided(s.failed, "RightsUnknown", message)
+	return s.undecided("RightsUnknown", message)
 }
 
 // mutate writes our annotation. It never denies: validating does, and sees the
@@ -172,8 +190,11 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 	return a
 }
 
-// unpatched is the answer of mutating where it fails.
+// unpatched is the answer of mutating where it fails, unasked that where there
+// is too much to do.
 func unpatched(string, string) answer { return allow() }
+
+func unasked() answer { return allow() }
 
 // unavailable answers that nobody can judge just now. The API server retries
 // within its timeout, and then failurePolicy decides.
@@ -193,11 +214,17 @@ func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
 	}
 	s.Metrics.refused(door)
 	s.Log.V(1).Info("no review", "door", door, "reason", err.Error())
+	s.part(w)
 	http.Error(w, err.Error(), status)
 }
 
-// margin is what an answer takes on its way back.
-const margin = 200 * time.Millisecond
+const (
+	// margin is what an answer takes on its way back.
+	margin = 200 * time.Millisecond
+	// longest is the most that a webhook configuration gives a call: nobody who
+	// reaches the port holds a place or a review for more.
+	longest = 30 * time.Second
+)
 
 // timeout returns how long a request may take: the API server says so, rounded
 // up to a second, and gives up a little before.
@@ -206,6 +233,7 @@ func timeout(r *http.Request) time.Duration {
 	if err != nil || d <= 0 {
 		d = DefaultTimeout
 	}
+	d = min(d, longest)
 	return max(d-margin, d/2)
 }
 

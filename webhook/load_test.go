@@ -1,0 +1,480 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+)
+
+// tooMany is what is answered where there is too much to do.
+func tooMany() *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{UID: uid, Result: &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "overrule is judging as many writes as it can; try again in a second",
+		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
+	}}
+}
+
+// unpatchedResponse is what mutating answers where it does nothing.
+func unpatchedResponse() *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
+}
+
+// clients call a server over TLS, each on a connection or a stream of its own.
+type clients struct {
+	*testing.T
+	server *httptest.Server
+}
+
+func (d *doors) listen(t *testing.T, b blocking, http2 bool) clients {
+	t.Helper()
+	s := httptest.NewUnstartedServer(d.Handler())
+	s.EnableHTTP2, s.Config.HTTP2 = http2, HTTP2()
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	t.Cleanup(b.end) // or a test that fails would wait for them
+	return clients{t, s}
+}
+
+// end ends all that is blocked.
+func (b blocking) end() {
+	select {
+	case <-b.free:
+	default:
+		close(b.free)
+	}
+}
+
+// called is the answer to a call, or why there was none.
+type called struct {
+	*admissionv1.AdmissionResponse
+	// last tells that the server closes the connection.
+	last bool
+	err  error
+}
+
+func (c clients) call(path string, body []byte) called {
+	r, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.server.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return called{err: err}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	w, err := c.server.Client().Do(r)
+	if err != nil {
+		return called{err: err}
+	}
+	text, err := io.ReadAll(w.Body)
+	_ = w.Body.Close()
+	if err != nil || w.StatusCode != http.StatusOK {
+		return called{err: fmt.Errorf("%s %q: %w", w.Status, text, err)}
+	}
+	var review admissionv1.AdmissionReview
+	err = json.Unmarshal(text, &review)
+	return called{review.Response, w.Close, err}
+}
+
+// all makes calls at once and returns where their answers come.
+func (c clients) all(n int, path string, body []byte) <-chan called {
+	answers := make(chan called, n)
+	for range n {
+		go func() { answers <- c.call(path, body) }()
+	}
+	return answers
+}
+
+// settled waits until as many reviews wait and are judged as said.
+func (d *doors) settled(t *testing.T, judged, waiting int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(d.gate.places) == judged && d.gate.waiting.Load() == int64(waiting) },
+		time.Minute, time.Millisecond)
+}
+
+var protocols = map[string]bool{"over HTTP/1.1": false, "over HTTP/2": true}
+
+func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
+	for name, http2 := range protocols {
+		t.Run(name, func(t *testing.T) {
+			b := newBlocking()
+			d := open(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
+			c := d.listen(t, b, http2)
+			body := review(t, create(t, homeless()))
+			require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
+			before := runtime.NumGoroutine()
+
+			first := c.all(5, PathValidate+"?timeout=30s", body)
+			<-b.asked
+			<-b.asked
+			d.settled(t, 2, 3)
+			for range 3 { // waves
+				rest := c.all(100, PathValidate+"?timeout=30s", body)
+				for range 100 {
+					a := <-rest
+					require.NoError(t, a.err)
+					require.Equal(t, tooMany(), a.AdmissionResponse)
+				}
+			}
+			d.settled(t, 2, 3)
+			assert.Empty(t, first, "nobody who waits is answered before its time")
+			d.counted(t, "overrule_reviews_waiting", `
+# HELP overrule_reviews_waiting Reviews that wait for a place, or for room to be read.
+# TYPE overrule_reviews_waiting gauge
+overrule_reviews_waiting 3
+`)
+
+			close(b.free)
+			for range 5 {
+				a := <-first
+				require.NoError(t, a.err)
+				assert.True(t, a.Allowed, "whoever waited is judged")
+			}
+			d.settled(t, 0, 0)
+			c.server.Client().CloseIdleConnections()
+			require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, time.Minute, time.Millisecond,
+				"nothing of it is left")
+		})
+	}
+}
+
+func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 2, MaxBytes: 2 * lightest, Guard: &guard.Guard{Live: b.live}}, cluster)
+	c := d.listen(t, b, false)
+	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
+	require.NoError(t, stuck.err)
+	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
+	d.settled(t, 1, 0)
+
+	fine := review(t, create(t, routeLimits(20)))
+	for range 5 {
+		assert.True(t, c.call(PathValidate, fine).Allowed, "there is another place")
+	}
+	stuck = c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
+	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
+	rest := c.all(50, PathValidate+"?timeout=10ms", fine)
+	for range 50 {
+		a := <-rest
+		require.NoError(t, a.err)
+		assert.Equal(t, tooMany(), a.AdmissionResponse, "there is none, and no room, either")
+	}
+	assert.False(t, d.gate.room.TryAcquire(1))
+	d.settled(t, 2, 0)
+}
+
+func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
+	for name, c := range map[string]struct {
+		before    string
+		meanwhile func(*testing.T, *doors)
+		denied    bool
+	}{
+		"nothing happens": {cluster, func(*testing.T, *doors) {}, false},
+		"a policy comes":  {cluster, func(t *testing.T, d *doors) { t.Helper(); fill(t, d.Store, gatewayLimits) }, true},
+		"its kind is listed anew, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *doors) {
+			v, _ := d.Store.View()
+			d.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBlocking()
+			d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
+			s := d.listen(t, b, false)
+			first := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
+			<-b.asked
+			second := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, routeLimits(100))))
+			d.settled(t, 1, 1)
+			c.meanwhile(t, d)
+			close(b.free)
+			assert.True(t, (<-first).Allowed)
+			assert.Equal(t, c.denied, !(<-second).Allowed)
+		})
+	}
+}
+
+func TestAServerThatDrainsAnswersThoseWhoWaitAndSendsThemElsewhere(t *testing.T) {
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	c := d.listen(t, b, false)
+	waiting := c.all(2, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
+	<-b.asked
+	d.settled(t, 1, 1)
+	d.Drain()
+	away := c.call(PathValidate, review(t, create(t, routeLimits(20))))
+	require.NoError(t, away.err)
+	assert.Equal(t, tooMany(), away.AdmissionResponse)
+	assert.True(t, away.last)
+	close(b.free)
+	for range 2 {
+		a := <-waiting
+		require.NoError(t, a.err)
+		assert.True(t, a.Allowed)
+		assert.True(t, a.last, "though it came before")
+	}
+}
+
+// counting is a body that counts what is read of it.
+type counting struct {
+	io.Reader
+	read int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	return n, err
+}
+
+func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
+	large := review(t, create(t, routeLimits(20)))
+	large = append(large, bytes.Repeat([]byte(" "), 1<<20)...)
+	for name, c := range map[string]struct {
+		enforcement guard.Enforcement
+		path        string
+		body        []byte
+		length      int64
+		want        *admissionv1.AdmissionResponse
+	}{
+		"with 429 where it is to be decided": {path: PathValidate, body: large, want: tooMany()},
+		"by leaving it to validating":        {path: PathMutate, body: large, want: unpatchedResponse()},
+		"also if its length is unknown":      {path: PathValidate, body: large, length: unknown, want: tooMany()},
+		"with a warning where nothing is denied": {
+			enforcement: guard.EnforceWarn, path: PathValidate, body: large,
+			want: &admissionv1.AdmissionResponse{
+				UID: uid, Allowed: true, Warnings: []string{"would be denied: " + overload},
+				AuditAnnotations: map[string]string{"denied": "Overloaded"},
+			},
+		},
+		"with 503 where its uid is far away": {path: PathValidate, body: append(bytes.Repeat([]byte(" "), reviewHead), large...)},
+		"with 503 where there is none":       {path: PathMutate, body: []byte(`{"request": {"uid": ""}}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{Enforcement: c.enforcement, MaxBytes: 1 << 20}, cluster)
+			require.True(t, d.gate.room.TryAcquire(1<<20))
+			body := &counting{Reader: bytes.NewReader(c.body)}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path+"?timeout=2ms", body)
+			r.Header.Set("Content-Type", "application/json")
+			r.ContentLength = int64(len(c.body))
+			if c.length != 0 {
+				r.ContentLength = c.length
+			}
+			w := httptest.NewRecorder()
+			d.Handler().ServeHTTP(w, r)
+
+			assert.LessOrEqual(t, body.read, reviewHead)
+			assert.Zero(t, d.gate.waiting.Load())
+			d.counted(t, "overrule_turned_away_total", fmt.Sprintf(`
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them) or no review.
+# TYPE overrule_turned_away_total counter
+overrule_turned_away_total{door=%q,why="overloaded"} 1
+`, strings.TrimPrefix(c.path, "/")))
+			if c.want == nil {
+				assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+				assert.Equal(t, "1", w.Header().Get("Retry-After"))
+				assert.Equal(t, "close", w.Header().Get("Connection"))
+				assert.Equal(t, overload+"\n", w.Body.String())
+				return
+			}
+			assert.Equal(t, c.want, answered(t, w))
+		})
+	}
+}
+
+func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
+	for name, http2 := range protocols {
+		t.Run(name, func(t *testing.T) {
+			b := newBlocking()
+			d := open(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
+			c := d.listen(t, b, http2)
+			large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
+			first := c.all(3, PathValidate+"?timeout=30s", large)
+			for range 3 {
+				<-b.asked
+			}
+			more := c.all(3, PathValidate+"?timeout=30s", large)
+			d.settled(t, 3, 3) // although there are ten places
+			a := c.call(PathValidate+"?timeout=10ms", large)
+			require.NoError(t, a.err)
+			assert.Equal(t, tooMany(), a.AdmissionResponse, "the connection outlives an answer before the end of the body")
+			close(b.free)
+			for range 3 {
+				assert.True(t, (<-first).Allowed)
+				assert.True(t, (<-more).Allowed)
+			}
+			d.settled(t, 0, 0)
+			require.Eventually(t, func() bool { return d.gate.room.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
+		})
+	}
+}
+
+func TestTheWeightOfAReview(t *testing.T) {
+	for name, c := range map[string]struct {
+		room, length, want int64
+	}{
+		"is its length": {DefaultRoom, 100 << 10, 100 << 10},
+		"is what it takes besides where it is short":   {DefaultRoom, 10, lightest},
+		"is that of the largest where it is not known": {DefaultRoom, unknown, DefaultBodyLimit},
+		"is that of the largest where it is larger":    {DefaultRoom, 1 << 40, DefaultBodyLimit},
+		"is at most what there is":                     {1 << 20, 2 << 20, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{MaxBytes: c.room})
+			l, ok := d.gate.take(t.Context(), c.length)
+			require.True(t, ok)
+			assert.Equal(t, c.want, l.weight)
+			l.drop()
+			assert.True(t, d.gate.room.TryAcquire(c.room))
+		})
+	}
+}
+
+// freeing is a gauge that frees a place whenever somebody begins to wait.
+type freeing struct {
+	prometheus.Gauge
+	gate gate
+}
+
+func (f freeing) Inc() { f.gate.leave() }
+
+func (f freeing) Dec() {}
+
+func TestAPlaceThatComesFreeWhenTheTimeIsOverIsNotTaken(t *testing.T) {
+	d := open(t, Options{MaxConcurrent: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := d.gate
+	g.told = freeing{gate: d.gate}
+	for range 50 { // either of the two may be seen first
+		g.places <- struct{}{}
+		require.False(t, g.enter(ctx))
+		require.Empty(t, g.places)
+	}
+}
+
+func TestWhereTheUIDOfAReviewIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, want string
+	}{
+		"as the API server writes it": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","kind":{}, cut off`, "u-1"},
+		"behind other members":        {` {"x": {"request": {"uid": "no"}}, "request": {"kind": {"uid": "no"}, "list": ["uid"], "uid": "u-2"}}`, "u-2"},
+		"nowhere":                     {`{"request": {"kind": {}}}`, ""},
+		"in no request":               {`{"uid": "no"}`, ""},
+		"in a list":                   {`[{"request": {"uid": "no"}}]`, ""},
+		"no text":                     {`{"request": {"uid": {}}}`, ""},
+		"in a request that is none":   {`{"request": "uid"}`, ""},
+		"cut off":                     {`{"request": {"uid": "u-`, ""},
+		"of an empty body":            {``, ""},
+		"of no JSON":                  {`request`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := uidOfReview(strings.NewReader(c.body))
+			assert.Equal(t, c.want, string(got))
+			assert.Equal(t, c.want == "", err != nil)
+		})
+	}
+}
+
+// A body that never comes would hold its room for as long as its sender likes.
+func TestABodyThatDoesNotComeIsNotWaitedForLongerThanItsCall(t *testing.T) {
+	d := open(t, Options{MaxBytes: lightest}, cluster)
+	c := d.listen(t, newBlocking(), false)
+	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
+		DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s?timeout=10ms HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", PathValidate)
+	require.NoError(t, err)
+	text, err := io.ReadAll(conn) // the server ends it
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(string(text), "HTTP/1.1 400 Bad Request\r\n"), string(text))
+	assert.Contains(t, string(text), "the review broke off: ")
+	assert.True(t, c.call(PathValidate, review(t, create(t, routeLimits(20)))).Allowed, "the room is free again")
+}
+
+// deadlines is a connection's writer that books until when it is read.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+// The deadline of a body that is read already would end the call when it passes.
+func TestTheTimeToReadEndsWithTheBody(t *testing.T) {
+	d := open(t, Options{}, cluster)
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, bytes.NewReader(review(t, create(t, routeLimits(20)))))
+	r.Header.Set("Content-Type", "application/json")
+	d.Handler().ServeHTTP(w, r)
+	assert.True(t, answered(t, w.ResponseRecorder).Allowed)
+	require.Len(t, w.set, 2)
+	assert.False(t, w.set[0].IsZero())
+	assert.True(t, w.set[1].IsZero())
+}
+
+func TestAWriteThatWaitedForMostOfItsTimeIsNotToldToBecomeSmaller(t *testing.T) {
+	for name, c := range map[string]struct {
+		waited time.Duration
+		judge  func(*doors) judge
+		want   string
+	}{
+		"it is judged for as long as it waited, and more": {0, (*doors).slow, "TooMuch"},
+		"it waited for longer than it is judged":          {time.Hour, (*doors).slow, "Overloaded"},
+		"a verdict in time stands":                        {time.Hour, (*doors).quick, "ConstraintViolated"},
+		"mutating patches nothing":                        {time.Hour, (*doors).mutating, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{}, cluster)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			l, ok := d.gate.take(ctx, 1)
+			require.True(t, ok)
+			l.came = l.came.Add(-c.waited)
+			v, _ := d.Store.View()
+			a := d.Server.ask(ctx, v, create(t, route), l, c.judge(d))
+			assert.Equal(t, c.want, a.reason)
+			assert.Equal(t, c.want == "", a.Allowed)
+			assert.Equal(t, c.want == "Overloaded", a.again)
+		})
+	}
+}
+
+func (d *doors) slow() judge {
+	return judge{func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+		<-ctx.Done()
+		return d.failed(string(api.ReasonTooMuch), "no time")
+	}, d.failed, d.overloaded}
+}
+
+func (d *doors) quick() judge {
+	return judge{func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer {
+		return d.failed("ConstraintViolated", "no")
+	}, d.failed, d.overloaded}
+}
+
+func (d *doors) mutating() judge {
+	return judge{func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+		<-ctx.Done()
+		return allow()
+	}, unpatched, unasked}
+}

@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// receive reads a review. A body that trickles in has as long as the call: its
+// room is reserved.
+func (s *Server) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
+	if end, ok := ctx.Deadline(); ok {
+		readUntil(w, end)
+	}
+	request, err := readReview(r, s.BodyLimit)
+	if err == nil {
+		// A deadline that lasted would end the call while it is judged. Where the
+		// body has not come it has to last: net/http reads what is left of it.
+		readUntil(w, time.Time{})
+	}
+	return request, err
+}
+
+// readUntil sets until when a body may be read; zero is for ever. A writer that
+// has no deadlines is no connection.
+func readUntil(w http.ResponseWriter, end time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(end)
+}
+
+// turnAway answers a review for which there was no room. An HTTP error would
+// leave it to failurePolicy, and Ignore would let the write pass: so as much is
+// read as it takes to answer, and no more.
+func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, door string, j judge) {
+	s.Metrics.overloaded(door)
+	readUntil(w, time.Now().Add(grace))
+	uid, err := uidOfReview(r.Body)
+	s.Log.V(1).Info("no room", "door", door, "uid", uid, "length", r.ContentLength, "waiting", s.gate.waiting.Load())
+	if err != nil || uid == "" {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close") // another replica may have room
+		http.Error(w, overload, http.StatusServiceUnavailable)
+		return
+	}
+	s.answer(w, &admissionv1.AdmissionRequest{UID: uid}, door, j.busy())
+}
+
+// HTTP2 is how a server has to take in the streams of one connection: what is
+// not read yet of some may not keep out the heads of the others.
+func HTTP2() *http.HTTP2Config {
+	const streams, stream = 100, 64 << 10
+	return &http.HTTP2Config{
+		MaxConcurrentStreams:          streams,
+		MaxReceiveBufferPerStream:     stream,
+		MaxReceiveBufferPerConnection: streams * stream,
+	}
+}
+
+// overloaded is the answer of validating where there is too much to do.
+func (s *Server) overloaded() answer { return s.undecided("Overloaded", overload) }
+
+// reviewHead is in how many bytes of a review its uid has to be: the API server
+// writes it first of all.
+const reviewHead = 4 << 10
+
+// uidOfReview reads the head of a review as far as its uid.
+func uidOfReview(body io.Reader) (types.UID, error) {
+	d := json.NewDecoder(io.LimitReader(body, reviewHead))
+	for _, name := range []string{"request", "uid"} {
+		if err := descend(d, name); err != nil {
+			return "", err
+		}
+	}
+	var uid types.UID
+	err := d.Decode(&uid)
+	return uid, err
+}
+
+// descend reads an object as far as the value of a member.
+func descend(d *json.Decoder, name string) error {
+	if _, err := d.Token(); err != nil { // its brace; of anything else the next is no name
+		return err
+	}
+	for {
+		key, err := d.Token()
+		if err != nil || key == name {
+			return err
+		}
+		var other json.RawMessage
+		if err := d.Decode(&other); err != nil {
+			return err
+		}
+	}
+}
