@@ -141,6 +141,11 @@ func round(ctx context.Context, clients []*caller) error {
 
 func (s *scene) measure(b *testing.B, n int) {
 	clients := s.callers(n)
+	require.NoError(b, together(b.Context(), clients, turns, (*caller).idle))
+	require.NoError(b, together(b.Context(), clients, turns, (*caller).write))
+	for _, c := range clients { // connections are open now: an API server keeps its own
+		c.nothing, c.judged = nil, nil
+	}
 	runtime.GC() // nobody pays for what was made before
 	for b.Loop() {
 		require.NoError(b, round(b.Context(), clients))
