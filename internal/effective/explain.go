@@ -24,11 +24,7 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 			x.Policies = append(x.Policies, c)
 		}
 	}
-	for _, w := range e.Weakenings() {
-		if means(rule, w.Rule.Key) || means(rule, w.By.Key) {
-			x.Weakened = append(x.Weakened, e.weakened(w))
-		}
-	}
+	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return means(rule, of) || means(rule, by) })
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.Note(n))
 	}

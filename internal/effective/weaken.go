@@ -1,63 +1,148 @@
 package effective
 
 import (
+	"cmp"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/merge"
 )
 
-// Weakening is a rule that an override holds, and one of a lower policy that
-// takes its force away although it leaves it in its place.
-type Weakening struct {
-	Rule, By *merge.Effective
-	// Gate tells that By decides whether Rule has an effect at all; else it is
-	// an alternative to Rule that is enough.
+// Weakener is a rule of a lower policy that takes the force of overrides of one
+// policy away although it leaves them in their place.
+type Weakener struct {
+	By *merge.Effective
+	// Gate tells that By decides whether they have an effect at all; else it is
+	// an alternative to them that is enough.
 	Gate bool
+	// Held are the overrides: all of the policy, or those of the group of
+	// alternatives that By is one of. Weakeners share it.
+	Held *Held
+	// Except is the alternative that By belongs to itself: it does not weaken
+	// what is held of it. The zero Key for none.
+	Except merge.Key
 }
 
-// Weakenings returns what weakens the overrides of the path, by the weakening
-// rule, then by the weakened one.
-func (e *Effective) Weakenings() []Weakening {
+// Held are rules in force that overrides of one policy hold, by key.
+type Held struct {
+	Policy *merge.Policy
+	Rules  []*merge.Effective
+}
+
+// Weakens returns which of some rules, sorted by key and among those held, are
+// weakened: all but those of one alternative, which lie side by side.
+func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effective) {
+	if w.Except == (merge.Key{}) {
+		return rules, nil
+	}
+	start, _ := slices.BinarySearchFunc(rules, w.Except, func(r *merge.Effective, k merge.Key) int { return r.Key.Compare(k) })
+	end := start
+	for end < len(rules) && w.Except.Holds(rules[end].Key) {
+		end++
+	}
+	return rules[:start], rules[end:]
+}
+
+// Weakeners returns what weakens the overrides of the path, by the weakening
+// rule, then by the policy that is weakened, from the highest on. There may be
+// very many rules on either side, so they are not told two by two.
+func (e *Effective) Weakeners() []Weakener {
 	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 {
 		return nil
 	}
-	held := e.overridden()
-	if len(held) == 0 || len(held) == len(e.Rules) && len(e.Outcomes) == 1 {
+	h := e.overridden()
+	if h == nil {
 		return nil
 	}
-	var out []Weakening
+	var out []Weakener
 	for i := range e.Rules {
 		by := &e.Rules[i]
-		gate := e.Kind.IsGate(by.Key)
-		group, member, alternative := e.Kind.Alternative(by.Key)
-		if by.Value == nil || !gate && !alternative {
+		place := h.places[by.From.Policy]
+		if by.Value == nil || place <= h.highest { // which most rules are not below
 			continue
 		}
-		for _, rule := range held {
-			if rule != by && e.higher(rule.From.Policy, by.From.Policy) && (gate || e.other(rule.Key, group, member)) {
-				out = append(out, Weakening{rule, by, gate})
+		gate := e.Kind.IsGate(by.Key)
+		group, member, alternative := e.Kind.Alternative(by.Key)
+		switch {
+		case gate:
+			out = h.weakened(out, Weakener{By: by, Gate: true}, h.all, place)
+		case alternative:
+			out = h.weakened(out, Weakener{By: by, Except: member}, h.of(e, group), place)
+		}
+	}
+	return out
+}
+
+// overridden is the rules in force that overrides hold.
+type overridden struct {
+	places  map[*merge.Policy]int // of the path's policies, the highest first
+	highest int                   // place of those that hold something
+	all     []*Held               // by policy, the highest first
+	groups  map[merge.Key][]*Held // likewise, by group of alternatives; made when asked for
+}
+
+// overridden returns nil where no override holds anything, or no one is below.
+func (e *Effective) overridden() *overridden {
+	policies := e.Result.Outcomes
+	if len(policies) < 2 || !slices.ContainsFunc(e.Rules, holding) {
+		return nil
+	}
+	h := &overridden{places: make(map[*merge.Policy]int, len(policies)), highest: len(policies)}
+	for i := range policies {
+		h.places[policies[i].Policy] = i
+	}
+	for i := range e.Rules {
+		if r := &e.Rules[i]; holding(*r) {
+			h.all = h.add(h.all, r)
+			h.highest = min(h.highest, h.places[r.From.Policy])
+		}
+	}
+	h.sort(h.all)
+	return h
+}
+
+func holding(r merge.Effective) bool { return r.From.Block == merge.Overrides && r.Value != nil }
+
+// add adds a rule to those of its policy.
+func (h *overridden) add(all []*Held, r *merge.Effective) []*Held {
+	i := slices.IndexFunc(all, func(one *Held) bool { return one.Policy == r.From.Policy })
+	if i < 0 {
+		return append(all, &Held{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
+	}
+	all[i].Rules = append(all[i].Rules, r)
+	return all
+}
+
+func (h *overridden) sort(all []*Held) {
+	slices.SortFunc(all, func(a, b *Held) int { return cmp.Compare(h.places[a.Policy], h.places[b.Policy]) })
+}
+
+// of returns what is held of a group of alternatives.
+func (h *overridden) of(e *Effective, group merge.Key) []*Held {
+	if h.groups == nil {
+		h.groups = make(map[merge.Key][]*Held)
+		for _, all := range h.all {
+			for _, r := range all.Rules {
+				if g, _, ok := e.Kind.Alternative(r.Key); ok {
+					h.groups[g] = h.add(h.groups[g], r)
+				}
 			}
 		}
 	}
-	return out
+	return h.groups[group]
 }
 
-// overridden returns the rules in force that an override holds.
-func (e *Effective) overridden() []*merge.Effective {
-	var out []*merge.Effective
-	for i := range e.Rules {
-		if r := &e.Rules[i]; r.From.Block == merge.Overrides && r.Value != nil {
-			out = append(out, r)
+// weakened adds a weakener for each policy above its own that holds some of it.
+func (h *overridden) weakened(out []Weakener, w Weakener, held []*Held, place int) []Weakener {
+	for _, w.Held = range held {
+		if h.places[w.Held.Policy] >= place {
+			break // they come from the highest on
+		}
+		if first, rest := w.Weakens(w.Held.Rules); len(first)+len(rest) > 0 {
+			out = append(out, w)
 		}
 	}
 	return out
-}
-
-// other reports whether a rule belongs to another alternative of a group.
-func (e *Effective) other(rule, group, member merge.Key) bool {
-	same, its, ok := e.Kind.Alternative(rule)
-	return ok && same == group && its != member
 }
 
 // higher reports whether a policy of the path is above another one.
@@ -68,13 +153,39 @@ func (e *Effective) higher(a, b *merge.Policy) bool {
 	return place(a) < place(b)
 }
 
-func (e *Effective) weakened(w Weakening) api.WeakenedRule {
+// weakenings returns the rules that are weakened, one by one: by the weakening
+// rule, then by the weakened one.
+func (e *Effective) weakenings(wanted func(rule, by merge.Key) bool) []api.WeakenedRule {
+	var out []api.WeakenedRule
+	all := e.Weakeners()
+	for len(all) > 0 {
+		same := 1
+		for same < len(all) && all[same].By == all[0].By {
+			same++
+		}
+		var rules []*merge.Effective
+		for i := range all[:same] {
+			first, rest := all[i].Weakens(all[i].Held.Rules)
+			rules = append(append(rules, first...), rest...)
+		}
+		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })
+		for _, r := range rules {
+			if wanted(r.Key, all[0].By.Key) {
+				out = append(out, e.weakenedRule(r, &all[0]))
+			}
+		}
+		all = all[same:]
+	}
+	return out
+}
+
+func (e *Effective) weakenedRule(r *merge.Effective, w *Weakener) api.WeakenedRule {
 	how := "alternative"
 	if w.Gate {
 		how = "gate"
 	}
 	return api.WeakenedRule{
-		Rule: w.Rule.Key.String(), Policy: e.Ref(w.Rule.From.Policy), How: how,
+		Rule: r.Key.String(), Policy: e.Ref(r.From.Policy), How: how,
 		By: e.Ref(w.By.From.Policy), ByRule: w.By.Key.String(),
 	}
 }

@@ -2,6 +2,7 @@ package effective_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,10 +12,10 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// Weakenings are what lower policies do to the rules that an override holds.
-func TestWeakenings(t *testing.T) {
-	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, doors.*, deep.*.*, gate, shut.*]\nstrategy: {allowed: [merge]}\n"+
-		"blocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate, shut]\nalternatives: [ways, deep.*]")
+// Weakeners are what lower policies do to the rules that an override holds.
+func TestWeakeners(t *testing.T) {
+	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, doors.*, deep.*.*, parts.*.*, gate, shut.*]\nstrategy: {allowed: [merge]}\n"+
+		"blocks: {overrides: [overrides], defaults: [defaults], when: when}\ngates: [gate, shut]\nalternatives: [ways, deep.*, parts]")
 	top := func(spec string) string { return policyDoc("Lock", "infra", "top", onG+spec) }
 	own := func(spec string) string { return policyDoc("Lock", "app", "own", onR+spec) }
 	const held = "overrides: {ways: {key: 1}, deep: {a: {x: 1}}}"
@@ -37,17 +38,29 @@ func TestWeakenings(t *testing.T) {
 		"a gate that the override holds":          {[]string{lock, top("overrides: {gate: 1, ways: {key: 1}}"), own("gate: 2")}, nil},
 		"the alternative that the override holds": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("ways: {key: 2}")}, nil},
 		"a gate beside a gate that is held":       {[]string{lock, top("overrides: {gate: 1}"), own("shut: {x: 1}")}, []string{"gate by shut.x, gate"}},
-		"a default gate of a lower policy":        {[]string{lock, top("overrides: {ways: {key: 1}}"), own("defaults: {gate: 1}")}, []string{"ways.key by gate, gate"}},
+		"a part of an alternative is none to its other parts": {
+			[]string{lock, top("overrides: {parts: {a: {x: 1}, b: {x: 1, y: 1}, c: {x: 1}}}"), own("parts: {b: {z: 1}}")},
+			[]string{"parts.a.x by parts.b.z, alternative", "parts.c.x by parts.b.z, alternative"},
+		},
+		"a part of the only alternative that is held": {[]string{lock, top("overrides: {parts: {b: {x: 1}}}"), own("parts: {b: {z: 1}}")}, nil},
+		"overrides of two policies": {
+			[]string{lock, top("overrides: {ways: {a: 1}}"), policyDoc("Lock", "infra", "also", onG+"overrides: {ways: {b: 1}}"), own("ways: {c: 1}")},
+			[]string{"ways.b by ways.a, alternative", "ways.b by ways.c, alternative", "ways.a by ways.c, alternative"},
+		},
+		"a default gate of a lower policy": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("defaults: {gate: 1}")}, []string{"ways.key by gate, gate"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, w := range onePath(t, test.policies...).Weakenings() {
+			for _, w := range onePath(t, test.policies...).Weakeners() {
 				how := "alternative"
 				if w.Gate {
 					how = "gate"
 				}
-				got = append(got, fmt.Sprintf("%s by %s, %s", w.Rule.Key, w.By.Key, how))
+				first, rest := w.Weakens(w.Held.Rules)
+				for _, rule := range append(slices.Clone(first), rest...) {
+					got = append(got, fmt.Sprintf("%s by %s, %s", rule.Key, w.By.Key, how))
+				}
 			}
 			assert.Equal(t, test.want, got)
 		})
@@ -55,8 +68,8 @@ func TestWeakenings(t *testing.T) {
 }
 
 // A kind whose profile names neither knows no weakening.
-func TestWeakeningsWithoutGates(t *testing.T) {
-	assert.Empty(t, onePath(t, higher("top", hard), lower("own", "gate: 1")).Weakenings())
+func TestWeakenersWithoutGates(t *testing.T) {
+	assert.Empty(t, onePath(t, higher("top", hard), lower("own", "gate: 1")).Weakeners())
 }
 
 // explain shows what is weakened.

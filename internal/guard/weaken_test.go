@@ -86,8 +86,12 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		},
 		"the override comes to what was there": {base(lock, lockOwn("gate: 1")), lockTop(byKey), []string{"Warn " + gating}},
 		"the override has another value":       {base(lock, lockTop(byKey), lockOwn("gate: 1")), lockTop("overrides: {ways: {key: 2}}"), []string{"Warn " + gating}},
-		"a route comes under the override":     {docs(lock, g, routeDoc("r", two), lockTop(byKey), lockOwn("gate: 1")), r, []string{"Deny " + gating}},
-		"a gateway lets the route in":          {docs(lock, shut, r, lockTop(byKey), lockOwn("gate: 1")), g, []string{"Warn " + gating}},
+		"the override has one rule more": {
+			base(lock, lockTop("overrides: {ways: {a: 1, key: 1}}"), lockOwn("gate: 1")), lockTop("overrides: {ways: {a: 1, b: 1, key: 1}}"),
+			[]string{"Warn " + strings.Replace(gating, "ways.key", "ways.b", 1)},
+		},
+		"a route comes under the override": {docs(lock, g, routeDoc("r", two), lockTop(byKey), lockOwn("gate: 1")), r, []string{"Deny " + gating}},
+		"a gateway lets the route in":      {docs(lock, shut, r, lockTop(byKey), lockOwn("gate: 1")), g, []string{"Warn " + gating}},
 		"by the profile's word, a warning": {
 			base(strings.TrimSuffix(lock, "\n")+"\n  actions: {OverrideWeakened: Warn}", lockTop(byKey)), lockOwn("gate: 1"), []string{"Warn " + gating},
 		},
@@ -116,4 +120,22 @@ func TestAProfileThatNamesGates(t *testing.T) {
 	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny " + gating}, toldOf(j, "OverrideWeakened"))
+}
+
+// What was an alternative to other rules before is not therefore one to these.
+func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
+	const spec = "rules: [ways.*.*]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\nalternatives: "
+	objects := base(lockTop("overrides: {ways: {a: {x: 1}, b: {x: 1}}}"), lockOwn("ways: {a: {z: 1}}"))
+	v := world(t, docs(worlds.ProfileDoc("Lock", spec+"[ways]"), objects))
+	after := world(t, docs(worlds.ProfileDoc("Lock", spec+"[ways.*]"), objects))
+	next := v.WithKinds(after.Kinds())
+	for _, k := range after.Kinds() {
+		for p := range after.Policies(k.Ref()) {
+			next = next.With(store.Put(p))
+		}
+	}
+	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
+	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, toldOf(j, "OverrideWeakened"))
 }

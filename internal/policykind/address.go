@@ -35,6 +35,32 @@ func (a address) holds(segments []string) bool {
 	return len(segments) >= len(a) && slices.EqualFunc(a, segments[:len(a)], func(a, b string) bool { return a == "*" || a == b })
 }
 
+// region is an address as it is asked for many keys.
+type region struct {
+	address
+	exact *merge.Key // the address as a key, nil if it has a *
+}
+
+func regions(all []address) []region {
+	out := make([]region, len(all))
+	for i, a := range all {
+		out[i].address = a
+		if !slices.Contains(a, "*") {
+			k := merge.KeyOf(a...)
+			out[i].exact = &k
+		}
+	}
+	return out
+}
+
+// has reports whether a key is at the address or below it.
+func (r *region) has(k merge.Key) bool {
+	if r.exact != nil {
+		return r.exact.Holds(k)
+	}
+	return r.holds(k.Segments())
+}
+
 // in returns the value at the address, without any *.
 func (a address) in(content any) (any, bool) {
 	for _, segment := range a {

@@ -268,7 +268,7 @@ func (c *compiler) blocks() {
 func (c *compiler) rules() {
 	k := c.kind
 	k.rules, k.whole = c.addresses("rules", k.Rules), c.addresses("whole", k.Whole)
-	k.gates, k.alternatives = c.addresses("gates", k.Gates), c.addresses("alternatives", k.Alternatives)
+	k.gates, k.alternatives = regions(c.addresses("gates", k.Gates)), regions(c.addresses("alternatives", k.Alternatives))
 	for i, l := range k.Lists {
 		field := fmt.Sprintf("lists[%d]", i)
 		if l.Key == "" {

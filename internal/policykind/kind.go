@@ -30,8 +30,8 @@ type Kind struct {
 	Name string
 
 	rules, whole []address
-	gates        []address
-	alternatives []address
+	gates        []region
+	alternatives []region
 	lists        []keyedList
 	strategies   []merge.Strategy
 	spellings    map[string]merge.Strategy
@@ -108,21 +108,29 @@ func (k *Kind) Reading(annotations map[string]string) *merge.Reading {
 // IsGate reports whether a rule decides whether any other of its policy has an
 // effect.
 func (k *Kind) IsGate(rule merge.Key) bool {
-	segments := rule.Segments()
-	return slices.ContainsFunc(k.gates, func(a address) bool { return a.holds(segments) })
+	for i := range k.gates {
+		if k.gates[i].has(rule) {
+			return true
+		}
+	}
+	return false
 }
 
 // Alternative returns which alternative of which group a rule belongs to: of
 // the alternatives of one group, one is enough. Both are keys; ok is false for a
 // rule of no group.
 func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
-	segments := rule.Segments()
-	for _, a := range k.alternatives {
-		if len(segments) > len(a) && a.holds(segments) {
-			return merge.KeyOf(segments[:len(a)]...), merge.KeyOf(segments[:len(a)+1]...), true
+	for i := range k.alternatives {
+		a := &k.alternatives[i]
+		if !a.has(rule) {
+			continue
+		}
+		if member, ok = rule.Ancestor(len(a.address) + 1); ok {
+			group, _ = rule.Ancestor(len(a.address))
+			return group, member, true
 		}
 	}
-	return group, member, false
+	return merge.Key{}, merge.Key{}, false
 }
 
 // target returns what the profile says of a target kind; nil if it may not be
