@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -22,6 +23,7 @@ import (
 // replaced loses no call.
 type frontDoor struct {
 	address      string
+	connections  int // at once; more wait to be accepted
 	drain        time.Duration
 	hooks        *webhook.Server
 	certificates certs.Source
@@ -39,6 +41,7 @@ func (d *frontDoor) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for admission reviews: %w", err)
 	}
+	listener = netutil.LimitListener(listener, d.connections)
 	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, failed := errgroup.WithContext(feeding)
@@ -83,12 +86,16 @@ const (
 	writeTimeout  = 45 * time.Second // the longest timeoutSeconds is 30
 	idleTimeout   = 2 * time.Minute
 	headerBytes   = 16 << 10
+	// mostConnections keep goroutines and buffers within bounds. An API server
+	// has one for each call under way, and some idle ones.
+	mostConnections = 2048
 )
 
 func (d *frontDoor) server() *http.Server {
 	return &http.Server{
 		Handler:           d.hooks.Handler(),
 		TLSConfig:         certs.TLSConfig(d.certificates),
+		HTTP2:             webhook.HTTP2(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

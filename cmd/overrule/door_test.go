@@ -95,7 +95,7 @@ func hooks() *webhook.Server {
 
 func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 	certificates, f := newGiven(t), &feeder{}
-	d := &frontDoor{address: "127.0.0.1:0", drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates, feeders: []manager.Runnable{f}}
+	d := &frontDoor{address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates, feeders: []manager.Runnable{f}}
 	url, leave, ended := opened(t, d)
 	client := certificates.client()
 	ask := func() (*http.Response, error) {
@@ -132,17 +132,51 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 }
 
 func TestADoorWhoseFeederFailsEnds(t *testing.T) {
-	d := &frontDoor{address: "127.0.0.1:0", drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
+	d := &frontDoor{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
 		&feeder{fail: errors.New("the cluster is away")},
 	}}
 	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
+}
+
+func TestADoorHasSoManyConnectionsAtOnceAndNoMore(t *testing.T) {
+	certificates := newGiven(t)
+	d := &frontDoor{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
+	url, leave, ended := opened(t, d)
+	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
+	dial := func() (net.Conn, error) {
+		return dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+	}
+	first, err := dial()
+	require.NoError(t, err)
+	second, err := dial()
+	require.NoError(t, err)
+	defer func() { _ = second.Close() }()
+
+	third := make(chan error, 1)
+	go func() {
+		c, err := dial()
+		if err == nil {
+			_ = c.Close()
+		}
+		third <- err
+	}()
+	select {
+	case err := <-third:
+		t.Fatal("a third one was let in:", err)
+	case <-time.After(100 * time.Millisecond): // as long as it takes to see that it is not
+	}
+	require.NoError(t, first.Close())
+	require.NoError(t, <-third, "it waited for the place of another")
+	require.NoError(t, second.Close())
+	leave()
+	require.NoError(t, <-ended)
 }
 
 func TestADoorWhosePortIsTakenSaysSo(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	d := &frontDoor{address: taken.Addr().String(), hooks: hooks(), certificates: newGiven(t)}
+	d := &frontDoor{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
 	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
 }
 

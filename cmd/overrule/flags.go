@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/guard"
@@ -35,6 +36,7 @@ type options struct {
 	logFormat      string
 	maxConcurrent  int
 	maxQueue       int
+	maxBytes       resource.QuantityValue
 	caValidity     time.Duration
 	certValidity   time.Duration
 	drainPeriod    time.Duration
@@ -85,6 +87,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.logFormat, "log-format", "json", "json or text")
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: four for each CPU)")
 	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
+	f.Var(&o.maxBytes, "max-bytes", "bytes of reviews held at once, such as 64Mi; more wait to be read (0: 64Mi)")
 	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
@@ -118,6 +121,9 @@ func (o *options) check() error {
 	oneOf("log-format", o.logFormat, "json", "text")
 	if o.blastRadius < 0 {
 		errs = append(errs, fmt.Errorf("--blast-radius-limit=%d is negative: 0 is no limit", o.blastRadius))
+	}
+	if o.maxBytes.Sign() < 0 {
+		errs = append(errs, fmt.Errorf("--max-bytes=%s is negative: 0 is the default", o.maxBytes.String()))
 	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))

@@ -25,13 +25,15 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	o := parsed(t)
 	require.NoError(t, o.check())
-	assert.Equal(t, options{
+	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081",
 		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
 		logLevel: "info", logFormat: "json",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
-	}, o)
+	}
+	_ = want.maxBytes.String() // a quantity keeps its text
+	assert.Equal(t, want, o)
 }
 
 func TestTheNamespaceIsThatOfThePod(t *testing.T) {
@@ -41,13 +43,26 @@ func TestTheNamespaceIsThatOfThePod(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
-	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1")
+	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1", "--max-bytes=-1Mi")
 	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn audit]
 --failure-policy="fail" is none of [Fail Ignore]
 --log-level="loud" is none of [error info debug]
 --log-format="xml" is none of [json text]
 --blast-radius-limit=-1 is negative: 0 is no limit
+--max-bytes=-1Mi is negative: 0 is the default
 --drain-period=-1s is negative`)
+}
+
+func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "1000": 1000, "64Mi": 64 << 20, "1G": 1e9} {
+		o := parsed(t, "--max-bytes="+text)
+		require.NoError(t, o.check())
+		assert.Equal(t, want, o.maxBytes.Value(), text)
+	}
+	var o options
+	f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
+	o.bind(f)
+	assert.ErrorContains(t, f.Parse([]string{"--max-bytes=much"}), `invalid argument "much" for "--max-bytes" flag`)
 }
 
 func TestAuditIsAnEnforcementForShort(t *testing.T) {

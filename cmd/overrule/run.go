@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/dynamic"
@@ -41,6 +42,7 @@ func run(ctx context.Context, o options) error {
 	log := newLogger(o)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
+	limitMemory(ctx, log.WithName("memory"), memlimit.FromCgroup)
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
@@ -106,7 +108,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
-		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue,
+		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Events:  mgr.GetEventRecorder("overrule"),
 		Log:     log.WithName("webhook"),
@@ -114,7 +116,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
 	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper)
 	door := &frontDoor{
-		address: o.webhookAddress, drain: o.drainPeriod, hooks: hooks, certificates: authority,
+		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: authority,
 		feeders: []manager.Runnable{watcher, authority}, log: log.WithName("https"),
 	}
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
