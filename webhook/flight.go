@@ -25,6 +25,7 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 	}
 	d, err := s.Flight.Judge(ctx, s.Guard, now, flight.Write{
 		Change: c, Stamp: func() flight.Stamp { return stampOf(r) },
+		Size:   int64(len(r.Object.Raw) + len(r.OldObject.Raw)),
 		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
 	})
 	if err != nil {

@@ -69,6 +69,19 @@ func TestADryRunIsNotKeptInMind(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 }
 
+func TestWhatIsKeptInMindHasALimitInBytes(t *testing.T) {
+	d := flying(t, Options{}, cluster)
+	first := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
+	second := update(t, annotated(route, "a", "b"), route)
+	d.Flight.Size = int64(len(first.Object.Raw) + len(second.Object.Raw) + len(second.OldObject.Raw) - 1)
+	assert.True(t, d.validated(t, first).Allowed)
+	a := d.validated(t, second)
+	assert.Contains(t, said(t, a), "TooMuch: a large write was admitted and is not seen in the cache yet: no more can be kept in mind")
+	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
+	d.Flight.Size++
+	assert.True(t, d.validated(t, second).Allowed)
+}
+
 func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {
 	d := flying(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	a := d.validated(t, create(t, routeLimits(100)))

@@ -107,8 +107,8 @@ func (t *trial) book(ctx context.Context, v *store.View, d Decision) (Decision, 
 	f.Change.User = nil // nobody asks who it was
 	for {
 		a := t.admit(t.judging, f)
-		if a.full && t.write.Enforcement.Denies() {
-			return t.overloaded(d.Judgement), true, nil
+		if a.full > 0 && t.write.Enforcement.Denies() {
+			return t.overloaded(d.Judgement, a.full), true, nil
 		}
 		if len(a.added) == 0 {
 			return d, true, nil

@@ -360,6 +360,21 @@ func TestTooManyWritesInFlight(t *testing.T) {
 	s.admit(s.create(modest))
 }
 
+func TestWritesInFlightThatAreTooLarge(t *testing.T) {
+	s := newSky(t, Options{Size: 1000}, gateway, route)
+	of := func(size int64, w Write) Write {
+		w.Size = size
+		return w
+	}
+	s.admit(of(5000, s.create(limit))) // alone, it may be as large as it likes
+	full := []string{"Retry TooMuch: a large write was admitted and is not seen in the cache yet: no more can be kept in mind"}
+	assert.Equal(t, full, said(s.judge(of(1, s.create(modest)))))
+	s.seen(limit, "11")
+	s.admit(of(600, s.create(modest)))
+	assert.Equal(t, full, said(s.judge(of(401, s.create(worlds.GatewayDoc("other", "class", "http"))))))
+	s.admit(of(400, s.create(worlds.GatewayDoc("other", "class", "http"))))
+}
+
 func TestWritesAreForgottenThatAreNeverSeen(t *testing.T) {
 	s := newSky(t, Options{}, gateway, route)
 	s.admit(s.create(limit))

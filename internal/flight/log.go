@@ -16,6 +16,7 @@ import (
 const (
 	DefaultKeep     = time.Minute
 	DefaultMost     = 4096
+	DefaultSize     = 32 << 20
 	DefaultPatience = 200 * time.Millisecond
 )
 
@@ -27,6 +28,10 @@ type Options struct {
 	// Most is how many writes are kept; 0 means DefaultMost. Beyond it, writes
 	// that would have to be kept are to be tried again.
 	Most int
+	// Size is how many bytes the objects of these writes had together; 0 means
+	// DefaultSize. What is kept of them takes a few times as much. Beyond it,
+	// likewise; but a write that is alone is kept whatever its size.
+	Size int64
 	// Patience is how long a write waits for others to be seen where the
 	// decision depends on them, at most half of the time that it has left; 0
 	// means DefaultPatience, less than 0 none.
@@ -46,6 +51,7 @@ type Log struct {
 	mu      sync.Mutex
 	seq     uint64   // of the newest entry
 	entries []*entry // by seq
+	size    int64    // of the entries
 	judging map[*judging]bool
 	// named counts entries and judgements by the object.
 	named map[api.Ref]int
@@ -86,6 +92,7 @@ type judging struct {
 func New(s *store.Store, o Options) *Log {
 	o.Keep = cmp.Or(o.Keep, DefaultKeep)
 	o.Most = cmp.Or(o.Most, DefaultMost)
+	o.Size = cmp.Or(o.Size, DefaultSize)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -178,6 +185,7 @@ func (l *Log) forget() {
 			return false
 		}
 		l.name(e.ref, -1)
+		l.size -= e.Size
 		return true
 	})
 }
@@ -229,8 +237,8 @@ type admission struct {
 	// added are the entries that came since the judgement looked, of other
 	// objects. Nothing is booked if there are some.
 	added []*entry
-	// full tells that nothing is booked because too much is.
-	full bool
+	// full tells that nothing is booked because too much is: that many writes.
+	full int
 }
 
 // admit books a write, unless something was added since the judgement looked.
@@ -249,14 +257,21 @@ func (l *Log) admit(j *judging, f flown) admission {
 	switch {
 	case len(a.added) > 0:
 	case slices.ContainsFunc(j.seen, f.seenBy):
-	case len(l.entries) >= l.Most:
-		a.full = true
+	case l.full(f.Size):
+		a.full = len(l.entries)
 	default:
 		l.seq++
+		l.size += f.Size
 		l.entries = append(l.entries, &entry{flown: f, seq: l.seq, until: l.Now().Add(l.Keep)})
 		l.name(f.ref, 1)
 	}
 	return a
+}
+
+// full reports whether there is no room for a write of a size.
+func (l *Log) full(size int64) bool {
+	n := len(l.entries)
+	return n >= l.Most || n > 0 && l.size+size > l.Size
 }
 
 // goneFrom returns how many of the entries are gone, and a channel that is

@@ -65,9 +65,13 @@ func (t *trial) contended() Decision {
 		tooMuch("writes that matter to the same paths were admitted faster than this one could be judged"))
 }
 
-// overloaded denies a write since too many are in flight.
-func (t *trial) overloaded(j *guard.Judgement) Decision {
-	return retry(j, tooMuch(fmt.Sprintf("%d writes were admitted and are not seen in the cache yet: no more can be kept in mind", t.Most)))
+// overloaded denies a write since that many are in flight, too many or too large.
+func (t *trial) overloaded(j *guard.Judgement, n int) Decision {
+	what := fmt.Sprintf("%d writes were admitted and are", n)
+	if n == 1 {
+		what = "a large write was admitted and is"
+	}
+	return retry(j, tooMuch(what+" not seen in the cache yet: no more can be kept in mind"))
 }
 
 // reread denies a write since policies are being read in another way.

@@ -24,6 +24,8 @@ type Write struct {
 	// Stamp tells by what the write will be known when it is seen. It is asked
 	// only if the write is admitted.
 	Stamp func() Stamp
+	// Size of its objects in bytes, as they were written.
+	Size int64
 	// DryRun tells that it will not be stored.
 	DryRun bool
 	// Enforcement is what is done about a denial: unless it denies, the write
