@@ -12,38 +12,39 @@ func (f *fold) put(from Origin, s Strategy, rules []Rule) {
 }
 
 func (f *fold) defaults(from Origin, s Strategy, rules []Rule) {
-	left := f.withoutUnset(from, rules)
+	f.block = f.withoutUnset(f.block[:0], from, rules)
 	switch {
-	case len(left) == 0:
+	case len(f.block) == 0:
 	case len(f.rules) == 0:
-		f.rules = left
+		f.block = f.become(f.block)
 	case s == Atomic:
-		f.refuse(left)
+		f.refuse(f.block)
 	default:
-		f.rules = f.overlay(f.rules, left)
+		f.spare = f.become(f.overlay(f.spare[:0], f.rules, f.block))
 	}
 }
 
 func (f *fold) override(from Origin, s Strategy, rules []Rule) {
-	set := effective(from, rules)
+	f.block = effective(f.block[:0], from, rules)
 	if s != Atomic {
-		f.rules = f.set(f.rules, set)
+		f.spare = f.become(f.set(f.spare[:0], f.rules, f.block))
 		return
 	}
-	old := f.rules
-	f.rules = set
-	for _, e := range old {
-		if i, ok := find(set, e.Key); ok && Equal(set[i].Value, e.Value) {
-			set[i].share(e)
+	for _, e := range f.rules {
+		if i, ok := find(f.block, e.Key); ok && Equal(f.block[i].Value, e.Value) {
+			f.block[i].share(e)
 			continue
 		}
 		f.lose(e, from)
 	}
+	f.block = f.become(f.block)
 }
 
-// withoutUnset takes out of a defaults block what lower policies unset.
-func (f *fold) withoutUnset(from Origin, rules []Rule) []Effective {
-	out := make([]Effective, 0, len(rules))
+// withoutUnset appends a defaults block without what lower policies unset.
+func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effective {
+	if len(f.unset) == 0 {
+		return effective(out, from, rules)
+	}
 	for i := range rules {
 		e := Effective{Rule: &rules[i], From: from}
 		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
@@ -65,16 +66,17 @@ func (f *fold) unsetBy(p *Policy, k Key) *Policy {
 	return nil
 }
 
-// set puts the rules of overrides into a list, the empty maps among them last:
-// they replace nothing, but find their places as the others leave them.
-func (f *fold) set(list, rules []Effective) []Effective {
+// set appends a list with the rules of overrides put into it, the empty maps
+// among them last: they replace nothing, but find their places as the others
+// leave them.
+func (f *fold) set(out, list, rules []Effective) []Effective {
 	isHollow := func(e Effective) bool { return e.Hollow }
 	if !slices.ContainsFunc(rules, isHollow) {
-		return f.overlay(rules, list)
+		return f.overlay(out, rules, list)
 	}
 	hollow := slices.DeleteFunc(slices.Clone(rules), func(e Effective) bool { return !e.Hollow })
-	list = f.overlay(slices.DeleteFunc(rules, isHollow), list)
-	return f.overlay(f.placed(list, hollow), list)
+	list = f.overlay(nil, slices.DeleteFunc(rules, isHollow), list)
+	return f.overlay(out, f.placed(list, hollow), list)
 }
 
 // placed takes out the empty maps whose place in a list holds a rule. Both are
@@ -116,17 +118,31 @@ func (f *fold) refuse(block []Effective) {
 // the refused one's own: its rules stand there only beside those of others, or
 // where it alone filled E.
 func (f *fold) lowest(refused Origin) Origin {
-	own := Origin{}
-	for i := range f.layers {
-		p := f.layers[i].Policy
-		at := slices.IndexFunc(f.rules, func(e Effective) bool { return e.From.Policy == p })
+	if f.low[0].Policy == nil {
+		f.findLowest()
+	}
+	if f.low[0].Policy == refused.Policy && f.low[1].Policy != nil {
+		return f.low[1]
+	}
+	return f.low[0]
+}
+
+// findLowest looks for the two lowest policies of E, and takes the first rule
+// of each.
+func (f *fold) findLowest() {
+	low := &f.low
+	var at [2]int // their layers
+	for i := range f.rules {
+		from := f.rules[i].From
+		if from.Policy == low[0].Policy || from.Policy == low[1].Policy {
+			continue
+		}
+		layer := f.lowestOf(from.Policy)
 		switch {
-		case at < 0:
-		case p != refused.Policy:
-			return f.rules[at].From
-		default:
-			own = f.rules[at].From
+		case low[0].Policy == nil || layer < at[0]:
+			*low, at = [2]Origin{from, low[0]}, [2]int{layer, at[0]}
+		case low[1].Policy == nil || layer < at[1]:
+			low[1], at[1] = from, layer
 		}
 	}
-	return own
 }

@@ -1,7 +1,5 @@
 package merge
 
-import "slices"
-
 // Meter limits what conditions may cost.
 type Meter interface {
 	// Spend books the cost of one evaluation of a condition of by; nil and 0
@@ -13,12 +11,13 @@ type Meter interface {
 // order (SEMANTICS section 3). A nil meter does not limit. The only error is
 // the meter's.
 func Fold(layers []Layer, meter Meter) (*Result, error) {
-	ordered := slices.Clone(layers) // the caller keeps its order
-	slices.SortStableFunc(ordered, func(a, b Layer) int { return Compare(b, a) })
-	f := fold{meter: meter, layers: ordered, part: make([]participation, len(ordered))}
-	for next := 0; next < len(ordered); {
+	f := folds.Get().(*fold) //nolint:forcetypeassert // it holds nothing else
+	defer f.release()
+	f.meter = meter
+	f.enter(layers)
+	for next := 0; next < len(f.layers); {
 		start := next
-		next = groupEnd(ordered, start)
+		next = groupEnd(f.layers, start)
 		if err := f.goOn(start, next); err != nil {
 			return nil, err
 		}
@@ -26,19 +25,36 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 			return nil, err
 		}
 	}
-	return &Result{Rules: f.rules, Outcomes: f.outcomes(), Notes: f.notes}, nil
+	f.settle()
+	return &Result{Rules: f.kept(), Outcomes: f.outcomes, Notes: f.notes}, nil
 }
 
 // fold is the state of one Fold: E of SEMANTICS section 3 and its history.
 type fold struct {
-	meter  Meter
-	layers []Layer // lowest first
-	part   []participation
-	rules  []Effective // E, sorted by key; none but hollow ones has another below it
-	unset  []unsetBy
-	notes  []Note
-	lost   map[lostKey]Lost // the last loss of each rule
-	seen   int              // rules of the layers so far
+	room
+	meter    Meter
+	outcomes []Outcome
+	places   map[*Policy]place // nil for few layers
+	unset    []unsetBy
+	notes    []Note
+	seen     int // rules of the layers so far
+	tidy     tidiness
+
+	// What was worked out of E, until E changes.
+	spec map[string]any
+	low  [2]Origin // of the two lowest policies with a rule in E
+}
+
+// become makes a list E, and returns the one that was E: it is room again.
+func (f *fold) become(list []Effective) []Effective {
+	was := f.rules
+	f.rules, f.spec, f.low = list, nil, [2]Origin{}
+	return was
+}
+
+type unsetBy struct {
+	Names
+	policy *Policy
 }
 
 // unasked is how many rules are folded without asking the meter: so few cost
@@ -49,24 +65,14 @@ const unasked = 256
 // costs grows with them, and most have no condition that would ask.
 func (f *fold) goOn(start, end int) error {
 	for i := start; i < end; i++ {
-		for _, b := range f.layers[i].Blocks {
-			f.seen += len(b.Rules)
+		for b := range f.layers[i].Blocks {
+			f.seen += len(f.layers[i].Blocks[b].Rules)
 		}
 	}
 	if f.meter == nil || f.seen <= unasked {
 		return nil
 	}
 	return f.meter.Spend(nil, 0)
-}
-
-type unsetBy struct {
-	Names
-	policy *Policy
-}
-
-type lostKey struct {
-	policy *Policy
-	path   string
 }
 
 // side chooses blocks by what they act as.
@@ -99,7 +105,7 @@ func (f *fold) apply(layer int, s side, take taker) error {
 			if !s.has(as.Block) {
 				continue
 			}
-			if err := f.applyBlock(layer, b, as, take); err != nil {
+			if err := f.applyBlock(l.Policy, b, as, take); err != nil {
 				return err
 			}
 		}
@@ -107,21 +113,18 @@ func (f *fold) apply(layer int, s side, take taker) error {
 	return nil
 }
 
-func (f *fold) applyBlock(layer int, b *Rules, as Reading, take taker) error {
-	from := Origin{Policy: f.layers[layer].Policy, Block: as.Block, Conditional: b.When != nil}
+func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
+	from := Origin{Policy: p, Block: as.Block, Conditional: b.When != nil}
 	met, err := f.met(from, b.When)
 	if err != nil {
 		return err
 	}
-	part := &f.part[layer]
+	o := &f.outcomes[f.outcomeOf(p)]
 	if !met {
-		part.silent |= 1 << b.Block
+		o.Silent = true
 		return nil
 	}
-	part.took |= 1 << b.Block
-	if b.Block == Bare {
-		part.bareAs |= 1 << as.Block
-	}
+	o.join(b.Block, as.Block)
 	take(from, as.Strategy, b.Rules)
 	return nil
 }
@@ -132,7 +135,10 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 	if when == nil {
 		return true, nil
 	}
-	a := when.Evaluate(specOf(f.rules))
+	if f.spec == nil {
+		f.spec = specOf(f.rules)
+	}
+	a := when.Evaluate(f.spec)
 	if f.meter != nil {
 		if err := f.meter.Spend(from.Policy, a.Cost); err != nil {
 			return false, err

@@ -73,14 +73,14 @@ func (f *fold) collect(start, end int) error {
 func (f *fold) collectDefaults(start, end int) error {
 	var gathered []Effective
 	err := f.highestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
-		left := f.withoutUnset(from, rules)
+		left := f.withoutUnset(nil, from, rules)
 		if s == Atomic && len(f.rules) > 0 {
 			f.refuse(left)
 			return
 		}
 		gathered = f.add(gathered, left)
 	})
-	f.rules = f.add(f.rules, gathered)
+	f.become(f.add(f.rules, gathered)) // the list before is still asked for
 	return err
 }
 
@@ -88,22 +88,22 @@ func (f *fold) collectDefaults(start, end int) error {
 // the rules that were there before the group go.
 func (f *fold) collectOverrides(start, end int, before []Effective) error {
 	var gathered []Effective
-	var taken *Origin // by the lowest atomic block
+	var taken Origin // by the lowest atomic block
 	err := f.lowestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
-		gathered = f.set(gathered, effective(from, rules))
-		if s == Atomic && taken == nil {
-			taken = &from
+		gathered = f.set(nil, gathered, effective(nil, from, rules))
+		if s == Atomic && taken.Policy == nil {
+			taken = from
 		}
 	})
-	if taken != nil {
+	if taken.Policy != nil {
 		old, group := split(f.rules, before)
 		f.rules = group
-		gathered, old = split(f.overlay(gathered, old), gathered)
+		gathered, old = split(f.overlay(nil, gathered, old), gathered)
 		for _, e := range old {
-			f.lose(e, *taken)
+			f.lose(e, taken)
 		}
 	}
-	f.rules = f.set(f.rules, gathered)
+	f.become(f.set(nil, f.rules, gathered))
 	return err
 }
 
@@ -112,7 +112,7 @@ func (f *fold) add(list, rules []Effective) []Effective {
 	if len(list) == 0 {
 		return rules
 	}
-	return f.overlay(list, rules)
+	return f.overlay(nil, list, rules)
 }
 
 // split parts a list into the rules with a key of some, and the others.

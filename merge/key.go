@@ -52,12 +52,18 @@ func (k Key) Segments() []string {
 		return nil
 	}
 	parts := strings.Split(strings.TrimSuffix(k.path, "\x00"), "\x00")
-	if strings.IndexByte(k.path, 1) >= 0 {
-		for i, p := range parts {
-			parts[i] = unescape(p)
-		}
+	for i, p := range parts {
+		parts[i] = unescape(p)
 	}
 	return parts
+}
+
+// split parts a key other than the zero one into the path of the key above it
+// and its innermost segment.
+func (k Key) split() (up, segment string) {
+	last := len(k.path) - 1
+	at := strings.LastIndexByte(k.path[:last], 0) + 1
+	return k.path[:at], unescape(k.path[at:last])
 }
 
 // last returns the innermost segment, as it stands in path.
@@ -130,5 +136,8 @@ func escape(segment string) string {
 }
 
 func unescape(part string) string {
+	if strings.IndexByte(part, 1) < 0 {
+		return part
+	}
 	return strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01").Replace(part)
 }

@@ -2,104 +2,161 @@ package merge
 
 import "slices"
 
-// outcomes tells what became of each policy, from the highest to the lowest.
-func (f *fold) outcomes() []Outcome {
-	out := make([]Outcome, 0, len(f.layers))
-	for _, l := range slices.Backward(f.layers) {
-		p := l.Policy
-		if slices.ContainsFunc(out, func(o Outcome) bool { return o.Policy == p }) {
-			continue // at two levels, counted once
-		}
-		out = append(out, f.outcome(p))
+// place is where a policy stands in a fold.
+type place struct {
+	outcome int
+	lowest  int // layer
+}
+
+// few is how many layers most paths have at most: they are looked through one
+// by one.
+const few = 8
+
+// enter puts the layers in order, the lowest first, and makes the outcomes of
+// their policies, from the highest to the lowest.
+func (f *fold) enter(layers []Layer) {
+	f.layers = append(f.layers[:0], layers...) // the caller keeps its order
+	slices.Reverse(f.layers)                   // mostly they come from the highest to the lowest
+	lower := func(a, b Layer) int { return Compare(b, a) }
+	if !slices.IsSortedFunc(f.layers, lower) {
+		slices.SortFunc(f.layers, lower)
 	}
+	f.outcomes = make([]Outcome, 0, len(layers))
+	if len(layers) > few {
+		f.places = make(map[*Policy]place, len(layers))
+	}
+	for i, l := range slices.Backward(f.layers) {
+		n := f.outcomeOf(l.Policy) // at two levels, counted once
+		if n < 0 {
+			n = len(f.outcomes)
+			f.outcomes = append(f.outcomes, Outcome{Policy: l.Policy})
+		}
+		if f.places != nil {
+			f.places[l.Policy] = place{outcome: n, lowest: i}
+		}
+	}
+}
+
+// outcomeOf returns the place of a policy's outcome, -1 for none.
+func (f *fold) outcomeOf(p *Policy) int {
+	if f.places != nil {
+		if at, ok := f.places[p]; ok {
+			return at.outcome
+		}
+		return -1
+	}
+	for i := range f.outcomes {
+		if f.outcomes[i].Policy == p {
+			return i
+		}
+	}
+	return -1
+}
+
+// lowestOf returns the lowest layer of a policy.
+func (f *fold) lowestOf(p *Policy) int {
+	if f.places != nil {
+		return f.places[p].lowest
+	}
+	return slices.IndexFunc(f.layers, func(l Layer) bool { return l.Policy == p })
+}
+
+// kept returns the rules of E for the result, which shares no room with the
+// fold.
+func (f *fold) kept() []Effective {
+	if len(f.rules) == 0 {
+		return nil
+	}
+	out := make([]Effective, len(f.rules))
+	copy(out, f.rules)
 	return out
 }
 
-func (f *fold) outcome(p *Policy) Outcome {
-	o := Outcome{Policy: p}
-	var part participation
-	for i, l := range f.layers {
-		if l.Policy == p {
-			part.took |= f.part[i].took
-			part.silent |= f.part[i].silent
-			part.bareAs |= f.part[i].bareAs
-		}
-	}
-	o.participation, o.TookPart, o.Silent = part, part.took != 0, part.silent != 0
-	for _, r := range rulesOf(p, part.took) {
-		if f.survives(p, r.Key) {
-			o.Rules++
-		} else if l, ok := f.lost[lostKey{p, r.Key.path}]; ok { // else of a second block of that name, silent
-			o.Rules++
-			o.Lost = append(o.Lost, l)
-		}
-	}
-	return o
+// books is what settle counts for one outcome.
+type books struct {
+	losses int // how many, and then where the next of them goes
+	rule   int // the last of E that was counted, from 1
 }
 
-// survives reports whether the effective rule of a key comes from p, or met
-// an equal value of it.
-func (f *fold) survives(p *Policy, k Key) bool {
-	i, ok := find(f.rules, k)
-	return ok && (f.rules[i].From.Policy == p ||
-		slices.ContainsFunc(f.rules[i].same, func(o Origin) bool { return o.Policy == p }))
+// settle tells in the outcomes which rules survive and which were lost.
+func (f *fold) settle() {
+	var room [few]books
+	all := room[:]
+	if len(f.outcomes) > few {
+		all = make([]books, len(f.outcomes))
+	}
+	for i := range f.losses {
+		all[f.outcomeOf(f.losses[i].of)].losses++
+	}
+	for i := range f.rules {
+		e := &f.rules[i]
+		f.survive(all, i, e.From.Policy)
+		f.surviveEquals(all, i, e.same)
+	}
+	if len(f.losses) > 0 {
+		f.handOut(all)
+	}
 }
 
-// rulesOf returns the rules of the blocks in the set, sorted, each key once.
-func rulesOf(p *Policy, set uint8) []Rule {
-	var rules []Rule
-	blocks := 0
-	for _, b := range p.Blocks {
-		if set&(1<<b.Block) == 0 || len(b.Rules) == 0 {
+func (f *fold) surviveEquals(all []books, rule int, s *equals) {
+	for ; s != nil; s = s.after {
+		f.surviveEquals(all, rule, s.before)
+		f.survive(all, rule, s.origin.Policy)
+	}
+}
+
+// survive counts a rule of E for a policy, once. What another block of the
+// policy, or the same on another level, lost at that place is not lost then.
+func (f *fold) survive(all []books, rule int, p *Policy) {
+	n := f.outcomeOf(p)
+	o, b := &f.outcomes[n], &all[n]
+	if b.rule == rule+1 {
+		return
+	}
+	b.rule = rule + 1
+	o.Rules++
+	if o.again && b.losses > 0 {
+		b.losses++
+		f.losses = append(f.losses, loss{Lost{Rule: f.rules[rule].Rule}, p})
+	}
+}
+
+// handOut gives each outcome its losses.
+func (f *fold) handOut(all []books) {
+	lost := make([]Lost, len(f.losses))
+	next := 0
+	for i := range f.outcomes {
+		all[i].losses, next = next, next+all[i].losses
+	}
+	for i := range f.losses {
+		b := &all[f.outcomeOf(f.losses[i].of)]
+		lost[b.losses] = f.losses[i].Lost
+		b.losses++
+	}
+	start := 0
+	for i := range f.outcomes {
+		end := all[i].losses
+		f.outcomes[i].take(lost[start:end:end])
+		start = end
+	}
+}
+
+// take books losses, in the order in which they happened, as those of the
+// outcome: the last of each key, unless the rule survives.
+func (o *Outcome) take(lost []Lost) {
+	byKey := func(a, b Lost) int { return a.Key.Compare(b.Key) }
+	if !slices.IsSortedFunc(lost, byKey) {
+		slices.SortStableFunc(lost, byKey)
+	}
+	last := lost[:0]
+	for i, l := range lost {
+		if i+1 < len(lost) && lost[i+1].Key.path == l.Key.path || l.To.Policy == nil {
 			continue
 		}
-		if blocks++; blocks == 1 {
-			rules = b.Rules
-			continue
-		}
-		rules = append(slices.Clip(rules), b.Rules...)
+		last = append(last, l)
 	}
-	if blocks > 1 {
-		slices.SortStableFunc(rules, func(a, b Rule) int { return a.Key.Compare(b.Key) })
-		rules = slices.CompactFunc(rules, func(a, b Rule) bool { return a.Key == b.Key })
+	o.Rules += len(last)
+	if len(last) > 0 {
+		o.Lost = last
 	}
-	return rules
-}
-
-// specOf builds the nested spec of sorted rules. It never writes into a value,
-// which is not its own: a rule that lies below another one, as only a block
-// that is not tidy can have it, is not shown.
-func specOf(rules []Effective) map[string]any {
-	spec := make(map[string]any)
-	var above *Effective
-	for i := range rules {
-		e := &rules[i]
-		segments := e.Key.Segments()
-		if e.Value == nil || len(segments) == 0 || above != nil && above.Key.Holds(e.Key) {
-			continue
-		}
-		if !e.Hollow {
-			above = e
-		}
-		at := spec
-		for _, s := range segments[:len(segments)-1] {
-			next, ok := at[s].(map[string]any)
-			if !ok {
-				next = make(map[string]any)
-				at[s] = next
-			}
-			at = next
-		}
-		at[segments[len(segments)-1]] = valueOf(e)
-	}
-	return spec
-}
-
-// valueOf returns the value to put into a spec: a hollow one is made anew,
-// because rules below it are written into it.
-func valueOf(e *Effective) any {
-	if e.Hollow {
-		return make(map[string]any)
-	}
-	return e.Value
 }

@@ -17,7 +17,7 @@ type Effective struct {
 	// From set the value last.
 	From Origin
 	// same are origins whose equal value met this one: they survive with it.
-	same []Origin
+	same *equals
 }
 
 // Lost is a rule that is not in the effective policy.
@@ -48,10 +48,9 @@ type Outcome struct {
 	TookPart bool
 	// Silent tells that some block with a rule did not, its condition not met.
 	Silent bool
+	participation
 	// Lost rules, sorted by key, each key once.
 	Lost []Lost
-
-	participation
 }
 
 // Took reports whether a block that the policy writes as b took part, whatever
@@ -68,10 +67,21 @@ func (o *Outcome) Acted(b, as Block) bool {
 	return b == as && o.Took(b)
 }
 
-// participation is which blocks of a layer took part, one bit per Block.
+// participation is which blocks of a policy took part, one bit per Block.
 type participation struct {
-	took, silent uint8 // as the policy writes them
-	bareAs       uint8 // what the bare blocks that took part were read as
+	took   uint8 // as the policy writes them
+	bareAs uint8 // what the bare blocks that took part were read as
+	again  bool  // more than one did, or one at two levels
+}
+
+// join books that a block which the policy writes as b took part as as.
+func (o *Outcome) join(b, as Block) {
+	o.again = o.TookPart
+	o.TookPart = true
+	o.took |= 1 << b
+	if b == Bare {
+		o.bareAs |= 1 << as
+	}
 }
 
 // Result is an effective policy with its history. It is shared and never

@@ -1,15 +1,17 @@
 package merge
 
+import "reflect"
+
 // Equal reports whether two decoded JSON values are the same. Numbers are
 // compared by value: 1 and 1.0 are equal.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && equalMaps(a, b)
+		return ok && (sameMap(a, b) || equalMaps(a, b))
 	case []any:
 		b, ok := b.([]any)
-		return ok && equalLists(a, b)
+		return ok && (sameList(a, b) || equalLists(a, b))
 	case int64, float64:
 		return equalNumbers(a, b)
 	case nil, bool, string:
@@ -17,6 +19,16 @@ func Equal(a, b any) bool {
 	default:
 		return false
 	}
+}
+
+// sameMap tells that both are one map, as the values of one policy before and
+// after a change of another are.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
+func sameList(a, b []any) bool {
+	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
 }
 
 func equalMaps(a, b map[string]any) bool {

@@ -1,0 +1,131 @@
+package merge_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/merge"
+)
+
+// crowd makes a path of policies of up to a hundred rules each, none of which
+// lies below another one of its block.
+func crowd(r *rand.Rand) []merge.Layer {
+	var out []merge.Layer
+	for i := range 2 + r.IntN(12) {
+		p := policy(fmt.Sprintf("p%d", i), crowdBlock(r, merge.Defaults), crowdBlock(r, merge.Bare), crowdBlock(r, merge.Overrides))
+		out = append(out, merge.Layer{Policy: p, Level: r.IntN(4), Meet: merge.Meet(r.IntN(3))})
+		if r.IntN(4) == 0 {
+			out = append(out, merge.Layer{Policy: p, Level: r.IntN(4)})
+		}
+	}
+	return out
+}
+
+func crowdBlock(r *rand.Rand, b merge.Block) merge.Rules {
+	var rules []merge.Rule
+	taken := make(map[string]bool)
+	for range r.IntN(100) {
+		first, second := fmt.Sprintf("k%02d", r.IntN(60)), fmt.Sprintf("l%d", r.IntN(9))
+		key := first + "." + second
+		switch {
+		case taken[first] || taken[key]:
+			continue
+		case r.IntN(8) > 0:
+			taken[key], taken[first+".*"] = true, true
+		case taken[first+".*"]:
+			continue
+		default:
+			key, taken[first] = first, true
+		}
+		rules = append(rules, rule(key, r.IntN(3)))
+		if r.IntN(9) == 0 {
+			rules[len(rules)-1] = hollow(key)
+		}
+	}
+	return block(b, merge.Strategy(r.IntN(3)), rules)
+}
+
+// Long lists meet in other steps than short ones, with the same outcome.
+func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
+	long := 0
+	for seed := range uint64(150) {
+		layers := crowd(rand.New(rand.NewPCG(seed, 11)))
+		result := fold(t, layers...)
+		assert.Equal(t, reference(layers), effectiveOf(result), "seed %d", seed)
+		for _, o := range result.Outcomes {
+			assert.Equal(t, keysThatTookPart(o), o.Rules, "seed %d: a rule of %s was neither kept nor lost", seed, o.Policy.Name)
+		}
+		if len(result.Rules) > 100 {
+			long++
+		}
+	}
+	assert.Greater(t, long, 20, "many effective policies are long")
+}
+
+// A block that is not tidy, in which a rule lies below another, is no reason to
+// leave an override out, however long the block is.
+func TestFoldOfAnUntidyBlock(t *testing.T) {
+	for _, n := range []int{2, 30} {
+		rules := []merge.Rule{rule("a", 1)}
+		for i := range n {
+			rules = append(rules, rule(fmt.Sprintf("a.b%02d", i), 1))
+		}
+		result := fold(t, stack(policy("gw", overrides(mixed, rule("a.c", 2))), policy("route", bare(rules...)))...)
+		assert.NotNil(t, result.Outcomes[1].LostAt(rule("a", nil).Key))
+		assert.Equal(t, n, result.Outcomes[1].Rules-len(result.Outcomes[1].Lost))
+		assert.Equal(t, int64(2), result.At(rule("a.c", nil).Key).Value)
+	}
+}
+
+// A fold works in the room of an earlier one, whose result stands.
+func TestResultOutlastsLaterFolds(t *testing.T) {
+	var results []*merge.Result
+	var stories []string
+	for seed := range uint64(40) {
+		result := fold(t, crowd(rand.New(rand.NewPCG(seed, 5)))...)
+		results, stories = append(results, result), append(stories, story(t, result))
+	}
+	for i, result := range results {
+		assert.Equal(t, stories[i], story(t, result))
+	}
+}
+
+// Many policies that say the same keep what they said together.
+func TestEqualValuesSurviveAndAreLostTogether(t *testing.T) {
+	const n = 50
+	same := func(b merge.Block) []*merge.Policy {
+		var out []*merge.Policy
+		for i := range n {
+			out = append(out, policy(fmt.Sprintf("p%02d", i), block(b, mixed, []merge.Rule{rule("a", 1)})))
+		}
+		return out
+	}
+	tests := map[string]struct {
+		block  merge.Block
+		holder string
+	}{
+		"defaults: the lowest set it last":   {merge.Defaults, "p49"},
+		"overrides: the highest set it last": {merge.Overrides, "p00"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			policies := same(test.block)
+			result := fold(t, stack(policies...)...)
+			assert.Equal(t, test.holder, result.Rules[0].From.Policy.Name)
+			assert.Empty(t, lossesOf(result))
+			for _, o := range result.Outcomes {
+				assert.Equal(t, 1, o.Rules)
+			}
+
+			above := policy("top", overrides(mixed, rule("a", 2)))
+			result = fold(t, stack(append([]*merge.Policy{above}, policies...)...)...)
+			for _, o := range result.Outcomes[1:] {
+				assert.Equal(t, 1, o.Rules)
+				assert.Equal(t, above, o.LostAt(rule("a", nil).Key).To.Policy)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package merge
+
+import "strings"
+
+// specOf builds the nested spec of sorted rules. It never writes into a value,
+// which is not its own: a rule that lies below another one, as only a block
+// that is not tidy can have it, is not shown.
+func specOf(rules []Effective) map[string]any {
+	spec := make(map[string]any)
+	var above *Effective
+	at, parent := spec, "" // neighbours mostly share their parent
+	for i := range rules {
+		e := &rules[i]
+		if e.Value == nil || e.Key.path == "" || above != nil && above.Key.Holds(e.Key) {
+			continue
+		}
+		if !e.Hollow {
+			above = e
+		}
+		up, name := e.Key.split()
+		if up != parent {
+			at, parent = descend(spec, up), up
+		}
+		at[name] = valueOf(e)
+	}
+	return spec
+}
+
+// descend returns the map below a spec at the path of a key, made if need be.
+func descend(spec map[string]any, path string) map[string]any {
+	for path != "" {
+		var segment string
+		segment, path, _ = strings.Cut(path, "\x00")
+		segment = unescape(segment)
+		next, ok := spec[segment].(map[string]any)
+		if !ok {
+			next = make(map[string]any)
+			spec[segment] = next
+		}
+		spec = next
+	}
+	return spec
+}
+
+// valueOf returns the value to put into a spec: a hollow one is made anew,
+// because rules below it are written into it.
+func valueOf(e *Effective) any {
+	if e.Hollow {
+		return make(map[string]any)
+	}
+	return e.Value
+}
