@@ -424,7 +424,7 @@ func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
-	assert.Contains(t, said(t, answered(t, w)), "TooMuch: compare effective policies: too much to judge before the deadline: context canceled")
+	assert.Contains(t, said(t, answered(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
 }
 
 func (d *doors) object(t *testing.T, manifest string) store.Object {
@@ -440,8 +440,9 @@ func (d *doors) object(t *testing.T, manifest string) store.Object {
 func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
 	d := open(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
-	assert.Equal(t, "TooMuch: compare effective policies: too much to judge: the conditions of the policies on these paths cost more than one request may; "+
-		"split the policy, simplify its conditions, or ask the cluster's administrator", message)
+	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
+		"it ended at path 3: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
+		"ask the owner of infra/gw-limits for simpler conditions", message)
 }
 
 func TestTheTimeOfACallIsWhatTheAPIServerSaysLessAMargin(t *testing.T) {

@@ -95,7 +95,7 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 		return Verdict{}, err
 	}
 	v, cost := p.check(b.Context(), e)
-	if err := b.Spend(nil, max(cost, freeCost) - freeCost); err != nil {
+	if err := b.Spend(nil, max(cost, freeCost)-freeCost); err != nil {
 		return Verdict{}, err
 	}
 	c.verdicts.Add(at, v)

@@ -190,10 +190,14 @@ func (c *comparison) inMesh(x *Effective) (place int, ok bool) {
 // are new in a mesh.
 func (c *comparison) rest() error {
 	for i, was := range c.before {
-		if !c.met[i] {
-			if err := c.visit(c.gone(was)); err != nil {
-				return err
-			}
+		if c.met[i] {
+			continue
+		}
+		if err := c.is.budget.Alive(); err != nil {
+			return err
+		}
+		if err := c.visit(c.gone(was)); err != nil {
+			return err
 		}
 	}
 	for _, l := range c.fresh {

@@ -2,9 +2,6 @@ package effective
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -98,36 +95,4 @@ func (e *Effective) collected() []merge.Effective {
 			merge.Compare(merge.Layer{Policy: x, Level: int(e.Level(x))}, merge.Layer{Policy: y, Level: int(e.Level(y))}))
 	})
 	return rules
-}
-
-// ErrTooMuch tells that a walk would cost more than it may.
-var ErrTooMuch = errors.New("too much to judge")
-
-// Budget limits what the conditions of one walk may cost together, and ends it
-// with its context. It is not safe for concurrent use.
-type Budget struct {
-	ctx  context.Context //nolint:containedctx // a budget lives as long as its request
-	left uint64
-}
-
-// NewBudget returns a budget of that many units of CEL cost.
-func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, left: units} }
-
-// Context returns the context that ends the budget.
-func (b *Budget) Context() context.Context { return b.ctx }
-
-// Spend implements merge.Meter.
-func (b *Budget) Spend(_ *merge.Policy, cost uint64) error {
-	if cost > b.left {
-		return fmt.Errorf("%w: the conditions of the policies on these paths cost more than one request may", ErrTooMuch)
-	}
-	b.left -= cost
-	return b.alive()
-}
-
-func (b *Budget) alive() error {
-	if err := b.ctx.Err(); err != nil {
-		return fmt.Errorf("%w before the deadline: %w", ErrTooMuch, err)
-	}
-	return nil
 }

@@ -169,7 +169,7 @@ func (w *walk) rootPaths(doors []hierarchy.Door, whole bool) error {
 
 // throughRoute visits the paths from the root through a route.
 func (w *walk) throughRoute(r *hierarchy.Route) error {
-	if err := w.budget.alive(); err != nil {
+	if err := w.budget.Alive(); err != nil {
 		return err
 	}
 	if w.root.service != nil {
@@ -368,6 +368,8 @@ func (w *walk) folded(kind int, p hierarchy.Path, m *member) error {
 		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(hierarchy.LevelObject)})
 		k.stack.versions = append(k.stack.versions, m.version)
 	}
+	e.Layers = k.stack.layers
+	w.budget.on(e)
 	f, err := w.fold(k)
 	if err != nil {
 		return err

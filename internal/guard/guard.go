@@ -148,11 +148,8 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 	j := g.judge(ctx, v)
 	j.change, j.observe = c, observe
 	err := j.run(ctx)
-	if errors.Is(err, effective.ErrTooMuch) {
-		j.found.add(Finding{
-			Code: api.ReasonTooMuch, Action: api.Deny, What: err.Error(),
-			Advice: "split the policy, simplify its conditions, or ask the cluster's administrator",
-		})
+	if tooMuch, ok := errors.AsType[*effective.TooMuchError](err); ok {
+		j.found.add(tooMuchFinding(c, tooMuch, err))
 	} else if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ func TestTooMuch(t *testing.T) {
 	t.Run("a budget that is too small", func(t *testing.T) {
 		j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 1}, v, routePolicy("a: 100"))
 		assert.Equal(t, []string{
-			"Deny TooMuch: compare effective policies: too much to judge: the conditions of the policies on these paths cost more than one request may; " +
-				"split the policy, simplify its conditions, or ask the cluster's administrator",
+			"Deny TooMuch: Paint app/own: too much to judge: the conditions of Paint infra/top cost more than the 1 units that one write may take; " +
+				"it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint; ask the owner of infra/top for simpler conditions",
 		}, told(j))
 	})
 	t.Run("a context that has ended", func(t *testing.T) {

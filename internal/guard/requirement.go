@@ -145,7 +145,11 @@ func (j *judge) asBefore(c *constraint.Constraint, p effective.Pair, s *sides) e
 // nothing but what is folded.
 func (j *judge) evaluate(c *constraint.Constraint, e *effective.Effective, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
 	if c.Reads("path") || c.Reads("origins") || c.Reads("before") {
-		return c.Evaluate(on, m)
+		found, err := c.Evaluate(on, m)
+		if err != nil {
+			return nil, &askingError{c.Ref(), err}
+		}
+		return found, nil
 	}
 	at := judgedKey{c, e.Result}
 	if known, ok := j.needs.judged[at]; ok {
@@ -153,7 +157,7 @@ func (j *judge) evaluate(c *constraint.Constraint, e *effective.Effective, on *c
 	}
 	found, err := c.Evaluate(on, m)
 	if err != nil {
-		return nil, err
+		return nil, &askingError{c.Ref(), err}
 	}
 	if j.needs.judged == nil {
 		j.needs.judged = make(map[judgedKey][]constraint.Unmet)

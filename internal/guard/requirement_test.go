@@ -226,7 +226,10 @@ func TestPathsThatDoNotChangeCostLittle(t *testing.T) {
 func TestConstraintsThatCostTooMuch(t *testing.T) {
 	v := under(t, "validations: [{expression: 'path.route.name == \"\" || "+strings.Repeat("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, x > 0) && ", 30)+"true'}]", routes(300))
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
-	assert.Equal(t, []string{"Deny TooMuch"}, codes(judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}")))[:1])
+	j := judgedBy(t, g, v, gatewayPolicy("defaults: {a: 1}"))
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
+	assert.Contains(t, j.Denials[0].Message(), "what constraints and schemas ask costs more than the 10000 units that one write may take; it ended at path ")
+	assert.True(t, strings.HasSuffix(j.Denials[0].Message(), "; the last one asked was ClusterPolicyConstraint c: ask its owner for a simpler one"), j.Denials[0].Message())
 }
 
 // What depends on the effective spec alone is asked once for all paths that

@@ -1,0 +1,141 @@
+package effective_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/merge"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// stopped walks all of a world until the budget ends, and returns why.
+func stopped(t *testing.T, b *effective.Budget, docs ...string) *effective.TooMuchError {
+	t.Helper()
+	v := world(t, worlds.Docs(docs...))
+	err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, b, func(*effective.Effective) error { return nil })
+	require.ErrorIs(t, err, effective.ErrTooMuch)
+	tooMuch, ok := errors.AsType[*effective.TooMuchError](err)
+	require.True(t, ok)
+	return tooMuch
+}
+
+// costOf is what evaluating a condition takes.
+func costOf(t *testing.T, when string) uint64 {
+	t.Helper()
+	e := onePath(t, dear("top", when), lower("own", "b: 1"))
+	require.NotEmpty(t, e.Layers)
+	return e.Layers[0].Blocks[0].When.Evaluate(map[string]any{"b": int64(1)}).Cost
+}
+
+func dear(name, when string) string {
+	return higher(name, "overrides: {strategy: patch, when: '"+when+"', a: 1}")
+}
+
+func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
+	const cheap, long = "spec.b > 0", "spec.b > 0 && spec.b > 0 && spec.b > 0"
+	few, many := costOf(t, cheap), costOf(t, long)
+	require.Greater(t, many, few)
+	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (2 listeners), with "
+	for name, c := range map[string]struct {
+		budget   uint64
+		policies []string
+		want     string
+	}{
+		"one policy": {
+			1, []string{dear("top", cheap)},
+			"the conditions of Paint infra/top cost more than the 1 units that one write may take" + place + "2 rules of 2 policies of Paint",
+		},
+		"the dearest of two": {
+			many + few - 1, []string{dear("first", cheap), dear("second", long)},
+			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/second %d, the most", many+few-1, many) +
+				place + "3 rules of 3 policies of Paint",
+		},
+		"the first by name of two that cost the same": {
+			2*few - 1, []string{dear("second", cheap), dear("first", cheap)},
+			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/first %d, the most", 2*few-1, few) +
+				place + "3 rules of 3 policies of Paint",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := append(c.policies, gatewayDoc("g", "istio", "http", "more"), routeDoc("r", "[{}]", "g"), lower("own", "b: 1"))
+			err := stopped(t, effective.NewBudget(t.Context(), c.budget), world...)
+			assert.Equal(t, "too much to judge: "+c.want, err.Error())
+		})
+	}
+}
+
+func TestTooMuchOfWhatIsNoCondition(t *testing.T) {
+	b := effective.NewBudget(t.Context(), 10)
+	require.NoError(t, b.Spend(&merge.Policy{Name: "cheap"}, 2))
+	err := b.Spend(nil, 9)
+	require.ErrorIs(t, err, effective.ErrTooMuch)
+	assert.Equal(t, "too much to judge: what constraints and schemas ask costs more than the 10 units that one write may take; it ended before the first path", err.Error())
+}
+
+func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http", "more"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
+	for end, want := range map[error]string{
+		context.DeadlineExceeded: "too much to judge in time",
+		context.Canceled:         "stopped before all was judged (context canceled)",
+	} {
+		ctx := &ending{Context: t.Context()}
+		n := 0
+		err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, effective.NewBudget(ctx, 1), func(*effective.Effective) error {
+			if n++; n == 2 {
+				ctx.end = end
+			}
+			return nil
+		})
+		require.ErrorIs(t, err, end)
+		assert.Equal(t, want+"; it ended at path 2: HTTPRoute app/r1 on Gateway infra/g (2 listeners), with 1 rule of 1 Paint", err.Error())
+	}
+}
+
+// ending is a context that ends when it is told to.
+type ending struct {
+	context.Context //nolint:containedctx // it is one
+	end             error
+}
+
+func (e *ending) Err() error { return e.end }
+
+func TestTooMuchOnPathsOfOtherRoots(t *testing.T) {
+	to := func(name string) string {
+		return worlds.RouteTo("HTTPRoute", "app", name, "[{}]", worlds.ToService("app", "s"))
+	}
+	v := world(t, docs(meshed("[Service, Route]"), worlds.ServiceDoc("app", "s", 80), to("p"), to("q"), from("app", "own", toService)))
+	ctx, cancel := context.WithCancel(t.Context())
+	err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, effective.NewBudget(ctx, 1), func(*effective.Effective) error {
+		cancel()
+		return nil
+	})
+	require.ErrorIs(t, err, effective.ErrTooMuch)
+	assert.Contains(t, err.Error(), ": HTTPRoute app/p on Service app/s, with 1 rule of 1 ")
+}
+
+// A fold that takes long by itself is ended inside.
+func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
+	var rules, policies []string
+	for i := range 300 {
+		rules = append(rules, fmt.Sprintf("k%d: 1", i))
+	}
+	for i := range 3 {
+		policies = append(policies, higher(fmt.Sprintf("p%d", i), "overrides: {"+strings.Join(rules, ", ")+"}"))
+	}
+	v := world(t, docs(append(policies, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"))...))
+	var layers []merge.Layer
+	for _, e := range walked(t, v, effective.Scope{All: true}) {
+		layers = e.Layers
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := merge.Fold(layers, effective.NewBudget(ctx, 1))
+	require.ErrorIs(t, err, effective.ErrTooMuch)
+}
