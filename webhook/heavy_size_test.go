@@ -29,9 +29,10 @@ func (nobody) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) 
 func (nobody) Check(api.Ref) string { return "kubectl auth can-i override" }
 
 // heavyDoors is a server as it runs in production, with one place to judge at.
-func heavyDoors(s *store.Store, blastRadius int) *doors {
+func heavyDoors(s *store.Store, blastRadius int, e ...guard.Enforcement) *doors {
 	return &doors{Server: New(Options{
-		Store: s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
+		Enforcement: append(e, guard.EnforceDeny)[0],
+		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
 		Flight: flight.New(s, flight.Options{}), MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }
@@ -64,4 +65,29 @@ func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionRespons
 	message := said(t, a)
 	assert.True(t, strings.HasPrefix(message, string(want.Denied)+": "), message)
 	assert.Contains(t, message, want.Says)
+}
+
+// Without time there is an answer, too: a denial, unless nothing is denied.
+func TestAHeavyWriteWithoutTimeIsAnswered(t *testing.T) {
+	for _, c := range heavy.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			objects, write, err := c.Build(c.Small)
+			require.NoError(t, err)
+			review, err := write.Review(uid)
+			require.NoError(t, err)
+
+			a := answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
+			assert.NotEmpty(t, said(t, a))
+			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
+			assert.True(t, a.Allowed)
+			assert.NotEmpty(t, a.Warnings)
+			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
+			assert.True(t, a.Allowed)
+			assert.Empty(t, a.Warnings)
+			assert.NotEmpty(t, a.AuditAnnotations["would-deny"])
+			a = answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
+			assert.True(t, a.Allowed)
+			assert.Empty(t, a.Patch)
+		})
+	}
 }

@@ -27,7 +27,7 @@ func authentication(n int, prefix string, value int) object {
 // alternatives are as many ways in on a route as its gateway holds.
 func alternatives() Case {
 	return Case{
-		What: "pairs/alternatives", Name: "2,000 alternatives of a route stand beside 2,000 overrides of its gateway, and are edited",
+		What: "pairs/alternatives", Stands: true, Name: "2,000 alternatives of a route stand beside 2,000 overrides of its gateway, and are edited",
 		Full:  Size{Gateways: 1, Listeners: 2, Routes: 1, RouteRules: 1, Rules: 2000},
 		Small: Size{Gateways: 1, Listeners: 2, Routes: 1, RouteRules: 1, Rules: 10},
 		Want:  func(Size) Want { return Want{Says: "is enough in place of rules.authentication.held0000"} },
