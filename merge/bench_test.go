@@ -53,3 +53,67 @@ func BenchmarkFoldManyRules(b *testing.B) {
 		})
 	}
 }
+
+// A hundred policies of a hundred rules: the cost is that of the rules, not of
+// all rules once more for each policy.
+func BenchmarkFoldManyPolicies(b *testing.B) {
+	const policies, rules = 100, 100
+	for name, key := range map[string]func(policy, rule int) string{
+		"equal":     func(_, r int) string { return fmt.Sprintf("limits.l%d", r) },
+		"different": func(p, r int) string { return fmt.Sprintf("limits.l%d-%d", r, p) },
+	} {
+		for _, as := range []merge.Block{merge.Defaults, merge.Overrides} {
+			var all []*merge.Policy
+			for p := range policies {
+				var list []merge.Rule
+				for r := range rules {
+					list = append(list, rule(key(p, r), map[string]any{"limit": int64(r)}))
+				}
+				all = append(all, policy(fmt.Sprintf("p%d", p), block(as, mixed, list)))
+			}
+			b.Run(name+"/"+as.String(), func(b *testing.B) { benchFold(b, stack(all...)) })
+		}
+	}
+	b.Run("unset", func(b *testing.B) { benchFold(b, unsetting(b, policies, rules)) })
+}
+
+// unsetting makes defaults each of which unsets what is above it.
+func unsetting(b *testing.B, policies, rules int) []merge.Layer {
+	var all []*merge.Policy
+	for p := range policies {
+		var list []merge.Rule
+		var names []string
+		for r := range rules {
+			list = append(list, rule(fmt.Sprintf("limits.l%d", r), int64(p)))
+			names = append(names, fmt.Sprintf("limits.other%d-%d", r, p))
+		}
+		all = append(all, unsets(b, policy(fmt.Sprintf("p%d", p), defaults(mixed, list...)), names...))
+	}
+	return stack(all...)
+}
+
+// A hundred policies under conditions, above a policy of many rules.
+func BenchmarkFoldConditions(b *testing.B) {
+	var low []merge.Rule
+	for r := range 1000 {
+		low = append(low, rule(fmt.Sprintf("limits.l%d", r), 5))
+	}
+	for name, limit := range map[string]int64{"met": 1, "not met": 9} {
+		var all []*merge.Policy
+		for p := range 100 {
+			all = append(all, policy(fmt.Sprintf("p%d", p), when(overrides(mixed, rule(fmt.Sprintf("limits.l%d", p), 6)), over("limits.l500", limit))))
+		}
+		all = append(all, policy("route", bare(low...)))
+		b.Run(name, func(b *testing.B) { benchFold(b, stack(all...)) })
+	}
+}
+
+func benchFold(b *testing.B, layers []merge.Layer) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := merge.Fold(layers, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -40,32 +40,6 @@ func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 	f.block = f.become(f.block)
 }
 
-// withoutUnset appends a defaults block without what lower policies unset.
-func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effective {
-	if len(f.unset) == 0 {
-		return effective(out, from, rules)
-	}
-	for i := range rules {
-		e := Effective{Rule: &rules[i], From: from}
-		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
-			f.lose(e, Origin{Policy: by, Block: Unset})
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// unsetBy returns the lowest policy that unsets a key of p, or nil.
-func (f *fold) unsetBy(p *Policy, k Key) *Policy {
-	for _, u := range f.unset {
-		if u.policy != p && u.Match(k) {
-			return u.policy
-		}
-	}
-	return nil
-}
-
 // set appends a list with the rules of overrides put into it, the empty maps
 // among them last: they replace nothing, but find their places as the others
 // leave them.

@@ -35,7 +35,7 @@ type fold struct {
 	meter    Meter
 	outcomes []Outcome
 	places   map[*Policy]place // nil for few layers
-	unset    []unsetBy
+	unset    unsetters // of those in room, once they are many
 	notes    []Note
 	seen     int // rules of the layers so far
 	tidy     tidiness
@@ -50,11 +50,6 @@ func (f *fold) become(list []Effective) []Effective {
 	was := f.rules
 	f.rules, f.spec, f.low = list, nil, [2]Origin{}
 	return was
-}
-
-type unsetBy struct {
-	Names
-	policy *Policy
 }
 
 // unasked is how many rules are folded without asking the meter: so few cost
@@ -151,11 +146,4 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 		return from.Block == Overrides, nil
 	}
 	return a.Met && a.Missing == "", nil
-}
-
-// joinUnset adds the unset list of a layer to that of E.
-func (f *fold) joinUnset(layer int) {
-	if p := f.layers[layer].Policy; len(p.Unset) > 0 {
-		f.unset = append(f.unset, unsetBy{NewNames(p.Unset), p})
-	}
 }

@@ -367,3 +367,35 @@ func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
 		})
 	}
 }
+
+func TestARefusedBlockIsLostToTheLowestPolicyOfTheMoment(t *testing.T) {
+	lost := rule("z", 1)
+	twice := policy("twice", defaults(atomic, rule("a", 1)), bare(lost))
+	tests := map[string]struct {
+		stack []*merge.Policy
+		want  []string
+	}{
+		"what was lowest may be gone by the next refusal": {
+			stack: []*merge.Policy{
+				policy("top", defaults(atomic, lost)),
+				policy("middle", overrides(atomic, rule("c", 1))),
+				policy("low", defaults(atomic, lost)),
+				policy("route", bare(rule("a", 1))),
+			},
+			want: []string{"top: z defaults to middle/overrides", "low: z defaults to route/bare", "route: a bare to middle/overrides"},
+		},
+		"the lowest of the others, not the first by key, where the policy itself is lowest": {
+			stack: []*merge.Policy{twice, policy("second", defaults(mixed, rule("b", 1))), policy("first", defaults(mixed, rule("c", 1))), twice},
+			want:  []string{"twice: z bare to first/defaults"},
+		},
+		"itself, where it alone filled the effective policy": {
+			stack: []*merge.Policy{twice},
+			want:  []string{"twice: z bare to twice/defaults"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, lossesOf(fold(t, stack(test.stack...)...)))
+		})
+	}
+}

@@ -51,7 +51,7 @@ func ParseStrategy(text string) (Strategy, bool) {
 type Rule struct {
 	Key Key
 	// Value is decoded JSON: nil, bool, int64, float64, string, []any or
-	// map[string]any. It is never edited, and shared freely.
+	// map[string]any; or Packed. It is never edited, and shared freely.
 	Value any
 	// Hollow marks an empty map in a kind whose rules are leaves: it holds its
 	// place and replaces nothing.
@@ -163,14 +163,21 @@ func NewNames(list []Name) Names {
 
 // Match reports whether some name of the list means the rule of that key.
 func (n Names) Match(k Key) bool {
-	for i := range len(k.path) {
-		if k.path[i] != 0 {
-			continue
-		}
-		if _, ok := n.paths[k.path[:i+1]]; ok {
+	for path := range k.named {
+		if _, ok := n.paths[path]; ok {
 			return true
 		}
 	}
-	_, bare := n.paths[k.last()+"\x00"]
-	return bare
+	return false
+}
+
+// named yields the paths of the names that mean the rule of a key: those of
+// the keys that hold it, and that of its bare name.
+func (k Key) named(yield func(path string) bool) {
+	for i := range len(k.path) {
+		if k.path[i] == 0 && !yield(k.path[:i+1]) {
+			return
+		}
+	}
+	yield(k.path[len(k.path)-len(k.last())-1:])
 }

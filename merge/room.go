@@ -8,6 +8,7 @@ type room struct {
 	layers []Layer     // lowest first
 	rules  []Effective // E, sorted by key; none but hollow ones has another below it
 	losses []loss      // in the order in which they were booked
+	unsets []unsetBy   // in the order in which they joined
 
 	// block and spare are for the rules of the block at hand, and for what E
 	// becomes: the lists that are not E take turns with it.
@@ -17,7 +18,7 @@ type room struct {
 var folds = sync.Pool{New: func() any { return new(fold) }}
 
 // roomy is the longest list that waits for the next fold.
-const roomy = 1024
+const roomy = 16 << 10
 
 // release gives a fold back. What it points to is not held any longer.
 func (f *fold) release() {
@@ -25,6 +26,7 @@ func (f *fold) release() {
 		layers: emptied(f.layers, len(f.layers)),
 		rules:  emptied(f.rules, f.seen),
 		losses: emptied(f.losses, len(f.losses)),
+		unsets: emptied(f.unsets, len(f.unsets)),
 		block:  emptied(f.block, f.seen),
 		spare:  emptied(f.spare, f.seen),
 	}

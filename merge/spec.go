@@ -48,5 +48,5 @@ func valueOf(e *Effective) any {
 	if e.Hollow {
 		return make(map[string]any)
 	}
-	return e.Value
+	return Plain(e.Value)
 }

@@ -2,9 +2,34 @@ package merge
 
 import "reflect"
 
-// Equal reports whether two decoded JSON values are the same. Numbers are
+// Packed is a map or a list that is held in fewer bytes than decoded JSON takes.
+// Two of one type say the same if and only if they are ==.
+type Packed interface {
+	// Unpack returns the value as decoded JSON, a new one each time.
+	Unpack() any
+}
+
+// Plain returns a value as decoded JSON: a Packed one unpacked, others as they
+// are.
+func Plain(value any) any {
+	if p, ok := value.(Packed); ok {
+		return p.Unpack()
+	}
+	return value
+}
+
+// Equal reports whether two values are the same, Packed or not. Numbers are
 // compared by value: 1 and 1.0 are equal.
 func Equal(a, b any) bool {
+	p, packed := a.(Packed)
+	q, also := b.(Packed)
+	if packed && also && reflect.TypeOf(a) == reflect.TypeOf(b) {
+		return p == q
+	}
+	return equal(Plain(a), Plain(b))
+}
+
+func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -36,7 +61,7 @@ func equalMaps(a, b map[string]any) bool {
 		return false
 	}
 	for k, v := range a {
-		if w, ok := b[k]; !ok || !Equal(v, w) {
+		if w, ok := b[k]; !ok || !equal(v, w) {
 			return false
 		}
 	}
@@ -48,7 +73,7 @@ func equalLists(a, b []any) bool {
 		return false
 	}
 	for i := range a {
-		if !Equal(a[i], b[i]) {
+		if !equal(a[i], b[i]) {
 			return false
 		}
 	}

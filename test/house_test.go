@@ -43,7 +43,7 @@ var house = map[string][]string{
 	"internal/effective":   {"merge", "internal/hierarchy", "internal/policykind", "internal/store"},
 	"internal/store":       {"internal/hierarchy", "internal/policykind", "internal/constraint"},
 	"internal/constraint":  {"internal/cel", "internal/hierarchy", "api"},
-	"internal/policykind":  {"merge", "internal/cel", "api"},
+	"internal/policykind":  {"merge", "internal/cel", "internal/decode", "api"},
 	"internal/cel":         {"merge", "api"},
 	"internal/hierarchy":   {"api", "internal/decode"},
 	"internal/decode":      {},

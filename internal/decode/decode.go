@@ -45,16 +45,37 @@ func Object(data []byte) (map[string]any, error) {
 	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
 }
 
+// Value reads any JSON value, numbers as Object does. The error is that of
+// sigs.k8s.io/json.
+func Value(data []byte) (any, error) {
+	if fast, err := one(data); err == nil {
+		return fast, nil
+	}
+	var out any
+	return out, json.UnmarshalCaseSensitivePreserveInts(data, &out)
+}
+
 var errNoObject = errors.New("not an object")
 
-func object(data []byte) (map[string]any, error) {
+var errMore = errors.New("something behind the value")
+
+// one reads the only value.
+func one(data []byte) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), lenient)
 	v, err := value(d)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errNoObject
+		return nil, errMore
+	}
+	return v, nil
+}
+
+func object(data []byte) (map[string]any, error) {
+	v, err := one(data)
+	if err != nil {
+		return nil, err
 	}
 	out, ok := v.(map[string]any)
 	if !ok {

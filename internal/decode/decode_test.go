@@ -51,6 +51,22 @@ func TestObjectsAreReadAsTheAPIServerDoes(t *testing.T) {
 	}
 }
 
+func TestValuesAreReadAsTheAPIServerDoes(t *testing.T) {
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			var want any
+			wantErr := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
+			got, err := Value([]byte(text))
+			if wantErr != nil {
+				require.EqualError(t, err, wantErr.Error())
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
 func sameObject(t *testing.T, data []byte) {
 	t.Helper()
 	var want map[string]any

@@ -64,5 +64,5 @@ func (p Pair) Rules() []api.RuleChange {
 }
 
 func (e *Effective) value(r merge.Effective) *api.RuleValue {
-	return &api.RuleValue{Value: r.Value, From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
+	return &api.RuleValue{Value: merge.Plain(r.Value), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
 }

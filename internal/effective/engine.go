@@ -74,7 +74,7 @@ func (e *Effective) Spec() any {
 	rules := e.collected()
 	out := make([]any, len(rules))
 	for i, r := range rules {
-		out[i] = r.Value
+		out[i] = merge.Plain(r.Value)
 	}
 	return out
 }

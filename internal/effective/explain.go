@@ -111,7 +111,7 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 		if means(asked, r.Key) {
 			from := e.Ref(r.From.Policy)
 			x := at(r.Key)
-			x.Value, x.From, x.Block = r.Value, &from, r.From.Block.String()
+			x.Value, x.From, x.Block = merge.Plain(r.Value), &from, r.From.Block.String()
 		}
 	}
 	all := e.Result.Outcomes // that of the route's own fields included
@@ -120,7 +120,7 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 			if means(asked, l.Key) {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
-					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: l.Value,
+					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
 					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
 				})
 			}

@@ -3,8 +3,6 @@ package watch
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -158,21 +156,7 @@ func policies(k *policykind.Kind) decoder {
 			return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
 		}
 		defer recovered(&err)
-		p := k.Read(u.Object, merge.Newest)
-		slim(p)
-		return p, nil
-	}
-}
-
-// slim makes a policy that stays smaller: its lists have no room to grow, and the
-// keys of its rules share the memory of those of all policies.
-func slim(p *policykind.Policy) {
-	for i := range p.Blocks {
-		rules := slices.Clone(p.Blocks[i].Rules)
-		for j := range rules {
-			rules[j].Key = unique.Make(rules[j].Key).Value()
-		}
-		p.Blocks[i].Rules = rules
+		return k.Read(u.Object, merge.Newest).Pack(), nil
 	}
 }
 

@@ -1,0 +1,91 @@
+package policykind
+
+import (
+	"bytes"
+	"encoding/json"
+	"unique"
+
+	"overrule.dev/overrule/internal/decode"
+	"overrule.dev/overrule/merge"
+)
+
+// packed is a map or list as JSON, its names sorted. A map of Go takes 336 bytes
+// for one field as for eight, and policies are many small maps.
+type packed string
+
+// Unpack implements merge.Packed.
+func (p packed) Unpack() any {
+	v, _ := decode.Value([]byte(p)) // it was written by packValue
+	return v
+}
+
+// MarshalJSON returns the value as it is.
+func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
+
+// Pack returns the policy in the form in which many are held: the values of its
+// rules are packed, and texts that policies have in common share their memory.
+// It says the same as before.
+func (p *Policy) Pack() *Policy {
+	out := *p
+	out.Blocks = make([]merge.Rules, len(p.Blocks))
+	for i, b := range p.Blocks {
+		rules := make([]merge.Rule, len(b.Rules))
+		for j, r := range b.Rules {
+			rules[j] = merge.Rule{Key: unique.Make(r.Key).Value(), Value: r.Value, Hollow: r.Hollow}
+			if !r.Hollow {
+				rules[j].Value = packValue(r.Value)
+			}
+		}
+		b.Rules = rules
+		out.Blocks[i] = b
+	}
+	out.Targets = make([]Target, len(p.Targets))
+	for i, t := range p.Targets {
+		t.Ref.Group, t.Ref.Kind = unique.Make(t.Ref.Group).Value(), unique.Make(t.Ref.Kind).Value()
+		t.Ref.Namespace = unique.Make(t.Ref.Namespace).Value()
+		out.Targets[i] = t
+	}
+	out.Namespace = unique.Make(p.Namespace).Value()
+	return &out
+}
+
+// packValue packs a map or list, unless that would not say the same: a fraction that
+// is a whole number would come back as one.
+func packValue(value any) any {
+	switch value.(type) {
+	case map[string]any, []any:
+	default:
+		return value
+	}
+	if fractions(value) {
+		return value
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(value) != nil {
+		return value
+	}
+	return packed(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// fractions reports whether there is a float64 in a value.
+func fractions(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, child := range v {
+			if fractions(child) {
+				return true
+			}
+		}
+	case []any:
+		for _, child := range v {
+			if fractions(child) {
+				return true
+			}
+		}
+	case float64:
+		return true
+	}
+	return false
+}
