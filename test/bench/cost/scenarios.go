@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
@@ -49,6 +51,7 @@ var scenarios = []scenario{
 	{"a write of a gateway's policy, 1000 routes with a policy", 5, writeOfGatewayPolicy(own, "")},
 	{"a write of a gateway's policy with a when, 1000 routes with a policy", 5, writeOfGatewayPolicy(own, whenMoreThanHis)},
 	{"a write of a gateway's policy, 1000 routes without", 5, writeOfGatewayPolicy(none, "")},
+	{"a write of a gateway's policy under two constraints, 1000 routes with a policy", 5, writeUnderConstraints},
 	{routeEvent, 50, eventOfRoute(many)},
 	{routeEventFew, 50, eventOfRoute(few)},
 	{policyEvent, 50, eventOfPolicy(many)},
@@ -128,6 +131,22 @@ func writeOfGatewayPolicy(have policies, when string) func() (func() error, erro
 		is, was := gatewayLimits("edge", when, 40), gatewayLimits("edge", when, 50)
 		return w.door().write(limitKind, "infra", "edge", is, was), nil
 	}
+}
+
+// writeUnderConstraints is the same write where each path has to meet demands.
+func writeUnderConstraints() (func() error, error) {
+	w, err := crowd(many, own, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := w.put(constraint.ClusterKind, constraints...); err != nil {
+		return nil, err
+	}
+	if v, _ := w.View(); len(v.Constraints(limitKind)) != len(constraints) {
+		return nil, errors.New("a constraint is not in force")
+	}
+	is, was := gatewayLimits("edge", "", 40), gatewayLimits("edge", "", 50)
+	return w.door().write(limitKind, "infra", "edge", is, was), nil
 }
 
 // eventOfRoute is what happens between a decoded route and the next moment of

@@ -92,6 +92,18 @@ func routeAuth(i int) string {
 		"HTTPRoute", name, fmt.Sprintf(key, "customers", name), fmt.Sprintf(key, "partners", name)))
 }
 
+// constraints are one in CEL and one without, which every policy of the gate
+// meets.
+var constraints = []string{
+	constraintOf("in-cel", `"validations":[{"expression":"!has(effective.limits) || effective.limits.all(n, l, l.rates.all(r, r.limit <= 1000))"}]`),
+	constraintOf("plain", `"rules":[{"path":"limits.*.rates[*].limit","min":1,"max":1000}]`),
+}
+
+func constraintOf(name, demand string) string {
+	return fmt.Sprintf(`{"apiVersion":"overrule.dev/v1alpha1","kind":"ClusterPolicyConstraint","metadata":{"name":"%s"},`+
+		`"spec":{"policyKind":{"group":"kuadrant.io","kind":"RateLimitPolicy"},%s}}`, name, demand)
+}
+
 // world is a store with the policy kinds that Overrule brings.
 type world struct {
 	*store.Store
