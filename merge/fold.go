@@ -35,7 +35,7 @@ type fold struct {
 	meter    Meter
 	outcomes []Outcome
 	places   map[*Policy]place // nil for few layers
-	unset    unsetters // of those in room, once they are many
+	unset    unsetters         // of those in room, once they are many
 	notes    []Note
 	seen     int // rules of the layers so far
 	tidy     tidiness

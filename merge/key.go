@@ -66,10 +66,10 @@ func (k Key) split() (up, segment string) {
 	return k.path[:at], unescape(k.path[at:last])
 }
 
-// last returns the innermost segment, as it stands in path.
-func (k Key) last() string {
-	p := strings.TrimSuffix(k.path, "\x00")
-	return p[strings.LastIndexByte(p, 0)+1:]
+// name returns the innermost segment as a path of its own, "" for the zero key.
+func (k Key) name() string {
+	end := max(len(k.path)-1, 0)
+	return k.path[strings.LastIndexByte(k.path[:end], 0)+1:]
 }
 
 // ParseKey reads a key in the form that String gives.

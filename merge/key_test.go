@@ -99,6 +99,7 @@ func TestNames(t *testing.T) {
 		"a":             {matches: []string{"a", "rules.x.a", "a.b"}, not: []string{"rules.a.b", "rules.ab", "b.aa"}},
 		`["a.b"]`:       {matches: []string{`limits["a.b"]`, `["a.b"].c`}, not: []string{"a.b", "limits.a.b"}},
 		`limits["a.b"]`: {matches: []string{`limits["a.b"]`}, not: []string{"limits.a.b", "limits.a"}},
+		`[""]`:          {matches: []string{`[""]`, `[""].a`, `limits[""]`}, not: []string{"a", `a[""].b`}},
 	}
 	for text, test := range tests {
 		n, err := merge.ParseName(text)
@@ -112,6 +113,8 @@ func TestNames(t *testing.T) {
 			assert.False(t, n.Matches(rule(k, 0).Key), "%s does not mean %s", text, k)
 			assert.False(t, merge.NewNames([]merge.Name{n}).Match(rule(k, 0).Key), "a list with %s does not mean %s", text, k)
 		}
+		assert.False(t, n.Matches(merge.Key{}), "%s does not mean the spec itself", text)
+		assert.False(t, merge.NewNames([]merge.Name{n}).Match(merge.Key{}), "nor does a list with %s", text)
 	}
 }
 

@@ -12,10 +12,16 @@ import (
 
 // crowd makes a path of policies of up to a hundred rules each, none of which
 // lies below another one of its block.
-func crowd(r *rand.Rand) []merge.Layer {
+func crowd(t testing.TB, r *rand.Rand) []merge.Layer {
 	var out []merge.Layer
 	for i := range 2 + r.IntN(12) {
 		p := policy(fmt.Sprintf("p%d", i), crowdBlock(r, merge.Defaults), crowdBlock(r, merge.Bare), crowdBlock(r, merge.Overrides))
+		for range r.IntN(2) * r.IntN(12) {
+			unsets(t, p, fmt.Sprintf("k%02d", r.IntN(60)), fmt.Sprintf("k%02d.l%d", r.IntN(60), r.IntN(9)))
+		}
+		if r.IntN(9) == 0 {
+			unsets(t, p, fmt.Sprintf("l%d", r.IntN(9)))
+		}
 		out = append(out, merge.Layer{Policy: p, Level: r.IntN(4), Meet: merge.Meet(r.IntN(3))})
 		if r.IntN(4) == 0 {
 			out = append(out, merge.Layer{Policy: p, Level: r.IntN(4)})
@@ -52,7 +58,7 @@ func crowdBlock(r *rand.Rand, b merge.Block) merge.Rules {
 func TestFoldOfManyRulesAgreesWithTheSlowOne(t *testing.T) {
 	long := 0
 	for seed := range uint64(150) {
-		layers := crowd(rand.New(rand.NewPCG(seed, 11)))
+		layers := crowd(t, rand.New(rand.NewPCG(seed, 11)))
 		result := fold(t, layers...)
 		assert.Equal(t, reference(layers), effectiveOf(result), "seed %d", seed)
 		for _, o := range result.Outcomes {
@@ -85,7 +91,7 @@ func TestResultOutlastsLaterFolds(t *testing.T) {
 	var results []*merge.Result
 	var stories []string
 	for seed := range uint64(40) {
-		result := fold(t, crowd(rand.New(rand.NewPCG(seed, 5)))...)
+		result := fold(t, crowd(t, rand.New(rand.NewPCG(seed, 5)))...)
 		results, stories = append(results, result), append(stories, story(t, result))
 	}
 	for i, result := range results {
@@ -127,5 +133,53 @@ func TestEqualValuesSurviveAndAreLostTogether(t *testing.T) {
 				assert.Equal(t, above, o.LostAt(rule("a", nil).Key).To.Policy)
 			}
 		})
+	}
+}
+
+// Long unset lists are looked up, short ones looked through.
+func TestWhoUnsetARule(t *testing.T) {
+	tests := map[string]struct {
+		stack func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy
+		want  []string
+	}{
+		"the lowest by another way of naming it": {
+			stack: func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy {
+				return []*merge.Policy{policy("gw", defaults(mixed, rule("rules.auth.a", 1))), unset(policy("b"), "rules.auth.a"), unset(policy("c"), "a"), policy("route")}
+			},
+			want: []string{"gw: rules.auth.a defaults to c/unset"},
+		},
+		"the next one, where the lowest is the policy itself": {
+			stack: func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy {
+				p := unset(policy("p", bare(rule("rules.auth.a", 1))), "rules.auth")
+				return []*merge.Policy{p, unset(policy("b"), "rules.auth"), unset(policy("c"), "rules.auth"), p, policy("low", overrides(atomic, rule("z", 1)))}
+			},
+			want: []string{"p: rules.auth.a bare to c/unset"},
+		},
+		"nobody, where only the policy itself names it": {
+			stack: func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy {
+				p := unset(policy("p", defaults(mixed, rule("a", 1))), "a")
+				return []*merge.Policy{p, unset(policy("b"), "other"), p}
+			},
+		},
+		"a rule whose name is empty, by its bare name": {
+			stack: func(unset func(*merge.Policy, ...string) *merge.Policy) []*merge.Policy {
+				return []*merge.Policy{policy("gw", defaults(mixed, rule(`a[""]`, 1))), unset(policy("b"), `[""]`)}
+			},
+			want: []string{`gw: a[""] defaults to b/unset`},
+		},
+	}
+	fillers := map[string]int{"among few": 0, "among many": 30}
+	for name, test := range tests {
+		for among, n := range fillers {
+			t.Run(name+", "+among, func(t *testing.T) {
+				unset := func(p *merge.Policy, names ...string) *merge.Policy {
+					for i := range n {
+						names = append(names, fmt.Sprintf("filler%d", i))
+					}
+					return unsets(t, p, names...)
+				}
+				assert.Equal(t, test.want, lossesOf(fold(t, stack(test.stack(unset)...)...)))
+			})
+		}
 	}
 }

@@ -120,10 +120,7 @@ type Policy struct {
 
 // Name is one entry of an unset list: a rule key, a prefix of keys, or the
 // bare name of a rule.
-type Name struct {
-	key  Key
-	bare string // the only segment, escaped as in a key's path
-}
+type Name struct{ key Key }
 
 // ParseName reads an entry of an unset list.
 func ParseName(text string) (Name, error) {
@@ -131,11 +128,7 @@ func ParseName(text string) (Name, error) {
 	if err != nil {
 		return Name{}, err
 	}
-	n := Name{key: k}
-	if one := k.last() + "\x00"; one == k.path {
-		n.bare = k.last()
-	}
-	return n, nil
+	return Name{key: k}, nil
 }
 
 // String returns the name as ParseName reads it.
@@ -143,7 +136,7 @@ func (n Name) String() string { return n.key.String() }
 
 // Matches reports whether the name means the rule of that key.
 func (n Name) Matches(k Key) bool {
-	return n.key.Holds(k) || n.bare != "" && n.bare == k.last()
+	return n.key.Holds(k) || n.key.path == k.name()
 }
 
 // Names is an unset list made ready to be asked about many rules: a question
@@ -179,5 +172,5 @@ func (k Key) named(yield func(path string) bool) {
 			return
 		}
 	}
-	yield(k.path[len(k.path)-len(k.last())-1:])
+	yield(k.name())
 }

@@ -1,0 +1,96 @@
+package merge
+
+// unsetBy is an entry of E's unset list.
+type unsetBy struct {
+	Name
+	policy *Policy
+}
+
+// unsetters tells who unsets what, by the path of the entry's key; that of a
+// bare name is its only segment. A rule is looked up by its own path instead of
+// being compared with every entry.
+type unsetters map[string][2]unsetter
+
+// unsetter is one of the two lowest policies with an entry: the second counts
+// for the rules of the first, which its own list does not act on.
+type unsetter struct {
+	policy *Policy
+	entry  int // in the order in which they joined
+}
+
+// joinUnset adds the unset list of a layer to that of E.
+func (f *fold) joinUnset(layer int) {
+	p := f.layers[layer].Policy
+	for _, n := range p.Unset {
+		f.unsets = append(f.unsets, unsetBy{n, p})
+	}
+	if len(f.unsets) <= few {
+		return
+	}
+	if f.unset == nil {
+		f.unset = make(unsetters, len(f.unsets))
+		f.unset.join(f.unsets, 0)
+		return
+	}
+	f.unset.join(f.unsets, len(f.unsets)-len(p.Unset))
+}
+
+// join adds the entries of a list from a place on.
+func (u unsetters) join(list []unsetBy, from int) {
+	for i, n := range list[from:] {
+		at := u[n.key.path]
+		switch {
+		case at[0].policy == nil:
+			at[0] = unsetter{n.policy, from + i}
+		case at[1].policy == nil && at[0].policy != n.policy:
+			at[1] = unsetter{n.policy, from + i}
+		default:
+			continue
+		}
+		u[n.key.path] = at
+	}
+}
+
+// unsetBy returns the lowest policy that unsets a key of p, or nil.
+func (f *fold) unsetBy(p *Policy, k Key) *Policy {
+	if f.unset != nil {
+		return f.unset.of(p, k)
+	}
+	for i := range f.unsets {
+		if u := &f.unsets[i]; u.policy != p && u.Matches(k) {
+			return u.policy
+		}
+	}
+	return nil
+}
+
+func (u unsetters) of(p *Policy, k Key) *Policy {
+	var by unsetter
+	for path := range k.named {
+		at := u[path]
+		who := at[0]
+		if who.policy == p {
+			who = at[1]
+		}
+		if who.policy != nil && (by.policy == nil || who.entry < by.entry) {
+			by = who
+		}
+	}
+	return by.policy
+}
+
+// withoutUnset appends a defaults block without what lower policies unset.
+func (f *fold) withoutUnset(out []Effective, from Origin, rules []Rule) []Effective {
+	if len(f.unsets) == 0 {
+		return effective(out, from, rules)
+	}
+	for i := range rules {
+		e := Effective{Rule: &rules[i], From: from}
+		if by := f.unsetBy(from.Policy, rules[i].Key); by != nil {
+			f.lose(e, Origin{Policy: by, Block: Unset})
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
