@@ -1,0 +1,236 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/test/fixture"
+)
+
+const (
+	// eventsPerSecond is what informers deliver while clients write.
+	eventsPerSecond = 500
+	// aside is how far the objects of events are from those that clients write.
+	aside = 5
+)
+
+// BenchmarkLoad has 64 clients write, routes and policies in turn, each as fast
+// as it is answered, while informers put 500 events a second of other routes and
+// policies into the store, and beside them one for each write that was admitted.
+// One op is a round of writes by every client. With -mutexprofile and
+// -blockprofile it shows who waits for whom.
+func BenchmarkLoad(b *testing.B) {
+	b.Run(fmt.Sprintf("clients=%d", mostClients), func(b *testing.B) {
+		s := newScene(b, fixture.Full, differentWrites, inTurn())
+		clients := s.callers(mostClients)
+		feed := newFeed(b, s.production, differentWrites)
+		require.NoError(b, together(b.Context(), clients, turns, (*caller).write))
+		for _, c := range clients { // connections are open now
+			c.judged = nil
+		}
+		runtime.GC()
+		feed.start(b.Context())
+		for b.Loop() {
+			require.NoError(b, together(b.Context(), clients, turns, feed.writes()))
+		}
+		took := b.Elapsed()
+		require.NoError(b, feed.stop())
+		var judged []time.Duration
+		for _, c := range clients {
+			judged = append(judged, c.judged...)
+		}
+		tell(b, "overrule", judged)
+		tell(b, "event", feed.took)
+		b.ReportMetric(float64(len(judged))/took.Seconds(), "writes/s")
+		b.ReportMetric(float64(len(feed.took))/feed.lasted.Seconds(), "other-events/s")
+		b.ReportMetric(float64(len(feed.took)+len(judged))/feed.lasted.Seconds(), "events/s")
+		b.ReportMetric(float64(feed.heap)/(1<<20), "heap-peak-MiB")
+		b.ReportMetric(float64(feed.goroutines), "goroutines-peak")
+	})
+}
+
+// inTurn returns writes of routes and of policies in turn.
+func inTurn() func(fixture.Size, int) fixture.Write {
+	n := 0
+	return func(s fixture.Size, i int) fixture.Write {
+		if n++; n%2 == 0 {
+			return s.RoutePolicyWrite(i)
+		}
+		return s.RouteWrite(i)
+	}
+}
+
+// feed is two informers: one keeps a steady pace, the other delivers what the
+// clients' writes came to.
+type feed struct {
+	*production
+	visits   []*visit
+	admitted chan stored
+	end      context.CancelFunc
+	group    errgroup.Group
+
+	took             []time.Duration // from the object's bytes to the store's next moment
+	lasted           time.Duration
+	heap, goroutines uint64 // at most
+}
+
+func newFeed(tb testing.TB, p *production, differing int) *feed {
+	tb.Helper()
+	f := &feed{production: p, admitted: make(chan stored, mostClients)}
+	next := inTurn()
+	for i := range differing {
+		w := next(p.Size, i*p.Size.Routes/differing+aside)
+		require.NoError(tb, p.Put(w.Before))
+		f.visits = append(f.visits, &visit{there: newTurn(tb, w), back: newTurn(tb, w.Back())})
+	}
+	return f
+}
+
+func (f *feed) start(ctx context.Context) {
+	ctx, f.end = context.WithCancel(ctx)
+	f.group.Go(func() error { return f.deliver(ctx) })
+	f.group.Go(f.follow)
+}
+
+// follow delivers what was written, and goes on where that fails: clients would
+// wait for it.
+func (f *feed) follow() error {
+	var failed error
+	for s := range f.admitted {
+		if err := f.event(s); err != nil {
+			failed = fmt.Errorf("deliver what was written: %w", err)
+		}
+	}
+	return failed
+}
+
+// stop ends the events, those of admitted writes once all are delivered, and
+// returns why they ended before.
+func (f *feed) stop() error {
+	f.end()
+	close(f.admitted)
+	return f.group.Wait()
+}
+
+// writes is write as a caller's act.
+func (f *feed) writes() func(*caller, context.Context, int) error {
+	return func(c *caller, ctx context.Context, n int) error { return f.write(ctx, c, n) }
+}
+
+// write has a client send its next n writes; what is admitted is stored, and
+// seen a moment later.
+func (f *feed) write(ctx context.Context, c *caller, n int) error {
+	for range n {
+		v := c.visits[c.next%len(c.visits)]
+		t := v.now()
+		took, err := c.overrule.call(ctx, t.review)
+		if err != nil {
+			return fmt.Errorf("call overrule: %w", err)
+		}
+		c.judged = append(c.judged, took)
+		select {
+		case f.admitted <- t.stored:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		v.away = !v.away
+		c.next++
+	}
+	return nil
+}
+
+// deliver keeps to the pace on the whole: events that come late come at once.
+func (f *feed) deliver(ctx context.Context) error {
+	start := time.Now()
+	defer func() { f.lasted = time.Since(start) }()
+	for n := 0; ; n++ {
+		due := start.Add(time.Duration(n) * time.Second / eventsPerSecond)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Until(due)):
+		}
+		if err := f.deliverOne(n); err != nil {
+			return fmt.Errorf("deliver an event: %w", err)
+		}
+		if n%100 == 0 {
+			f.sample()
+		}
+	}
+}
+
+func (f *feed) deliverOne(n int) error {
+	v := f.visits[n%len(f.visits)]
+	t := v.now()
+	start := time.Now()
+	if err := f.event(t.stored); err != nil {
+		return err
+	}
+	f.took = append(f.took, time.Since(start))
+	v.away = !v.away
+	return nil
+}
+
+// sample looks at what the process holds just now.
+func (f *feed) sample() {
+	now := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
+	metrics.Read(now)
+	f.heap = max(f.heap, now[0].Value.Uint64())
+	f.goroutines = max(f.goroutines, now[1].Value.Uint64())
+}
+
+func TestEventsComeWhileClientsWrite(t *testing.T) {
+	size := fixture.Size{Gateways: 20, Routes: 200}
+	s := newScene(t, size, 8, inTurn())
+	clients := s.callers(4)
+	f := newFeed(t, s.production, 8)
+	for i, v := range f.visits {
+		for _, w := range s.visits {
+			require.NotEqual(t, w.there.ref, v.there.ref, "events are of other objects")
+		}
+		assert.Equal(t, i%2 == 0, hierarchy.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
+	}
+	f.start(t.Context())
+	require.NoError(t, together(t.Context(), clients, turns, f.writes()))
+	require.NoError(t, f.stop())
+	assert.Zero(t, s.inFlight.Len(), "all that was admitted was seen")
+
+	require.NotEmpty(t, f.took)
+	assert.NotZero(t, f.heap)
+	assert.NotZero(t, f.goroutines)
+	assert.NotZero(t, f.lasted)
+	v, _ := s.Store.View()
+	for i, e := range f.visits {
+		w := inTurnAt(size, i, i*size.Routes/8+aside)
+		want, err := s.Decode(map[bool]map[string]any{true: w.After, false: w.Before}[e.away])
+		require.NoError(t, err)
+		assert.True(t, sameObject(v.Get(w.Ref()), want), "%s is stored as the last event had it", w.Ref())
+	}
+}
+
+func inTurnAt(size fixture.Size, n, i int) fixture.Write {
+	if n%2 == 1 {
+		return size.RoutePolicyWrite(i)
+	}
+	return size.RouteWrite(i)
+}
+
+func TestAnEventThatCannotBeReadEndsTheFeed(t *testing.T) {
+	s := newScene(t, fixture.Size{Gateways: 2, Routes: 20}, 1, inTurn())
+	f := newFeed(t, s.production, 1)
+	f.start(t.Context())
+	f.admitted <- stored{ref: f.visits[0].there.ref, data: []byte("{")}
+	require.ErrorContains(t, f.stop(), "deliver what was written: ")
+
+	f.visits[0].there.data, f.visits[0].back.data = []byte("{"), []byte("{")
+	require.ErrorContains(t, f.deliver(t.Context()), "deliver an event: ")
+}
