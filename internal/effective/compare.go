@@ -28,6 +28,7 @@ func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit fu
 	}
 	s.Empty = slices.Concat(s.Empty, refsOf(c.was.by))
 	c.is = newWalk(e, after, s.kinds(after, false), b, c.meet)
+	c.is.whatIf = true
 	return c.run(s.plan(before), s.plan(after))
 }
 

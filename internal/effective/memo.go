@@ -13,6 +13,11 @@ import (
 // 40 MB.
 const memoWeight = 1 << 18
 
+// mostPut is how much of a generation one comparison may fill with what comes
+// after a change: the change of a gateway with ten thousand routes must not push
+// out what everybody else needs.
+const mostPut = memoWeight / 8
+
 // memo remembers the folds of stacks. Paths with the same stack share one: the
 // result depends on the stack alone. When a generation is full it becomes the
 // old one, and what is asked for again moves into the new.

@@ -35,3 +35,23 @@ func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 	}
 	assert.Nil(t, m.get([]byte("0")), "what nobody asks for goes")
 }
+
+// A comparison keeps what everybody needs, and only a part of what it makes up.
+func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
+	e := &Engine{}
+	stacks := func(w *walk, from uint64) {
+		k := &kindWalk{}
+		for i := range uint64(2 * memoWeight / 8 / 8) {
+			k.last = nil
+			k.stack.versions, k.stack.layers = []uint64{from + i}, []merge.Layer{{Policy: &merge.Policy{}}}
+			_, err := w.fold(k)
+			assert.NoError(t, err)
+		}
+	}
+	stacks(&walk{engine: e, whatIf: true}, 0)
+	assert.LessOrEqual(t, e.memo.weight, mostPut)
+	assert.Greater(t, e.memo.weight, mostPut/2)
+	some := e.memo.weight
+	stacks(&walk{engine: e}, 1_000_000)
+	assert.Greater(t, e.memo.weight, some+mostPut, "what is stored is remembered whole")
+}

@@ -34,9 +34,10 @@ func (e *Effective) AppendHeld(to []Override) []Override {
 		level := e.Level(e.Layers[i].Policy)
 		for o, block := range overrideBlocks(&e.Layers[i]) {
 			o.Level = level
+			firm := e.firmAbove(o)
 			for n := range block.Rules {
 				o.Rule = &block.Rules[n]
-				if e.holds(o) {
+				if e.holds(o, firm) {
 					to = append(to, o)
 				}
 			}
@@ -78,25 +79,41 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 	}
 }
 
-// holds reports whether an override of the path is in force there, or may be
-// once its condition is met: unless a higher override that has none leaves it no
-// place.
-func (e *Effective) holds(o Override) bool {
+// firm is a block of overrides without a condition.
+type firm struct {
+	*merge.Rules
+	atomic bool
+}
+
+// firmAbove returns the blocks that may leave an override no place: those without
+// a condition of higher policies. None for an override without a condition
+// itself: what is in force tells then.
+func (e *Effective) firmAbove(o Override) []firm {
 	if o.When == "" {
-		r := e.At(o.Key)
-		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
+		return nil
 	}
+	var out []firm
 	for i := range e.Layers {
 		if !e.higher(e.Layers[i].Policy, o.Policy) {
 			continue
 		}
 		for above, block := range overrideBlocks(&e.Layers[i]) {
-			if above.When == "" && (block.At(o.Key) != nil || above.Atomic && len(block.Rules) > 0) {
-				return false
+			if above.When == "" && len(block.Rules) > 0 {
+				out = append(out, firm{block, above.Atomic})
 			}
 		}
 	}
-	return true
+	return out
+}
+
+// holds reports whether an override of the path is in force there, or may be
+// once its condition is met: unless a firm one above it leaves it no place.
+func (e *Effective) holds(o Override, above []firm) bool {
+	if o.When == "" {
+		r := e.At(o.Key)
+		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
+	}
+	return !slices.ContainsFunc(above, func(f firm) bool { return f.atomic || f.At(o.Key) != nil })
 }
 
 // Gives reports whether the policy of an override has the same override on this
@@ -132,7 +149,7 @@ func (e *Effective) StandIns(o Override) []*merge.Policy {
 // it is an override above a level.
 func (e *Effective) stands(o Override, level hierarchy.Level) bool {
 	if o.When != "" {
-		return e.holds(o)
+		return e.holds(o, e.firmAbove(o))
 	}
 	r := e.At(o.Key)
 	return r != nil && r.From.Block == merge.Overrides && (merge.Equal(r.Value, o.Value) || e.Level(r.From.Policy) < level)

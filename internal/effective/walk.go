@@ -56,9 +56,14 @@ type walk struct {
 	shared map[api.Ref][][]attachment
 	// targeting is asked for routes, which come in the order of their names.
 	targeting *store.Targeting
-	key       []byte      // used again and again
-	fresh     []Effective // made and not used yet
-	made      int
+	// whatIf tells that the view may never come to be, put what was remembered
+	// for it.
+	whatIf bool
+	put    int
+
+	key   []byte      // used again and again
+	fresh []Effective // made and not used yet
+	made  int
 }
 
 // kindWalk is a kind on the root and route at hand.
@@ -396,8 +401,13 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {
 		return nil, err
 	}
-	w.engine.memo.put(w.key, f)
 	k.last = f
+	if w.whatIf {
+		if w.put += f.weigh(); w.put > mostPut {
+			return f, nil
+		}
+	}
+	w.engine.memo.put(w.key, f)
 	return f, nil
 }
 

@@ -74,12 +74,20 @@ func lostGroups(p effective.Pair) []string {
 		return nil
 	}
 	var out []string
-	for _, r := range p.Before.Rules {
+	var left map[string]bool // groups with a rule in force, made when one is lost
+	for i := range p.Before.Rules {
+		r := &p.Before.Rules[i]
 		if now := p.After.At(r.Key); r.Value == nil || now != nil && now.Value != nil {
 			continue
 		}
-		g := group(r.Key)
-		if !slices.Contains(out, g) && !slices.ContainsFunc(p.After.Rules, func(o merge.Effective) bool { return o.Value != nil && group(o.Key) == g }) {
+		if left == nil {
+			left = make(map[string]bool)
+			for _, o := range p.After.Rules {
+				left[group(o.Key)] = left[group(o.Key)] || o.Value != nil
+			}
+		}
+		if g := group(r.Key); !left[g] {
+			left[g] = true // it is told once
 			out = append(out, g)
 		}
 	}

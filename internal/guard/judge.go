@@ -168,8 +168,15 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 // policy. That a lower policy's rule beats a default is nothing to tell, in
 // whichever block it stands.
 func taken(e *effective.Effective, i int, l merge.Lost) bool {
-	return l.To.Block == merge.Overrides &&
-		slices.ContainsFunc(e.Outcomes[:i], func(o merge.Outcome) bool { return o.Policy == l.To.Policy })
+	if l.To.Block != merge.Overrides {
+		return false
+	}
+	for k := range i {
+		if e.Outcomes[k].Policy == l.To.Policy {
+			return true
+		}
+	}
+	return false
 }
 
 // before returns the place among the policies of the path before the change

@@ -16,7 +16,12 @@ import (
 // tally adds up losses that are the same but for the path.
 type tally struct {
 	losses map[lossKey]*loss
+	beyond bool // there are more than are told apart
 }
+
+// mostLosses is how many losses of a tally are told apart: few of them are told
+// at all, and there may be millions.
+const mostLosses = 10_000
 
 type lossKey struct {
 	from        *merge.Policy
@@ -39,10 +44,15 @@ func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, befo
 		t.losses = make(map[lossKey]*loss)
 	}
 	k := lossKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before}
-	if t.losses[k] == nil {
-		t.losses[k] = &loss{lossKey: k, lost: l, on: e}
+	had := t.losses[k]
+	switch {
+	case had != nil:
+		had.paths++
+	case len(t.losses) < mostLosses:
+		t.losses[k] = &loss{lossKey: k, lost: l, on: e, paths: 1}
+	default:
+		t.beyond = true
 	}
-	t.losses[k].paths++
 }
 
 // sorted returns the losses by policy, rule and what beat it.
@@ -72,6 +82,9 @@ func btoi(b bool) int {
 
 // finish turns what was counted on the paths into findings.
 func (j *judge) finish(ctx context.Context) error {
+	if err := j.budget.Alive(); err != nil {
+		return err
+	}
 	for _, l := range j.own.sorted() {
 		if l.conditional {
 			j.violated(l)
@@ -170,9 +183,11 @@ func (j *judge) othersLose() {
 	losses := j.others.sorted()
 	for i, l := range losses {
 		if i == mostLosers {
-			j.report(api.ReasonOverridden, api.Warn, Finding{
-				What: fmt.Sprintf("%s of other policies lose their effect, too", plural(len(losses)-i, "more rule")),
-			})
+			more := plural(len(losses)-i, "more rule")
+			if j.others.beyond {
+				more = "more than " + more
+			}
+			j.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies lose their effect, too"})
 			return
 		}
 		from, by := l.on.Ref(l.from), l.on.Ref(l.to)
