@@ -5,12 +5,27 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"overrule.dev/overrule/merge"
 )
 
 // address is the segments of a dotted address, * for any.
 type address []string
+
+// parsed are the addresses of profiles that policies are read by: each is asked
+// for at every policy.
+var parsed sync.Map // of address, by text
+
+// addressOf returns an address of a profile that was compiled.
+func addressOf(text string) address {
+	if a, ok := parsed.Load(text); ok {
+		return a.(address) //nolint:forcetypeassert // nothing else is in there
+	}
+	a, _ := parseAddress(text)
+	parsed.Store(text, a)
+	return a
+}
 
 // parseAddress reads an address as profiles spell it.
 func parseAddress(text string) (address, error) {

@@ -123,7 +123,7 @@ func (r *reader) unsetOne(at *field.Path, entry any) {
 // lookup returns the value at an address of the profile, nil if there is none,
 // and the place for messages.
 func lookup(root *field.Path, spec map[string]any, text string) (any, *field.Path) {
-	a, _ := parseAddress(text) // the profile was compiled
+	a := addressOf(text)
 	value, _ := a.in(spec)
 	at := root
 	for _, segment := range a {

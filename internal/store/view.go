@@ -100,14 +100,23 @@ func (v *View) populate() {
 	v.populated = slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return v.Count(k.Ref()) == 0 })
 }
 
-// sameLinks reports whether an edit of a route leaves its places in every index as
-// they are, as the ordinary one does.
+// sameLinks reports whether an edit of a route or a policy leaves its places in
+// every index as they are, as the ordinary one does.
 func sameLinks(old, edited Object) bool {
-	was, ok := old.(*hierarchy.Route)
-	is, also := edited.(*hierarchy.Route)
-	return ok && also && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b hierarchy.Rule) bool {
-		return slices.Equal(a.Backends, b.Backends)
-	})
+	switch was := old.(type) {
+	case *hierarchy.Route:
+		is, ok := edited.(*hierarchy.Route)
+		return ok && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b hierarchy.Rule) bool {
+			return slices.Equal(a.Backends, b.Backends)
+		})
+	case *policykind.Policy:
+		is, ok := edited.(*policykind.Policy)
+		return ok && slices.EqualFunc(was.Targets, is.Targets, func(a, b policykind.Target) bool {
+			return a.Selector == nil && b.Selector == nil && a.Ref == b.Ref
+		})
+	default:
+		return false
+	}
 }
 
 func (v *View) link(o Object) {
