@@ -74,7 +74,21 @@ func BenchmarkFoldManyPolicies(b *testing.B) {
 			b.Run(name+"/"+as.String(), func(b *testing.B) { benchFold(b, stack(all...)) })
 		}
 	}
+	b.Run("on one target", func(b *testing.B) { benchFold(b, onOneTarget(oldestWins, policies, rules)) })
+	b.Run("side by side", func(b *testing.B) { benchFold(b, onOneTarget(collect, policies, rules)) })
 	b.Run("unset", func(b *testing.B) { benchFold(b, unsetting(b, policies, rules)) })
+}
+
+func onOneTarget(meet merge.Meet, policies, rules int) []merge.Layer {
+	var all []*merge.Policy
+	for p := range policies {
+		var list []merge.Rule
+		for r := range rules {
+			list = append(list, rule(fmt.Sprintf("p%d.l%d", p, r), 1))
+		}
+		all = append(all, policy(fmt.Sprintf("p%d", p), defaults(mixed, list...)))
+	}
+	return on(0, meet, all...)
 }
 
 // unsetting makes defaults each of which unsets what is above it.

@@ -18,9 +18,6 @@ func Fold(layers []Layer, meter Meter) (*Result, error) {
 	for next := 0; next < len(f.layers); {
 		start := next
 		next = groupEnd(f.layers, start)
-		if err := f.goOn(start, next); err != nil {
-			return nil, err
-		}
 		if err := f.applyGroup(start, next); err != nil {
 			return nil, err
 		}
@@ -37,7 +34,7 @@ type fold struct {
 	places   map[*Policy]place // nil for few layers
 	unset    unsetters         // of those in room, once they are many
 	notes    []Note
-	seen     int // rules of the layers so far
+	seen     int // rules of the layers applied so far
 	tidy     tidiness
 
 	// What was worked out of E, until E changes.
@@ -56,13 +53,11 @@ func (f *fold) become(list []Effective) []Effective {
 // less than anyone could notice.
 const unasked = 256
 
-// goOn asks the meter whether it may, once many rules were met: what a layer
-// costs grows with them, and most have no condition that would ask.
-func (f *fold) goOn(start, end int) error {
-	for i := start; i < end; i++ {
-		for b := range f.layers[i].Blocks {
-			f.seen += len(f.layers[i].Blocks[b].Rules)
-		}
+// goOn asks the meter whether a layer may be applied, once many rules were met:
+// what one costs grows with them, and most have no condition that would ask.
+func (f *fold) goOn(l *Layer) error {
+	for i := range l.Blocks {
+		f.seen += len(l.Blocks[i].Rules)
 	}
 	if f.meter == nil || f.seen <= unasked {
 		return nil
@@ -90,6 +85,9 @@ type taker func(from Origin, s Strategy, rules []Rule)
 // bare block is read as: it comes behind the defaults and before the overrides.
 func (f *fold) apply(layer int, s side, take taker) error {
 	l := &f.layers[layer]
+	if err := f.goOn(l); err != nil {
+		return err
+	}
 	for _, kind := range [...]Block{Object, Defaults, Bare, Overrides} {
 		for i := range l.Blocks {
 			b := &l.Blocks[i]

@@ -346,10 +346,13 @@ func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
 	}
 	tests := map[string]struct {
 		layers int
+		meet   merge.Meet
 		asked  int
 	}{
 		"few rules do not":                       {layers: 2},
 		"each layer does from the 257th rule on": {layers: 5, asked: 3},
+		"and each of those on one target, for its defaults and for its overrides": {layers: 5, meet: oldestWins, asked: 8},
+		"and of those side by side": {layers: 3, meet: collect, asked: 4},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -358,11 +361,11 @@ func TestFoldOfManyRulesAsksItsMeterWithoutAnyCondition(t *testing.T) {
 				policies = append(policies, policy(fmt.Sprintf("p%d", i), defaults(mixed, rules...)))
 			}
 			m := &meter{}
-			_, err := merge.Fold(stack(policies...), m)
+			_, err := merge.Fold(on(0, test.meet, policies...), m)
 			require.NoError(t, err)
 			assert.Equal(t, make([]string, test.asked), append([]string{}, m.by...))
 
-			_, err = merge.Fold(stack(policies...), &meter{closed: true})
+			_, err = merge.Fold(on(0, test.meet, policies...), &meter{closed: true})
 			assert.Equal(t, test.asked > 0, errors.Is(err, errSpent), "and is ended by it")
 		})
 	}

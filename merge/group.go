@@ -71,26 +71,27 @@ func (f *fold) collect(start, end int) error {
 }
 
 func (f *fold) collectDefaults(start, end int) error {
-	var gathered []Effective
+	var gathered, spare []Effective
 	err := f.highestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
-		left := f.withoutUnset(nil, from, rules)
+		f.block = f.withoutUnset(f.block[:0], from, rules)
 		if s == Atomic && len(f.rules) > 0 {
-			f.refuse(left)
+			f.refuse(f.block)
 			return
 		}
-		gathered = f.add(gathered, left)
+		gathered, spare = f.overlay(spare[:0], gathered, f.block), gathered
 	})
-	f.become(f.add(f.rules, gathered)) // the list before is still asked for
+	f.become(f.overlay(nil, f.rules, gathered)) // the list before is still asked for
 	return err
 }
 
 // collectOverrides sets the overrides of a group in E. If one of them is atomic
 // the rules that were there before the group go.
 func (f *fold) collectOverrides(start, end int, before []Effective) error {
-	var gathered []Effective
+	var gathered, spare []Effective
 	var taken Origin // by the lowest atomic block
 	err := f.lowestFirst(start, end, func(from Origin, s Strategy, rules []Rule) {
-		gathered = f.set(nil, gathered, effective(nil, from, rules))
+		f.block = effective(f.block[:0], from, rules)
+		gathered, spare = f.set(spare[:0], gathered, f.block), gathered
 		if s == Atomic && taken.Policy == nil {
 			taken = from
 		}
@@ -105,14 +106,6 @@ func (f *fold) collectOverrides(start, end int, before []Effective) error {
 	}
 	f.become(f.set(nil, f.rules, gathered))
 	return err
-}
-
-// add puts the rules of defaults into a list that has rules of its own.
-func (f *fold) add(list, rules []Effective) []Effective {
-	if len(list) == 0 {
-		return rules
-	}
-	return f.overlay(nil, list, rules)
 }
 
 // split parts a list into the rules with a key of some, and the others.

@@ -19,22 +19,36 @@ func specOf(rules []Effective) map[string]any {
 		}
 		up, name := e.Key.split()
 		if up != parent {
-			at, parent = descend(spec, up), up
+			at, parent = descend(spec, up, below(rules[i:], up)), up
 		}
 		at[name] = valueOf(e)
 	}
 	return spec
 }
 
-// descend returns the map below a spec at the path of a key, made if need be.
-func descend(spec map[string]any, path string) map[string]any {
+// below counts the rules at the front of a list whose keys lie below a path, if
+// they are many: a map that is made for them does not grow then.
+func below(rules []Effective, path string) int {
+	if path == "" || len(rules) <= few || !strings.HasPrefix(rules[few].Key.path, path) {
+		return 0
+	}
+	return until(rules, Key{path: path[:len(path)-1] + "\x01"}, 0) // which follows the NUL
+}
+
+// descend returns the map below a spec at the path of a key, made with room for
+// so many if need be.
+func descend(spec map[string]any, path string, room int) map[string]any {
 	for path != "" {
 		var segment string
 		segment, path, _ = strings.Cut(path, "\x00")
 		segment = unescape(segment)
 		next, ok := spec[segment].(map[string]any)
 		if !ok {
-			next = make(map[string]any)
+			size := 0
+			if path == "" {
+				size = room
+			}
+			next = make(map[string]any, size)
 			spec[segment] = next
 		}
 		spec = next
