@@ -105,8 +105,8 @@ func (s *Server) door(name string, j judge) http.Handler {
 			s.refuse(w, name, err)
 			return
 		}
-		view, ready := s.Store.View()
-		if !ready || s.Store.Pending(kindOf(request)) {
+		view, whole := s.whole(kindOf(request))
+		if !whole {
 			s.unavailable(w, name, request)
 			return
 		}
@@ -116,6 +116,15 @@ func (s *Server) door(name string, j judge) http.Handler {
 		s.record(request, a)
 		s.answer(w, request, name, a)
 	})
+}
+
+// whole returns the view of now, and whether a write of a kind can be judged on
+// it. A kind may become pending, or be listed, at this very moment: a view from
+// between two looks at which it is not pending has it, if anyone does.
+func (s *Server) whole(kind api.PolicyKind) (v *store.View, ok bool) {
+	before := s.Store.Pending(kind)
+	v, ready := s.Store.View()
+	return v, ready && !before && !s.Store.Pending(kind)
 }
 
 // answer writes an answer. Whoever came before the server drained goes
