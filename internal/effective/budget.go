@@ -35,6 +35,9 @@ type charge struct {
 // NewBudget returns a budget of that many units of CEL cost.
 func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, limit: units} }
 
+// again returns a new budget of the same size, which ends at the same time.
+func (b *Budget) again() *Budget { return NewBudget(b.ctx, b.limit) }
+
 // Context returns the context that ends the budget.
 func (b *Budget) Context() context.Context { return b.ctx }
 

@@ -19,10 +19,12 @@ import (
 // A path that no policy is on any more is shown as it is then. One that no
 // policy is on before and after is shown only of the kinds of Scope.Empty.
 //
-// What is held at a time are the paths through one route at one root.
+// What is held at a time are the paths through one route at one root. What the
+// conditions before the change cost has a budget of its own size for itself: it is
+// not for the writer to pay.
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
-	c.was = newWalk(e, before, s.kinds(before, false), b, c.keep)
+	c.was = newWalk(e, before, s.kinds(before, false), b.again(), c.keep)
 	for i := range c.was.by {
 		c.was.by[i].empty = slices.Contains(s.Empty, c.was.by[i].kind.Ref())
 	}
@@ -51,6 +53,7 @@ type comparison struct {
 	was, is *walk
 	empty   []api.PolicyKind // kinds of which paths without a policy are shown
 	visit   func(Pair) error
+	number  int // of the unit
 
 	// before are the paths of the unit before; met, likewise, whether one is in a
 	// pair; next is where the next pair is looked for.
@@ -76,6 +79,7 @@ type later struct {
 
 // unit compares what two walks visit; either may be nil.
 func (c *comparison) unit(was, is func() error) error {
+	c.number++
 	clear(c.before)
 	c.before, c.met, c.next, c.places, c.after, c.fresh = c.before[:0], c.met[:0], 0, nil, nil, nil
 	if was != nil {
@@ -118,6 +122,11 @@ func (c *comparison) meet(x *Effective) error {
 	if !c.shows(p) {
 		return nil
 	}
+	return c.show(p)
+}
+
+func (c *comparison) show(p Pair) error {
+	p.Unit = c.number
 	return c.visit(p)
 }
 
@@ -197,13 +206,13 @@ func (c *comparison) rest() error {
 		if err := c.is.budget.Alive(); err != nil {
 			return err
 		}
-		if err := c.visit(c.gone(was)); err != nil {
+		if err := c.show(c.gone(was)); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.fresh {
 		if p := (Pair{After: l.Effective}); !l.shown && c.shows(p) {
-			if err := c.visit(p); err != nil {
+			if err := c.show(p); err != nil {
 				return err
 			}
 		}

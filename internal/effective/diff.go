@@ -15,6 +15,9 @@ type Pair struct {
 	// Again tells that After was in a pair already: a path that a policy told
 	// apart from it is one with it now.
 	Again bool
+	// Unit numbers what a comparison goes by: the pairs of one path, in whichever
+	// kind, come in one unit, and follow each other.
+	Unit int
 }
 
 // Effective returns the side that is there, the later one first.

@@ -55,9 +55,8 @@ func (j *judge) blastOf(p effective.Pair) *blast {
 }
 
 func (b *blast) add(p effective.Pair, object api.Ref) {
-	path := &p.Effective().Path
-	b.paths.add(path, true)
-	b.namespaces.add(path.Namespace())
+	b.paths.add(&p, true)
+	b.namespaces.add(p.Effective().Path.Namespace())
 	for _, g := range lostGroups(p) {
 		b.lost[g]++
 	}

@@ -1,21 +1,30 @@
 package guard
 
 import (
+	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
-// paths counts paths, each once.
+// paths counts paths, each once, unit by unit.
 type paths struct {
-	told int                       // of those that come once for certain
-	ids  map[hierarchy.ID]struct{} // others
+	told int                       // of units before, and those that come once for certain
+	unit int                       // at hand
+	ids  map[hierarchy.ID]struct{} // of it
 }
 
-// add counts a path. once tells that it is of the only kind that is counted: it
-// then comes once, unless it is one of a mesh, where several may become one.
-func (p *paths) add(path *hierarchy.Path, once bool) {
+// add counts the path of a pair. once tells that it is of the only kind that is
+// counted: it then comes once, unless it is one of a mesh, where several may
+// become one.
+func (p *paths) add(pair *effective.Pair, once bool) {
+	path := &pair.Effective().Path
 	if once && path.Service == nil {
 		p.told++
 		return
+	}
+	if p.unit != pair.Unit {
+		p.told += len(p.ids)
+		clear(p.ids)
+		p.unit = pair.Unit
 	}
 	if p.ids == nil {
 		p.ids = make(map[hierarchy.ID]struct{})

@@ -87,6 +87,11 @@ type surroundingKey struct {
 	kind   api.PolicyKind
 }
 
+// mostSurroundings is how many are kept: paths come route by route, so that
+// older ones are seldom asked for again, and all of a large gateway's are more
+// than there is room for.
+const mostSurroundings = 64
+
 // surrounding returns the paths through the route of a path, or on its gateway
 // where it ends there; nil if that is gone.
 func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
@@ -105,6 +110,9 @@ func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
 	s, err := j.survey(at, x.Path)
 	if err != nil {
 		return nil, err
+	}
+	if len(j.surroundings) >= mostSurroundings {
+		clear(j.surroundings)
 	}
 	if j.surroundings == nil {
 		j.surroundings = make(map[surroundingKey]*surrounding)
@@ -125,15 +133,15 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 	}
 	kinds := []api.PolicyKind{at.kind}
 	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
-	err := j.Engine.Walk(j.before, scope, false, j.budget, func(e *effective.Effective) error {
-		s.before[e.Path.ID()] = true
+	err := j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
+		s.after = append(s.after, e)
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || len(s.after) == 0 { // nothing is compared with those before
+		return s, err
 	}
-	return s, j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
-		s.after = append(s.after, e)
+	return s, j.Engine.Walk(j.before, scope, false, j.budget, func(e *effective.Effective) error {
+		s.before[e.Path.ID()] = true
 		return nil
 	})
 }

@@ -108,9 +108,8 @@ func lostBefore(before *effective.Effective, l merge.Lost) bool {
 }
 
 func (j *judge) count(p effective.Pair) {
-	path := &p.Effective().Path
-	j.paths.add(path, j.policyWritten())
-	j.namespaces.add(path.Namespace())
+	j.paths.add(&p, j.policyWritten())
+	j.namespaces.add(p.Effective().Path.Namespace())
 	j.blastOf(p).add(p, j.change.Object().Ref())
 	if j.observe != nil {
 		j.observe(p)
