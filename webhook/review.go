@@ -37,6 +37,7 @@ func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, er
 	}
 	body := bodies.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is in there
 	defer reuse(body)
+	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
 	if err := read(body, r.Body, limit); err != nil {
 		return nil, err
 	}

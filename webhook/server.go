@@ -130,14 +130,14 @@ func (s *Server) whole(kind api.PolicyKind) (v *store.View, ok bool) {
 // answer writes an answer. Whoever came before the server drained goes
 // elsewhere, too.
 func (s *Server) answer(w http.ResponseWriter, r *admissionv1.AdmissionRequest, door string, a answer) {
-	s.part(w)
+	s.sendAway(w)
 	if err := writeAnswer(w, r, a); err != nil {
 		s.Log.Error(err, "write answer", "door", door, "uid", r.UID)
 	}
 }
 
-// part asks a client to go elsewhere if the server drains.
-func (s *Server) part(w http.ResponseWriter) {
+// sendAway asks a client to go elsewhere if the server drains.
+func (s *Server) sendAway(w http.ResponseWriter) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
@@ -186,6 +186,8 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return a
 	}
+	ctx, cancel := aThird(ctx)
+	defer cancel()
 	ops, err := s.annotate(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
 	if err != nil {
 		s.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
@@ -197,6 +199,16 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 		}
 	}
 	return a
+}
+
+// aThird is a third of the time that is left: what a write does is told if that is
+// quickly known, and its writer waits for the judgement yet.
+func aThird(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/3)
 }
 
 // unpatched is the answer of mutating where it fails, unasked that where there
@@ -223,7 +235,7 @@ func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
 	}
 	s.Metrics.refused(door)
 	s.Log.V(1).Info("no review", "door", door, "reason", err.Error())
-	s.part(w)
+	s.sendAway(w)
 	http.Error(w, err.Error(), status)
 }
 
@@ -274,7 +286,11 @@ func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	if a.Allowed && a.reason != "" {
 		level = 0
 	}
-	s.Log.V(level).Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
+	l := s.Log.V(level)
+	if !l.Enabled() {
+		return // what it would say is not free
+	}
+	l.Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
 		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun)

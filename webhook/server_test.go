@@ -441,7 +441,7 @@ func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
 	d := open(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
-		"it ended at path 3: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
+		"it ended at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
 		"ask the owner of infra/gw-limits for simpler conditions", message)
 }
 

@@ -82,8 +82,8 @@ func (b *Budget) charge(by *merge.Policy, cost uint64) {
 // TooMuchError tells how far a walk came before it was too much. It is an
 // ErrTooMuch.
 type TooMuchError struct {
-	// Paths that were walked by then, before a change and after it; the last of
-	// them is At, nil if there was none.
+	// Paths that were walked by then, of those before a change or after it; the last
+	// of them is At, nil if there was none.
 	Paths int
 	At    *Effective
 	// Limit of what conditions may cost, in units of CEL cost; 0 where it is time

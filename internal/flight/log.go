@@ -51,6 +51,7 @@ type Log struct {
 	mu      sync.Mutex
 	seq     uint64   // of the newest entry
 	entries []*entry // by seq
+	gone    int      // of them
 	size    int64    // of the entries
 	judging map[*judging]bool
 	// named counts entries and judgements by the object.
@@ -139,6 +140,7 @@ func (l *Log) saw(seen []store.Seen) {
 		for _, e := range l.entries {
 			if e.ref == s.Ref && !e.gone && e.seenBy(s) {
 				e.gone, changed = true, true
+				l.gone++
 			}
 		}
 		for j := range l.judging {
@@ -159,8 +161,10 @@ func (l *Log) expire() {
 		if now.Before(e.until) {
 			break // the others are younger
 		}
-		changed = changed || !e.gone
-		e.gone = true
+		if !e.gone {
+			e.gone, changed = true, true
+			l.gone++
+		}
 	}
 	if changed {
 		l.settle()
@@ -176,6 +180,9 @@ func (l *Log) settle() {
 }
 
 func (l *Log) forget() {
+	if l.gone == 0 {
+		return
+	}
 	oldest := l.seq
 	for j := range l.judging {
 		oldest = min(oldest, j.since)
@@ -186,6 +193,7 @@ func (l *Log) forget() {
 		}
 		l.name(e.ref, -1)
 		l.size -= e.Size
+		l.gone--
 		return true
 	})
 }

@@ -3,6 +3,7 @@ package policykind
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"unique"
 
 	"overrule.dev/overrule/internal/decode"
@@ -79,11 +80,7 @@ func fractions(value any) bool {
 			}
 		}
 	case []any:
-		for _, child := range v {
-			if fractions(child) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, fractions)
 	case float64:
 		return true
 	}

@@ -106,8 +106,8 @@ func (s *Store) replace(kind api.PolicyKind, objects []Object) (gone []Seen) {
 func (s *Store) AddKind(k *policykind.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeKind(k.Ref())
-	s.setPending(k.Ref(), k)
+	s.setPending(k.Ref(), k) // before the view has it no more: a write of it must not pass as one of no kind
+	s.dropKind(k.Ref())
 }
 
 // setPending makes a kind pending, or no longer if k is nil.
@@ -136,11 +136,12 @@ func (s *Store) KindListed(ref api.PolicyKind) {
 func (s *Store) RemoveKind(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeKind(ref)
+	s.dropKind(ref)
+	s.setPending(ref, nil)
 }
 
-func (s *Store) removeKind(ref api.PolicyKind) {
-	s.setPending(ref, nil)
+// dropKind takes a kind and its policies out of the view.
+func (s *Store) dropKind(ref api.PolicyKind) {
 	v := s.view.Load()
 	next := v.WithKinds(slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return k.Ref() == ref }))
 	next.drop(ref) // a pending kind may have left some
