@@ -129,7 +129,7 @@ func (f *fold) met(from Origin, when Condition) (bool, error) {
 		return true, nil
 	}
 	if f.spec == nil {
-		f.spec = specOf(f.rules)
+		f.spec = specOf(f.rules, false)
 	}
 	a := when.Evaluate(f.spec)
 	if f.meter != nil {

@@ -60,7 +60,8 @@ type Rule struct {
 
 // Condition decides whether a block takes part (`when`).
 type Condition interface {
-	// Evaluate answers for the effective spec as it is at that moment.
+	// Evaluate answers for the effective spec as it is at that moment. Its values
+	// may be Packed; one that is unpacked may be put in its place.
 	Evaluate(spec map[string]any) Answer
 	// String returns the expression.
 	String() string

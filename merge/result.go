@@ -97,7 +97,7 @@ type Result struct {
 }
 
 // Spec returns the effective spec. The values in it are shared: do not edit.
-func (r *Result) Spec() map[string]any { return specOf(r.Rules) }
+func (r *Result) Spec() map[string]any { return specOf(r.Rules, true) }
 
 // At returns the rule of a key that is in the effective policy, or nil.
 func (r *Result) At(k Key) *Effective {

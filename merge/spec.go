@@ -2,10 +2,11 @@ package merge
 
 import "strings"
 
-// specOf builds the nested spec of sorted rules. It never writes into a value,
+// specOf builds the nested spec of sorted rules, their values plain or as they
+// are held. It never writes into a value,
 // which is not its own: a rule that lies below another one, as only a block
 // that is not tidy can have it, is not shown.
-func specOf(rules []Effective) map[string]any {
+func specOf(rules []Effective, plain bool) map[string]any {
 	spec := make(map[string]any)
 	var above *Effective
 	at, parent := spec, "" // neighbours mostly share their parent
@@ -21,7 +22,7 @@ func specOf(rules []Effective) map[string]any {
 		if up != parent {
 			at, parent = descend(spec, up, below(rules[i:], up)), up
 		}
-		at[name] = valueOf(e)
+		at[name] = valueOf(e, plain)
 	}
 	return spec
 }
@@ -58,9 +59,13 @@ func descend(spec map[string]any, path string, room int) map[string]any {
 
 // valueOf returns the value to put into a spec: a hollow one is made anew,
 // because rules below it are written into it.
-func valueOf(e *Effective) any {
-	if e.Hollow {
+func valueOf(e *Effective, plain bool) any {
+	switch {
+	case e.Hollow:
 		return make(map[string]any)
+	case plain:
+		return Plain(e.Value)
+	default:
+		return e.Value
 	}
-	return Plain(e.Value)
 }

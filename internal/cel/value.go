@@ -51,13 +51,36 @@ func value(native any, at place) ref.Val {
 	}
 }
 
+// unpacked returns a field of a map. One that is packed is unpacked in its place:
+// conditions mostly look at one of many, and then more than once.
+func unpacked(fields map[string]any, name string) (native any, ok bool) {
+	native, ok = fields[name]
+	if p, packed := native.(merge.Packed); packed {
+		native = p.Unpack()
+		fields[name] = native
+	}
+	return native, ok
+}
+
+// unpackAll unpacks all that is packed in a map, however deep.
+func unpackAll(fields map[string]any) map[string]any {
+	for name := range fields {
+		if below, _ := unpacked(fields, name); below != nil {
+			if m, ok := below.(map[string]any); ok {
+				unpackAll(m)
+			}
+		}
+	}
+	return fields
+}
+
 // Find implements traits.Mapper.
 func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(key), false
 	}
-	native, ok := o.fields[string(name)]
+	native, ok := unpacked(o.fields, string(name))
 	if !ok {
 		return types.WrapErr(&missingKeyError{from: o, key: string(name)}), false
 	}
@@ -99,11 +122,11 @@ func (o *object) ConvertToType(t ref.Type) ref.Val { return o.plain().ConvertToT
 func (*object) Type() ref.Type { return types.MapType }
 
 // Value implements ref.Val.
-func (o *object) Value() any { return o.fields }
+func (o *object) Value() any { return unpackAll(o.fields) }
 
 // plain is the same map without a place.
 func (o *object) plain() traits.Mapper {
-	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, o.fields)
+	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, unpackAll(o.fields))
 }
 
 // Get implements traits.Indexer.

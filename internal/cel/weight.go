@@ -22,7 +22,7 @@ func (w *weighing) full() bool { return w.sum > Limit }
 func (w *weighing) value(v ref.Val) {
 	switch v := v.(type) {
 	case *object:
-		w.native(v.fields)
+		w.native(unpackAll(v.fields))
 	case *list:
 		w.native(v.items)
 	case types.String, types.Bytes:

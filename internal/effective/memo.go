@@ -8,14 +8,15 @@ import (
 )
 
 // memoWeight is how much a generation of the memo holds, in parts of results:
-// some 16,000 small ones, and fewer large ones, so that a policy of two thousand
+// some 25,000 small ones, and fewer large ones, so that a policy of two thousand
 // rules on every route does not fill the memory. Two generations are about
-// 40 MB.
-const memoWeight = 1 << 18
+// 60 MB.
+const memoWeight = 1 << 19
 
 // mostPut is how much of a generation one comparison may fill with what comes
-// after a change: the change of a gateway with ten thousand routes must not push
-// out what everybody else needs.
+// after a change. Few ask for it again: a policy that is stored is read anew, and
+// its folds are remembered when it is. A change of a gateway with ten thousand
+// routes must not push out what everybody else needs.
 const mostPut = memoWeight / 8
 
 // memo remembers the folds of stacks. Paths with the same stack share one: the

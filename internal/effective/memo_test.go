@@ -16,7 +16,7 @@ func TestTheMemoIsBoundedByWeight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m memo
 			f := &folded{Result: &merge.Result{Rules: make([]merge.Effective, rules), Outcomes: make([]merge.Outcome, 2)}}
-			for i := range 60_000 {
+			for i := range 120_000 {
 				m.put([]byte(strconv.Itoa(i)), f)
 			}
 			assert.LessOrEqual(t, (len(m.now)+len(m.old))*f.weigh(), 2*(memoWeight+f.weigh()))
@@ -38,20 +38,18 @@ func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 
 // A comparison keeps what everybody needs, and only a part of what it makes up.
 func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
-	e := &Engine{}
-	stacks := func(w *walk, from uint64) {
+	const weight, many = 11, mostPut / 4 // more than twice what fits
+	stacks := func(w *walk) (kept int) {
+		w.engine = &Engine{}
 		k := &kindWalk{}
-		for i := range uint64(2 * memoWeight / 8 / 8) {
+		for i := range uint64(many) {
 			k.last = nil
-			k.stack.versions, k.stack.layers = []uint64{from + i}, []merge.Layer{{Policy: &merge.Policy{}}}
+			k.stack.versions, k.stack.layers = []uint64{i}, []merge.Layer{{Policy: &merge.Policy{}}}
 			_, err := w.fold(k)
 			assert.NoError(t, err)
 		}
+		return len(w.engine.memo.now) + len(w.engine.memo.old)
 	}
-	stacks(&walk{engine: e, whatIf: true}, 0)
-	assert.LessOrEqual(t, e.memo.weight, mostPut)
-	assert.Greater(t, e.memo.weight, mostPut/2)
-	some := e.memo.weight
-	stacks(&walk{engine: e}, 1_000_000)
-	assert.Greater(t, e.memo.weight, some+mostPut, "what is stored is remembered whole")
+	assert.Equal(t, mostPut/weight, stacks(&walk{whatIf: true}))
+	assert.Equal(t, many, stacks(&walk{}), "what is stored is remembered whole")
 }

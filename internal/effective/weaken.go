@@ -47,7 +47,7 @@ func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effec
 // rule, then by the policy that is weakened, from the highest on. There may be
 // very many rules on either side, so they are not told two by two.
 func (e *Effective) Weakeners() []Weakener {
-	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 {
+	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
 	}
 	h := e.overridden()
@@ -71,6 +71,15 @@ func (e *Effective) Weakeners() []Weakener {
 		}
 	}
 	return out
+}
+
+// mayWeaken reports whether a rule is one that weakens others.
+func (e *Effective) mayWeaken(r merge.Effective) bool {
+	if r.Value == nil {
+		return false
+	}
+	_, _, alternative := e.Kind.Alternative(r.Key)
+	return alternative || e.Kind.IsGate(r.Key)
 }
 
 // overridden is the rules in force that overrides hold.

@@ -51,6 +51,20 @@ func (c Change) Object() store.Object {
 	return c.Before
 }
 
+// pack packs a policy that may be on very many paths, where its values are
+// compared with those in the view, which are packed.
+func (c *Change) pack() {
+	if _, few := effective.RoutesOnly(objects(*c)...); few {
+		return
+	}
+	if p, ok := c.Before.(*policykind.Policy); ok {
+		c.Before = p.Pack()
+	}
+	if p, ok := c.After.(*policykind.Policy); ok {
+		c.After = p.Pack()
+	}
+}
+
 // apply returns the views before and after the change. A namespace goes with
 // all that is in it.
 func (c Change) apply(v *store.View) (before, after *store.View) {

@@ -40,6 +40,7 @@ type judge struct {
 	pairs         int32 // that were judged
 	held          []effective.Override
 	lostOverrides map[lostOverride]*overrideTally
+	lastLost      *overrideTally
 	surroundings  map[surroundingKey]*surrounding
 	misfits       map[misfitKey]*misfit
 	needs         needs

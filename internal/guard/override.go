@@ -41,8 +41,12 @@ func (j *judge) overrides(p effective.Pair) error {
 // lose books the loss of an override that held on a path; it is not given on
 // one that the traffic takes now.
 func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
 	standIns := j.staying(was.Kind.Ref(), is.StandIns(o))
+	if t := j.lastLost; len(standIns) == 0 && t != nil && t.lost == o.Rule && t.was.Kind == was.Kind {
+		t.book(j.pairs) // as the path before
+		return
+	}
+	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
 	for _, p := range standIns {
 		l.standIns += was.Ref(p).Key() + " "
 	}
@@ -54,8 +58,16 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
 		t = &overrideTally{lostOverride: l, was: was, is: is, standIns: standIns}
 		j.lostOverrides[l] = t
 	}
-	if n := len(t.paths); n == 0 || t.paths[n-1] != j.pairs {
-		t.paths = append(t.paths, j.pairs)
+	t.book(j.pairs)
+	if t.lost = o.Rule; len(standIns) == 0 {
+		j.lastLost = t
+	}
+}
+
+// book books a path, by the number of its pair.
+func (t *overrideTally) book(pair int32) {
+	if n := len(t.paths); n == 0 || t.paths[n-1] != pair {
+		t.paths = append(t.paths, pair)
 	}
 }
 
@@ -71,6 +83,7 @@ type lostOverride struct {
 // overrideTally adds up losses; the first path stands for all.
 type overrideTally struct {
 	lostOverride
+	lost     *merge.Rule // the last one
 	was, is  *effective.Effective
 	standIns []*merge.Policy
 	paths    []int32 // each once, by the number of its pair

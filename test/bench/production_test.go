@@ -19,6 +19,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/sweep"
@@ -52,6 +53,7 @@ func apiServer(tb testing.TB) *rest.Config {
 // does it.
 type production struct {
 	*fixture.Cluster
+	judges   *guard.Guard
 	hooks    *webhook.Server
 	inFlight *flight.Log
 }
@@ -75,7 +77,16 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	})
 	// It hears of each event as in production; what it finds is not waited for.
 	sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
-	return &production{c, hooks, inFlight}
+	return &production{c, judges, hooks, inFlight}
+}
+
+// swept does what the sweeper does a moment after each event: it looks at all that
+// the object touches, by which the memo knows it.
+func (p *production) swept(tb testing.TB, ref api.Ref) {
+	tb.Helper()
+	v, _ := p.Store.View()
+	_, err := p.judges.Audit(tb.Context(), v, effective.ScopeOf(v.Get(ref)))
+	require.NoError(tb, err)
 }
 
 // stored is what a watch says of a write that was admitted.
@@ -102,6 +113,9 @@ func (p *production) event(s stored) error {
 	o, err := store.Decode(s.ref.PolicyKind(), kind, s.data, 0)
 	if err != nil {
 		return err
+	}
+	if policy, ok := o.(*policykind.Policy); ok {
+		o = policy.Pack()
 	}
 	p.Store.Apply(store.Put(o))
 	p.Store.Saw(store.Seen{Ref: s.ref, UID: s.uid, Version: newest})
