@@ -54,10 +54,10 @@ func (j *judge) blastOf(p effective.Pair) *blast {
 	return b
 }
 
-func (b *blast) add(p effective.Pair, object api.Ref) {
+func (b *blast) add(p effective.Pair, lostGroups []string, object api.Ref) {
 	b.paths.add(&p, true)
 	b.namespaces.add(p.Effective().Path.Namespace())
-	for _, g := range lostGroups(p) {
+	for _, g := range lostGroups {
 		b.lost[g]++
 	}
 	if b.limit > 0 {

@@ -3,6 +3,8 @@ package guard
 import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
 )
 
 // paths counts paths, each once, unit by unit.
@@ -33,6 +35,35 @@ func (p *paths) add(pair *effective.Pair, once bool) {
 }
 
 func (p *paths) count() int { return p.told + len(p.ids) }
+
+// like is what holds of all pairs of the same effective policies: on a gateway
+// without policies below, of every path.
+type like struct {
+	kind          *policykind.Kind
+	before, after *merge.Result
+	changed       bool
+	lostGroups    []string
+	lost          []*overrideTally // overrides, each once
+}
+
+// likeOf returns what a pair is like; room is for its losses.
+func likeOf(p effective.Pair, room []*overrideTally) like {
+	l := like{changed: p.Changed(), lost: room}
+	if p.Before == nil || p.After == nil {
+		return l
+	}
+	l.kind, l.before, l.after = p.After.Kind, p.Before.Result, p.After.Result
+	if l.changed {
+		l.lostGroups = lostGroups(p)
+	}
+	return l
+}
+
+// same reports whether another pair is of the same effective policies.
+func (l *like) same(p effective.Pair) bool {
+	return l.kind != nil && p.Before != nil && p.After != nil &&
+		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after
+}
 
 // names is a set that is mostly given the name that it was given before.
 type names struct {

@@ -40,7 +40,8 @@ type judge struct {
 	pairs         int32 // that were judged
 	held          []effective.Override
 	lostOverrides map[lostOverride]*overrideTally
-	lastLost      *overrideTally
+	causes        map[*merge.Rule]api.ReasonCode // of losses
+	like          like                           // the pair before
 	surroundings  map[surroundingKey]*surrounding
 	misfits       map[misfitKey]*misfit
 	needs         needs
@@ -48,10 +49,14 @@ type judge struct {
 
 // pair judges one path.
 func (j *judge) pair(p effective.Pair) error {
-	if p.Changed() {
+	again := j.like.same(p)
+	if !again {
+		j.like = likeOf(p, j.like.lost[:0])
+	}
+	if j.like.changed {
 		j.count(p)
 	}
-	if err := j.overrides(p); err != nil {
+	if err := j.overrides(p, again); err != nil {
 		return err
 	}
 	if p.After == nil || p.Again {
@@ -111,7 +116,7 @@ func lostBefore(before *effective.Effective, l merge.Lost) bool {
 func (j *judge) count(p effective.Pair) {
 	j.paths.add(&p, j.policyWritten())
 	j.namespaces.add(p.Effective().Path.Namespace())
-	j.blastOf(p).add(p, j.change.Object().Ref())
+	j.blastOf(p).add(p, j.like.lostGroups, j.change.Object().Ref())
 	if j.observe != nil {
 		j.observe(p)
 	}

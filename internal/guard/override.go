@@ -14,15 +14,29 @@ import (
 // under the same condition, or under none. What beats it then is a higher
 // override, which is how the hierarchy works. That its condition is not met is
 // no loss either: the lower policies comply.
-func (j *judge) overrides(p effective.Pair) error {
-	if p.Before == nil || p.After != nil && p.Before.Result == p.After.Result && !j.mayMove(p) {
+//
+// again tells that the pair is like the one before.
+func (j *judge) overrides(p effective.Pair, again bool) error {
+	if p.Before == nil {
+		return nil
+	}
+	still := p.After != nil && !j.mayMove(p)
+	if still && p.Before.Result == p.After.Result {
 		return nil
 	}
 	j.pairs++
+	if still && again {
+		for _, t := range j.like.lost {
+			t.book(j.pairs)
+		}
+		return nil
+	}
 	j.held = p.Before.AppendHeld(j.held[:0])
 	for _, o := range j.held {
 		if p.After != nil && !p.After.Gives(o) {
-			j.lose(o, p.Before, p.After)
+			if t := j.lose(o, p.Before, p.After); still {
+				j.like.lost = append(j.like.lost, t)
+			}
 			continue
 		}
 		heirs, err := j.heirs(p, o)
@@ -39,13 +53,9 @@ func (j *judge) overrides(p effective.Pair) error {
 }
 
 // lose books the loss of an override that held on a path; it is not given on
-// one that the traffic takes now.
-func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
+// one that the traffic takes now. It returns where it is booked.
+func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overrideTally {
 	standIns := j.staying(was.Kind.Ref(), is.StandIns(o))
-	if t := j.lastLost; len(standIns) == 0 && t != nil && t.lost == o.Rule && t.was.Kind == was.Kind {
-		t.book(j.pairs) // as the path before
-		return
-	}
 	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
 	for _, p := range standIns {
 		l.standIns += was.Ref(p).Key() + " "
@@ -59,9 +69,7 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) {
 		j.lostOverrides[l] = t
 	}
 	t.book(j.pairs)
-	if t.lost = o.Rule; len(standIns) == 0 {
-		j.lastLost = t
-	}
+	return t
 }
 
 // book books a path, by the number of its pair.
@@ -83,7 +91,6 @@ type lostOverride struct {
 // overrideTally adds up losses; the first path stands for all.
 type overrideTally struct {
 	lostOverride
-	lost     *merge.Rule // the last one
 	was, is  *effective.Effective
 	standIns []*merge.Policy
 	paths    []int32 // each once, by the number of its pair
@@ -91,8 +98,21 @@ type overrideTally struct {
 }
 
 // causeOf tells an override that its own policy gives up from one that is lost
-// because something else is changed, its policy's target included.
+// because something else is changed, its policy's target included. It is the same
+// on every path.
 func (j *judge) causeOf(was *effective.Effective, o effective.Override) api.ReasonCode {
+	code, known := j.causes[o.Rule]
+	if !known {
+		if j.causes == nil {
+			j.causes = make(map[*merge.Rule]api.ReasonCode)
+		}
+		code = j.findCause(was, o)
+		j.causes[o.Rule] = code
+	}
+	return code
+}
+
+func (j *judge) findCause(was *effective.Effective, o effective.Override) api.ReasonCode {
 	switch {
 	case j.orphaned:
 		return api.ReasonOverrideEvaded

@@ -27,7 +27,7 @@ func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
 // FromGateway reads a Gateway, defaulted as the API server would.
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
-		Namespace: namespace(g.Namespace), Name: g.Name, Labels: g.Labels,
+		Namespace: shared(namespace(g.Namespace)), Name: shared(g.Name), Labels: g.Labels,
 		Class:     string(g.Spec.GatewayClassName),
 		Listeners: make([]Listener, len(g.Spec.Listeners)),
 	}
@@ -44,7 +44,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 // FromListenerSet reads a ListenerSet, defaulted as the API server would.
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
-		Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels,
+		Namespace: shared(namespace(s.Namespace)), Name: shared(s.Name), Labels: s.Labels,
 		Listeners: make([]Listener, len(s.Spec.Listeners)),
 	}
 	p := &s.Spec.ParentRef
@@ -93,7 +93,7 @@ func listener(
 	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
 	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
 ) Listener {
-	out := Listener{Name: string(name), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
+	out := Listener{Name: shared(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
 	if hostname != nil {
 		out.Hostname = strings.ToLower(string(*hostname))
 	}

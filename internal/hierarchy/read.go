@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 		}
 	}
 	out := &Route{
-		Kind: kind, Namespace: namespace(meta.Namespace), Name: meta.Name,
+		Kind: kind, Namespace: shared(namespace(meta.Namespace)), Name: meta.Name,
 		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
 		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
 		spec:                 text,
@@ -102,6 +103,11 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 	}
 	return out, nil
 }
+
+// shared returns a text in the memory that all objects share for it: names of
+// gateways, listeners and namespaces are in every route, and two that are the very
+// same are compared without a look at them.
+func shared(text string) string { return unique.Make(text).Value() }
 
 // annotations leaves out those that only tools read, which can be long.
 func annotations(all map[string]string) map[string]string {
@@ -131,13 +137,13 @@ func rule(r *routeRule, routeNamespace string) Rule {
 func backend(ref *backendRef, routeNamespace string) Backend {
 	out := Backend{Object: api.Ref{Kind: KindService, Namespace: routeNamespace, Name: string(ref.Name)}}
 	if ref.Group != nil {
-		out.Object.Group = string(*ref.Group)
+		out.Object.Group = shared(string(*ref.Group))
 	}
 	if ref.Kind != nil {
-		out.Object.Kind = string(*ref.Kind)
+		out.Object.Kind = shared(string(*ref.Kind))
 	}
 	if ref.Namespace != nil {
-		out.Object.Namespace = string(*ref.Namespace)
+		out.Object.Namespace = shared(string(*ref.Namespace))
 	}
 	if ref.Port != nil {
 		out.Port = int32(*ref.Port)
@@ -159,12 +165,12 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok
 		(kind.Group != api.GatewayGroup || kind.Kind != KindGateway && kind.Kind != KindListenerSet) {
 		return Parent{}, false
 	}
-	p = Parent{Kind: kind.Kind, Namespace: routeNamespace, Name: string(ref.Name)}
+	p = Parent{Kind: shared(kind.Kind), Namespace: routeNamespace, Name: shared(string(ref.Name))}
 	if ref.Namespace != nil {
-		p.Namespace = string(*ref.Namespace)
+		p.Namespace = shared(string(*ref.Namespace))
 	}
 	if ref.SectionName != nil {
-		p.Section = string(*ref.SectionName)
+		p.Section = shared(string(*ref.SectionName))
 	}
 	if ref.Port != nil {
 		p.Port = int32(*ref.Port)
