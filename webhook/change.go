@@ -19,11 +19,18 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 	ref := api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
 	kind := v.Kind(ref)
 	c := guard.Change{Operation: guard.Operation(r.Operation), User: &r.UserInfo}
-	decode := func(name string, data []byte) (store.Object, error) {
+	stored := func(data []byte) (store.Object, error) {
+		of := api.Ref{Group: ref.Group, Kind: ref.Kind, Namespace: r.Namespace, Name: r.Name}
+		return v.DecodeStored(of, kind, data, policykind.InFlight(now))
+	}
+	written := func(data []byte) (store.Object, error) {
+		return store.Decode(ref, kind, data, policykind.InFlight(now))
+	}
+	decode := func(name string, data []byte, read func([]byte) (store.Object, error)) (store.Object, error) {
 		if len(data) == 0 || string(data) == "null" {
 			return nil, fmt.Errorf("the %s of %s has no %s", r.Operation, ref, name)
 		}
-		o, err := store.Decode(ref, kind, data, policykind.InFlight(now))
+		o, err := read(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -31,12 +38,12 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 	}
 	var err error
 	if c.Operation == guard.Update || c.Operation == guard.Delete {
-		if c.Before, err = decode("oldObject", r.OldObject.Raw); err != nil {
+		if c.Before, err = decode("oldObject", r.OldObject.Raw, stored); err != nil {
 			return c, err
 		}
 	}
 	if c.Operation == guard.Create || c.Operation == guard.Update {
-		if c.After, err = decode("object", r.Object.Raw); err != nil {
+		if c.After, err = decode("object", r.Object.Raw, written); err != nil {
 			return c, err
 		}
 	}

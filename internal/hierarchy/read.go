@@ -1,6 +1,7 @@
 package hierarchy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -58,12 +59,24 @@ type routeMeta struct {
 
 // ReadRoute reads a route of a kind from JSON, as FromRoute does. The error tells
 // where the JSON is none of a route.
-func ReadRoute(kind string, data []byte) (*Route, error) {
+//
+// Where known, if not nil, says the same, letter by letter, it is returned itself:
+// most reading is then saved.
+func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
 	t, err := decode.As[routeText](data)
 	if err != nil {
 		return nil, err
 	}
+	if known != nil && known.says(kind, t) {
+		return known, nil
+	}
 	return newRoute(kind, t.Metadata, t.Spec)
+}
+
+// says reports whether a route was read of the same text.
+func (r *Route) says(kind string, t *routeText) bool {
+	return r.Kind == kind && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
+		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }
 
 // FromRoute reads a route of a kind, defaulted as the API server would: an

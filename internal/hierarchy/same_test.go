@@ -23,6 +23,15 @@ func TestRoutesThatReadTheSame(t *testing.T) {
 	assert.True(t, r.Same(read("HTTPRoute", text)))
 	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
 	assert.False(t, r.Same(read("GRPCRoute", text)))
+	again := func(kind, text string) *hierarchy.Route {
+		got, err := hierarchy.ReadRoute(kind, []byte(text), r)
+		require.NoError(t, err)
+		assert.True(t, got.Same(read(kind, text)), text)
+		return got
+	}
+	assert.Same(t, r, again("HTTPRoute", text), "it is not read again")
+	assert.Same(t, r, again("HTTPRoute", `{"status": {}, `+text[1:]), "nor for a status")
+	assert.NotSame(t, r, again("GRPCRoute", text))
 	for _, other := range []string{
 		`{"metadata": {"namespace": "app", "name": "s", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
 		`{"metadata": {"namespace": "zoo", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
@@ -31,5 +40,6 @@ func TestRoutesThatReadTheSame(t *testing.T) {
 		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "z"}]}}`,
 	} {
 		assert.False(t, r.Same(read("HTTPRoute", other)), other)
+		assert.NotSame(t, r, again("HTTPRoute", other))
 	}
 }

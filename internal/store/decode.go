@@ -58,7 +58,7 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 	case ref.Kind == hierarchy.KindReferenceGrant:
 		return typed(ref, data, hierarchy.FromReferenceGrant)
 	case hierarchy.IsRoute(ref):
-		return route(ref, data)
+		return route(ref, data, nil)
 	}
 	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
 }
@@ -78,8 +78,17 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 	return from(t), nil
 }
 
-func route(ref api.PolicyKind, data []byte) (Object, error) {
-	r, err := hierarchy.ReadRoute(ref.Kind, data)
+// DecodeStored is Decode of an object that is stored: a route that the view has
+// just so is taken from there, and not read again.
+func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, created int64) (Object, error) {
+	if known, ok := v.Get(ref).(*hierarchy.Route); ok {
+		return route(ref.PolicyKind(), data, known)
+	}
+	return Decode(ref.PolicyKind(), kind, data, created)
+}
+
+func route(ref api.PolicyKind, data []byte, known *hierarchy.Route) (Object, error) {
+	r, err := hierarchy.ReadRoute(ref.Kind, data, known)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}
