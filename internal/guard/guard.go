@@ -53,11 +53,11 @@ func (c Change) Object() store.Object {
 
 // pack packs a policy that may be on very many paths, where its values are
 // compared with those in the view, which are packed.
-func (c *Change) pack() {
+func (c *Change) pack(v *store.View) {
 	if _, few := effective.RoutesOnly(objects(*c)...); few {
 		return
 	}
-	if p, ok := c.Before.(*policykind.Policy); ok {
+	if p, ok := c.Before.(*policykind.Policy); ok && v.Get(p.Ref()) != c.Before {
 		c.Before = p.Pack()
 	}
 	if p, ok := c.After.(*policykind.Policy); ok {
@@ -91,10 +91,10 @@ func held(v *store.View, o store.Object) bool {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		have, ok := v.Get(o.Ref()).(*policykind.Policy)
-		return ok && have.Same(o)
+		return ok && (have == o || have.Same(o))
 	case *hierarchy.Route:
 		have, ok := v.Get(o.Ref()).(*hierarchy.Route)
-		return ok && have.Same(o)
+		return ok && (have == o || have.Same(o))
 	default:
 		return false
 	}

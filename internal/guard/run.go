@@ -37,7 +37,7 @@ func (j *judge) look(ctx context.Context) (effective.Scope, error) {
 		j.before, j.after = j.change.apply(j.before)
 		return effective.Scope{}, j.constraint(ctx)
 	}
-	j.change.pack()
+	j.change.pack(j.before)
 	v, err := j.withTargets(ctx, j.before, j.change)
 	if err != nil {
 		return effective.Scope{}, err

@@ -18,6 +18,9 @@ type Policy struct {
 	// Version differs between any two policies that were read: it identifies
 	// the content in a memo.
 	Version uint64
+	// State is the state of the object that the policy was read of, zero where
+	// that is not known: two policies of one state say the same.
+	State   State
 	Targets []Target
 	// Onto is how the policy meets the next higher one, in kinds where the
 	// lower dictates; nil in others.
@@ -31,6 +34,12 @@ type Policy struct {
 	// An invalid policy takes no part.
 	Invalid error
 }
+
+// State is the state of one object: its uid, and the resourceVersion that it had.
+type State struct{ UID, Version string }
+
+// Known reports whether the state is one that an API server gave.
+func (s State) Known() bool { return s.UID != "" && s.Version != "" }
 
 var versions atomic.Uint64
 

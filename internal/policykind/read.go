@@ -26,6 +26,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	u := unstructured.Unstructured{Object: object}
 	p := &Policy{Kind: k, Version: NextVersion()}
 	p.Namespace, p.Name, p.Created = u.GetNamespace(), u.GetName(), created
+	p.State = State{string(u.GetUID()), u.GetResourceVersion()}
 	if t := u.GetCreationTimestamp(); !t.IsZero() {
 		p.Created = t.Unix()
 	}

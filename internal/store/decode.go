@@ -78,13 +78,34 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 	return from(t), nil
 }
 
-// DecodeStored is Decode of an object that is stored: a route that the view has
-// just so is taken from there, and not read again.
+// DecodeStored is Decode of an object that is stored: one that the view has just
+// so is taken from there, and not read again. A route is compared letter by
+// letter, a policy by its state.
 func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, created int64) (Object, error) {
-	if known, ok := v.Get(ref).(*hierarchy.Route); ok {
+	switch known := v.Get(ref).(type) {
+	case *hierarchy.Route:
 		return route(ref.PolicyKind(), data, known)
+	case *policykind.Policy:
+		if state := stateOf(data); known.Kind == kind && state.Known() && state == known.State {
+			return known, nil
+		}
 	}
 	return Decode(ref.PolicyKind(), kind, data, created)
+}
+
+// stateOf reads which state an object is in, zero if it cannot be read.
+func stateOf(data []byte) policykind.State {
+	type object struct {
+		Metadata struct {
+			UID     string `json:"uid"`
+			Version string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	o, err := decode.As[object](data)
+	if err != nil {
+		return policykind.State{}
+	}
+	return policykind.State{UID: o.Metadata.UID, Version: o.Metadata.Version}
 }
 
 func route(ref api.PolicyKind, data []byte, known *hierarchy.Route) (Object, error) {
