@@ -95,8 +95,10 @@ func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) ma
 		switch {
 		case err != nil:
 			return err
+		case j.Denied():
+			return fmt.Errorf("the write is denied: %+v", j.Denials)
 		case j.Changes.Paths != u.Routes*u.Rules:
-			return fmt.Errorf("%d paths are changed in place of %d: %+v", j.Changes.Paths, u.Routes*u.Rules, j.Denials)
+			return fmt.Errorf("%d paths are changed in place of %d", j.Changes.Paths, u.Routes*u.Rules)
 		}
 		return nil
 	}
@@ -133,7 +135,7 @@ func policyEvent(t testing.TB, w *world) operation {
 		if fixture.KindOf(o) == w.Limits.Ref() {
 			kind = w.Limits
 		}
-		w.Store.Apply(store.Put(kind.Read(o, merge.Newest)))
+		w.Store.Apply(store.Put(kind.Read(o, merge.Newest).Pack()))
 		return nil
 	}
 }

@@ -1,12 +1,15 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
@@ -44,10 +47,19 @@ func newWorld(t testing.TB, routes int) *world {
 }
 
 // judged adds a guard to a cluster. It may take as long as it needs: a curve
-// shows how long that is.
+// shows how long that is. The writer may change overrides.
 func judged(c *fixture.Cluster) *world {
-	return &world{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60}}
+	return &world{Cluster: c, guard: &guard.Guard{Engine: effective.NewEngine(), Budget: 1 << 60, Rights: anyone{}}}
 }
+
+// anyone may do anything.
+type anyone struct{}
+
+func (anyone) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+	return true, nil
+}
+
+func (anyone) Check(api.Ref) string { return "" }
 
 // held is what is alive on the heap, in MiB. The second collection takes what
 // the first one only found to be dead: the pools' spares.

@@ -26,6 +26,7 @@ const (
 // BenchmarkLoad has 64 clients write, routes and policies in turn, each as fast
 // as it is answered, while informers put 500 events a second of other routes and
 // policies into the store, and beside them one for each write that was admitted.
+// What they touch is swept, as in a server.
 // One op is a round of writes by every client. With -mutexprofile and
 // -blockprofile it shows who waits for whom.
 func BenchmarkLoad(b *testing.B) {
@@ -38,6 +39,7 @@ func BenchmarkLoad(b *testing.B) {
 			c.judged = nil
 		}
 		runtime.GC()
+		go func() { _ = s.sweeper.Start(b.Context()) }() // it ends with the benchmark
 		feed.start(b.Context())
 		for b.Loop() {
 			require.NoError(b, together(b.Context(), clients, turns, feed.writes()))

@@ -56,6 +56,7 @@ type production struct {
 	judges   *guard.Guard
 	hooks    *webhook.Server
 	inFlight *flight.Log
+	sweeper  *sweep.Sweeper
 }
 
 func newProduction(tb testing.TB, c *fixture.Cluster) *production {
@@ -75,9 +76,9 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
-	// It hears of each event as in production; what it finds is not waited for.
-	sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
-	return &production{c, judges, hooks, inFlight}
+	// It hears of each event, and sweeps once it is started.
+	sweeper := sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
+	return &production{c, judges, hooks, inFlight, sweeper}
 }
 
 // swept does what the sweeper does a moment after each event: it looks at all that

@@ -72,6 +72,9 @@ func (w *World) read(o object) store.Object {
 	kind := kindOf(o)
 	read, err := store.Decode(kind, w.kinds[kind], data, 0)
 	w.fail(err)
+	if p, ok := read.(*policykind.Policy); ok {
+		return p.Pack() // as one that is watched
+	}
 	return read
 }
 

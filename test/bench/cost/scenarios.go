@@ -187,7 +187,7 @@ func eventOfPolicy(among int) func() (func() error, error) {
 			return nil, err
 		}
 		return func() error {
-			p := w.kinds[authKind].Read(o, 0)
+			p := w.kinds[authKind].Read(o, 0).Pack()
 			w.Apply(store.Put(p))
 			w.Saw(store.Seen{Ref: p.Ref(), UID: uid, Version: "2"})
 			return p.Invalid
@@ -273,7 +273,7 @@ func heldPolicies(n int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.Apply(store.Put(w.kinds[authKind].Read(o, 0)))
+		w.Apply(store.Put(w.kinds[authKind].Read(o, 0).Pack()))
 	}
 	return w, nil
 }

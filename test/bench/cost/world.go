@@ -124,9 +124,13 @@ func newWorld() (*world, error) {
 	return w, nil
 }
 
-// read decodes an object.
+// read decodes an object; a policy is packed, as one that is watched.
 func (w *world) read(kind api.PolicyKind, text string) (store.Object, error) {
-	return store.Decode(kind, w.kinds[kind], []byte(text), 0)
+	o, err := store.Decode(kind, w.kinds[kind], []byte(text), 0)
+	if p, ok := o.(*policykind.Policy); ok {
+		return p.Pack(), nil
+	}
+	return o, err
 }
 
 // watchedRoute is a route as client-go decodes it.

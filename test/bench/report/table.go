@@ -28,6 +28,10 @@ func writeTables(w io.Writer, f figures) error {
 		fmt.Fprint(&out, "\nBeside these:\n\n")
 		table{"what", "measured"}.write(&out, rows)
 	}
+	if rows := f.heavy(); len(rows) > 0 {
+		fmt.Fprint(&out, "\nBad input at full size, by its name in test/heavy:\n\n")
+		table{"what", "answer", "after", "judged for", "at the mutating door", "heap"}.write(&out, rows)
+	}
 	for _, m := range f.machine {
 		fmt.Fprintf(&out, "\nMeasured on %s.\n", m)
 	}

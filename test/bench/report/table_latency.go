@@ -68,9 +68,34 @@ func (f figures) others() [][]string {
 			continue
 		}
 		for _, metric := range slices.Sorted(maps.Keys(f.values[name])) {
+			if metric == nsPerOp || strings.HasSuffix(metric, "/op") {
+				continue // of a round of all clients
+			}
 			v, _ := f.get(name, metric)
 			rows = append(rows, []string{"under load, " + strings.TrimPrefix(name, "Load/") + ": " + nameOfMetric(metric), inUnit(v, metric)})
 		}
+	}
+	return rows
+}
+
+// heavy returns what bad inputs come to.
+func (f figures) heavy() [][]string {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(f.values)) {
+		what, ok := strings.CutPrefix(name, "Heavy/")
+		if !ok {
+			continue
+		}
+		took, _ := f.get(name, nsPerOp)
+		busy, _ := f.get(name, "busy-ms")
+		answer := "judged"
+		if tooMuch, _ := f.get(name, "too-much"); tooMuch > 0 {
+			answer = "too much"
+		}
+		rows = append(rows, []string{
+			what, answer, nanos(took), nanos(took + busy*1e6),
+			f.show(name, "mutate-ms", millis), f.show(name, "peak-MiB", mebibytes),
+		})
 	}
 	return rows
 }
