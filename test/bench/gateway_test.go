@@ -69,7 +69,7 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 		after()
 		require.NoError(b, err)
 		require.NoError(b, p.event(t.stored))
-		p.swept(b, t.stored.ref)
+		p.swept(b, t.ref)
 	}
 	one(func() {}, func() {}) // the memo knows what there is, as it does in a server that runs
 	b.ReportAllocs()
