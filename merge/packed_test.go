@@ -59,3 +59,17 @@ func TestASpecIsPackedForConditionsAlone(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": map[string]any{"x": words("ab")}}, seen)
 	assert.Equal(t, map[string]any{"a": map[string]any{"x": []any{"a", "b"}}, "b": int64(1)}, r.Spec())
 }
+
+// Maps may be shared, as the aliases of a file are: so many that nobody could go
+// through each of their places.
+func TestSharedMapsAreUnpackedOnce(t *testing.T) {
+	at := map[string]any{"end": words("ab")}
+	for range 60 {
+		at = map[string]any{"a": at, "b": at}
+	}
+	merge.UnpackMaps(at)
+	for range 60 {
+		at = at["b"].(map[string]any)
+	}
+	assert.Equal(t, map[string]any{"end": []any{"a", "b"}}, at)
+}

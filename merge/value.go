@@ -18,6 +18,30 @@ func Plain(value any) any {
 	return value
 }
 
+// UnpackMaps unpacks, in their places, the values of a spec that a Condition was
+// given, and returns the spec: what is Packed stands in its maps, however deep,
+// and never in a list. Maps that are shared are gone through once.
+func UnpackMaps(spec map[string]any) map[string]any {
+	unpackMaps(spec, make(map[uintptr]bool))
+	return spec
+}
+
+func unpackMaps(m map[string]any, seen map[uintptr]bool) {
+	at := reflect.ValueOf(m).Pointer()
+	if seen[at] {
+		return
+	}
+	seen[at] = true
+	for name, v := range m {
+		switch v := v.(type) {
+		case Packed:
+			m[name] = v.Unpack()
+		case map[string]any:
+			unpackMaps(v, seen)
+		}
+	}
+}
+
 // Equal reports whether two values are the same, Packed or not. Numbers are
 // compared by value: 1 and 1.0 are equal.
 func Equal(a, b any) bool {

@@ -24,7 +24,11 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 		return v.DecodeStored(of, kind, data, policykind.InFlight(now))
 	}
 	written := func(data []byte) (store.Object, error) {
-		return store.Decode(ref, kind, data, policykind.InFlight(now))
+		o, err := store.Decode(ref, kind, data, policykind.InFlight(now))
+		if p, ok := o.(*policykind.Policy); ok {
+			p.State = policykind.State{} // it has that of what it replaces, and does not say the same
+		}
+		return o, err
 	}
 	decode := func(name string, data []byte, read func([]byte) (store.Object, error)) (store.Object, error) {
 		if len(data) == 0 || string(data) == "null" {

@@ -62,18 +62,6 @@ func unpacked(fields map[string]any, name string) (native any, ok bool) {
 	return native, ok
 }
 
-// unpackAll unpacks all that is packed in a map, however deep.
-func unpackAll(fields map[string]any) map[string]any {
-	for name := range fields {
-		if below, _ := unpacked(fields, name); below != nil {
-			if m, ok := below.(map[string]any); ok {
-				unpackAll(m)
-			}
-		}
-	}
-	return fields
-}
-
 // Find implements traits.Mapper.
 func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
@@ -122,11 +110,11 @@ func (o *object) ConvertToType(t ref.Type) ref.Val { return o.plain().ConvertToT
 func (*object) Type() ref.Type { return types.MapType }
 
 // Value implements ref.Val.
-func (o *object) Value() any { return unpackAll(o.fields) }
+func (o *object) Value() any { return merge.UnpackMaps(o.fields) }
 
 // plain is the same map without a place.
 func (o *object) plain() traits.Mapper {
-	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, unpackAll(o.fields))
+	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, merge.UnpackMaps(o.fields))
 }
 
 // Get implements traits.Indexer.

@@ -4,6 +4,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"overrule.dev/overrule/merge"
 )
 
 // weight counts what a value holds, all the way down: one a value, and more
@@ -22,7 +24,7 @@ func (w *weighing) full() bool { return w.sum > Limit }
 func (w *weighing) value(v ref.Val) {
 	switch v := v.(type) {
 	case *object:
-		w.native(unpackAll(v.fields))
+		w.native(merge.UnpackMaps(v.fields))
 	case *list:
 		w.native(v.items)
 	case types.String, types.Bytes:

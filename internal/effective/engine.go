@@ -3,7 +3,8 @@ package effective
 import (
 	"cmp"
 	"slices"
-	"sync"
+
+	"k8s.io/utils/lru"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -15,11 +16,14 @@ import (
 // it; an Engine is safe for concurrent use.
 type Engine struct {
 	memo   memo
-	shapes sync.Map // of kinds, each *shape
+	shapes *lru.Cache // of kinds, each *shape
 }
 
 // NewEngine returns an engine.
-func NewEngine() *Engine { return &Engine{} }
+func NewEngine() *Engine { return &Engine{shapes: lru.New(mostShapes)} }
+
+// mostShapes is more than the policy kinds of a cluster.
+const mostShapes = 128
 
 // Effective is the effective policy of one kind on one path.
 type Effective struct {

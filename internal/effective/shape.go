@@ -37,11 +37,11 @@ var levelNames = map[api.LevelName][]hierarchy.Level{
 
 // shape returns the shape of a kind.
 func (e *Engine) shape(k *policykind.Kind) *shape {
-	if s, ok := e.shapes.Load(k); ok {
+	if s, ok := e.shapes.Get(k); ok {
 		return s.(*shape) //nolint:forcetypeassert // nothing else is in there
 	}
 	s := shapeOf(k)
-	e.shapes.Store(k, s)
+	e.shapes.Add(k, s)
 	return s
 }
 

@@ -60,6 +60,7 @@ type walk struct {
 	// for it.
 	whatIf bool
 	put    int
+	own    map[string]*folded // what was not put there
 
 	key   []byte      // used again and again
 	fresh []Effective // made and not used yet
@@ -392,7 +393,7 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		return k.last, nil
 	}
 	w.key = appendMemoKey(w.key[:0], &k.stack)
-	if f := w.engine.memo.get(w.key); f != nil {
+	if f := w.remembered(); f != nil {
 		k.last = f
 		return f, nil
 	}
@@ -402,14 +403,37 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		return nil, err
 	}
 	k.last = f
-	if w.whatIf {
-		if w.put += f.weigh(); w.put > mostPut {
-			return f, nil
-		}
-	}
-	w.engine.memo.put(w.key, f)
+	w.remember(f)
 	return f, nil
 }
+
+// remembered returns what came of the stack whose key is at hand, nil if nobody
+// remembers.
+func (w *walk) remembered() *folded {
+	if f := w.own[string(w.key)]; f != nil {
+		return f
+	}
+	return w.engine.memo.get(w.key)
+}
+
+// remember keeps what came of the stack whose key is at hand: for everybody, or
+// beyond what one comparison may put there for this walk alone.
+func (w *walk) remember(f *folded) {
+	if w.whatIf {
+		w.put += f.weigh()
+	}
+	if w.put <= mostPut {
+		w.engine.memo.put(w.key, f)
+		return
+	}
+	if w.own == nil || len(w.own) >= mostOwn {
+		w.own = make(map[string]*folded)
+	}
+	w.own[string(w.key)] = f
+}
+
+// mostOwn is how many folds a walk keeps for itself: those of paths close by.
+const mostOwn = 256
 
 // effective returns a new effective policy, out of a number that were made at
 // once: most live and die together.

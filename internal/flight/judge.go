@@ -74,7 +74,7 @@ type trial struct {
 func (t *trial) attempt(ctx context.Context, view func() *store.View) (d Decision, done bool, err error) {
 	inFlight := t.look(t.judging)
 	v := view()
-	if err := fits(t.write.Change.Object(), v); err != nil {
+	if err := t.write.judgedBy(v); err != nil {
 		return d, false, err
 	}
 	met, err := t.met(ctx, v, inFlight)

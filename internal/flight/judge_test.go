@@ -479,6 +479,12 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 		d := s.judge(w)
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(d))
 	})
+	t.Run("so is one whose kind is listed anew at this moment", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route, limit)
+		w := s.create(greedy)
+		s.store.AddKind(worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(s.judge(w)))
+	})
 	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(s.create(limit))

@@ -109,6 +109,16 @@ func fits(o store.Object, v *store.View) error {
 	return nil
 }
 
+// judgedBy reports whether a view can judge the write: it has the kind of a policy
+// as the write was read by. While a kind is read anew no view has it, and none
+// would find anything wrong.
+func (w Write) judgedBy(v *store.View) error {
+	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
+		return fmt.Errorf("%s: %w", p.Ref(), errReread)
+	}
+	return nil
+}
+
 // layer is a view with writes laid over it. Those that only put or take out an
 // object are gathered: making a view of each would cost more than judging.
 type layer struct {

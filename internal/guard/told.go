@@ -16,11 +16,12 @@ import (
 // tally adds up losses that are the same but for the path.
 type tally struct {
 	losses map[lossKey]*loss
-	beyond bool // there are more than are told apart
+	most   int  // that are told apart, 0 for all
+	beyond bool // there are more
 }
 
-// mostLosses is how many losses of a tally are told apart: few of them are told
-// at all, and there may be millions.
+// mostLosses is how many losses of other policies are told apart: few of them are
+// told at all, none is denied for, and there may be millions.
 const mostLosses = 10_000
 
 type lossKey struct {
@@ -48,7 +49,7 @@ func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, befo
 	switch {
 	case had != nil:
 		had.paths++
-	case len(t.losses) < mostLosses:
+	case t.most == 0 || len(t.losses) < t.most:
 		t.losses[k] = &loss{lossKey: k, lost: l, on: e, paths: 1}
 	default:
 		t.beyond = true

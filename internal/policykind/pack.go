@@ -25,9 +25,10 @@ func (p packed) MarshalJSON() ([]byte, error) { return []byte(p), nil }
 
 // Pack returns the policy in the form in which many are held: the values of its
 // rules are packed, and texts that policies have in common share their memory.
-// It says the same as before.
+// It says the same as before; it is another one, and has a version of its own.
 func (p *Policy) Pack() *Policy {
 	out := *p
+	out.Version = NextVersion() // what is remembered by a version holds pointers to its policy
 	out.Blocks = make([]merge.Rules, len(p.Blocks))
 	for i, b := range p.Blocks {
 		rules := make([]merge.Rule, len(b.Rules))

@@ -333,7 +333,7 @@ type shapedCondition struct {
 
 // Evaluate implements merge.Condition.
 func (c shapedCondition) Evaluate(spec map[string]any) merge.Answer {
-	return c.Condition.Evaluate(c.kind.Shape(spec))
+	return c.Condition.Evaluate(c.kind.Shape(merge.UnpackMaps(spec))) // a list has nothing packed in it
 }
 
 // strategyNames are all words for a strategy that the kind knows.
