@@ -1,6 +1,6 @@
 package main
 
-// limit is a row of DESIGN's "How fast".
+// limit is a row of the table in docs/performance.md.
 type limit struct {
 	what string
 	// most is the limit and aim the aim, in the unit of the metric; no aim is 0.
