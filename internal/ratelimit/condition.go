@@ -1,0 +1,68 @@
+package ratelimit
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (r *reader) conditions(at *field.Path, value any) []Condition {
+	items := r.list(at, value, most)
+	var conditions []Condition
+	for i, item := range items {
+		conditions = append(conditions, r.condition(at.Index(i), item))
+	}
+	return conditions
+}
+
+func (r *reader) condition(at *field.Path, value any) Condition {
+	fields, ok := r.object(at, value, ofCondition)
+	if !ok {
+		return Condition{}
+	}
+	var c Condition
+	c.Selector = r.conditionSelector(at.Child("selector"), fields["selector"])
+	if c.Operator, ok = oneOf(r, at.Child("operator"), fields["operator"], Operators, ""); ok {
+		c.Value = r.operand(at.Child("value"), c.Operator, fields["value"])
+	}
+	return c
+}
+
+func (r *reader) conditionSelector(at *field.Path, value any) string {
+	if value == nil {
+		r.fail(field.Required(at, "write what the condition is about, such as auth.identity.username"))
+		return ""
+	}
+	selector, ok := r.text(at, value, longest)
+	if !ok {
+		return ""
+	}
+	if err := CheckCondition(selector); err != nil {
+		r.fail(field.Invalid(at, shown(selector), err.Error()))
+	}
+	return selector
+}
+
+// operand reads what the operator compares with.
+func (r *reader) operand(at *field.Path, operator Operator, value any) string {
+	if operator == Exists || operator == NotExists {
+		if value != nil {
+			r.fail(field.Forbidden(at, "operator "+string(operator)+" compares with nothing: take the value away"))
+		}
+		return ""
+	}
+	if value == nil {
+		r.fail(field.Required(at, "operator "+string(operator)+" needs a value to compare with"))
+		return ""
+	}
+	text, ok := r.text(at, value, longest)
+	if ok && operator == MatchesRE {
+		r.pattern(at, text)
+	}
+	return text
+}
+
+// pattern checks a regular expression, of as much as there are steps left for.
+func (r *reader) pattern(at *field.Path, pattern string) {
+	if err := checkRegexp(pattern, &r.steps); err != nil {
+		r.fail(field.Invalid(at, shown(pattern), err.Error()))
+	}
+}

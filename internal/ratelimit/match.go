@@ -1,0 +1,156 @@
+package ratelimit
+
+import (
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Gateway API's own bounds.
+const (
+	mostValues       = 16
+	longestName      = 256
+	longestHeader    = 4096
+	longestParameter = 1024
+	longestPath      = 1024
+)
+
+var (
+	methods = []gatewayv1.HTTPMethod{
+		gatewayv1.HTTPMethodGet, gatewayv1.HTTPMethodHead, gatewayv1.HTTPMethodPost,
+		gatewayv1.HTTPMethodPut, gatewayv1.HTTPMethodDelete, gatewayv1.HTTPMethodConnect,
+		gatewayv1.HTTPMethodOptions, gatewayv1.HTTPMethodTrace, gatewayv1.HTTPMethodPatch,
+	}
+	pathTypes   = []gatewayv1.PathMatchType{gatewayv1.PathMatchExact, gatewayv1.PathMatchPathPrefix, gatewayv1.PathMatchRegularExpression}
+	headerTypes = []gatewayv1.HeaderMatchType{gatewayv1.HeaderMatchExact, gatewayv1.HeaderMatchRegularExpression}
+	queryTypes  = []gatewayv1.QueryParamMatchType{gatewayv1.QueryParamMatchExact, gatewayv1.QueryParamMatchRegularExpression}
+)
+
+var (
+	token     = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+\\-.^_`|~]+$")
+	pathChars = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+$`)
+)
+
+// match reads what is stated of a match, with Gateway API's defaults for what is
+// stated in part. One that states nothing chooses every rule.
+func (r *reader) match(at *field.Path, value any) Match {
+	fields, ok := r.object(at, value, ofMatch)
+	if !ok {
+		return Match{}
+	}
+	var m Match
+	if fields["path"] != nil {
+		m.Path = r.path(at.Child("path"), fields["path"])
+	}
+	if fields["method"] != nil {
+		if method, ok := oneOf(r, at.Child("method"), fields["method"], methods, ""); ok {
+			m.Method = &method
+		}
+	}
+	m.Headers = r.headers(at.Child("headers"), fields["headers"])
+	m.QueryParams = r.queryParams(at.Child("queryParams"), fields["queryParams"])
+	return m
+}
+
+func (r *reader) path(at *field.Path, value any) *gatewayv1.HTTPPathMatch {
+	fields, ok := r.object(at, value, ofPath)
+	if !ok {
+		return nil
+	}
+	kind, known := oneOf(r, at.Child("type"), fields["type"], pathTypes, gatewayv1.PathMatchPathPrefix)
+	text := "/"
+	if fields["value"] != nil {
+		text, ok = r.text(at.Child("value"), fields["value"], longestPath)
+	}
+	switch {
+	case !known || !ok:
+	case kind == gatewayv1.PathMatchRegularExpression:
+		r.pattern(at.Child("value"), text)
+	default:
+		if wrong := pathError(text); wrong != "" {
+			r.fail(field.Invalid(at.Child("value"), shown(text), wrong))
+		}
+	}
+	return &gatewayv1.HTTPPathMatch{Type: &kind, Value: &text}
+}
+
+// pathError says what Gateway API has against a path that is no expression: no
+// rule of a route can have it.
+func pathError(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return "must be an absolute path: start it with /"
+	}
+	for _, part := range []string{"//", "/./", "/../", "%2f", "%2F", "#"} {
+		if strings.Contains(path, part) {
+			return "must not contain " + part + ": no rule of a route may"
+		}
+	}
+	for _, end := range []string{"/..", "/."} {
+		if strings.HasSuffix(path, end) {
+			return "must not end with " + end + ": no rule of a route may"
+		}
+	}
+	if !pathChars.MatchString(path) {
+		return "has characters that no path has: write them as %XX"
+	}
+	return ""
+}
+
+// headers are each there once: of two of one name, in any case, Gateway API takes
+// the first.
+func (r *reader) headers(at *field.Path, value any) []gatewayv1.HTTPHeaderMatch {
+	var headers []gatewayv1.HTTPHeaderMatch
+	seen := map[string]bool{}
+	for i, item := range r.list(at, value, mostValues) {
+		h, ok := readStated(r, at.Index(i), item, headerTypes, gatewayv1.HeaderMatchExact, longestHeader)
+		if key := strings.ToLower(h.name); ok && !seen[key] {
+			seen[key] = true
+			headers = append(headers, gatewayv1.HTTPHeaderMatch{Type: &h.kind, Name: gatewayv1.HTTPHeaderName(h.name), Value: h.value})
+		}
+	}
+	return headers
+}
+
+// queryParams are each there once, as headers are; their case counts.
+func (r *reader) queryParams(at *field.Path, value any) []gatewayv1.HTTPQueryParamMatch {
+	var params []gatewayv1.HTTPQueryParamMatch
+	seen := map[string]bool{}
+	for i, item := range r.list(at, value, mostValues) {
+		p, ok := readStated(r, at.Index(i), item, queryTypes, gatewayv1.QueryParamMatchExact, longestParameter)
+		if ok && !seen[p.name] {
+			seen[p.name] = true
+			params = append(params, gatewayv1.HTTPQueryParamMatch{Type: &p.kind, Name: gatewayv1.HTTPHeaderName(p.name), Value: p.value})
+		}
+	}
+	return params
+}
+
+// stated is what is stated of a header or of a query parameter.
+type stated[T ~string] struct {
+	kind        T
+	name, value string
+}
+
+func readStated[T ~string](r *reader, at *field.Path, value any, types []T, fallback T, most int) (stated[T], bool) {
+	var s stated[T]
+	fields, ok := r.object(at, value, ofValue)
+	if !ok {
+		return s, false
+	}
+	var kindOK, nameOK, valueOK bool
+	s.kind, kindOK = oneOf(r, at.Child("type"), fields["type"], types, fallback)
+	if s.name, nameOK = r.text(at.Child("name"), fields["name"], longestName); nameOK && !token.MatchString(s.name) {
+		r.fail(field.Invalid(at.Child("name"), s.name, "must be a name of letters, digits and !#$%&'*+-.^_`|~"))
+		nameOK = false
+	}
+	if s.value, valueOK = r.text(at.Child("value"), fields["value"], most); valueOK && s.value == "" {
+		r.fail(field.Required(at.Child("value"), "must not be empty"))
+		valueOK = false
+	}
+	if valueOK && kindOK && s.kind == T(gatewayv1.HeaderMatchRegularExpression) {
+		r.pattern(at.Child("value"), s.value)
+	}
+	return s, kindOK && nameOK && valueOK
+}

@@ -1,0 +1,55 @@
+package ratelimit
+
+// Speaks tells whether decoded JSON is a limit of the RFC's form, by what only
+// such one has: triggers, a unit or a duration of a rate, a selector of a
+// condition, a counter that is a string. Limits of other versions have rates
+// with a window, counters with an expression and conditions with a predicate.
+//
+// A list of such limits speaks as well: two of the RFC's examples are written
+// so, and Read says what is wrong with that.
+func Speaks(value any) bool {
+	if list, ok := value.([]any); ok {
+		return anyOf(list, speaks)
+	}
+	return speaks(value)
+}
+
+func speaks(value any) bool {
+	limit, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	if _, ok := limit["triggers"]; ok {
+		return true
+	}
+	return anyOf(limit["rates"], has("unit", "duration")) ||
+		anyOf(limit["when"], has("selector")) ||
+		anyOf(limit["counters"], isString)
+}
+
+func anyOf(value any, is func(any) bool) bool {
+	list, _ := value.([]any)
+	for _, item := range list {
+		if is(item) {
+			return true
+		}
+	}
+	return false
+}
+
+func has(fields ...string) func(any) bool {
+	return func(value any) bool {
+		object, _ := value.(map[string]any)
+		for _, name := range fields {
+			if _, ok := object[name]; ok {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func isString(value any) bool {
+	_, ok := value.(string)
+	return ok
+}

@@ -1,0 +1,57 @@
+package ratelimit
+
+import "strings"
+
+// suggest returns the well-known selector that these segments are nearest to: with
+// slips of the pen mended, and parts put in that were left out. "" if none is near.
+func suggest(segments []string) string {
+	var s search
+	s.from(wellKnown, nil, segments, 0, false)
+	return strings.Join(s.best, ".")
+}
+
+// search keeps the cheapest way; of several, the first in the order of names.
+type search struct {
+	best []string
+	cost int
+}
+
+func (s *search) found(cost int, path ...[]string) {
+	if s.best != nil && cost >= s.cost {
+		return
+	}
+	s.cost, s.best = cost, []string{}
+	for _, part := range path {
+		s.best = append(s.best, part...)
+	}
+}
+
+// from looks at what the rest may mean below a place. Behind a part that was put in
+// only what is known is meant: anything at all would fit where all is open.
+func (s *search) from(p *place, path, rest []string, cost int, putIn bool) {
+	switch {
+	case len(rest) == 0:
+		if p.value {
+			s.found(cost, path)
+		}
+		return
+	case p.name != nil:
+		if name := strings.Join(rest, "."); p.name.MatchString(name) {
+			s.found(cost, path, []string{name})
+		}
+		return
+	}
+	names := sortedKeys(p.below)
+	for _, name := range names {
+		next := append(path[:len(path):len(path)], name)
+		if d, near := slip(rest[0], name); near {
+			s.from(p.below[name], next, rest[1:], cost+d, false)
+		}
+		if len(p.below[name].below) > 0 {
+			s.from(p.below[name], next, rest, cost+1, true)
+		}
+	}
+	if p.open && !putIn && nearest(rest[0], names) == "" {
+		s.found(cost, path, rest)
+	}
+}

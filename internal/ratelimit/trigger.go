@@ -1,0 +1,39 @@
+package ratelimit
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (r *reader) triggers(at *field.Path, value any) []Trigger {
+	items := r.list(at, value, most)
+	var triggers []Trigger
+	for i, item := range items {
+		triggers = append(triggers, r.trigger(at.Index(i), item))
+	}
+	return triggers
+}
+
+func (r *reader) trigger(at *field.Path, value any) Trigger {
+	before := len(r.errs)
+	fields, ok := r.object(at, value, ofTrigger)
+	if !ok {
+		return Trigger{}
+	}
+	trigger := Trigger{
+		Matches:   r.matches(at.Child("matches"), fields["matches"]),
+		Hostnames: r.hostnames(at.Child("hostnames"), fields["hostnames"]),
+	}
+	if len(trigger.Matches) == 0 && len(trigger.Hostnames) == 0 && len(r.errs) == before {
+		r.fail(field.Required(at, "states nothing: a trigger needs matches or hostnames; take the trigger away to bind to every rule"))
+	}
+	return trigger
+}
+
+func (r *reader) matches(at *field.Path, value any) []Match {
+	items := r.list(at, value, most)
+	var matches []Match
+	for i, item := range items {
+		matches = append(matches, r.match(at.Index(i), item))
+	}
+	return matches
+}
