@@ -147,12 +147,45 @@ type Explanation struct {
 	Path       []PathElement   `json:"path"`
 	Policies   []Contribution  `json:"policies"`
 	Rules      []ExplainedRule `json:"rules"`
+	// Bindings tell which of the rules in force are bound to the rule of the
+	// route, in kinds whose rules bind by triggers of their own, in the order in
+	// which they bind.
+	Bindings []Binding `json:"bindings,omitempty"`
 	// Weakened are rules that an override holds and a lower policy gates or
 	// waters down.
 	Weakened []WeakenedRule `json:"weakened,omitempty"`
 	// Notes about conditions that could not be evaluated, or were skipped.
 	Notes []string `json:"notes,omitempty"`
 }
+
+// Binding tells whether a rule of the effective policy is bound to the path's
+// rule of the route.
+type Binding struct {
+	Rule  string `json:"rule"`
+	From  Ref    `json:"from"`
+	Block string `json:"block"`
+	// State is Bound, Shadowed or Unmatched.
+	State BindingState `json:"state"`
+	// By are the matches of the route's rule that the triggers chose. Absent
+	// where it has no triggers: it matches every rule.
+	By []string `json:"by,omitempty"`
+	// Besides are the rule's other matches, whose requests are bound, too.
+	Besides []string `json:"besides,omitempty"`
+	// Hostnames that requests must be for.
+	Hostnames []string `json:"hostnames,omitempty"`
+	// ShadowedBy is the rule that is bound in its place.
+	ShadowedBy string `json:"shadowedBy,omitempty"`
+}
+
+// BindingState is what became of a rule that binds by triggers.
+type BindingState string
+
+// The states of a binding.
+const (
+	BindingBound     BindingState = "Bound"
+	BindingShadowed  BindingState = "Shadowed"
+	BindingUnmatched BindingState = "Unmatched"
+)
 
 // WeakenedRule is a rule that an override holds and a lower policy weakens.
 type WeakenedRule struct {

@@ -171,6 +171,12 @@ type PolicyProfileSpec struct {
 	// +optional
 	Alternatives []string `json:"alternatives,omitempty"`
 
+	// Binding names the rules that bind to some rules of a route alone, by
+	// triggers of their own. Empty: every rule holds wherever its policy does.
+	//
+	// +optional
+	Binding *RuleBinding `json:"binding,omitempty"`
+
 	// BlastRadius is the most paths whose effective policy one write may change
 	// without having been acknowledged; it takes precedence over the server's
 	// own limit. 0: no limit.
@@ -529,6 +535,24 @@ type RouteField struct {
 	// +listType=atomic
 	// +optional
 	Kinds []string `json:"kinds,omitempty"`
+}
+
+// RuleBinding names the rules of a kind that bind to rules of routes as the
+// limits of Kuadrant's RFC "RateLimitPolicy v2" do: by the matches that their
+// triggers state. Of several that match a rule the first by name is bound to it.
+//
+// +kubebuilder:object:generate=true
+type RuleBinding struct {
+	// Rules is the address of such rules, one of spec.rules: limits.*.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Rules string `json:"rules"`
+	// Version of the kind's API whose policies write them so. In a policy of
+	// another version, which may have been written in this one and stored in the
+	// other, those rules bind that are written so.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Version string `json:"version"`
 }
 
 // Action is what happens for a reason.

@@ -41,6 +41,15 @@ const (
 	// ReasonEffectiveInvalid tells that an effective spec breaks the schema of
 	// its kind.
 	ReasonEffectiveInvalid ReasonCode = "EffectiveInvalid"
+	// ReasonTriggerUnmatched tells that a limit's triggers match no rule of a
+	// route, or not all of them do.
+	ReasonTriggerUnmatched ReasonCode = "TriggerUnmatched"
+	// ReasonLimitShadowed warns that a limit is not bound to a rule that it
+	// matches, since another one comes first.
+	ReasonLimitShadowed ReasonCode = "LimitShadowed"
+	// ReasonLimitWidened warns that a limit holds for requests that its triggers
+	// do not ask for.
+	ReasonLimitWidened ReasonCode = "LimitWidened"
 	// ReasonBlastRadius tells how far a write reaches.
 	ReasonBlastRadius ReasonCode = "BlastRadius"
 	// ReasonConditionSkipped warns that a condition names a key that the
@@ -55,4 +64,5 @@ var ChangeableReasons = []ReasonCode{
 	ReasonInvalid, ReasonTargetNotFound, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
 	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
 	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
+	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,
 }

@@ -35,6 +35,7 @@ type Effective struct {
 	// Outcomes of the policies, from the highest to the lowest, each once.
 	Outcomes []merge.Outcome
 
+	folded *folded       // that Result is of, nil where there is none
 	member *member       // of the path's rule whose fields are controlled, or nil
 	object *merge.Policy // what the route itself says of these fields, or nil
 }

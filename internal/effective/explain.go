@@ -25,6 +25,7 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 		}
 	}
 	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return means(rule, of) || means(rule, by) })
+	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !asks(rule, b) })
 	for _, n := range e.Notes {
 		x.Notes = append(x.Notes, e.Note(n))
 	}
@@ -33,6 +34,17 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 
 // means reports whether a rule is asked for.
 func means(asked *merge.Name, k merge.Key) bool { return asked == nil || asked.Matches(k) }
+
+// asks reports whether what a rule is bound to is asked for: by the rule, or by the
+// one that is bound in its place.
+func asks(asked *merge.Name, b api.Binding) bool {
+	for _, text := range []string{b.Rule, b.ShadowedBy} {
+		if k, err := merge.ParseKey(text); text != "" && err == nil && means(asked, k) {
+			return true
+		}
+	}
+	return false
+}
 
 func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contribution {
 	c := api.Contribution{

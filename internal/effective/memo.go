@@ -32,6 +32,9 @@ type memo struct {
 type folded struct {
 	layers []merge.Layer
 	*merge.Result
+
+	read   sync.Once
+	limits *Limits // those of the result, once they were asked for; nil for none
 }
 
 // appendMemoKey appends what identifies a stack: the versions and levels of its

@@ -380,7 +380,7 @@ func (w *walk) folded(kind int, p hierarchy.Path, m *member) error {
 	if err != nil {
 		return err
 	}
-	e.Layers, e.Result, e.Outcomes = f.layers, f.Result, f.Outcomes
+	e.folded, e.Layers, e.Result, e.Outcomes = f, f.layers, f.Result, f.Outcomes
 	if e.object != nil {
 		e.Outcomes = f.Outcomes[:len(f.Outcomes)-1] // the lowest
 	}

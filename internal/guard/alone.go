@@ -200,4 +200,7 @@ var defaults = map[api.ReasonCode]api.Action{
 	api.ReasonOverrideEvaded:     api.Deny,
 	api.ReasonOverrideWeakened:   api.Deny,
 	api.ReasonEffectiveInvalid:   api.Deny,
+	api.ReasonTriggerUnmatched:   api.Deny,
+	api.ReasonLimitShadowed:      api.Warn,
+	api.ReasonLimitWidened:       api.Warn,
 }

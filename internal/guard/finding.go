@@ -131,9 +131,10 @@ func (s findings) by(a api.Action) []Finding {
 // itself, how far it reaches, and then what it costs others, which may be long.
 var order = []api.ReasonCode{
 	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonConflicted,
-	api.ReasonUnsetOverride, api.ReasonConstraintViolated,
+	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,
+	api.ReasonLimitShadowed, api.ReasonLimitWidened,
 	api.ReasonConditionSkipped, api.ReasonNotRead, api.ReasonOverridden,
 }
 

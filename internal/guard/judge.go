@@ -43,21 +43,27 @@ type judge struct {
 	causes        map[*merge.Rule]api.ReasonCode // of losses
 	like          like                           // the pair before
 	surroundings  map[surroundingKey]*surrounding
+	binding       binding
 	misfits       map[misfitKey]*misfit
 	needs         needs
 }
 
 // pair judges one path.
 func (j *judge) pair(p effective.Pair) error {
-	again := j.like.same(p)
+	b := j.bind(p)
+	again := b.none() && j.like.same(p)
 	if !again {
 		j.like = likeOf(p, j.like.lost[:0])
 	}
 	if j.like.changed {
 		j.count(p)
 	}
-	if err := j.overrides(p, again); err != nil {
+	if err := j.overrides(p, b, again); err != nil {
 		return err
+	}
+	if !b.none() {
+		j.like = like{lost: j.like.lost} // what is bound differs from path to path
+		j.bound(p, b)
 	}
 	if p.After == nil || p.Again {
 		return nil
@@ -83,6 +89,7 @@ func (j *judge) pair(p effective.Pair) error {
 // standing judges what is in force after the write, whoever brought it about.
 func (j *judge) standing(p effective.Pair) error {
 	j.weakened(p)
+	j.hidden(p)
 	if err := j.conforms(p); err != nil {
 		return err
 	}

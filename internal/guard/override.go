@@ -5,6 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/merge"
 )
 
@@ -15,12 +16,14 @@ import (
 // override, which is how the hierarchy works. That its condition is not met is
 // no loss either: the lower policies comply.
 //
+// One that binds to rules of routes holds where it is bound.
+//
 // again tells that the pair is like the one before.
-func (j *judge) overrides(p effective.Pair, again bool) error {
+func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 	if p.Before == nil {
 		return nil
 	}
-	still := p.After != nil && !j.mayMove(p)
+	still := p.After != nil && !j.mayMove(p) && !b.elsewhere(p)
 	if still && p.Before.Result == p.After.Result {
 		return nil
 	}
@@ -33,20 +36,42 @@ func (j *judge) overrides(p effective.Pair, again bool) error {
 	}
 	j.held = p.Before.AppendHeld(j.held[:0])
 	for _, o := range j.held {
-		if p.After != nil && !p.After.Gives(o) {
-			if t := j.lose(o, p.Before, p.After); still {
-				j.like.lost = append(j.like.lost, t)
+		bound := b.was.holds(o)
+		if p.After != nil {
+			if !p.After.Gives(o) {
+				if t := j.lose(o, p.Before, p.After); still {
+					j.like.lost = append(j.like.lost, t)
+				}
+				continue
 			}
-			continue
+			if unbound := b.is.unbinds(o); bound && unbound != "" {
+				j.unbind(o, p.Before, p.After, unbound)
+				continue
+			}
 		}
-		heirs, err := j.heirs(p, o)
-		if err != nil {
+		if err := j.handedOn(p, b, o); err != nil {
 			return err
 		}
-		for _, heir := range heirs {
-			if !heir.Gives(o) {
-				j.lose(o, p.Before, heir)
-			}
+	}
+	return nil
+}
+
+// handedOn books an override that does not hold on the paths which take the
+// traffic of one that is gone, or that gave up a match.
+func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) error {
+	at, bound := o, b.was.holds(o)
+	if bound && b.was.Triggered() {
+		at.Level = hierarchy.LevelRule // by its triggers it hangs on the rule
+	}
+	heirs, err := j.heirs(p, at)
+	if err != nil {
+		return err
+	}
+	for _, heir := range heirs {
+		if !heir.Gives(o) {
+			j.lose(o, p.Before, heir)
+		} else if unbound := j.boundOn(heir).unbinds(o); bound && unbound != "" {
+			j.unbind(o, p.Before, heir, unbound)
 		}
 	}
 	return nil
@@ -72,6 +97,21 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overri
 	return t
 }
 
+// unbind books the loss of an override that is given on a path, and not bound to
+// its rule any more.
+func (j *judge) unbind(o effective.Override, was, is *effective.Effective, why string) {
+	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o), unbound: why}
+	t := j.lostOverrides[l]
+	if t == nil {
+		t = &overrideTally{lostOverride: l, was: was, is: is}
+		if j.lostOverrides == nil {
+			j.lostOverrides = make(map[lostOverride]*overrideTally)
+		}
+		j.lostOverrides[l] = t
+	}
+	t.book(j.pairs)
+}
+
 // book books a path, by the number of its pair.
 func (t *overrideTally) book(pair int32) {
 	if n := len(t.paths); n == 0 || t.paths[n-1] != pair {
@@ -86,6 +126,7 @@ type lostOverride struct {
 	rule     string
 	code     api.ReasonCode
 	standIns string // their names
+	unbound  string // why it is not bound any more, "" where that is not why
 }
 
 // overrideTally adds up losses; the first path stands for all.

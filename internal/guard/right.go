@@ -67,7 +67,7 @@ func (j *judge) overrideLost(t *overrideTally) {
 	if len(t.paths) == 1 {
 		on = "on " + last(t.was)
 	}
-	if t.code == api.ReasonOverrideRemoved {
+	if t.code == api.ReasonOverrideRemoved && t.unbound == "" {
 		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
 	} else {
 		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t), t.rule, policy, on, j.why(t))
@@ -98,6 +98,8 @@ func slipping(t *overrideTally) string {
 func (j *judge) why(t *overrideTally) string {
 	object := j.change.Object().Ref()
 	switch {
+	case t.unbound != "":
+		return t.unbound
 	case j.change.Owner != "":
 		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
 	case j.change.After == nil:
@@ -135,6 +137,7 @@ func (j *judge) lost() []*overrideTally {
 			strings.Compare(a.rule, b.rule),
 			strings.Compare(string(a.code), string(b.code)),
 			strings.Compare(a.lostOverride.standIns, b.lostOverride.standIns),
+			strings.Compare(a.unbound, b.unbound),
 		)
 	})
 	return out

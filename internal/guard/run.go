@@ -134,7 +134,7 @@ func (j *judge) ownerless(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, func(p effective.Pair) error { return o.overrides(p, false) }); err != nil {
+	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, func(p effective.Pair) error { return o.overrides(p, o.bind(p), false) }); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
 	for l, t := range o.lostOverrides {

@@ -91,6 +91,7 @@ func (j *judge) finish(ctx context.Context) error {
 		}
 	}
 	j.othersLose()
+	j.bindings()
 	j.unmet()
 	j.invalid()
 	j.blast()

@@ -102,9 +102,9 @@ func under(name, suffix string) bool {
 // ShareHosts reports whether some name may reach both paths: the hostnames of
 // their listeners and routes intersect. A path without a listener takes any.
 func ShareHosts(p, q Path) bool {
-	for _, a := range p.hosts() {
-		for _, b := range q.hosts() {
-			if a == "" || b == "" || hostnameMatch(a, b) {
+	for _, a := range p.Hosts() {
+		for _, b := range q.Hosts() {
+			if HostnamesMeet(a, b) {
 				return true
 			}
 		}
@@ -115,7 +115,7 @@ func ShareHosts(p, q Path) bool {
 // CoveredBy reports whether every name that may reach the path may reach one of
 // the others.
 func (p Path) CoveredBy(others []Path) bool {
-	for _, h := range p.hosts() {
+	for _, h := range p.Hosts() {
 		if !slices.ContainsFunc(others, func(o Path) bool { return o.takesHost(h) }) {
 			return false
 		}
@@ -125,14 +125,19 @@ func (p Path) CoveredBy(others []Path) bool {
 
 // takesHost reports whether all names that a hostname means reach the path.
 func (p Path) takesHost(name string) bool {
-	return slices.ContainsFunc(p.hosts(), func(h string) bool {
+	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
 		suffix, wild := strings.CutPrefix(h, "*")
 		return h == "" || h == name || name != "" && wild && under(name, suffix)
 	})
 }
 
-// hosts returns the names that reach a path, "" for any.
-func (p Path) hosts() []string {
+// HostnamesMeet reports whether some name is meant by both hostnames, of which ""
+// means any.
+func HostnamesMeet(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
+
+// Hosts returns the hostnames by which requests reach a path: those of its route
+// as far as its listener takes them, "" for any.
+func (p Path) Hosts() []string {
 	listener := ""
 	if p.Listener != nil {
 		listener = p.Listener.Hostname

@@ -231,6 +231,14 @@ func (r *Route) matchesOf(rule int) []uint64 {
 	return out
 }
 
+// HTTPMatches returns the matches of the i-th rule of an HTTPRoute as the API
+// server stores them, at least one; none for other routes, and where they cannot
+// be read.
+func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
+	all, _ := canonical(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
+	return all
+}
+
 // canonical returns the matches of a rule as the API server stores them.
 func canonical(kind string, matches json.RawMessage) any {
 	switch kind {

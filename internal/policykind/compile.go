@@ -34,6 +34,7 @@ func Compile(p api.PolicyProfileSpec, source Source) (*Kind, error) {
 	c.strategies()
 	c.content()
 	c.rules()
+	c.binding()
 	c.order()
 	c.fields()
 	c.actions()
@@ -282,6 +283,23 @@ func (c *compiler) rules() {
 	}
 	if k.leaves && len(k.Rules) > 0 {
 		c.errorf("rules are the leaves in a kind that allows patch: leave rules out, or patch")
+	}
+}
+
+func (c *compiler) binding() {
+	b := c.kind.Binding
+	if b == nil {
+		return
+	}
+	c.kind.binding = c.address("binding.rules", b.Rules)
+	if !slices.Contains(c.kind.Rules, b.Rules) {
+		c.errorf("binding.rules: %q is none of rules: name one of them, as it stands there", b.Rules)
+	}
+	if b.Version == "" {
+		c.errorf("binding.version is missing: name the version of %s in which rules have triggers", c.kind.Kind)
+	}
+	if !c.kind.Has(api.LevelRule) {
+		c.errorf("binding: add Rule to levels: it is rules of routes that they bind to")
 	}
 }
 

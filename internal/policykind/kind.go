@@ -33,6 +33,7 @@ type Kind struct {
 	gates        []region
 	alternatives []region
 	lists        []keyedList
+	binding      address // of the rules that bind, nil for none
 	strategies   []merge.Strategy
 	spellings    map[string]merge.Strategy
 	readings     map[string]*merge.Reading
@@ -131,6 +132,16 @@ func (k *Kind) Alternative(rule merge.Key) (group, member merge.Key, ok bool) {
 		}
 	}
 	return merge.Key{}, merge.Key{}, false
+}
+
+// Binds reports whether a rule is at the address of those that bind to rules of
+// routes, and under which name.
+func (k *Kind) Binds(rule merge.Key) (name string, ok bool) {
+	if k.binding == nil || !k.binding.is(rule) {
+		return "", false
+	}
+	segments := rule.Segments()
+	return segments[len(segments)-1], true
 }
 
 // target returns what the profile says of a target kind; nil if it may not be

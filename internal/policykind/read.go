@@ -13,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
 
@@ -33,7 +34,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	metadata, _ := object["metadata"].(map[string]any)
 	owners, _ := metadata["ownerReferences"].([]any)
 	p.Going = metadata["deletionTimestamp"] != nil || len(owners) > 0
-	r := reader{kind: k, policy: p}
+	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
 	if !ok {
@@ -56,9 +57,10 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 func InFlight(now time.Time) int64 { return metav1.NewTime(now).Unix() }
 
 type reader struct {
-	kind   *Kind
-	policy *Policy
-	errs   field.ErrorList
+	kind    *Kind
+	policy  *Policy
+	version string // of the kind's API that the object is written in
+	errs    field.ErrorList
 }
 
 func (r *reader) invalid(at *field.Path, value any, format string, args ...any) {
@@ -288,8 +290,26 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 	b.When = r.kind.shaped(b.When)
 	slices.SortFunc(split.rules, func(a, b merge.Rule) int { return a.Key.Compare(b.Key) })
 	b.Rules = slices.Clip(split.rules)
+	r.bindings(at, b.Rules)
 	if len(b.Rules) > 0 {
 		r.policy.Blocks = append(r.policy.Blocks, b)
+	}
+}
+
+// bindings reads the rules that bind to rules of routes, to find what is wrong
+// with them.
+func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
+	for _, rule := range rules {
+		name, ok := r.kind.Binds(rule.Key)
+		if !ok || r.version != r.kind.Binding.Version && !ratelimit.Speaks(rule.Value) {
+			continue
+		}
+		place := at
+		for _, segment := range rule.Key.Segments() {
+			place = place.Child(segment)
+		}
+		_, errs := ratelimit.Read(place, name, rule.Value)
+		r.errs = append(r.errs, errs...)
 	}
 }
 

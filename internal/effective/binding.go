@@ -1,0 +1,151 @@
+package effective
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/ratelimit"
+	"overrule.dev/overrule/merge"
+)
+
+// Limits are the rules in force that bind to rules of routes by triggers of their
+// own, in the order in which they bind: by their names.
+type Limits struct {
+	*ratelimit.Limits
+	// Rules that they are, in the same order.
+	Rules []*merge.Effective
+}
+
+// Place returns the place of the limit that is the rule of a key, or -1.
+func (l *Limits) Place(k merge.Key) int {
+	return slices.IndexFunc(l.Rules, func(r *merge.Effective) bool { return r.Key == k })
+}
+
+// Limits returns the limits in force on the path, nil if there are none, or none
+// can bind there: a path ends above the rules of a route, or they take no
+// requests of HTTP. Paths of one fold share them.
+func (e *Effective) Limits() *Limits {
+	if e.folded == nil || e.Kind.Binding == nil || e.Path.Route == nil || e.Path.Rule < 0 ||
+		e.Path.Route.Kind != hierarchy.KindHTTPRoute && e.Path.Route.Kind != hierarchy.KindGRPCRoute {
+		return nil
+	}
+	e.folded.read.Do(func() { e.folded.limits = e.readLimits() })
+	return e.folded.limits
+}
+
+func (e *Effective) readLimits() *Limits {
+	var found []limit
+	for i := range e.Rules {
+		r := &e.Rules[i]
+		name, ok := e.Kind.Binds(r.Key)
+		if !ok || r.Value == nil {
+			continue
+		}
+		value := merge.Plain(r.Value)
+		if !ratelimit.Speaks(value) {
+			continue
+		}
+		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // else its policy is invalid
+			found = append(found, limit{r, l})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b limit) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), a.rule.Key.Compare(b.rule.Key))
+	})
+	out, all := &Limits{}, make([]*ratelimit.Limit, len(found))
+	for i, l := range found {
+		all[i], out.Rules = l.Limit, append(out.Rules, l.rule)
+	}
+	out.Limits = ratelimit.NewLimits(all)
+	return out
+}
+
+type limit struct {
+	rule *merge.Effective
+	*ratelimit.Limit
+}
+
+// Bound is the limits in force on a path, and what they bind to of its route.
+type Bound struct {
+	*Limits
+	*ratelimit.Binding
+	rule int
+}
+
+// Holder returns the place of the limit that is bound to the path's rule, or -1.
+func (b *Bound) Holder() int { return b.First(b.rule) }
+
+// Matching returns the places of the limits that match the path's rule: the first
+// is bound to it, the others are shadowed.
+func (b *Bound) Matching() []int { return b.At(b.rule) }
+
+// Binds reports whether the limit at a place is bound to the path's rule.
+func (b *Bound) Binds(place int) bool { return place >= 0 && b.Holder() == place }
+
+// Binder binds the limits of paths. It remembers the route and the binding that it
+// was last asked for: paths come route by route. The zero Binder is ready; it is
+// not safe for concurrent use.
+type Binder struct {
+	route   *hierarchy.Route
+	index   *ratelimit.Route
+	hosts   []string
+	limits  *Limits
+	binding *ratelimit.Binding
+}
+
+// Bind returns what the limits in force on a path bind to, nil if there are none
+// that can.
+func (b *Binder) Bind(e *Effective) *Bound {
+	if e == nil {
+		return nil
+	}
+	limits := e.Limits()
+	if limits == nil {
+		return nil
+	}
+	if b.route != e.Path.Route {
+		b.route, b.index, b.limits = e.Path.Route, nil, nil
+	}
+	if b.index == nil && limits.Triggered() { // else what the rules match does not matter
+		b.index = ratelimit.NewRoute(e.Path.Route)
+	}
+	if hosts := e.Path.Hosts(); b.limits != limits || !slices.Equal(b.hosts, hosts) {
+		b.limits, b.hosts, b.binding = limits, hosts, limits.Bind(b.index, hosts)
+	}
+	return &Bound{Limits: limits, Binding: b.binding, rule: e.Path.Rule}
+}
+
+// Bindings returns what became of the limits in force on the path, in the order in
+// which they bind.
+func (e *Effective) Bindings(b *Binder) []api.Binding {
+	bound := b.Bind(e)
+	if bound == nil {
+		return nil
+	}
+	var out []api.Binding
+	holder := bound.Holder()
+	for i, r := range bound.Limits.Rules {
+		l := &bound.Binding.Limits[i]
+		x := api.Binding{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
+		switch {
+		case i == holder:
+			x.State = api.BindingBound
+		case l.Matches(e.Path.Rule):
+			x.State, x.ShadowedBy = api.BindingShadowed, bound.Limits.Rules[holder].Key.String()
+		default:
+			x.State = api.BindingUnmatched
+		}
+		x.By, x.Besides = l.By(e.Path.Rule), l.Besides(e.Path.Rule)
+		x.Hostnames = l.Hostnames(e.Path.Rule)
+		out = append(out, x)
+	}
+	return out
+}

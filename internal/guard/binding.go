@@ -1,0 +1,136 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/merge"
+)
+
+// boundPair is what the limits in force on a path bind to, before and after; nil
+// where there are none.
+type boundPair struct{ was, is *side }
+
+// side is a path with limits.
+type side struct {
+	*effective.Bound
+	on *effective.Effective
+}
+
+func (b boundPair) none() bool { return b.was == nil && b.is == nil }
+
+// elsewhere reports whether requests for other hostnames reach the path now, which
+// may matter to what binds there.
+func (b boundPair) elsewhere(p effective.Pair) bool {
+	return b.was != nil && b.is != nil && !slices.Equal(p.Before.Path.Hosts(), p.After.Path.Hosts())
+}
+
+// bind binds the limits of a path, before and after.
+func (j *judge) bind(p effective.Pair) boundPair {
+	return boundPair{sideOf(&j.binding.was, p.Before), sideOf(&j.binding.is, p.After)}
+}
+
+func sideOf(b *effective.Binder, e *effective.Effective) *side {
+	if bound := b.Bind(e); bound != nil {
+		return &side{bound, e}
+	}
+	return nil
+}
+
+// boundOn binds the limits of a path after the change.
+func (j *judge) boundOn(e *effective.Effective) *side { return sideOf(&j.binding.is, e) }
+
+// holds reports whether an override is bound to the path's rule.
+func (s *side) holds(o effective.Override) bool {
+	if s == nil {
+		return false
+	}
+	i := s.Place(o.Key)
+	return i >= 0 && s.Rules[i].From.Policy == o.Policy && s.Binds(i)
+}
+
+// unbinds says why an override that is given on the path is not bound to its rule;
+// "" where it is, or where what takes its place is another override, as high or
+// higher.
+func (s *side) unbinds(o effective.Override) string {
+	if s == nil {
+		return ""
+	}
+	i := s.Place(o.Key)
+	if i < 0 || s.Binds(i) {
+		return ""
+	}
+	r := s.Rules[i]
+	if !s.Binding.Limits[i].Matches(s.on.Path.Rule) {
+		if !merge.Equal(r.Value, o.Value) && s.asHigh(r, o.Level) {
+			return ""
+		}
+		return fmt.Sprintf("its triggers do not match %s", last(s.on))
+	}
+	holder := s.Rules[s.Holder()]
+	if s.asHigh(holder, o.Level) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s, which comes before it by name, would be bound to %s in its place", holder.Key, s.on.Ref(holder.From.Policy), last(s.on))
+}
+
+// asHigh reports whether a rule is an override of a policy at a level or above it.
+func (s *side) asHigh(r *merge.Effective, level hierarchy.Level) bool {
+	return r.From.Block == merge.Overrides && s.on.Level(r.From.Policy) <= level
+}
+
+// of names the policy of the limit at a place.
+func (s *side) of(place int) api.Ref { return s.on.Ref(s.Rules[place].From.Policy) }
+
+// find returns the place of the limit of a key that a policy of that name gives,
+// or -1.
+func (s *side) find(k merge.Key, policy *merge.Policy) int {
+	if s == nil {
+		return -1
+	}
+	i := s.Place(k)
+	if i >= 0 && !sameName(s.Rules[i].From.Policy, policy) {
+		return -1
+	}
+	return i
+}
+
+func sameName(a, b *merge.Policy) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
+
+// hidden finds overrides that lower policies' limits come before: they are given,
+// and bound to nothing on the path. Those that were bound before the write are
+// lost by it, which is told as such.
+func (j *judge) hidden(p effective.Pair) {
+	is := j.boundOn(p.After)
+	if is == nil {
+		return
+	}
+	all := is.Matching()
+	if len(all) < 2 {
+		return
+	}
+	holder := is.Rules[all[0]]
+	for _, i := range all[1:] {
+		r := is.Rules[i]
+		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.asHigh(holder, p.After.Level(r.From.Policy)) {
+			continue
+		}
+		if was := sideOf(&j.binding.was, p.Before); was.find(r.Key, r.From.Policy) >= 0 {
+			continue
+		}
+		policy, by := is.of(i), is.of(all[0])
+		action := api.Deny
+		if j.change.Operation != "" && !j.lowerWrite(policy) {
+			action = api.Warn
+		}
+		j.reportOf(p.After.Kind, api.ReasonOverrideWeakened, action, Finding{
+			Rule: holder.Key.String(), Policy: &policy,
+			Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", holder.Key, by, r.Key),
+			What:   fmt.Sprintf("%s of %s is bound to %s in place of %s, which the overrides of %s hold and which comes after it by name", holder.Key, by, last(p.After), r.Key, policy),
+			Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", holder.Key, r.Key, policy.Key()),
+		})
+	}
+}

@@ -1,0 +1,343 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/ratelimit"
+	"overrule.dev/overrule/merge"
+)
+
+// binding adds up what a write does to the limits of policies, path by path, route
+// by route.
+type binding struct {
+	was, is effective.Binder
+	unit    int // at hand: a route at a root
+	limits  map[limitKey]*limitOnRoute
+	tallies map[limitKey]*limitTally
+	shadows map[shadowKey]*limitOn
+	widened map[widenedKey]*limitOn
+}
+
+// limitKey is what limits are told apart by.
+type limitKey struct {
+	kind api.PolicyKind
+	at   merge.Key
+	// namespace and name of the policy that it comes from.
+	namespace, name string
+}
+
+func (k limitKey) ref() api.Ref {
+	return api.Ref{Group: k.kind.Group, Kind: k.kind.Kind, Namespace: k.namespace, Name: k.name}
+}
+
+func (s *side) key(place int) limitKey {
+	r := s.Rules[place]
+	return limitKey{s.on.Kind.Ref(), r.Key, r.From.Policy.Namespace, r.From.Policy.Name}
+}
+
+// limitOnRoute is a limit on one route at one root, before and after.
+type limitOnRoute struct{ was, is limitSide }
+
+type limitSide struct {
+	on     *effective.Effective // the first path that it is in force on; nil for none
+	policy *merge.Policy
+	bound  *ratelimit.Bound
+	index  *ratelimit.Route
+	rules  int             // that it matches
+	held   int             // that it is bound to
+	fresh  []string        // rules that it did not match before the write
+	inside map[string]bool // hostnames by which requests reach the route
+}
+
+// limitTally is a limit over all routes.
+type limitTally struct {
+	limitKey
+	kind     *policykind.Kind
+	was, is  limitSum
+	unbound  *limitOn // routes on which it was bound and matches nothing now
+	stranded *limitOn // routes that are new to it, on which it matches nothing
+	// missing are the texts of its matches that a rule had and none has now,
+	// fresh the rules that it matches now and did not.
+	missing, fresh map[string]*limitOn
+}
+
+// limitSum is what a limit comes to on all routes, before or after.
+type limitSum struct {
+	routes int
+	apart  *limitOn // routes of which it matches no rule
+	found  map[[2]int]bool
+	inside map[string]bool
+	last   limitSide // of the last route
+}
+
+// limitOn counts routes, or rules; the first stands for all.
+type limitOn struct {
+	kind  *policykind.Kind
+	first limitSide
+	count int
+}
+
+func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
+	if o == nil {
+		o = &limitOn{kind: kind, first: s}
+	}
+	o.count++
+	return o
+}
+
+// shadowKey is a limit, and the one that is bound in its place.
+type shadowKey struct{ limit, by limitKey }
+
+// widenedKey is a limit, and what it holds for though it does not ask for it.
+type widenedKey struct {
+	limit limitKey
+	what  string
+}
+
+// bound books what limits bind to on a path.
+func (j *judge) bound(p effective.Pair, b boundPair) {
+	if j.binding.unit != p.Unit {
+		j.endRoute()
+		j.binding.unit = p.Unit
+	}
+	if j.binding.limits == nil {
+		j.binding.limits = make(map[limitKey]*limitOnRoute)
+	}
+	j.inForce(b.was, func(l *limitOnRoute) *limitSide { return &l.was })
+	if p.Again || b.is == nil {
+		return
+	}
+	j.inForce(b.is, func(l *limitOnRoute) *limitSide { return &l.is })
+	j.shadowed(b)
+	j.widens(p, b)
+}
+
+// inForce books the limits that are in force on a path, on one side.
+func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
+	if s == nil {
+		return
+	}
+	holder := s.Holder()
+	for i := range s.Rules {
+		k := s.key(i)
+		l := j.binding.limits[k]
+		if l == nil {
+			l = &limitOnRoute{}
+			j.binding.limits[k] = l
+		}
+		at, bound := of(l), &s.Binding.Limits[i]
+		if at.on == nil {
+			at.on, at.index, at.policy = s.on, s.Route, s.Rules[i].From.Policy
+		}
+		at.bound = bound
+		at.rules += btoi(bound.Matches(s.on.Path.Rule))
+		at.held += btoi(i == holder)
+		at.hosts()
+	}
+}
+
+// hosts notes the hostnames of triggers by which requests reach the route.
+func (s *limitSide) hosts() {
+	for t := range s.bound.Triggers {
+		for _, name := range s.bound.Limit.Triggers[t].Hostnames {
+			if slices.Contains(s.bound.Triggers[t].Outside, name) {
+				continue
+			}
+			if s.inside == nil {
+				s.inside = make(map[string]bool)
+			}
+			s.inside[name] = true
+		}
+	}
+}
+
+// endRoute adds what was booked of one route to the sums over all.
+func (j *judge) endRoute() {
+	for k, l := range j.binding.limits {
+		t := j.binding.tallies[k]
+		if t == nil {
+			t = &limitTally{limitKey: k}
+			if j.binding.tallies == nil {
+				j.binding.tallies = make(map[limitKey]*limitTally)
+			}
+			j.binding.tallies[k] = t
+		}
+		t.add(l)
+	}
+	clear(j.binding.limits)
+}
+
+func (t *limitTally) add(l *limitOnRoute) {
+	for _, s := range []*limitSide{&l.was, &l.is} {
+		if s.on != nil {
+			t.kind = s.on.Kind
+		}
+	}
+	t.was.add(t.kind, l.was)
+	t.is.add(t.kind, l.is)
+	if l.is.on == nil {
+		return
+	}
+	switch {
+	case l.was.held > 0 && l.is.rules == 0:
+		t.unbound = t.unbound.add(t.kind, l.is)
+	case l.was.on == nil && l.is.rules == 0 && l.is.near():
+		t.stranded = t.stranded.add(t.kind, l.is)
+	case l.was.on != nil && l.is.rules > 0:
+		t.lost(l)
+		t.won(l)
+	}
+}
+
+// won books the rules that a limit did not match before.
+func (t *limitTally) won(l *limitOnRoute) {
+	for _, rule := range l.is.fresh {
+		if t.fresh == nil {
+			t.fresh = make(map[string]*limitOn)
+		}
+		t.fresh[rule] = t.fresh[rule].add(t.kind, l.is)
+	}
+}
+
+// near reports whether the limit's policy is attached to the route itself.
+func (s *limitSide) near() bool { return s.on.Level(s.policy) >= hierarchy.LevelRoute }
+
+// lost books the matches of a limit that some rule had and none has now.
+func (t *limitTally) lost(l *limitOnRoute) {
+	if len(l.was.bound.Triggers) != len(l.is.bound.Triggers) {
+		return // it says something else now
+	}
+	for i := range l.is.bound.Triggers {
+		had, has := l.was.bound.Triggers[i].Found, l.is.bound.Triggers[i].Found
+		for m := range min(len(had), len(has)) {
+			if had[m] && !has[m] {
+				if t.missing == nil {
+					t.missing = make(map[string]*limitOn)
+				}
+				text := l.is.bound.Limit.Triggers[i].Matches[m].String()
+				t.missing[text] = t.missing[text].add(t.kind, l.is)
+			}
+		}
+	}
+}
+
+func (s *limitSum) add(kind *policykind.Kind, l limitSide) {
+	if l.on == nil {
+		return
+	}
+	s.routes++
+	s.last = l
+	if l.rules == 0 {
+		s.apart = s.apart.add(kind, l)
+	}
+	if s.found == nil {
+		s.found, s.inside = make(map[[2]int]bool), make(map[string]bool)
+	}
+	for t := range l.bound.Triggers {
+		for m, found := range l.bound.Triggers[t].Found {
+			if found {
+				s.found[[2]int{t, m}] = true
+			}
+		}
+	}
+	maps.Copy(s.inside, l.inside)
+}
+
+// written reports whether a limit is one of the policy being written.
+func (j *judge) written(k limitKey) bool { return j.policy != nil && j.policy.Ref() == k.ref() }
+
+// shadowed books the limits that match the path's rule and are not bound to it:
+// those that the policy being written is concerned with, and those that were.
+func (j *judge) shadowed(b boundPair) {
+	all := b.is.Matching()
+	if len(all) < 2 {
+		return
+	}
+	by := b.is.key(all[0])
+	for _, i := range all[1:] {
+		k := b.is.key(i)
+		if !j.written(k) && !j.written(by) && shadowedBefore(b.was, b.is, i, all[0]) {
+			continue
+		}
+		at := shadowKey{k, by}
+		if j.binding.shadows == nil {
+			j.binding.shadows = make(map[shadowKey]*limitOn)
+		}
+		j.binding.shadows[at] = j.binding.shadows[at].add(b.is.on.Kind, limitSide{on: b.is.on})
+	}
+}
+
+func shadowedBefore(was, is *side, limit, by int) bool {
+	l, h := was.find(is.Rules[limit].Key, is.Rules[limit].From.Policy), was.find(is.Rules[by].Key, is.Rules[by].From.Policy)
+	return l >= 0 && h >= 0 && was.Holder() == h && was.Binding.Limits[l].Matches(was.on.Path.Rule)
+}
+
+// widens books what a limit with triggers holds for beyond what it asks for: of
+// the policy being written the other matches of the rules that it is bound to; of
+// others what the write adds to it.
+func (j *judge) widens(p effective.Pair, b boundPair) {
+	holder := b.is.Holder()
+	if holder < 0 || len(b.is.Binding.Limits[holder].Triggers) == 0 {
+		return
+	}
+	k, bound, rule := b.is.key(holder), &b.is.Binding.Limits[holder], p.After.Path.Rule
+	if j.written(k) {
+		for _, text := range bound.Besides(rule) {
+			j.widen(k, text, p.After)
+		}
+		return
+	}
+	was := b.was.find(b.is.Rules[holder].Key, b.is.Rules[holder].From.Policy)
+	if was < 0 || !b.was.Binding.Limits[was].Matches(p.Before.Path.Rule) {
+		l := j.binding.limits[k]
+		l.is.fresh = append(l.is.fresh, last(p.After))
+		return
+	}
+	had := b.was.Route.Texts(p.Before.Path.Rule)
+	for _, text := range b.is.Route.Texts(rule) {
+		if !slices.Contains(had, text) {
+			j.widen(k, text, p.After)
+		}
+	}
+}
+
+func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
+	at := widenedKey{k, what}
+	if j.binding.widened == nil {
+		j.binding.widened = make(map[widenedKey]*limitOn)
+	}
+	j.binding.widened[at] = j.binding.widened[at].add(e.Kind, limitSide{on: e})
+}
+
+func compareLimits(a, b limitKey) int {
+	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.at.String(), b.at.String()))
+}
+
+// routeOf names the route of a path.
+func routeOf(e *effective.Effective) string { return e.Path.Route.Ref().String() }
+
+// onRoutes names the first of some routes.
+func (o *limitOn) onRoutes() string {
+	text := routeOf(o.first.on)
+	if o.count > 1 {
+		text += " and " + plural(o.count-1, "more route")
+	}
+	return text
+}
+
+// onRules names the first of some rules of routes.
+func (o *limitOn) onRules() string {
+	text := fmt.Sprintf("%s of %s", o.first.on.Path.Route.RuleName(o.first.on.Path.Rule), routeOf(o.first.on))
+	if o.count > 1 {
+		text += " and " + plural(o.count-1, "more path")
+	}
+	return text
+}

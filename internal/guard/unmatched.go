@@ -1,0 +1,260 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// mostBindings is how many findings about limits are told one by one, of each
+// sort; mostMatches how many matches are named in one.
+const (
+	mostBindings = 20
+	mostMatches  = 3
+)
+
+// bindings turns what was booked of limits into findings.
+func (j *judge) bindings() {
+	j.endRoute()
+	for _, k := range slices.SortedFunc(maps.Keys(j.binding.tallies), compareLimits) {
+		t := j.binding.tallies[k]
+		if j.written(k) {
+			j.ownLimit(t)
+		} else {
+			j.otherLimit(t)
+		}
+	}
+	j.shadowing()
+	j.widening()
+}
+
+// ownLimit finds what is wrong with a limit of the policy being written: it binds to
+// nothing, or only in part.
+func (j *judge) ownLimit(t *limitTally) {
+	if t.is.routes == 0 {
+		return
+	}
+	j.outside(t)
+	switch {
+	case t.is.apart != nil && t.is.apart.count == t.is.routes:
+		j.unmatched(t)
+	case len(t.unfound()) > 0:
+		for _, at := range t.unfound()[:min(len(t.unfound()), mostBindings)] {
+			j.partly(t, at)
+		}
+	case t.is.apart != nil:
+		j.reportOf(t.kind, api.ReasonTriggerUnmatched, api.Warn, Finding{
+			Rule:   t.at.String(),
+			Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.count, plural(t.is.routes, "route")),
+			What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.count, plural(t.is.routes, "route"), t.is.apart.onRoutes()),
+			Advice: "their requests are not limited by it",
+		})
+	}
+}
+
+// outside finds hostnames of triggers by which no request reaches any of the
+// routes.
+func (j *judge) outside(t *limitTally) {
+	for i, trigger := range t.is.last.bound.Limit.Triggers {
+		for _, name := range trigger.Hostnames {
+			if t.is.inside[name] {
+				continue
+			}
+			action := api.Deny
+			if t.was.routes > 0 && !t.was.inside[name] && t.had(name) {
+				action = api.Warn
+			}
+			j.reportOf(t.kind, api.ReasonTriggerUnmatched, action, Finding{
+				Rule:  t.at.String(),
+				Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
+				What: fmt.Sprintf("hostname %s of triggers[%d] of %s is outside those by which requests reach %s: %s",
+					name, i, t.at, t.is.first().onRoutes(), hostnames(t.is.last)),
+				Advice: "correct it, or add it to the route's hostnames",
+			})
+		}
+	}
+}
+
+// had reports whether the limit named a hostname before the write.
+func (t *limitTally) had(name string) bool {
+	for _, trigger := range t.was.last.bound.Limit.Triggers {
+		if slices.Contains(trigger.Hostnames, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// first returns the routes that a limit is in force on.
+func (s *limitSum) first() *limitOn { return &limitOn{first: s.last, count: s.routes} }
+
+func hostnames(s limitSide) string {
+	var out []string
+	for _, h := range s.on.Path.Hosts() {
+		if h == "" {
+			h = "any"
+		}
+		out = append(out, h)
+	}
+	return strings.Join(out, ", ")
+}
+
+// unmatched finds that a limit of the policy being written binds to nothing at all.
+func (j *judge) unmatched(t *limitTally) {
+	missing := t.unfound()
+	if len(missing) == 0 {
+		return // by its hostnames: that was said
+	}
+	action := api.Deny
+	if t.was.routes > 0 && t.was.apart != nil && t.was.apart.count == t.was.routes {
+		action = api.Warn // it did so before: it stays editable
+	}
+	f := Finding{
+		Rule:   t.at.String(),
+		Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
+		What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), t.whatIsMissing(missing)),
+		Advice: "state a match as the route has it, or add a rule with such a match to the route",
+	}
+	if action == api.Warn {
+		f.What += "; that was so before"
+	}
+	j.reportOf(t.kind, api.ReasonTriggerUnmatched, action, f)
+}
+
+// unfound returns the matches, by trigger, that no rule of any route has.
+func (t *limitTally) unfound() [][2]int {
+	var out [][2]int
+	for i, trigger := range t.is.last.bound.Limit.Triggers {
+		for m := range trigger.Matches {
+			if at := [2]int{i, m}; !t.is.found[at] {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+func (t *limitTally) whatIsMissing(missing [][2]int) string {
+	var out []string
+	for _, at := range missing[:min(len(missing), mostMatches)] {
+		out = append(out, t.noMatch(t.is.apart.first, at))
+	}
+	if more := len(missing) - len(out); more > 0 {
+		out = append(out, plural(more, "more match")+" likewise")
+	}
+	return strings.Join(out, "; ")
+}
+
+// noMatch says that no rule has a match, and what the nearest ones are.
+func (t *limitTally) noMatch(on limitSide, at [2]int) string {
+	match := &t.is.last.bound.Limit.Triggers[at[0]].Matches[at[1]]
+	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
+	near := on.index.Nearest(match, mostMatches)
+	if len(near) == 0 {
+		return text + fmt.Sprintf(", since the rules of a %s have none", on.on.Path.Route.Kind)
+	}
+	for i, n := range near {
+		near[i].Text = fmt.Sprintf("%s (%s)", n.Text, on.on.Path.Route.RuleName(n.Rule))
+	}
+	var names []string
+	for _, n := range near {
+		names = append(names, n.Text)
+	}
+	return text + ", the nearest: " + strings.Join(names, ", ")
+}
+
+// partly finds a match of a limit that chooses nothing, while others do.
+func (j *judge) partly(t *limitTally, at [2]int) {
+	on := t.is.last
+	j.reportOf(t.kind, api.ReasonTriggerUnmatched, api.Warn, Finding{
+		Rule:   t.at.String(),
+		Short:  fmt.Sprintf("%s is bound in part: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
+		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(on, at), t.is.first().onRoutes()),
+		Advice: "what the others choose is limited",
+	})
+}
+
+// otherLimit tells what a write does to the limits of another policy.
+func (j *judge) otherLimit(t *limitTally) {
+	policy := t.ref()
+	tell := func(code api.ReasonCode, what, advice string) {
+		j.reportOf(t.kind, code, api.Warn, Finding{
+			Rule: t.at.String(), Policy: &policy,
+			What: fmt.Sprintf("%s of %s %s", t.at, policy, what), Advice: advice,
+		})
+	}
+	const restore = "leave the matches that it is bound by, or edit the policy as well"
+	if t.unbound != nil {
+		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), restore)
+	}
+	if t.stranded != nil {
+		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "its triggers choose none of the rules' matches")
+	}
+	for _, text := range slices.Sorted(maps.Keys(t.missing)) {
+		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()), restore)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(t.fresh)) {
+		tell(api.ReasonLimitWidened, fmt.Sprintf("is bound to %s, too", rule), "")
+	}
+}
+
+// shadowing tells which limits are bound in the place of others.
+func (j *judge) shadowing() {
+	all := slices.SortedFunc(maps.Keys(j.binding.shadows), func(a, b shadowKey) int {
+		if c := compareLimits(a.limit, b.limit); c != 0 {
+			return c
+		}
+		return compareLimits(a.by, b.by)
+	})
+	for i, k := range all {
+		on, policy, by := j.binding.shadows[k], k.limit.ref(), k.by.ref()
+		if i == mostBindings {
+			j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{What: plural(len(all)-i, "more limit") + " are shadowed, too"})
+			return
+		}
+		limit, holder := k.limit.at.String(), k.by.at.String()
+		if policy != by {
+			limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
+		}
+		other := policy
+		if j.written(k.limit) {
+			other = by
+		}
+		j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{
+			Rule: k.limit.at.String(), Policy: &other,
+			Short:  fmt.Sprintf("%s is shadowed by %s on %s", k.limit.at, k.by.at, on.onRules()),
+			What:   fmt.Sprintf("%s is shadowed by %s on %s: one limit is bound to a rule, the first by name", limit, holder, on.onRules()),
+			Advice: "rename them to change their order, or let them choose other rules",
+		})
+	}
+}
+
+// widening tells what limits hold for beyond what they ask for.
+func (j *judge) widening() {
+	all := slices.SortedFunc(maps.Keys(j.binding.widened), func(a, b widenedKey) int {
+		if c := compareLimits(a.limit, b.limit); c != 0 {
+			return c
+		}
+		return strings.Compare(a.what, b.what)
+	})
+	for i, k := range all {
+		on, policy := j.binding.widened[k], k.limit.ref()
+		if i == mostBindings {
+			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: plural(len(all)-i, "more match") + " are limited, too"})
+			return
+		}
+		f := Finding{
+			Rule: k.limit.at.String(), Policy: &policy,
+			What: fmt.Sprintf("%s of %s limits %s, too: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
+		}
+		if j.written(k.limit) {
+			f.Policy = nil
+			f.What = fmt.Sprintf("%s limits %s, too, which its triggers do not ask for: %s has that match as well", k.limit.at, k.what, on.onRules())
+		}
+		f.Advice = "split the rule to limit a part of it"
+		j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, f)
+	}
+}

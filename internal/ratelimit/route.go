@@ -1,0 +1,153 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// Route is the rules of a route as limits bind to them.
+//
+// A match is a set of facts: its path, its method, each header and query
+// parameter. What a trigger states is one, too, and chooses the matches that have
+// all of its facts. So each fact has the set of matches that state it, and a
+// trigger's match costs a step for each of its facts.
+type Route struct {
+	matches []gatewayv1.HTTPRouteMatch // of all rules, one after another
+	starts  []int                      // of each rule in matches, and their end
+	stating map[string]set             // fact → matches
+	every   set
+}
+
+// NewRoute reads the matches of a route. A rule of another than an HTTPRoute has
+// one that states nothing, which no match of a trigger chooses that states
+// something.
+func NewRoute(r *hierarchy.Route) *Route {
+	out := &Route{starts: make([]int, 1, len(r.Rules)+1), stating: make(map[string]set)}
+	for i := range r.Rules {
+		all := r.HTTPMatches(i)
+		if len(all) == 0 {
+			all = []gatewayv1.HTTPRouteMatch{{}}
+		}
+		out.matches = append(out.matches, all...)
+		out.starts = append(out.starts, len(out.matches))
+	}
+	out.every = newSet(len(out.matches))
+	for i := range out.matches {
+		out.every.add(i)
+		for _, fact := range facts(&out.matches[i]) {
+			if out.stating[fact] == nil {
+				out.stating[fact] = newSet(len(out.matches))
+			}
+			out.stating[fact].add(i)
+		}
+	}
+	return out
+}
+
+// Rules returns how many rules there are.
+func (r *Route) Rules() int { return len(r.starts) - 1 }
+
+// chosen returns the matches that have all facts; shared, not to be edited.
+func (r *Route) chosen(facts []string) set {
+	if len(facts) == 0 {
+		return r.every
+	}
+	out := r.stating[facts[0]]
+	if len(facts) > 1 && out != nil {
+		out = out.clone()
+	}
+	for _, fact := range facts[1:] {
+		if out == nil {
+			return nil
+		}
+		also := r.stating[fact]
+		if also == nil {
+			return nil
+		}
+		out.keep(also)
+	}
+	return out
+}
+
+// facts returns what a match states, each as a text that is the same for what is
+// equal by Gateway API: names of headers in any case, and of two headers or query
+// parameters of one name the first.
+func facts(m *gatewayv1.HTTPRouteMatch) []string {
+	out := make([]string, 0, 2+len(m.Headers)+len(m.QueryParams))
+	if m.Path != nil {
+		out = append(out, "path\x00"+pathType(m.Path)+"\x00"+pathValue(m.Path))
+	}
+	if m.Method != nil {
+		out = append(out, "method\x00"+string(*m.Method))
+	}
+	seen := make(map[string]bool)
+	state := func(what, name, kind, value string) {
+		if what += "\x00" + name + "\x00"; !seen[what] {
+			seen[what] = true
+			out = append(out, what+kind+"\x00"+value)
+		}
+	}
+	for i := range m.Headers {
+		h := &m.Headers[i]
+		state("header", strings.ToLower(string(h.Name)), or(h.Type, gatewayv1.HeaderMatchExact), h.Value)
+	}
+	for i := range m.QueryParams {
+		q := &m.QueryParams[i]
+		state("query", string(q.Name), or(q.Type, gatewayv1.QueryParamMatchExact), q.Value)
+	}
+	return out
+}
+
+func pathType(p *gatewayv1.HTTPPathMatch) string { return or(p.Type, gatewayv1.PathMatchPathPrefix) }
+
+func pathValue(p *gatewayv1.HTTPPathMatch) string { return or(p.Value, "/") }
+
+// or returns what a field says, or what Gateway API takes it to say.
+func or[T ~string](field *T, def T) string {
+	if field == nil {
+		return string(def)
+	}
+	return string(*field)
+}
+
+// textOf names a match as messages do: "GET PathPrefix /toys with header x=1".
+func textOf(m *gatewayv1.HTTPRouteMatch) string {
+	var words, with []string
+	if m.Method != nil {
+		words = append(words, string(*m.Method))
+	}
+	if m.Path != nil {
+		words = append(words, pathType(m.Path)+" "+pathValue(m.Path))
+	}
+	for i := range m.Headers {
+		h := &m.Headers[i]
+		with = append(with, valued("header", string(h.Name), or(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+	}
+	for i := range m.QueryParams {
+		q := &m.QueryParams[i]
+		with = append(with, valued("query parameter", string(q.Name), or(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+	}
+	if len(words) == 0 {
+		words = []string{"any request"}
+	}
+	text := strings.Join(words, " ")
+	if len(with) > 0 {
+		text += " with " + strings.Join(with, " and ")
+	}
+	return text
+}
+
+func valued(what, name, kind, value string) string {
+	equals := "="
+	if kind != string(gatewayv1.HeaderMatchExact) {
+		equals = "~"
+	}
+	return fmt.Sprintf("%s %s%s%s", what, name, equals, value)
+}
+
+// String names what a match states.
+func (m *Match) String() string { return textOf(&m.HTTPRouteMatch) }
