@@ -1,5 +1,7 @@
 package ratelimit
 
+import "slices"
+
 // Speaks tells whether decoded JSON is a limit of the RFC's form, by what only
 // such one has: triggers, a unit or a duration of a rate, a selector of a
 // condition, a counter that is a string. Limits of other versions have rates
@@ -29,12 +31,7 @@ func speaks(value any) bool {
 
 func anyOf(value any, is func(any) bool) bool {
 	list, _ := value.([]any)
-	for _, item := range list {
-		if is(item) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, is)
 }
 
 func has(fields ...string) func(any) bool {

@@ -1,6 +1,9 @@
 package ratelimit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // suggest returns the well-known selector that these segments are nearest to: with
 // slips of the pen mended, and parts put in that were left out. "" if none is near.
@@ -43,7 +46,7 @@ func (s *search) from(p *place, path, rest []string, cost int, putIn bool) {
 	}
 	names := sortedKeys(p.below)
 	for _, name := range names {
-		next := append(path[:len(path):len(path)], name)
+		next := append(slices.Clip(path), name)
 		if d, near := slip(rest[0], name); near {
 			s.from(p.below[name], next, rest[1:], cost+d, false)
 		}
