@@ -29,16 +29,27 @@ func (l *Limits) Place(k merge.Key) int {
 // Limits returns the limits in force on the path, nil if there are none, or none
 // can bind there: a path ends above the rules of a route, or they take no
 // requests of HTTP. Paths of one fold share them.
-func (e *Effective) Limits() *Limits {
-	if e.folded == nil || e.Kind.Binding == nil || e.Path.Route == nil || e.Path.Rule < 0 ||
+func (e *Effective) Limits() *Limits { return e.limits(make(readRules)) }
+
+// readRules are the limits of rules that were read: one rule of a gateway's policy
+// is in the folds of very many routes.
+type readRules map[*merge.Rule]*ratelimit.Limits
+
+func (e *Effective) limits(known readRules) *Limits {
+	if e.folded == nil || !e.folded.binds || e.Path.Route == nil || e.Path.Rule < 0 ||
 		e.Path.Route.Kind != hierarchy.KindHTTPRoute && e.Path.Route.Kind != hierarchy.KindGRPCRoute {
 		return nil
 	}
-	e.folded.read.Do(func() { e.folded.limits = e.readLimits() })
+	e.folded.read.Do(func() { e.folded.limits = e.readLimits(known) })
 	return e.folded.limits
 }
 
-func (e *Effective) readLimits() *Limits {
+func (e *Effective) readLimits(known readRules) *Limits {
+	type limit struct {
+		name string
+		rule *merge.Effective
+		*ratelimit.Limits
+	}
 	var found []limit
 	for i := range e.Rules {
 		r := &e.Rules[i]
@@ -46,31 +57,37 @@ func (e *Effective) readLimits() *Limits {
 		if !ok || r.Value == nil {
 			continue
 		}
-		value := merge.Plain(r.Value)
-		if !ratelimit.Speaks(value) {
-			continue
-		}
-		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // else its policy is invalid
-			found = append(found, limit{r, l})
+		if l := known.limit(name, r.Rule); l != nil {
+			found = append(found, limit{name, r, l})
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
 	slices.SortFunc(found, func(a, b limit) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), a.rule.Key.Compare(b.rule.Key))
+		return cmp.Or(strings.Compare(a.name, b.name), a.rule.Key.Compare(b.rule.Key))
 	})
-	out, all := &Limits{}, make([]*ratelimit.Limit, len(found))
+	out, all := &Limits{}, make([]*ratelimit.Limits, len(found))
 	for i, l := range found {
-		all[i], out.Rules = l.Limit, append(out.Rules, l.rule)
+		all[i], out.Rules = l.Limits, append(out.Rules, l.rule)
 	}
-	out.Limits = ratelimit.NewLimits(all)
+	out.Limits = ratelimit.Join(all)
 	return out
 }
 
-type limit struct {
-	rule *merge.Effective
-	*ratelimit.Limit
+// limit reads a rule, nil if it is none that binds.
+func (known readRules) limit(name string, r *merge.Rule) *ratelimit.Limits {
+	if l, ok := known[r]; ok {
+		return l
+	}
+	var out *ratelimit.Limits
+	if value := merge.Plain(r.Value); ratelimit.Speaks(value) {
+		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // else its policy is invalid
+			out = ratelimit.NewLimits([]*ratelimit.Limit{l})
+		}
+	}
+	known[r] = out
+	return out
 }
 
 // Bound is the limits in force on a path, and what they bind to of its route.
@@ -99,6 +116,7 @@ type Binder struct {
 	hosts   []string
 	limits  *Limits
 	binding *ratelimit.Binding
+	known   readRules
 }
 
 // Bind returns what the limits in force on a path bind to, nil if there are none
@@ -107,7 +125,10 @@ func (b *Binder) Bind(e *Effective) *Bound {
 	if e == nil {
 		return nil
 	}
-	limits := e.Limits()
+	if b.known == nil && e.folded != nil && e.folded.binds {
+		b.known = make(readRules)
+	}
+	limits := e.limits(b.known)
 	if limits == nil {
 		return nil
 	}

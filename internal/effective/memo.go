@@ -33,6 +33,7 @@ type folded struct {
 	layers []merge.Layer
 	*merge.Result
 
+	binds  bool // a policy of the stack has rules that bind to rules of routes
 	read   sync.Once
 	limits *Limits // those of the result, once they were asked for; nil for none
 }
@@ -85,6 +86,9 @@ func (m *memo) store(key string, f *folded) {
 // weigh counts the parts of a result, each of which takes 50 to 100 bytes.
 func (f *folded) weigh() int {
 	n := 8 + len(f.layers) + len(f.Rules) + len(f.Notes)
+	if f.binds {
+		n += 12 * len(f.Rules) // read as limits
+	}
 	for i := range f.Outcomes {
 		n += 2 + len(f.Outcomes[i].Lost)
 	}

@@ -398,6 +398,7 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		return f, nil
 	}
 	f := &folded{layers: slices.Clone(k.stack.layers)}
+	f.binds = slices.ContainsFunc(k.stack.policies, func(p *policykind.Policy) bool { return p.Binds })
 	var err error
 	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {
 		return nil, err

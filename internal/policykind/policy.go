@@ -27,6 +27,8 @@ type Policy struct {
 	Onto *merge.Strategy
 	// Going tells that the policy is being deleted, or will be with its owner.
 	Going bool
+	// Binds tells that some rule of it binds to rules of routes.
+	Binds bool
 	// Unread tells what the policy is attached to that is not read; empty if
 	// nothing is.
 	Unread string

@@ -308,6 +308,7 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 		for _, segment := range rule.Key.Segments() {
 			place = place.Child(segment)
 		}
+		r.policy.Binds = true
 		_, errs := ratelimit.Read(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
 	}

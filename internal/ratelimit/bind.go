@@ -32,6 +32,15 @@ func NewLimits(all []*Limit) *Limits {
 	return out
 }
 
+// Join returns the limits of several in their order.
+func Join(all []*Limits) *Limits {
+	out := &Limits{plain: true}
+	for _, l := range all {
+		out.All, out.facts, out.plain = append(out.All, l.All...), append(out.facts, l.facts...), out.plain && l.plain
+	}
+	return out
+}
+
 // Triggered reports whether any of them has triggers: else they bind to the rules
 // of all routes alike.
 func (l *Limits) Triggered() bool { return !l.plain }
