@@ -39,7 +39,7 @@ type ambiguity struct {
 	found map[[2]uint32]bool
 }
 
-// branches of an instruction that has two.
+// branches of an instruction, which has one or two.
 type branches struct{ first, second bool }
 
 func newAmbiguity(prog *syntax.Prog, steps *int) *ambiguity {

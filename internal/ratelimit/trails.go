@@ -35,9 +35,9 @@ func (w *walk) to(pc uint32, asserted syntax.EmptyOp) error {
 		}
 		return w.take(&w.used[pc].second, inst.Arg, asserted)
 	case syntax.InstCapture, syntax.InstNop:
-		return w.to(inst.Out, asserted)
+		return w.take(&w.used[pc].first, inst.Out, asserted)
 	case syntax.InstEmptyWidth:
-		return w.to(inst.Out, asserted|syntax.EmptyOp(inst.Arg)) //nolint:gosec // that is what the argument is
+		return w.take(&w.used[pc].first, inst.Out, asserted|syntax.EmptyOp(inst.Arg)) //nolint:gosec // that is what the argument is
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 		w.arrive(pc, asserted)
 	case syntax.InstMatch, syntax.InstFail:
