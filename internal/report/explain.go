@@ -26,11 +26,8 @@ func explainTable(w *page, l *api.ExplanationList) {
 				w.line("    ", w.lostFrom(lost))
 			}
 		}
-		for _, weak := range x.Weakened {
-			w.line("  ", w.weakened(weak))
-		}
-		for _, n := range x.Notes {
-			w.line("  ", w.paint(yellow, "note: "+n))
+		for _, text := range w.remarks(g) {
+			w.line("  ", text)
 		}
 	}
 }
@@ -52,14 +49,24 @@ func explainTree(w *page, l *api.ExplanationList) {
 				at.add(w.lostFrom(lost))
 			}
 		}
-		for _, weak := range x.Weakened {
-			top.add(w.weakened(weak))
-		}
-		for _, n := range x.Notes {
-			top.add(w.paint(yellow, "note: "+n))
+		for _, text := range w.remarks(g) {
+			top.add(text)
 		}
 	}
 	w.tree(root)
+}
+
+// remarks are what is to be said below the rules, of explanations that differ in
+// their path alone.
+func (w *page) remarks(alike []api.Explanation) []string {
+	out := w.bindings(alike[0].Bindings, explanationPaths(alike))
+	for _, weak := range alike[0].Weakened {
+		out = append(out, w.weakened(weak))
+	}
+	for _, n := range alike[0].Notes {
+		out = append(out, w.paint(yellow, "note: "+n))
+	}
+	return out
 }
 
 // contribution names a policy, where it is attached and its state.

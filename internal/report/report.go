@@ -46,7 +46,7 @@ type Printer struct {
 // document is one of the lists of the JSON contract.
 type document interface {
 	*api.EffectivePolicyList | *api.ExplanationList | *api.OutcomeList | *api.VerdictList | *api.ChangeList |
-		*api.ReachList | *api.ProfileList | *api.ViolationList
+		*api.ReachList | *api.ProfileList | *api.ViolationList | *api.RenderedLimitsList
 }
 
 // write writes a list in the printer's format; table and tree write it for

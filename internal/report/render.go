@@ -1,0 +1,139 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Documents is the format of what limits come to that programs of others read: for
+// each gateway a YAML document of its actions, and one of the limits of the service
+// that counts.
+const Documents Format = "documents"
+
+// ParseRenderedFormat reads the name of a format that Rendered writes.
+func ParseRenderedFormat(text string) (Format, error) {
+	if f := Format(text); slices.Contains([]Format{Documents, JSON, YAML}, f) {
+		return f, nil
+	}
+	return "", fmt.Errorf("output format %q is none of documents, json, yaml", text)
+}
+
+// Rendered writes what limits come to: as JSON, as YAML, else as documents.
+func (p Printer) Rendered(items []api.RenderedLimits) error {
+	all := &api.RenderedLimitsList{TypeMeta: meta(api.KindRenderedLimitsList), Items: list(items)}
+	if p.Format == JSON || p.Format == YAML {
+		return write(p, all, nil, nil)
+	}
+	var out bytes.Buffer
+	for i := range all.Items {
+		if err := documents(&out, all, i); err != nil {
+			return fmt.Errorf("write %s as documents: %w", heading(all, i), err)
+		}
+	}
+	if _, err := p.Out.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// documents writes the two of an item, each under a comment that tells whose it is.
+func documents(out *bytes.Buffer, all *api.RenderedLimitsList, i int) error {
+	item := &all.Items[i]
+	for _, document := range []any{
+		struct {
+			GatewayActions []api.GatewayAction `json:"gateway_actions"`
+		}{item.GatewayActions},
+		struct {
+			Limits []api.RenderedLimit `json:"limits"`
+		}{item.Limits},
+	} {
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		out.WriteString("# " + heading(all, i) + "\n")
+		if err := writeOrdered(out, document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heading names the gateway, or the Service, and the kind of the policies where
+// there are several.
+func heading(all *api.RenderedLimitsList, i int) string {
+	item := &all.Items[i]
+	text := ""
+	for _, ref := range []*api.Ref{item.Gateway, item.Service} {
+		if ref != nil {
+			text = ref.String()
+		}
+	}
+	if slices.ContainsFunc(all.Items, func(o api.RenderedLimits) bool { return o.PolicyKind != item.PolicyKind }) {
+		text += ", " + item.PolicyKind.String()
+	}
+	return text
+}
+
+// writeOrdered writes plain data as YAML with the fields in their own order, which
+// people know from the specification.
+func writeOrdered(out io.Writer, plain any) error {
+	text, err := marshal(plain)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	node, err := ordered(decoder)
+	if err != nil {
+		return err
+	}
+	e := yaml.NewEncoder(out)
+	e.SetIndent(2)
+	e.CompactSeqIndent()
+	return errors.Join(e.Encode(node), e.Close())
+}
+
+// ordered reads the next value of a JSON text as a node of YAML.
+func ordered(d *json.Decoder) (*yaml.Node, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	if open, ok := token.(json.Delim); ok {
+		return nested(d, open)
+	}
+	return scalar(token), nil
+}
+
+// nested reads the rest of an object or a list.
+func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
+	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	if open == '[' {
+		out = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	}
+	for d.More() {
+		value, err := ordered(d) // the name of a field is a value, too
+		if err != nil {
+			return nil, err
+		}
+		out.Content = append(out.Content, value)
+	}
+	_, err := d.Token()
+	return out, err
+}
+
+func scalar(token json.Token) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: fmt.Sprint(token)}
+	if _, ok := token.(json.Number); ok {
+		node.Tag = "!!int"
+	}
+	return node
+}
