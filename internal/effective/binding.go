@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
@@ -142,6 +143,21 @@ func (b *Binder) Bind(e *Effective) *Bound {
 		b.limits, b.hosts, b.binding = limits, hosts, limits.Bind(b.index, hosts)
 	}
 	return &Bound{Limits: limits, Binding: b.binding, rule: e.Path.Rule}
+}
+
+// Alone returns what a policy would come to on the first rule of a route if no
+// other policy were there, for its limits to be bound: the route may be on no
+// gateway yet. Where a key is in several blocks, the last one's rule is taken.
+func Alone(p *policykind.Policy, r *hierarchy.Route) *Effective {
+	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(hierarchy.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
+	for i := range p.Blocks {
+		for n := range p.Blocks[i].Rules {
+			rule := &p.Blocks[i].Rules[n]
+			f.Rules = slices.DeleteFunc(f.Rules, func(had merge.Effective) bool { return had.Key == rule.Key })
+			f.Rules = append(f.Rules, merge.Effective{Rule: rule, From: merge.Origin{Policy: &p.Policy, Block: p.Blocks[i].Block}})
+		}
+	}
+	return &Effective{Kind: p.Kind, Path: hierarchy.Path{Route: r}, Layers: f.layers, Result: f.Result, folded: f}
 }
 
 // Bindings returns what became of the limits in force on the path, in the order in

@@ -32,6 +32,7 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 	if err := j.standing(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}
+	j.unbound(e)
 	j.unmet()
 	j.invalid()
 	var out []api.Violation

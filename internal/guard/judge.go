@@ -32,6 +32,7 @@ type judge struct {
 	own        tally // of losses of the policy being written
 	others     tally // of losses that the write brings to other policies
 	ownPaths   int   // that the policy being written is on
+	onPaths    bool  // some path was judged
 	paths      paths // that change
 	namespaces names // likewise
 	blasts     map[api.PolicyKind]*blast
@@ -50,6 +51,7 @@ type judge struct {
 
 // pair judges one path.
 func (j *judge) pair(p effective.Pair) error {
+	j.onPaths = true
 	b := j.bind(p)
 	again := b.none() && j.like.same(p)
 	if !again {

@@ -108,16 +108,68 @@ func (j *judge) bound(p effective.Pair, b boundPair) {
 		j.endRoute()
 		j.binding.unit = p.Unit
 	}
-	if j.binding.limits == nil {
-		j.binding.limits = make(map[limitKey]*limitOnRoute)
-	}
-	j.inForce(b.was, func(l *limitOnRoute) *limitSide { return &l.was })
+	j.inForce(b.was, ofWas)
 	if p.Again || b.is == nil {
 		return
 	}
-	j.inForce(b.is, func(l *limitOnRoute) *limitSide { return &l.is })
+	j.inForce(b.is, ofIs)
 	j.shadowed(b)
 	j.widens(p, b)
+}
+
+func ofWas(l *limitOnRoute) *limitSide { return &l.was }
+
+func ofIs(l *limitOnRoute) *limitSide { return &l.is }
+
+// pathless books what limits would bind to on routes that are on no path: no
+// gateway takes them yet, or they have no rules. Those of the policy being written,
+// or those of the policies that name the route being written.
+func (j *judge) pathless() {
+	route, _ := j.change.After.(*hierarchy.Route)
+	was, _ := j.change.Before.(*hierarchy.Route)
+	switch {
+	case j.policy != nil && j.policy.Binds && j.policy.Invalid == nil && j.ownPaths == 0:
+		for _, t := range j.after.Targets(j.policy) {
+			if r, ok := j.after.Get(t.Ref).(*hierarchy.Route); ok && t.Refused == "" {
+				j.onPathless(r, r, j.old, j.policy, t)
+			}
+		}
+	case route != nil && was != nil && !j.onPaths:
+		for p, t := range j.after.On(route.Ref()) {
+			if p.Binds && p.Invalid == nil && t.Refused == "" {
+				j.onPathless(was, route, p, p, t)
+			}
+		}
+	}
+}
+
+// onPathless books a policy on one such route, before and after.
+func (j *judge) onPathless(was, is *hierarchy.Route, old, policy *policykind.Policy, t policykind.Target) {
+	if old != nil && old.Invalid == nil {
+		j.onTarget(&j.binding.was, old, was, t, ofWas)
+	}
+	j.onTarget(&j.binding.is, policy, is, t, ofIs)
+	j.endRoute()
+}
+
+func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *hierarchy.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
+	e := effective.Alone(p, r)
+	if len(r.Rules) == 0 {
+		j.inForce(sideOf(b, e), of)
+	}
+	for i := range r.Rules {
+		if t.Section != "" && !r.RuleAt(t.Section, i) {
+			continue
+		}
+		on := *e
+		on.Path.Rule = i
+		s := sideOf(b, &on)
+		j.inForce(s, of)
+		if s != nil && p == j.policy {
+			j.shadowed(boundPair{is: s})
+			j.widens(effective.Pair{After: &on}, boundPair{is: s})
+		}
+	}
 }
 
 // inForce books the limits that are in force on a path, on one side.
@@ -125,7 +177,9 @@ func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
 	if s == nil {
 		return
 	}
-	holder := s.Holder()
+	if j.binding.limits == nil {
+		j.binding.limits = make(map[limitKey]*limitOnRoute)
+	}
 	for i := range s.Rules {
 		k := s.key(i)
 		l := j.binding.limits[k]
@@ -138,9 +192,11 @@ func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
 			at.on, at.index, at.policy = s.on, s.Route, s.Rules[i].From.Policy
 		}
 		at.bound = bound
-		at.rules += btoi(bound.Matches(s.on.Path.Rule))
-		at.held += btoi(i == holder)
 		at.hosts()
+		if s.on.Path.Rule < len(s.on.Path.Route.Rules) && bound.Matches(s.on.Path.Rule) {
+			at.rules++
+			at.held += btoi(s.Binds(i))
+		}
 	}
 }
 

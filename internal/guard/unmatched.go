@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
 )
 
 // mostBindings is how many findings about limits are told one by one, of each
@@ -19,6 +21,7 @@ const (
 // bindings turns what was booked of limits into findings.
 func (j *judge) bindings() {
 	j.endRoute()
+	j.pathless()
 	for _, k := range slices.SortedFunc(maps.Keys(j.binding.tallies), compareLimits) {
 		t := j.binding.tallies[k]
 		if j.written(k) {
@@ -153,7 +156,11 @@ func (t *limitTally) noMatch(on limitSide, at [2]int) string {
 	match := &t.is.last.bound.Limit.Triggers[at[0]].Matches[at[1]]
 	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
 	near := on.index.Nearest(match, mostMatches)
-	if len(near) == 0 {
+	switch {
+	case len(near) > 0:
+	case len(on.on.Path.Route.Rules) == 0:
+		return text + ", since it has no rules"
+	default:
 		return text + fmt.Sprintf(", since the rules of a %s have none", on.on.Path.Route.Kind)
 	}
 	for i, n := range near {
@@ -198,6 +205,26 @@ func (j *judge) otherLimit(t *limitTally) {
 	}
 	for _, rule := range slices.Sorted(maps.Keys(t.fresh)) {
 		tell(api.ReasonLimitWidened, fmt.Sprintf("is bound to %s, too", rule), "")
+	}
+}
+
+// unbound finds the limits of policies on a route itself, or on its rules, that bind
+// to nothing of it. One of a gateway's policy is meant for some of its routes.
+func (j *judge) unbound(e *effective.Effective) {
+	s := j.boundOn(e)
+	if s == nil {
+		return
+	}
+	for i := range s.Rules {
+		level := e.Level(s.Rules[i].From.Policy)
+		if level < hierarchy.LevelRoute || s.Binding.Limits[i].Somewhere() {
+			continue
+		}
+		policy := s.of(i)
+		j.reportOf(e.Kind, api.ReasonTriggerUnmatched, api.Deny, Finding{
+			Rule: s.Rules[i].Key.String(), Policy: &policy,
+			What: fmt.Sprintf("%s of %s binds to no rule of %s", s.Rules[i].Key, policy, routeOf(e)),
+		})
 	}
 }
 

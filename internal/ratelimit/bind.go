@@ -138,6 +138,9 @@ func (b *Bound) Matches(rule int) bool {
 	return b.chosen == nil || b.route.within(b.chosen, rule)
 }
 
+// Somewhere reports whether the limit matches any rule of the route.
+func (b *Bound) Somewhere() bool { return b.chosen == nil || b.chosen.next(0) >= 0 }
+
 // within reports whether a set has a match of a rule.
 func (r *Route) within(s set, rule int) bool {
 	i := s.next(r.starts[rule])
