@@ -51,8 +51,8 @@ func (a *app) root() *cobra.Command {
 from a gateway to a route's rule, why, and what a change would do to it.
 
 The commands read the cluster of the current kubeconfig; with -f (effective,
-explain, reach, outcome, violations, profiles) or --against (check, diff) they
-read manifests alone.
+explain, reach, outcome, violations, render, profiles) or --against (check, diff)
+they read manifests alone.
 
 Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 (violations), 2 unreadable input or wrong usage.`,
@@ -76,7 +76,7 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.profilesCommand(), a.versionCommand(),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), a.versionCommand(),
 	)
 	return cmd
 }

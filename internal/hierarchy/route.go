@@ -239,6 +239,13 @@ func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
 	return all
 }
 
+// GRPCMatches is HTTPMatches for a GRPCRoute; a rule without matches, which is for
+// every request, has none.
+func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
+	all, _ := canonical(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
+	return all
+}
+
 // canonical returns the matches of a rule as the API server stores them.
 func canonical(kind string, matches json.RawMessage) any {
 	switch kind {

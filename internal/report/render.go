@@ -124,10 +124,23 @@ func nested(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n := len(out.Content); open == '{' && n%2 == 1 && slices.Contains(inline, out.Content[n-1].Value) {
+			onOneLine(value)
+		}
 		out.Content = append(out.Content, value)
 	}
 	_, err := d.Token()
 	return out, err
+}
+
+// inline are fields with lists that the specification writes on one line.
+var inline = []string{"paths", "methods", "hosts"}
+
+func onOneLine(list *yaml.Node) {
+	list.Style = yaml.FlowStyle
+	for _, text := range list.Content {
+		text.Style = yaml.DoubleQuotedStyle
+	}
 }
 
 func scalar(token json.Token) *yaml.Node {

@@ -1,0 +1,113 @@
+package ratelimit
+
+import (
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+const (
+	hostSelector = "context.request.http.host"
+	domain       = "ratelimit.domain"
+	// authFilter is the filter whose dynamic metadata auth.* stands for.
+	authFilter = "envoy.filters.http.ext_authz"
+)
+
+// configurations returns the entries of the descriptor of a limit: the one that
+// ties it to its rules, and one for each value that its conditions and counters
+// look at.
+func (r *Rendering) configurations(l *rendered) []api.DescriptorAction {
+	out := []api.DescriptorAction{genericKey(binding, l.id)}
+	for _, selector := range l.limit.selectors() {
+		switch action, ok := descriptor(selector); {
+		case selector == domain:
+			out = append(out, genericKey(domain, r.namespace))
+		case ok:
+			out = append(out, action)
+		}
+	}
+	return out
+}
+
+func genericKey(key, value string) api.DescriptorAction {
+	return api.DescriptorAction{GenericKey: &api.GenericKey{DescriptorKey: key, DescriptorValue: value}}
+}
+
+// selectors returns those of hostnames, conditions and counters, each once.
+func (l *Limit) selectors() []string {
+	var out []string
+	add := func(selector string) {
+		if !slices.Contains(out, selector) {
+			out = append(out, selector)
+		}
+	}
+	if l.sameHostnames() != nil {
+		add(hostSelector)
+	}
+	for _, c := range l.When {
+		add(c.Selector)
+	}
+	for _, selector := range l.Counters {
+		add(selector)
+	}
+	return out
+}
+
+// descriptor returns the action that adds the value of a selector, if there is
+// one: what is below ratelimit is a part of the request to the service already, and
+// nothing tells the time.
+func descriptor(selector string) (api.DescriptorAction, bool) {
+	cluster := &api.ClusterAction{DescriptorKey: selector}
+	switch {
+	case strings.HasPrefix(selector, "auth."):
+		return api.DescriptorAction{Metadata: metadata(selector)}, true
+	case strings.HasPrefix(selector, "context.request.http."):
+		return api.DescriptorAction{RequestHeaders: &api.HeaderAction{DescriptorKey: selector, HeaderName: headerOf(selector)}}, true
+	case strings.HasPrefix(selector, "context.source."):
+		return api.DescriptorAction{SourceCluster: cluster}, true
+	case strings.HasPrefix(selector, "context.destination."):
+		return api.DescriptorAction{DestinationCluster: cluster}, true
+	}
+	return api.DescriptorAction{}, false
+}
+
+func metadata(selector string) *api.MetadataAction {
+	out := &api.MetadataAction{DescriptorKey: selector, MetadataKey: api.MetadataKey{Key: authFilter}}
+	for _, segment := range Segments(selector)[1:] {
+		out.MetadataKey.Path = append(out.MetadataKey.Path, api.MetadataSegment{Segment: api.MetadataName{Key: segment}})
+	}
+	return out
+}
+
+// headerOf returns the header that has an attribute of the request: its own, or a
+// pseudo-header.
+func headerOf(selector string) string {
+	attribute := strings.TrimPrefix(selector, "context.request.http.")
+	if header, ok := strings.CutPrefix(attribute, "headers."); ok {
+		return header
+	}
+	if attribute == "host" {
+		return ":authority"
+	}
+	return ":" + attribute
+}
+
+// pseudoHeaders are those that requests have.
+var pseudoHeaders = []string{":authority", ":method", ":path", ":scheme"}
+
+// Beyond returns the selectors of a limit whose value no action adds: there is
+// none for it, or it looks at a pseudo-header that no request has. Where the value
+// is missing a gateway sends no descriptor, and the service counts nothing.
+func (l *Limit) Beyond() []string {
+	var out []string
+	for _, selector := range l.selectors() {
+		action, ok := descriptor(selector)
+		switch h := action.RequestHeaders; {
+		case strings.HasPrefix(selector, "ratelimit."):
+		case !ok, h != nil && strings.HasPrefix(h.HeaderName, ":") && !slices.Contains(pseudoHeaders, h.HeaderName):
+			out = append(out, selector)
+		}
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package ratelimit
+
+import (
+	"regexp"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+const (
+	anyRequest = "/*"
+	prefixed   = "*"
+	expression = "~"
+)
+
+// itemsOf returns an item for each match of a rule, without hosts.
+func itemsOf(r *hierarchy.Route, rule int) []api.GatewayRule {
+	var out []api.GatewayRule
+	for _, m := range r.HTTPMatches(rule) {
+		out = append(out, httpItem(&m))
+	}
+	for _, m := range r.GRPCMatches(rule) {
+		out = append(out, grpcItem(&m))
+	}
+	if len(out) == 0 { // every request
+		out = []api.GatewayRule{{Paths: []string{anyRequest}}}
+	}
+	return out
+}
+
+func httpItem(m *gatewayv1.HTTPRouteMatch) api.GatewayRule {
+	out := api.GatewayRule{Paths: []string{anyRequest}}
+	if m.Path != nil {
+		out.Paths = []string{pathItem(pathType(m.Path), pathValue(m.Path))}
+	}
+	if m.Method != nil {
+		out.Methods = []string{string(*m.Method)}
+	}
+	seen := make(map[string]bool)
+	for i := range m.Headers {
+		h := &m.Headers[i]
+		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)), valueItem(h.Name, or(h.Type, gatewayv1.HeaderMatchExact), h.Value))
+	}
+	seen = make(map[string]bool)
+	for i := range m.QueryParams {
+		q := &m.QueryParams[i]
+		out.QueryParams = addValue(out.QueryParams, seen, string(q.Name), valueItem(q.Name, or(q.Type, gatewayv1.QueryParamMatchExact), q.Value))
+	}
+	return out
+}
+
+func pathItem(kind, value string) string {
+	switch gatewayv1.PathMatchType(kind) {
+	case gatewayv1.PathMatchExact:
+		return value
+	case gatewayv1.PathMatchRegularExpression:
+		return expression + value
+	default:
+		return value + prefixed
+	}
+}
+
+// addValue adds a value unless there is one of that name: of two the first counts.
+func addValue(to []api.GatewayValue, seen map[string]bool, name string, value api.GatewayValue) []api.GatewayValue {
+	if seen[name] {
+		return to
+	}
+	seen[name] = true
+	return append(to, value)
+}
+
+func valueItem(name gatewayv1.HTTPHeaderName, kind, value string) api.GatewayValue {
+	out := api.GatewayValue{Name: string(name), Value: value}
+	if kind != string(gatewayv1.HeaderMatchExact) {
+		out.Type = kind
+	}
+	return out
+}
+
+// grpcItem returns the path by which a call comes over HTTP/2:
+// /<service>/<method>.
+func grpcItem(m *gatewayv1.GRPCRouteMatch) api.GatewayRule {
+	out := api.GatewayRule{Paths: []string{grpcPath(m.Method)}}
+	seen := make(map[string]bool)
+	for i := range m.Headers {
+		h := &m.Headers[i]
+		out.Headers = addValue(out.Headers, seen, strings.ToLower(string(h.Name)),
+			valueItem(gatewayv1.HTTPHeaderName(h.Name), or(h.Type, gatewayv1.GRPCHeaderMatchExact), h.Value))
+	}
+	return out
+}
+
+func grpcPath(m *gatewayv1.GRPCMethodMatch) string {
+	if m == nil {
+		return anyRequest
+	}
+	service, method := or(m.Service, ""), or(m.Method, "")
+	exact := or(m.Type, gatewayv1.GRPCMethodMatchExact) == string(gatewayv1.GRPCMethodMatchExact)
+	switch {
+	case service == "" && method == "":
+		return anyRequest
+	case exact && method == "":
+		return "/" + service + "/" + prefixed
+	case exact && service != "":
+		return "/" + service + "/" + method
+	case exact:
+		return expression + "/[^/]+/" + regexp.QuoteMeta(method)
+	default:
+		return expression + "/" + grpcPart(service) + "/" + grpcPart(method)
+	}
+}
+
+// grpcPart is the expression for one part of the path.
+func grpcPart(pattern string) string {
+	if pattern == "" {
+		return "[^/]+"
+	}
+	return "(?:" + pattern + ")"
+}
