@@ -17,7 +17,7 @@ type ambiguity struct {
 	prog  *syntax.Prog
 	steps *int
 	// loop is the strongly connected component of each instruction: two ways back
-	// lie in one. 0 is for what is never reached.
+	// lie in one. 0 is for what is in no loop, which has no way back.
 	loop []int
 	// used are the branches on the way from a state to where a walk is. To take one
 	// again would be an iteration that took nothing; to come by and take the other is
@@ -43,10 +43,10 @@ type ambiguity struct {
 type branches struct{ first, second bool }
 
 func newAmbiguity(prog *syntax.Prog, steps *int) *ambiguity {
+	loop := components(prog)
 	return &ambiguity{
-		prog: prog, steps: steps,
+		prog: prog, steps: steps, loop: loop, letters: newLetters(prog, loop, steps),
 		used: make([]branches, len(prog.Inst)), seen: make([]uint32, len(prog.Inst)),
-		loop: components(prog), letters: newLetters(prog, steps),
 		behind: map[uint32]int{}, known: map[string]int{}, found: map[[2]uint32]bool{},
 	}
 }

@@ -7,37 +7,55 @@ import (
 	"unicode"
 )
 
-// letters are the sets of letters that the states of a program take: ranges, in
+// letters are the sets of letters that the states in loops of a program take: ranges, in
 // order. Equal ones have one number, and of two it is worked out once whether they
 // overlap: the classes of Unicode have hundreds of ranges.
 type letters struct {
 	of       []int
 	ranges   [][]rune
+	sides    []sides
 	overlaps map[[2]int]bool
 	steps    *int
 }
 
-func newLetters(prog *syntax.Prog, steps *int) letters {
+func newLetters(prog *syntax.Prog, loop []int, steps *int) letters {
 	l := letters{of: make([]int, len(prog.Inst)), overlaps: map[[2]int]bool{}, steps: steps}
-	numbers := map[string]int{}
+	// what was repeated so often has one list of ranges, often a long one
+	lists, numbers := map[*rune]int{}, map[string]int{}
 	for pc := range prog.Inst {
-		if !takes(&prog.Inst[pc]) {
+		inst := &prog.Inst[pc]
+		if !takes(inst) || loop[pc] == 0 {
 			continue
 		}
-		ranges := rangesOf(&prog.Inst[pc])
-		var key []byte
-		for _, r := range ranges {
-			key = binary.BigEndian.AppendUint32(key, uint32(r)) //nolint:gosec // a rune of a range is not negative
+		ranges := rangesOf(inst)
+		if len(ranges) == 0 {
+			l.of[pc] = l.number(ranges, numbers)
+			continue
 		}
-		n, ok := numbers[string(key)]
+		n, ok := lists[&ranges[0]]
 		if !ok {
-			n = len(l.ranges)
-			l.ranges = append(l.ranges, ranges)
-			numbers[string(key)] = n
+			n = l.number(ranges, numbers)
+			lists[&ranges[0]] = n
 		}
 		l.of[pc] = n
 	}
 	return l
+}
+
+func (l *letters) number(ranges []rune, numbers map[string]int) int {
+	*l.steps -= len(ranges)
+	var key []byte
+	for _, r := range ranges {
+		key = binary.BigEndian.AppendUint32(key, uint32(r)) //nolint:gosec // a rune of a range is not negative
+	}
+	n, ok := numbers[string(key)]
+	if !ok {
+		n = len(l.ranges)
+		l.ranges = append(l.ranges, ranges)
+		l.sides = append(l.sides, sidesOf(ranges))
+		numbers[string(key)] = n
+	}
+	return n
 }
 
 // rangesOf returns the letters that an instruction takes: pairs of first and last.
@@ -104,24 +122,27 @@ var (
 	outside = []rune{0, '0' - 1, '9' + 1, 'A' - 1, 'Z' + 1, '_' - 1, '_' + 1, 'a' - 1, 'z' + 1, unicode.MaxRune}
 )
 
+// sides are what assertions ask of the letters beside them: whether one may be a
+// line feed, a letter of a word, a letter of none.
+type sides struct{ newline, word, other bool }
+
+func sidesOf(ranges []rune) sides {
+	return sides{intersect(ranges, newline), intersect(ranges, inWords), intersect(ranges, outside)}
+}
+
 // hold tells whether what is asserted may hold between a letter of the one state
 // and one of the other: there the text neither begins nor ends, for one.
 func (l letters) hold(asserted syntax.EmptyOp, before, behind uint32) bool {
-	if asserted == 0 {
-		return true
-	}
-	from, to := l.ranges[l.of[before]], l.ranges[l.of[behind]]
-	fromWord, fromOther := intersect(from, inWords), intersect(from, outside)
-	toWord, toOther := intersect(to, inWords), intersect(to, outside)
+	from, to := l.sides[l.of[before]], l.sides[l.of[behind]]
 	switch {
 	case asserted&(syntax.EmptyBeginText|syntax.EmptyEndText) != 0,
-		asserted&syntax.EmptyBeginLine != 0 && !intersect(from, newline),
-		asserted&syntax.EmptyEndLine != 0 && !intersect(to, newline):
+		asserted&syntax.EmptyBeginLine != 0 && !from.newline,
+		asserted&syntax.EmptyEndLine != 0 && !to.newline:
 		return false
 	case asserted&syntax.EmptyWordBoundary != 0:
-		return fromWord && toOther || fromOther && toWord
+		return from.word && to.other || from.other && to.word
 	case asserted&syntax.EmptyNoWordBoundary != 0:
-		return fromWord && toWord || fromOther && toOther
+		return from.word && to.word || from.other && to.other
 	default:
 		return true
 	}

@@ -51,6 +51,9 @@ func checkRegexp(pattern string, steps *int) error {
 }
 
 func exponentialIn(pattern string, steps *int) (bool, error) {
+	if *steps < 0 {
+		return false, errSteps
+	}
 	parsed, err := syntax.Parse(spellOut(pattern), syntax.Perl)
 	if err != nil {
 		return false, errSteps // it is nested so deep that it cannot be nested twice

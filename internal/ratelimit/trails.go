@@ -1,9 +1,6 @@
 package ratelimit
 
-import (
-	"regexp/syntax"
-	"slices"
-)
+import "regexp/syntax"
 
 // trails returns the states that one leads to within its loop, in the order of
 // the program's preference, and whether there are two ways to one of them.
@@ -76,9 +73,11 @@ func takes(inst *syntax.Inst) bool {
 	}
 }
 
-// components numbers the strongly connected components of a program (Tarjan's way).
+// components numbers the strongly connected components of a program, from 1 on, in
+// Tarjan's way; an instruction on its own is in none, and has 0: none leads to itself.
 func components(prog *syntax.Prog) []int {
-	c := &connected{prog: prog, index: make([]int, len(prog.Inst)), low: make([]int, len(prog.Inst)), of: make([]int, len(prog.Inst))}
+	n := len(prog.Inst)
+	c := &connected{prog: prog, index: make([]int, n), low: make([]int, n), of: make([]int, n), done: make([]bool, n)}
 	c.visit(uint32(prog.Start)) //nolint:gosec // there are at most some thousand instructions
 	return c.of
 }
@@ -90,6 +89,7 @@ type connected struct {
 	index []int
 	low   []int
 	of    []int
+	done  []bool
 	stack []uint32
 	next  int
 	parts int
@@ -104,17 +104,25 @@ func (c *connected) visit(pc uint32) {
 		case c.index[out] == 0:
 			c.visit(out)
 			c.low[pc] = min(c.low[pc], c.low[out])
-		case c.of[out] == 0: // on the stack
+		case !c.done[out]: // on the stack
 			c.low[pc] = min(c.low[pc], c.index[out])
 		}
 	}
 	if c.low[pc] < c.index[pc] {
 		return
 	}
-	c.parts++
-	first := slices.Index(c.stack, pc)
+	first := len(c.stack) - 1
+	for c.stack[first] != pc {
+		first--
+	}
+	if part := c.stack[first:]; len(part) > 1 {
+		c.parts++
+		for _, member := range part {
+			c.of[member] = c.parts
+		}
+	}
 	for _, member := range c.stack[first:] {
-		c.of[member] = c.parts
+		c.done[member] = true
 	}
 	c.stack = c.stack[:first]
 }
