@@ -1,0 +1,69 @@
+package ratelimit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func TestTheNearestMatchesComeFirst(t *testing.T) {
+	const routes = `
+  - matches:
+    - {path: {value: /toys}, method: GET}
+    - {path: {value: /toys}, method: POST}
+  - matches:
+    - {path: {type: Exact, value: /assets/logo}}
+    - {path: {value: /orders}, headers: [{name: X-Version, value: v2}]}
+`
+	for name, c := range map[string]struct {
+		match string
+		want  Near
+	}{
+		"a typo":                        {"{path: {value: /tosy}, method: POST}", Near{0, "POST PathPrefix /toys"}},
+		"another method":                {"{path: {value: /toys}, method: PUT}", Near{0, "GET PathPrefix /toys"}},
+		"another type":                  {"{path: {value: /assets/logo}}", Near{1, "Exact /assets/logo"}},
+		"another case":                  {"{path: {type: Exact, value: /Assets/Logo}}", Near{1, "Exact /assets/logo"}},
+		"a path below one":              {"{path: {type: Exact, value: /toys/special}, method: GET}", Near{0, "GET PathPrefix /toys"}},
+		"another value of a header":     {"{headers: [{name: x-version, value: v3}]}", Near{1, "PathPrefix /orders with header X-Version=v2"}},
+		"a path, and a header too many": {"{path: {value: /toys}, method: GET, headers: [{name: a, value: b}]}", Near{0, "GET PathPrefix /toys"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
+			near := routeOf(t, routes).Nearest(&l.All[0].Triggers[0].Matches[0], 3)
+			assert.Len(t, near, 3)
+			assert.Equal(t, c.want, near[0])
+		})
+	}
+}
+
+func nearestTo(t *testing.T, r *Route, match string, most int) []Near {
+	t.Helper()
+	l := limitsOf(t, "l", "[{matches: ["+match+"]}]")
+	return r.Nearest(&l.All[0].Triggers[0].Matches[0], most)
+}
+
+func TestEachNearMatchIsNamedOnceByTheFirstRuleThatHasIt(t *testing.T) {
+	r := routeOf(t, "[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /b}}, {path: {value: /toys}}]}]")
+	assert.Equal(t, []Near{{0, "PathPrefix /b"}, {1, "PathPrefix /toys"}}, nearestTo(t, r, "{path: {value: /a}}", 3))
+	assert.Equal(t, []Near{{0, "PathPrefix /b"}}, nearestTo(t, r, "{path: {value: /a}}", 1))
+}
+
+func TestAnotherValueIsNearerThanNone(t *testing.T) {
+	r := routeOf(t, "[{matches: [{path: {value: /b}}, {path: {value: /b}, method: PUT}, {path: {value: /b}, headers: [{name: a, value: c}]}]}]")
+	assert.Equal(t, "PUT PathPrefix /b", nearestTo(t, r, "{path: {value: /b}, method: GET}", 1)[0].Text)
+	assert.Equal(t, "PathPrefix /b with header a=c", nearestTo(t, r, "{path: {value: /b}, headers: [{name: A, value: b}]}", 1)[0].Text)
+}
+
+func TestNothingIsNearWhereRulesStateNoMatches(t *testing.T) {
+	r := NewRoute(aRoute(t, hierarchy.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
+	assert.Empty(t, nearestTo(t, r, "{method: GET}", 3))
+}
+
+func TestPathsOfAnyLengthAreCompared(t *testing.T) {
+	long := "/" + strings.Repeat("a", 1000)
+	r := routeOf(t, "[{matches: [{path: {value: /b}}, {path: {value: "+long+"b}}]}]")
+	assert.Equal(t, "PathPrefix "+long+"b", nearestTo(t, r, "{path: {value: "+long+"}}", 1)[0].Text)
+}

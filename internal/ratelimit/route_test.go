@@ -1,0 +1,57 @@
+package ratelimit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func TestMatchesAreNamedAsPeopleWriteThem(t *testing.T) {
+	for name, c := range map[string]struct{ match, want string }{
+		"a path":                {"{path: {type: Exact, value: /toys}}", "Exact /toys"},
+		"a path by default":     {"{path: {}}", "PathPrefix /"},
+		"a method and a path":   {"{path: {value: /toys}, method: GET}", "GET PathPrefix /toys"},
+		"an expression":         {"{path: {type: RegularExpression, value: /toys/.}}", "RegularExpression /toys/."},
+		"a header":              {"{path: {}, headers: [{name: X-Canary, value: yes-please}]}", "PathPrefix / with header X-Canary=yes-please"},
+		"a header's expression": {"{path: {}, headers: [{name: a, value: b, type: RegularExpression}]}", "PathPrefix / with header a~b"},
+		"a header and a query parameter": {
+			"{path: {}, method: PUT, headers: [{name: a, value: b}], queryParams: [{name: c, value: d, type: RegularExpression}]}",
+			"PUT PathPrefix / with header a=b and query parameter c~d",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, []string{c.want}, routeOf(t, "[{matches: ["+c.match+"]}]").Texts(0))
+			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
+			assert.Equal(t, c.want, l.All[0].Triggers[0].Matches[0].String())
+		})
+	}
+}
+
+func TestATriggersMatchSaysNoMoreThanItStates(t *testing.T) {
+	for match, want := range map[string]string{
+		"{}":                                   "any request",
+		"{method: GET}":                        "GET",
+		"{headers: [{name: a, value: b}]}":     "any request with header a=b",
+		"{queryParams: [{name: a, value: b}]}": "any request with query parameter a=b",
+	} {
+		l := limitsOf(t, "l", "[{matches: ["+match+"]}]")
+		assert.Equal(t, want, l.All[0].Triggers[0].Matches[0].String())
+	}
+}
+
+func TestRulesHaveTheirMatchesDefaulted(t *testing.T) {
+	r := routeOf(t, "[{}, {matches: [{method: GET}, {path: {value: /a}}]}]")
+	assert.Equal(t, 2, r.Rules())
+	assert.Equal(t, []string{"PathPrefix /"}, r.Texts(0))
+	assert.Equal(t, []string{"GET PathPrefix /", "PathPrefix /a"}, r.Texts(1))
+	assert.Len(t, r.RuleMatches(1), 2)
+}
+
+// Matches that are not there state nothing, which is not what a trigger states.
+func TestARouteWithoutRulesHasNothingToBindTo(t *testing.T) {
+	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&hierarchy.Route{Kind: hierarchy.KindHTTPRoute}), anyHost)
+	assert.False(t, b.Limits[0].Somewhere())
+	assert.Equal(t, []bool{false}, b.Limits[0].Triggers[0].Found)
+}
