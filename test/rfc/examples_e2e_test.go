@@ -1,0 +1,190 @@
+//go:build e2e
+
+package rfc
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// example is what is said of the last of some files, which is applied after
+// network.yaml and the others.
+type example struct {
+	files []string
+	// denied and warned are the codes of what is found.
+	denied, warned []api.ReasonCode
+	// told are parts of the lines that kubectl writes to stderr, one of each: what
+	// else a warning says is made to fit a terminal.
+	told []string
+}
+
+// examples have all files, each as the last one somewhere.
+var examples = map[string]example{
+	"the network":            {files: []string{"network.yaml"}},
+	"example 1":              {files: []string{"1-minimal.yaml"}},
+	"example 2":              {files: []string{"2-rules.yaml"}},
+	"the route of example 3": {files: []string{"3-route.yaml"}},
+	"example 3":              {files: []string{"3-route.yaml", "3-match-missing.yaml"}},
+	"the route of example 4": {files: []string{"4-route.yaml"}},
+	"example 4":              {files: []string{"4-route.yaml", "4-match-found.yaml"}},
+	"example 5":              {files: []string{"5-many-rules.yaml"}},
+	"example 6": {
+		files:  []string{"6-shadowing.yaml"},
+		warned: []api.ReasonCode{api.ReasonLimitShadowed, api.ReasonLimitWidened},
+		told: []string{
+			"limits.staticAssets is shadowed by limits.readToys on rule-1 of HTTPRoute toystore/toystore",
+			"limits.readToys limits POST PathPrefix /toys, too",
+		},
+	},
+	"example 7": {files: []string{"7-hostnames.yaml"}},
+	"example 8": {
+		files:  []string{"8-gateway.yaml"},
+		warned: []api.ReasonCode{api.ReasonBlastRadius},
+		told:   []string{"RateLimitPolicy istio-system/gw-rl: effective policy of RateLimitPolicy changes on 2 paths in 1 namespace"},
+	},
+	"a limit for each user and path":     {files: []string{"dolls.yaml"}},
+	"limits for those who are no admins": {files: []string{"non-admin-users.yaml"}},
+	"the route of the canary":            {files: []string{"canary-route.yaml"}},
+	"the canary":                         {files: []string{"canary-route.yaml", "canary.yaml"}},
+	"conditions that a trigger expresses": {
+		files:  []string{"not-supported.yaml"},
+		denied: []api.ReasonCode{api.ReasonInvalid},
+		told:   []string{`spec.limits.specialToys.when[1].selector: Invalid value: "context.request.http.path"`},
+	},
+	"example 3 on a route without the rule": {
+		files:  []string{"3-match-missing.yaml"},
+		denied: []api.ReasonCode{api.ReasonTriggerUnmatched},
+		told: []string{"TriggerUnmatched: limits.specialToys binds to no rule of HTTPRoute toystore/toystore: " +
+			"no rule has the match GET Exact /toys/special of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1)"},
+	},
+	"example 4 on a route without the rule": {
+		files:  []string{"4-match-found.yaml"},
+		warned: []api.ReasonCode{api.ReasonLimitWidened},
+		told:   []string{"limits.toyReaders limits POST PathPrefix /toys, too"},
+	},
+	"the rule of example 3 goes": {
+		files:  []string{"3-route.yaml", "3-match-missing.yaml", "network.yaml"},
+		warned: []api.ReasonCode{api.ReasonTriggerUnmatched, api.ReasonBlastRadius},
+		told: []string{
+			"limits.specialToys of RateLimitPolicy toystore/",
+			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
+		},
+	},
+	"the rules of example 4 become one again": {
+		files:  []string{"4-route.yaml", "4-match-found.yaml", "network.yaml"},
+		warned: []api.ReasonCode{api.ReasonLimitWidened, api.ReasonBlastRadius},
+		told: []string{
+			"limits.toyReaders of RateLimitPolicy toystore/",
+			"HTTPRoute toystore/toystore: effective policy of RateLimitPolicy changes on 1 path in 1 namespace",
+		},
+	},
+}
+
+func folder(t *testing.T) string {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	return filepath.Join(root, "examples", "ratelimitpolicy")
+}
+
+func TestEveryExampleIsApplied(t *testing.T) {
+	found, err := filepath.Glob(filepath.Join(folder(t), "*.yaml"))
+	require.NoError(t, err)
+	var last []string
+	for _, c := range examples {
+		last = append(last, c.files[len(c.files)-1])
+	}
+	for _, file := range found {
+		assert.Contains(t, last, filepath.Base(file))
+	}
+}
+
+// The examples stand alone: each has the network to itself.
+func TestExamples(t *testing.T) {
+	e := env.Start(t)
+	server.Start(t, e, server.Options{})
+	for name, c := range examples {
+		t.Run(name, func(t *testing.T) {
+			w := world{e, folder(t)}
+			w.empty(t)
+			for _, file := range append([]string{"network.yaml"}, c.files[:len(c.files)-1]...) {
+				got := w.apply(t, file)
+				require.Zero(t, got.Code, got.Stderr)
+			}
+			last := c.files[len(c.files)-1]
+			w.checks(t, last, c)
+			got := w.apply(t, last)
+			assert.Equal(t, c.denied != nil, got.Code != 0, got.Stderr)
+			assertTold(t, c.told, got.Stderr)
+		})
+	}
+}
+
+// world is a cluster, and the folder of the examples.
+type world struct {
+	*env.Env
+
+	folder string
+}
+
+func (w world) apply(t *testing.T, file string) env.Result {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.folder, file))
+	require.NoError(t, err)
+	return w.Apply(string(data))
+}
+
+// empty takes away the policies and routes of the example before.
+func (w world) empty(t *testing.T) {
+	t.Helper()
+	for _, kind := range []string{"ratelimitpolicies.kuadrant.io", "httproutes.gateway.networking.k8s.io"} {
+		for _, namespace := range []string{"toystore", "istio-system"} {
+			got := w.Kubectl("delete", kind, "--all", "-n", namespace)
+			require.Zero(t, got.Code, got.Stderr)
+		}
+	}
+}
+
+// checks asks the plugin first, which judges by itself what is in the cluster.
+func (w world) checks(t *testing.T, file string, c example) {
+	t.Helper()
+	got := w.Overrule("check", "-f", filepath.Join(w.folder, file), "-o", "json")
+	var verdicts api.VerdictList
+	require.NoError(t, json.Unmarshal([]byte(got.Stdout), &verdicts), got.Stderr)
+	var denied, warned []api.ReasonCode
+	for _, v := range verdicts.Items {
+		assert.Equal(t, len(v.Reasons) == 0, v.Allowed)
+		denied, warned = append(denied, codes(v.Reasons)...), append(warned, codes(v.Warnings)...)
+	}
+	assert.Equal(t, c.denied, denied)
+	assert.ElementsMatch(t, c.warned, warned)
+}
+
+func codes(reasons []api.Reason) []api.ReasonCode {
+	var out []api.ReasonCode
+	for _, r := range reasons {
+		out = append(out, r.Code)
+	}
+	return out
+}
+
+// assertTold compares the lines that a user reads.
+func assertTold(t *testing.T, want []string, stderr string) {
+	t.Helper()
+	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' })
+	assert.Len(t, lines, len(want), stderr)
+	for _, part := range want {
+		assert.True(t, slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, part) }), "%q is in\n%s", part, stderr)
+	}
+}
