@@ -1,0 +1,127 @@
+package ratelimit
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
+
+// What hostnames of triggers come to: hosts of the action, by rule, or a condition.
+func TestHostnamesOfTriggers(t *testing.T) {
+	const rules = "[{matches: [{path: {value: /a}}]}, {matches: [{path: {value: /b}}]}]"
+	path := func(p string) string { return "matches: [{path: {value: " + p + "}}]" }
+	for name, c := range map[string]struct {
+		triggers  string
+		hosts     []string // of the path
+		a, b      []string // of the rules' items
+		condition string
+	}{
+		"none": {
+			"[{" + path("/a") + "}, {" + path("/b") + "}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"}, "",
+		},
+		"none at all, of a route for any": {"[]", []string{""}, nil, nil, ""},
+		"one": {
+			"[{hostnames: [games.acme.com]}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"},
+			`context.request.http.host == "games.acme.com"`,
+		},
+		"one, in each trigger": {
+			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + ", hostnames: [games.acme.com]}]",
+			[]string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"}, `context.request.http.host == "games.acme.com"`,
+		},
+		"one, of a route for any": {
+			"[{hostnames: [games.acme.com]}]", []string{""}, nil, nil, `context.request.http.host == "games.acme.com"`,
+		},
+		"a wildcard": {
+			"[{hostnames: ['*.eu.acme.com']}]", []string{"*.acme.com"}, []string{"*.acme.com"}, []string{"*.acme.com"},
+			`context.request.http.host matches "^([^.].*\\.eu\\.acme\\.com)$"`,
+		},
+		"several, the same in each trigger": {
+			"[{" + path("/a") + ", hostnames: [b.acme.com, a.acme.com, '*.c.com']}, {" + path("/b") + ", hostnames: ['*.c.com', a.acme.com, b.acme.com]}]",
+			[]string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"}, []string{"*.acme.com", "*.c.com"},
+			`context.request.http.host matches "^([^.].*\\.c\\.com|a\\.acme\\.com|b\\.acme\\.com)$"`,
+		},
+		"different ones are told apart by the gateway": {
+			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + ", hostnames: [dolls.acme.com, games.acme.com]}]",
+			[]string{"*.acme.com"}, []string{"games.acme.com"}, []string{"dolls.acme.com", "games.acme.com"}, "",
+		},
+		"one that has some beside one that has none": {
+			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/b") + "}]",
+			[]string{"*.acme.com"}, []string{"games.acme.com"}, []string{"*.acme.com"}, "",
+		},
+		"different ones of a route for any": {
+			"[{" + path("/a") + ", hostnames: ['*.acme.com']}, {" + path("/b") + "}]", []string{""}, []string{"*.acme.com"}, nil, "",
+		},
+		"different ones, of which the route's are narrower": {
+			"[{" + path("/a") + ", hostnames: ['*.com']}, {" + path("/b") + "}]",
+			[]string{"*.acme.com", "x.org"}, []string{"*.acme.com"}, []string{"*.acme.com", "x.org"}, "",
+		},
+		"different ones for one rule go together": {
+			"[{" + path("/a") + ", hostnames: [games.acme.com]}, {" + path("/a") + ", hostnames: [dolls.acme.com]}, {" + path("/b") + ", hostnames: [dolls.acme.com]}]",
+			[]string{"*.acme.com"}, []string{"dolls.acme.com", "games.acme.com"}, []string{"dolls.acme.com"}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRendering(gateway)
+			addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, aRoute(t, hierarchy.KindHTTPRoute, rules), c.hosts...)
+			actions, limits := r.Documents()
+			require.Len(t, actions, 1)
+			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/a*"}, Hosts: c.a}, {Paths: []string{"/b*"}, Hosts: c.b}}, actions[0].Rules)
+			conditions, configurations := []string{`ratelimit.binding == "app/limits/l"`}, 1
+			if c.condition != "" {
+				conditions, configurations = append(conditions, c.condition), 2
+			}
+			assert.Equal(t, conditions, limits[0].Conditions)
+			assert.Len(t, actions[0].Configurations, configurations)
+		})
+	}
+}
+
+// The expression for hostnames matches what Gateway API means by them.
+func TestTheExpressionForHostnames(t *testing.T) {
+	c := hostCondition([]string{"*.acme.com", "dolls.org"})
+	re := regexp.MustCompile(c.Value)
+	for host, want := range map[string]bool{
+		"a.acme.com": true, "a.b.acme.com": true, "dolls.org": true,
+		"acme.com": false, ".acme.com": false, "aacme.com": false, "a.acme.com.evil": false, "dollsxorg": false, "x.dolls.org": false, "": false,
+	} {
+		assert.Equal(t, want, re.MatchString(host), host)
+	}
+	value, err := strconv.Unquote(strings.TrimPrefix(c.String(), "context.request.http.host matches "))
+	require.NoError(t, err)
+	assert.Equal(t, c.Value, value)
+}
+
+// Through several listeners a rule is there once, for the hosts of all.
+func TestHostsOfListenersAreUnited(t *testing.T) {
+	for name, c := range map[string]struct {
+		listeners [][]string
+		want      []string
+	}{
+		"the same":                       {[][]string{{"*.acme.com"}, {"*.acme.com"}}, []string{"*.acme.com"}},
+		"different ones":                 {[][]string{{"b.acme.com"}, {"a.acme.com"}}, []string{"a.acme.com", "b.acme.com"}},
+		"one within another":             {[][]string{{"a.acme.com", "*.eu.acme.com"}, {"*.acme.com"}}, []string{"*.acme.com"}},
+		"one of them for any":            {[][]string{{"a.acme.com"}, {""}}, nil},
+		"wildcards beside one another":   {[][]string{{"*.acme.com"}, {"*.acme.org", "acme.com"}}, []string{"*.acme.com", "*.acme.org", "acme.com"}},
+		"none, by which no request come": {[][]string{{"a.acme.com"}, {}}, []string{"a.acme.com"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, limit, route := NewRendering(gateway), aLimit(t, "l", onlyFiveASecond), aRoute(t, hierarchy.KindHTTPRoute, "[{}]")
+			for _, hosts := range c.listeners {
+				addAll(r, fromRoute, []*Limit{limit}, route, hosts...)
+			}
+			actions, limits := r.Documents()
+			require.Len(t, actions, 1)
+			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/*"}, Hosts: c.want}}, actions[0].Rules)
+			assert.Len(t, limits, 1)
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package ratelimit
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func named(t *testing.T, kind, key, rules string) *hierarchy.Route {
+	t.Helper()
+	r := aRoute(t, kind, rules)
+	_, err := fmt.Sscanf(key, "%1s/%s", &r.Namespace, &r.Name)
+	assert.NoError(t, err)
+	return r
+}
+
+func bindings(actions []api.GatewayAction) []string {
+	var out []string
+	for _, a := range actions {
+		out = append(out, a.Configurations[0].GenericKey.DescriptorValue)
+	}
+	return out
+}
+
+// Whatever order they come in, limits are in the order of the first rule that each
+// is bound to, and rules in that of their routes.
+func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
+	on := func(name, path string) *Limit {
+		return aLimit(t, name, onlyFiveASecond+"triggers: [{matches: [{path: {value: "+path+"}}]}]")
+	}
+	rules := func(paths ...string) string {
+		var out []any
+		for _, p := range paths {
+			out = append(out, map[string]any{"matches": []any{map[string]any{"path": map[string]any{"value": p}}}})
+		}
+		text, err := yaml.Marshal(out)
+		assert.NoError(t, err)
+		return string(must(yaml.YAMLToJSON(text)))
+	}
+	adds := []func(*Rendering){
+		func(r *Rendering) {
+			addAll(r, Source{"a/p", "bare"}, []*Limit{on("z", "/1"), on("b", "/2")}, named(t, hierarchy.KindHTTPRoute, "a/r", rules("/1", "/2")), "")
+		},
+		func(r *Rendering) {
+			addAll(r, Source{"a/p", "bare"}, []*Limit{on("b", "/2")}, named(t, hierarchy.KindHTTPRoute, "a/s", rules("/2")), "")
+		},
+		func(r *Rendering) {
+			addAll(r, Source{"b/p", "bare"}, []*Limit{on("a", "/1")}, named(t, hierarchy.KindHTTPRoute, "b/a", rules("/1")), "")
+		},
+		func(r *Rendering) {
+			addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "c", onlyFiveASecond)}, named(t, hierarchy.KindGRPCRoute, "b/a", "[{}]"), "")
+		},
+	}
+	for range len(adds) {
+		adds = append(adds[1:], adds[0])
+		r := NewRendering(gateway)
+		for _, add := range adds {
+			add(r)
+		}
+		actions, limits := r.Documents()
+		want := []string{"a/p/z", "a/p/b", "b/p/c", "b/p/a"}
+		assert.Equal(t, want, bindings(actions))
+		assert.Equal(t, []api.GatewayRule{{Paths: []string{"/2*"}}, {Paths: []string{"/2*"}}}, actions[1].Rules, "on both routes")
+		for i, l := range limits {
+			assert.Equal(t, []string{`ratelimit.binding == "` + want[i] + `"`}, l.Conditions)
+		}
+	}
+	for _, back := range []bool{false, true} {
+		limits := []*Limit{aLimit(t, "a", onlyFiveASecond), aLimit(t, "b", onlyFiveASecond)}
+		if back {
+			slices.Reverse(limits)
+		}
+		r, route := NewRendering(gateway), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+		for _, l := range limits { // of two listeners
+			addAll(r, Source{"a/p", "bare"}, []*Limit{l}, route, "")
+		}
+		actions, _ := r.Documents()
+		assert.Equal(t, []string{"a/p/a", "a/p/b"}, bindings(actions), "by their names on one rule")
+	}
+}
+
+func must[T any](v T, _ error) T { return v }
+
+// A policy may have a limit in two blocks, each in force on paths of its own. Where
+// they differ, they must not be taken for one.
+func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		overrides string
+		want      []string
+	}{
+		"that differ":       {"rates: [{limit: 9, unit: second}]", []string{"a/p/l/defaults", "a/p/l/overrides"}},
+		"that are the same": {onlyFiveASecond, []string{"a/p/l"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRendering(gateway)
+			addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", c.overrides)}, named(t, hierarchy.KindHTTPRoute, "a/s", "[{}]"), "")
+			addAll(r, Source{"a/p", "defaults"}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]"), "")
+			actions, limits := r.Documents()
+			assert.Equal(t, c.want, bindings(actions))
+			assert.Len(t, limits, len(c.want))
+		})
+	}
+}
+
+func TestNothingIsBoundToNothing(t *testing.T) {
+	actions, limits := NewRendering(gateway).Documents()
+	assert.Equal(t, []api.GatewayAction{}, actions)
+	assert.Equal(t, []api.RenderedLimit{}, limits)
+}

@@ -1,0 +1,209 @@
+package ratelimit
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+const gateway = "infra/edge"
+
+// aLimit reads a limit in YAML.
+func aLimit(t *testing.T, name, text string) *Limit {
+	t.Helper()
+	l, errs := Read(at, name, decoded(t, text))
+	require.Empty(t, errs, text)
+	return l
+}
+
+// addAll adds the limits that are bound to rules of a route, for hosts.
+func addAll(r *Rendering, from Source, limits []*Limit, route *hierarchy.Route, hosts ...string) {
+	b := NewLimits(limits).Bind(NewRoute(route), hosts)
+	for rule := range route.Rules {
+		if i := b.First(rule); i >= 0 {
+			r.Add(from, &b.Limits[i], route, rule, hosts)
+		}
+	}
+}
+
+var fromRoute = Source{Policy: "app/limits", Block: "bare"}
+
+// renderedOf renders one limit on an HTTPRoute of rules, both in YAML.
+func renderedOf(t *testing.T, limit, rules string, hosts ...string) (actions, limits any) {
+	t.Helper()
+	r := NewRendering(gateway)
+	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, hierarchy.KindHTTPRoute, rules), hosts...)
+	return r.Documents()
+}
+
+// is compares what is plain data with YAML, field by field.
+func is(t *testing.T, want string, got any) {
+	t.Helper()
+	wanted, err := yaml.YAMLToJSONStrict([]byte(want))
+	require.NoError(t, err, want)
+	text, err := json.Marshal(got)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(wanted), string(text))
+}
+
+const tied = `
+  configurations:
+  - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
+`
+
+func TestMatchesOfARuleBecomeItemsOfTheAction(t *testing.T) {
+	for name, c := range map[string]struct{ rules, want string }{
+		"a prefix ends in a star":              {"[{matches: [{path: {type: PathPrefix, value: /toys}}]}]", `[{paths: ["/toys*"]}]`},
+		"a prefix is what a path is by itself": {"[{matches: [{path: {value: /toys/}}]}]", `[{paths: ["/toys/*"]}]`},
+		"a whole path stays as it is":          {"[{matches: [{path: {type: Exact, value: /toys}}]}]", `[{paths: [/toys]}]`},
+		"an expression starts with a tilde":    {"[{matches: [{path: {type: RegularExpression, value: '/toys/[0-9]+'}}]}]", `[{paths: ["~/toys/[0-9]+"]}]`},
+		"the prefix / is every path":           {"[{matches: [{path: {type: PathPrefix, value: /}}]}]", `[{paths: ["/*"]}]`},
+		"no path is every path":                {"[{matches: [{method: PUT}]}]", `[{paths: ["/*"], methods: [PUT]}]`},
+		"a rule without matches is one":        {"[{}]", `[{paths: ["/*"]}]`},
+		"a match that is empty is one":         {"[{matches: [{}]}]", `[{paths: ["/*"]}]`},
+		"headers and query parameters": {
+			"[{matches: [{headers: [{name: x-a, value: '1'}, {type: Exact, name: x-b, value: '2'}, {type: RegularExpression, name: x-c, value: '3+'}], " +
+				"queryParams: [{name: q, value: '4'}, {type: RegularExpression, name: r, value: '5+'}]}]}]",
+			`[{paths: ["/*"], headers: [{name: x-a, value: "1"}, {name: x-b, value: "2"}, {name: x-c, value: 3+, type: RegularExpression}],
+			   query_params: [{name: q, value: "4"}, {name: r, value: 5+, type: RegularExpression}]}]`,
+		},
+		"of two headers of one name the first counts": {
+			"[{matches: [{headers: [{name: X-A, value: '1'}, {name: x-a, value: '2'}]}]}]", `[{paths: ["/*"], headers: [{name: X-A, value: "1"}]}]`,
+		},
+		"of two query parameters, too, by the case of their names": {
+			"[{matches: [{queryParams: [{name: q, value: '1'}, {name: q, value: '2'}, {name: Q, value: '3'}]}]}]",
+			`[{paths: ["/*"], query_params: [{name: q, value: "1"}, {name: Q, value: "3"}]}]`,
+		},
+		"one for each match, rule by rule": {
+			"[{matches: [{method: GET}, {method: POST}]}, {matches: [{path: {value: /a}}]}]",
+			`[{paths: ["/*"], methods: [GET]}, {paths: ["/*"], methods: [POST]}, {paths: ["/a*"]}]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actions, _ := renderedOf(t, "rates: [{limit: 5, unit: second}]", c.rules, "")
+			is(t, "- rules: "+c.want+tied, actions)
+		})
+	}
+}
+
+func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
+	for name, c := range map[string]struct{ rules, want string }{
+		"a service and a method":       {"[{matches: [{method: {service: toys.v1.Store, method: Get}}]}]", `[{paths: [/toys.v1.Store/Get]}]`},
+		"a service":                    {"[{matches: [{method: {service: toys.v1.Store}}]}]", `[{paths: ["/toys.v1.Store/*"]}]`},
+		"a method of any service":      {"[{matches: [{method: {method: Get}}]}]", `[{paths: ["~/[^/]+/Get"]}]`},
+		"expressions":                  {"[{matches: [{method: {type: RegularExpression, service: 'a|b', method: 'Get.*'}}]}]", `[{paths: ["~/(?:a|b)/(?:Get.*)"]}]`},
+		"an expression for the method": {"[{matches: [{method: {type: RegularExpression, method: 'Get.*'}}]}]", `[{paths: ["~/[^/]+/(?:Get.*)"]}]`},
+		"headers":                      {"[{matches: [{headers: [{name: x-a, value: '1'}, {name: X-A, value: '2'}]}]}]", `[{paths: ["/*"], headers: [{name: x-a, value: "1"}]}]`},
+		"a method that states nothing": {"[{matches: [{method: {}}]}]", `[{paths: ["/*"]}]`},
+		"no matches":                   {"[{}]", `[{paths: ["/*"]}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRendering(gateway)
+			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, hierarchy.KindGRPCRoute, c.rules), "")
+			actions, _ := r.Documents()
+			is(t, "- rules: "+c.want+tied, actions)
+		})
+	}
+}
+
+func TestSelectorsBecomeDescriptorActions(t *testing.T) {
+	const metadata = `- metadata: {descriptor_key: auth.identity.metadata.x-y, metadata_key: {key: envoy.filters.http.ext_authz, path: [{segment: {key: identity}}, {segment: {key: metadata}}, {segment: {key: x-y}}]}}`
+	for selector, want := range map[string]string{
+		"auth.identity.metadata.x-y":             metadata,
+		"context.request.http.path":              `- request_headers: {descriptor_key: context.request.http.path, header_name: ":path"}`,
+		"context.request.http.method":            `- request_headers: {descriptor_key: context.request.http.method, header_name: ":method"}`,
+		"context.request.http.scheme":            `- request_headers: {descriptor_key: context.request.http.scheme, header_name: ":scheme"}`,
+		"context.request.http.host":              `- request_headers: {descriptor_key: context.request.http.host, header_name: ":authority"}`,
+		"context.request.http.headers.x-user":    `- request_headers: {descriptor_key: context.request.http.headers.x-user, header_name: x-user}`,
+		"context.request.http.headers.x.y.z":     `- request_headers: {descriptor_key: context.request.http.headers.x.y.z, header_name: x.y.z}`,
+		"context.source.address":                 `- source_cluster: {descriptor_key: context.source.address}`,
+		"context.source.labels.app":              `- source_cluster: {descriptor_key: context.source.labels.app}`,
+		"context.destination.service":            `- destination_cluster: {descriptor_key: context.destination.service}`,
+		"ratelimit.domain":                       `- generic_key: {descriptor_key: ratelimit.domain, descriptor_value: infra/edge}`,
+		"ratelimit.hitsAddend":                   "",
+		"ratelimit.descriptors.generic":          "",
+		"context.request.time":                   "",
+		"context.request.http.size":              `- request_headers: {descriptor_key: context.request.http.size, header_name: ":size"}`,
+		"context.request.http.headers.X-Capital": `- request_headers: {descriptor_key: context.request.http.headers.X-Capital, header_name: X-Capital}`,
+	} {
+		t.Run(selector, func(t *testing.T) {
+			actions, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], counters: ["+selector+"]}", "[{}]", "")
+			is(t, "- rules: [{paths: [\"/*\"]}]"+tied+"  "+want, actions)
+			is(t, "[{conditions: ['ratelimit.binding == \"app/limits/l\"'], variables: ["+selector+"], max_value: 5, seconds: 1, namespace: infra/edge}]", limits)
+		})
+	}
+}
+
+// What conditions look at comes before what counters do, and each once.
+func TestEachSelectorIsInTheDescriptorOnce(t *testing.T) {
+	actions, _ := renderedOf(t, `
+rates: [{limit: 5, unit: second}]
+counters: [context.request.http.host, ratelimit.domain, context.source.address, context.destination.address]
+when:
+- {selector: context.destination.address, operator: exists}
+- {selector: context.destination.address, operator: neq, value: a}
+triggers: [{hostnames: [a.example.com]}]
+`, "[{}]", "")
+	is(t, `
+- rules: [{paths: ["/*"]}]
+  configurations:
+  - generic_key: {descriptor_key: ratelimit.binding, descriptor_value: app/limits/l}
+  - request_headers: {descriptor_key: context.request.http.host, header_name: ":authority"}
+  - destination_cluster: {descriptor_key: context.destination.address}
+  - generic_key: {descriptor_key: ratelimit.domain, descriptor_value: infra/edge}
+  - source_cluster: {descriptor_key: context.source.address}
+`, actions)
+}
+
+func TestOperatorsBecomeConditionsOfTheService(t *testing.T) {
+	for condition, want := range map[string]string{
+		"{operator: eq, value: admin}":         `auth.identity.group == "admin"`,
+		"{operator: neq, value: admin}":        `auth.identity.group != "admin"`,
+		"{operator: exists}":                   `auth.identity.group exists`,
+		"{operator: nexists}":                  `auth.identity.group nexists`,
+		"{operator: matches, value: '^a\\.b'}": `auth.identity.group matches "^a\\.b"`,
+		"{operator: incl, value: admins}":      `auth.identity.group incl "admins"`,
+		"{operator: excl, value: admins}":      `auth.identity.group excl "admins"`,
+		"{operator: eq, value: ''}":            `auth.identity.group == ""`,
+		`{operator: eq, value: 'say "<hi>"'}`:  `auth.identity.group == "say \"<hi>\""`,
+	} {
+		t.Run(condition, func(t *testing.T) {
+			_, limits := renderedOf(t, "{rates: [{limit: 5, unit: second}], when: [{selector: auth.identity.group, "+condition[1:]+"]}", "[{}]", "")
+			text, err := json.Marshal(want)
+			require.NoError(t, err)
+			is(t, `[{conditions: ['ratelimit.binding == "app/limits/l"', `+string(text)+`], max_value: 5, seconds: 1, namespace: infra/edge}]`, limits)
+		})
+	}
+}
+
+func TestEachRateIsALimitOfTheService(t *testing.T) {
+	_, limits := renderedOf(t, `
+rates:
+- {limit: 1, unit: second}
+- {limit: 2, duration: 10, unit: minute}
+- {limit: 3, duration: 12, unit: hour}
+- {limit: 9223372036854775807, duration: 7, unit: day}
+counters: [auth.identity.username]
+`, "[{}]", "")
+	is(t, `
+- {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 1, seconds: 1, namespace: infra/edge}
+- {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 2, seconds: 600, namespace: infra/edge}
+- {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 3, seconds: 43200, namespace: infra/edge}
+- {conditions: ['ratelimit.binding == "app/limits/l"'], variables: [auth.identity.username], max_value: 9223372036854775807, seconds: 604800, namespace: infra/edge}
+`, limits)
+}
+
+func TestSelectorsThatNoActionReaches(t *testing.T) {
+	l := aLimit(t, "l", `
+rates: [{limit: 5, unit: second}]
+counters: [context.request.time, auth.identity.username, context.request.http.body, context.request.http.path, context.request.http.headers.x, ratelimit.hitsAddend, context.source.address]
+when: [{selector: context.request.http.protocol, operator: exists}]
+`)
+	assert.Equal(t, []string{"context.request.http.protocol", "context.request.time", "context.request.http.body"}, l.Beyond())
+	assert.Empty(t, aLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").Beyond())
+}
