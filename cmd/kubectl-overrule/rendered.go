@@ -73,17 +73,17 @@ func (r *renderings) add(e *effective.Effective) {
 		return
 	}
 	holder := bound.Holder()
-	for place, rule := range bound.Limits.Rules {
+	for place, rule := range bound.Rules {
 		f := r.fate(of(e, rule), bound.Binding.Limits[place].Limit)
 		switch {
 		case place == holder:
 			f.bound = true
 		case bound.Binding.Limits[place].Matches(e.Path.Rule):
-			f.shadowedBy[of(e, bound.Limits.Rules[holder])] = true
+			f.shadowedBy[of(e, bound.Rules[holder])] = true
 		}
 	}
 	if holder >= 0 {
-		r.addBound(e, bound.Limits.Rules[holder], &bound.Binding.Limits[holder])
+		r.addBound(e, bound.Rules[holder], &bound.Binding.Limits[holder])
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *renderings) fate(of limitOf, l *ratelimit.Limit) *fate {
 func (r *renderings) addUnread(e *effective.Effective, bound *effective.Bound) {
 	for i := range e.Rules {
 		rule := &e.Rules[i]
-		if _, binds := e.Kind.Binds(rule.Key); !binds || rule.Value == nil || bound != nil && bound.Limits.Place(rule.Key) >= 0 {
+		if _, binds := e.Kind.Binds(rule.Key); !binds || rule.Value == nil || bound != nil && bound.Place(rule.Key) >= 0 {
 			continue
 		}
 		l := of(e, rule)

@@ -64,7 +64,7 @@ type bound struct {
 // for some hostnames come, "" for any (hierarchy.Path.Hosts). A rule that is added
 // more than once, as for each listener, is for the hostnames of all.
 func (r *Rendering) Add(from Source, b *Bound, route *hierarchy.Route, i int, hosts []string) {
-	if b.Limit.sameHostnames() == nil {
+	if b.sameHostnames() == nil {
 		hosts = narrowed(b.Hostnames(i), hosts)
 	}
 	if len(hosts) == 0 {
