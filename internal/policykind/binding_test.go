@@ -1,0 +1,121 @@
+package policykind_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// binding makes the limits of Paint bind, as version v2 writes them.
+func binding(rules, version string) func(*api.PolicyProfileSpec) {
+	return func(p *api.PolicyProfileSpec) {
+		p.Rules = []string{"limits.*", "when"}
+		p.Blocks.When = ""
+		p.Binding = &api.RuleBinding{Rules: rules, Version: version}
+	}
+}
+
+func TestBindingsThatMakeNoSense(t *testing.T) {
+	short := func(p *api.PolicyProfileSpec) {
+		binding("limits.*", "v2")(p)
+		p.Levels = []api.LevelName{api.LevelGateway, api.LevelRoute}
+	}
+	for name, c := range map[string]struct {
+		edit func(*api.PolicyProfileSpec)
+		want string
+	}{
+		"an address that is none":              {binding("limits..*", "v2"), "binding.rules: "},
+		"rules that are none of the kind's":    {binding("rates.*", "v2"), `binding.rules: "rates.*" is none of rules: name one of them, as it stands there`},
+		"no version":                           {binding("limits.*", ""), "binding.version is missing: name the version of Paint in which rules have triggers"},
+		"paths that end above rules of routes": {short, "binding: add Rule to levels: it is rules of routes that they bind to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := policykind.Compile(paint(c.edit), policykind.Builtin)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestRulesAtTheAddressBindByTheirNames(t *testing.T) {
+	k := compiled(t, binding("limits.*", "v2"))
+	for text, want := range map[string]string{"limits.a": "a", `limits["a.b"]`: "a.b", "limits.a.rates": "", "limits": "", "when": "", "rules.a": ""} {
+		key, err := merge.ParseKey(text)
+		require.NoError(t, err)
+		name, ok := k.Binds(key)
+		assert.Equal(t, want, name, text)
+		assert.Equal(t, want != "", ok, text)
+	}
+	key, err := merge.ParseKey("limits.a")
+	require.NoError(t, err)
+	_, ok := compiled(t, nil).Binds(key)
+	assert.False(t, ok, "nothing binds without the profile's word")
+}
+
+// limits reads a policy of a version of RateLimitPolicy.
+func limits(t *testing.T, version, spec string) *policykind.Policy {
+	t.Helper()
+	o := object(t, "apiVersion: kuadrant.io/"+version+"\nkind: RateLimitPolicy\nmetadata: {namespace: app, name: p}")
+	o["spec"] = object(t, "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}\n"+spec)
+	return builtin(t, "RateLimitPolicy").Read(o, created)
+}
+
+func TestLimitsAreReadByVersionAndByForm(t *testing.T) {
+	const (
+		rfc   = "{rates: [{limit: 5, unit: second}]}"
+		zero  = "{rates: [{limit: 0, unit: second}]}"
+		other = "{rates: [{limit: 0, window: 10s}], counters: [{expression: auth.identity.name}], when: [{predicate: a}]}"
+	)
+	for name, c := range map[string]struct {
+		version, spec string
+		binds         bool
+		wrong         []string
+	}{
+		"the form, in its version":                    {"v2beta1", "limits: {a: " + rfc + "}", true, nil},
+		"the form, in another version":                {"v1", "limits: {a: " + rfc + "}", true, nil},
+		"another form, in its version":                {"v1", "limits: {a: " + other + "}", false, nil},
+		"another form, in the form's version":         {"v2beta1", "limits: {a: " + other + "}", true, []string{"spec.limits.a.rates[0].window", "spec.limits.a.counters[0]", "spec.limits.a.when[0].predicate"}},
+		"what is wrong, in the form's version":        {"v2beta1", "limits: {a: " + zero + "}", true, []string{"spec.limits.a.rates[0].limit"}},
+		"what is wrong, in another version":           {"v1", "limits: {a: " + zero + "}", true, []string{"spec.limits.a.rates[0].limit"}},
+		"what is wrong, in blocks":                    {"v2beta1", "defaults: {limits: {a: " + zero + "}}\noverrides: {limits: {b: " + zero + "}}", true, []string{"spec.defaults.limits.a.rates[0].limit", "spec.overrides.limits.b.rates[0].limit"}},
+		"what is wrong, in one of two limits":         {"v1", "limits: {a: " + rfc + ", b: " + zero + "}", true, []string{"spec.limits.b.rates[0].limit"}},
+		"a limit that says nothing, in the version":   {"v2beta1", "limits: {a: {}}", true, []string{"spec.limits.a"}},
+		"a limit that says nothing, in another":       {"v1", "limits: {a: {}}", false, nil},
+		"both forms in one policy of another version": {"v1", "limits: {a: " + rfc + ", b: " + other + "}", true, nil},
+		"no limits":            {"v2beta1", "when: [{predicate: a}]", false, nil},
+		"no limits in a block": {"v2beta1", "overrides: {limits: {}}", false, nil},
+		"a list, as two of the RFC's examples have it": {"v2beta1", "limits: {base: [" + rfc + "]}", true, []string{"spec.limits.base"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := limits(t, c.version, c.spec)
+			assert.Equal(t, c.binds, p.Binds)
+			if c.wrong == nil {
+				require.NoError(t, p.Invalid)
+				return
+			}
+			require.Error(t, p.Invalid)
+			for _, place := range c.wrong {
+				assert.ErrorContains(t, p.Invalid, place)
+			}
+		})
+	}
+}
+
+// SEMANTICS section 3: a null keeps a higher default out, or removes what is there.
+func TestALimitThatIsNullIsARuleOfItsOwn(t *testing.T) {
+	p := limits(t, "v1", "limits: {a: null}")
+	require.NoError(t, p.Invalid)
+	assert.Equal(t, []string{"bare atomic", "  limits.a=<nil>"}, blocksOf(p))
+}
+
+func TestOtherKindsDoNotBind(t *testing.T) {
+	for _, kind := range []string{"AuthPolicy", "TokenRateLimitPolicy"} {
+		p := spec(t, builtin(t, kind), "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}\nlimits: {a: {triggers: [], rates: [{limit: 0, unit: second}]}}")
+		require.NoError(t, p.Invalid)
+		assert.False(t, p.Binds, kind)
+	}
+}
