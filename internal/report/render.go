@@ -110,7 +110,7 @@ func ordered(d *json.Decoder) (*yaml.Node, error) {
 	if open, ok := token.(json.Delim); ok {
 		return nested(d, open)
 	}
-	return scalar(token), nil
+	return scalar(token)
 }
 
 // nested reads the rest of an object or a list.
@@ -143,10 +143,13 @@ func onOneLine(list *yaml.Node) {
 	}
 }
 
-func scalar(token json.Token) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: fmt.Sprint(token)}
-	if _, ok := token.(json.Number); ok {
-		node.Tag = "!!int"
+// scalar is a text, quoted where any version of YAML takes it for something else
+// (on, 1:30), or a number.
+func scalar(token json.Token) (*yaml.Node, error) {
+	if number, ok := token.(json.Number); ok {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: number.String()}, nil
 	}
-	return node
+	node := &yaml.Node{}
+	err := node.Encode(token)
+	return node, err
 }
