@@ -53,8 +53,8 @@ func (r *reader) operand(at *field.Path, operator Operator, value any) string {
 		r.fail(field.Required(at, "operator "+string(operator)+" needs a value to compare with"))
 		return ""
 	}
-	text, ok := r.text(at, value, longest)
-	if ok && operator == MatchesRE {
+	text, _ := r.text(at, value, longest)
+	if operator == MatchesRE {
 		r.pattern(at, text)
 	}
 	return text

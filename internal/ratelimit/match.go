@@ -149,7 +149,7 @@ func readStated[T ~string](r *reader, at *field.Path, value any, types []T, fall
 		r.fail(field.Required(at.Child("value"), "must not be empty"))
 		valueOK = false
 	}
-	if valueOK && kindOK && s.kind == T(gatewayv1.HeaderMatchRegularExpression) {
+	if s.kind == T(gatewayv1.HeaderMatchRegularExpression) {
 		r.pattern(at.Child("value"), s.value)
 	}
 	return s, kindOK && nameOK && valueOK

@@ -266,6 +266,8 @@ func TestLimitsThatAreTooLargeAreRefused(t *testing.T) {
 			[]string{"spec.limits[a].triggers[0].hostnames[0]: Too long: may not be more than 253 bytes"}},
 		"an unknown field, which is cut": {map[string]any{long(150): 1},
 			[]string{"spec.limits[a]." + long(100) + "…: Forbidden: unknown field: a limit has rates, counters, when and triggers"}},
+		"one that is cut between letters": {map[string]any{"a" + strings.Repeat("é", 60): 1},
+			[]string{"spec.limits[a].a" + strings.Repeat("é", 49) + "…: Forbidden: unknown field: a limit has rates, counters, when and triggers"}},
 		"a number that is none": {map[string]any{"rates": []any{map[string]any{"limit": math.NaN(), "unit": "day"}}},
 			[]string{"spec.limits[a].rates[0].limit: Invalid value: NaN: must be a whole number, at least 1"}},
 		"a number of another kind": {map[string]any{"rates": []any{map[string]any{"limit": uint(1), "unit": "day"}}},
@@ -280,6 +282,16 @@ func TestLimitsThatAreTooLargeAreRefused(t *testing.T) {
 			assert.Equal(t, c.want, messages(errs))
 		})
 	}
+}
+
+func TestLimitsOfTheLargestSizeAreTaken(t *testing.T) {
+	condition := map[string]any{"selector": "auth.a", "operator": "eq", "value": strings.Repeat("a", 1024)}
+	limit, errs := Read(at, "a", map[string]any{
+		"rates": repeated(map[string]any{"limit": int64(1), "unit": "second"}, 64), "when": repeated(condition, 64),
+	})
+	assert.Empty(t, errs)
+	assert.Len(t, limit.Rates, 64)
+	assert.Len(t, limit.When, 64)
 }
 
 func TestExpressionsOfALimitShareTheSteps(t *testing.T) {

@@ -53,6 +53,8 @@ func TestSelectorsThatAreNoneAreToldWhatIsMeant(t *testing.T) {
 		"all but the last left out":           {"hitsAddend", unknown + "did you mean ratelimit.hitsAddend?"},
 		"part left out and a slip":            {"source.adress", unknown + "did you mean context.source.address?"},
 		"the field of the proto":              {"ratelimit.hits_addend", unknown + "did you mean ratelimit.hitsAddend?"},
+		"the first of two that are as near":   {"service", unknown + "did you mean context.destination.service?"},
+		"three letters that are others":       {"ratelimit.dexxxiptors.x", unknown + "ratelimit has descriptors, domain and hitsAddend"},
 		"nothing near":                        {"user.name", starts},
 		"one word that is nothing":            {"x", starts},
 		"nothing near below a known part":     {"context.request.http.user", unknown + "context.request.http has body, fragment, headers, host, id, method, path, protocol, query, raw_body, scheme and size"},

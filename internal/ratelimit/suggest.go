@@ -39,9 +39,7 @@ func (s *search) from(p *place, path, rest []string, cost int, putIn bool) {
 		}
 		return
 	case p.name != nil:
-		if name := strings.Join(rest, "."); p.name.MatchString(name) {
-			s.found(cost, path, []string{name})
-		}
+		s.found(cost, path, rest) // parts that were spelled well make a name
 		return
 	}
 	names := sortedKeys(p.below)
