@@ -79,8 +79,9 @@ type ViolationList struct {
 }
 
 // Violation is one thing that is wrong on one path: a constraint is violated
-// (RequirementUnmet), an override is weakened (OverrideWeakened), or the
-// effective spec breaks its schema (EffectiveInvalid).
+// (RequirementUnmet), an override is weakened (OverrideWeakened), the effective
+// spec breaks its schema (EffectiveInvalid), or a limit on a route is bound to
+// nothing of it (TriggerUnmatched).
 type Violation struct {
 	Code ReasonCode `json:"code"`
 	// Action is what would be done about a write that introduced it.
@@ -89,7 +90,8 @@ type Violation struct {
 	Path       []PathElement `json:"path"`
 	Rule       string        `json:"rule,omitempty"`
 	// Policy is the constraint that is violated, the policy whose override is
-	// weakened, or one that brings what breaks the schema.
+	// weakened or whose limit is bound to nothing, or one that brings what breaks
+	// the schema.
 	Policy  *Ref   `json:"policy,omitempty"`
 	Message string `json:"message"`
 }

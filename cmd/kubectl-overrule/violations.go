@@ -23,8 +23,8 @@ func (a *app) violationsCommand() *cobra.Command {
 		Use:   "violations [KIND/NAME]",
 		Short: "Show what is wrong with the effective policies as they are.",
 		Long: `Show what is wrong with the effective policies as they are, however it came to be:
-constraints that are violated, overrides that lower policies weaken, and effective
-policies that break the schema of their kind.
+constraints that are violated, overrides that lower policies weaken, effective
+policies that break the schema of their kind, and limits that are bound to nothing.
 
 KIND/NAME is what effective takes (a route, a Gateway, a policy, and so on), or a
 PolicyConstraint or ClusterPolicyConstraint, for what violates it. Without it all
