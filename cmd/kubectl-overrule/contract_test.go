@@ -57,6 +57,7 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 		fits(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
 		fits(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
 		fits(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
+		fits(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
 		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
 		fits(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
 		fits(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))

@@ -252,3 +252,40 @@ func TestRenderReadsACluster(t *testing.T) {
 	assert.Equal(t, exitUnusable, got.code)
 	assert.Contains(t, got.stderr, "reach the cluster at https://127.0.0.1:1")
 }
+
+// The pages show what is written for the examples.
+func TestThePagesShowWhatIsRendered(t *testing.T) {
+	between := func(file, from, to string) string {
+		text, err := os.ReadFile("../../docs/" + file)
+		require.NoError(t, err)
+		_, rest, found := strings.Cut(string(text), from)
+		require.True(t, found, from)
+		block, _, found := strings.Cut(rest, to)
+		require.True(t, found, to)
+		return block
+	}
+	assert.Equal(t, rendering(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
+	_, example, found := strings.Cut(between("json.md", "## RenderedLimitsList\n", "## ProfileList"), "```json\n")
+	require.True(t, found)
+	example = strings.TrimSuffix(strings.TrimSpace(example), "```")
+	assert.JSONEq(t, example, rendering(t, "7-hostnames", "", "-o", "json").stdout)
+	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, example))
+}
+
+func TestTheSchemaOfRenderedLimitsFindsWhatDoesNotFit(t *testing.T) {
+	right := rendering(t, "7-hostnames", "", "-o", "json").stdout
+	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, right))
+	for name, c := range map[string]struct{ part, instead string }{
+		"an action of two sorts":    {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
+		"a rule without paths":      {`"paths": [`, `"methods": [`},
+		"a limit of nothing":        {`"max_value": 1000`, `"max_value": 0`},
+		"a span of nothing":         {`"seconds": 86400`, `"seconds": 0`},
+		"a field that there is not": {`"hosts": [`, `"hostnames": [`},
+		"no policy kind":            {`"policyKind": {`, `"kind": {`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, right, c.part)
+			assert.Error(t, mismatch(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
+		})
+	}
+}
