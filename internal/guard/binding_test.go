@@ -1,0 +1,210 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/worlds"
+)
+
+// rate is a kind whose limits bind to rules of routes.
+var rate = worlds.ProfileDoc("Rate", `rules: [limits.*]
+binding: {rules: limits.*, version: v2}
+strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
+blocks: {overrides: [overrides], defaults: [defaults], when: when}`)
+
+// stores are the rules of the tests: GET and POST /toys, and /assets/.
+const (
+	toysRule   = "{matches: [{path: {value: /toys}, method: GET}, {path: {value: /toys}, method: POST}]}"
+	assetsRule = "{matches: [{path: {value: /assets/}}]}"
+	stores     = "[" + toysRule + ", " + assetsRule + "]"
+)
+
+func rateOf(namespace, name, target, spec string) string {
+	return policyDoc("Rate", namespace, name, target+spec)
+}
+
+func rateTop(spec string) string { return rateOf("infra", "top", toGateway, spec) }
+
+func rateOwn(spec string) string { return rateOf("app", "own", toRoute, spec) }
+
+// aLimit is a limit with triggers in YAML, of so many requests.
+func aLimit(name, triggers string) string {
+	if triggers != "" {
+		triggers = ", triggers: [" + triggers + "]"
+	}
+	return name + ": {rates: [{limit: 5, unit: second}]" + triggers + "}"
+}
+
+func limitsDoc(all ...string) string { return "limits: {" + strings.Join(all, ", ") + "}" }
+
+func overriding(all ...string) string {
+	return "overrides: {strategy: merge, " + limitsDoc(all...) + "}"
+}
+
+// triggers.
+const (
+	onToys   = "{matches: [{path: {value: /toys}}]}"
+	onGet    = "{matches: [{path: {value: /toys}, method: GET}]}"
+	onAssets = "{matches: [{path: {value: /assets/}}]}"
+	onTypo   = "{matches: [{path: {value: /tosy}}]}"
+)
+
+// bindingWorld is a gateway with a route of the tests' rules.
+func bindingWorld(more ...string) string {
+	return docs(append([]string{rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g")}, more...)...)
+}
+
+// overridesTold are the codes of what is told of overrides, and the rules.
+func overridesTold(t *testing.T, user, before, write string) []string {
+	t.Helper()
+	v := world(t, before)
+	j := judgedAs(t, bossAndDev(), user, v, change(v, read(t, v, write)))
+	var out []string
+	for _, text := range codes(j) {
+		if strings.Contains(text, " Override") && !strings.Contains(text, " Overridden") {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// An override of a limit holds where it is bound to the rule.
+func TestOverridesOfLimitsThatAreNotBoundAnyMore(t *testing.T) {
+	evaded := func(rule string) []string { return []string{"Deny OverrideEvaded limits." + rule} }
+	removed := func(rule string) []string { return []string{"Deny OverrideRemoved limits." + rule} }
+	route := func(rules string) string { return routeDoc("r", rules, "g") }
+	for name, c := range map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"the match that it is bound by is edited": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), evaded("a"),
+		},
+		"the match is edited, and it had no triggers": {
+			bindingWorld(rateTop(overriding(aLimit("a", "")))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), nil,
+		},
+		"the match is edited, and it was not bound there": {
+			bindingWorld(rateTop(overriding(aLimit("a", onToys)))), route("[" + toysRule + ", {matches: [{path: {value: /static/}}]}]"), nil,
+		},
+		"one of two matches by which it is bound stays": {
+			bindingWorld(rateTop(overriding(aLimit("a", onToys)))), route("[{matches: [{path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil,
+		},
+		"the rules change their places": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + assetsRule + ", " + toysRule + "]"), nil,
+		},
+		"a rule comes before": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[{matches: [{path: {value: /new}}]}, " + toysRule + ", " + assetsRule + "]"), nil,
+		},
+		"the rule gets a name": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", " + strings.Replace(assetsRule, "{", "{name: assets, ", 1) + "]"), nil,
+		},
+		"the route is another one by its filters": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + toysRule + ", " + strings.Replace(assetsRule, "{", "{timeouts: {request: 1s}, ", 1) + "]"), nil,
+		},
+		"the rule goes, and another one takes its match, to which it is bound": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), nil,
+		},
+		"the rule goes, and another one takes its match, to which a lower limit is bound": {
+			bindingWorld(rateTop(overriding(aLimit("b", onAssets))), rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("a", onGet))+"}")),
+			route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), evaded("b"),
+		},
+		"a lower limit comes before it on every rule": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(limitsDoc(aLimit("a", ""))), evaded("b"),
+		},
+		"a lower limit comes before it on the last rule alone": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(limitsDoc(aLimit("a", onAssets))), evaded("b"),
+		},
+		"a lower limit comes before it where it is not bound": {
+			bindingWorld(rateTop(overriding(aLimit("b", onToys)))), rateOwn(limitsDoc(aLimit("a", onAssets))), nil,
+		},
+		"a lower limit comes after it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(limitsDoc(aLimit("c", ""))), nil,
+		},
+		"a lower limit that binds to nothing comes before it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(limitsDoc(aLimit("a", onTypo))), nil,
+		},
+		"a lower override comes before it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(overriding(aLimit("a", ""))), evaded("b"),
+		},
+		"a default of a policy as high comes before it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOf("infra", "second", toGateway, "defaults: {strategy: merge, "+limitsDoc(aLimit("a", ""))+"}"), evaded("b"),
+		},
+		"an override of a policy as high comes before it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOf("infra", "second", toGateway, overriding(aLimit("a", ""))), nil,
+		},
+		"one of its own policy comes before it": {
+			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateTop(overriding(aLimit("a", ""), aLimit("b", ""))), nil,
+		},
+		"its own triggers are edited": {
+			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), rateTop(overriding(aLimit("a", onToys))), removed("a"),
+		},
+		"an atomic override has no lower limits beside it": {
+			bindingWorld(rateTop("overrides: {strategy: atomic, " + limitsDoc(aLimit("b", "")) + "}")), rateOwn(limitsDoc(aLimit("a", ""))), nil,
+		},
+		"it was shadowed before": {
+			bindingWorld(rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", "")))), rateOwn(limitsDoc(aLimit("a", ""), aLimit("c", ""))), nil,
+		},
+		"it was shadowed before on one rule, and is on both": {
+			bindingWorld(rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", onAssets)))), rateOwn(limitsDoc(aLimit("a", ""))), evaded("b"),
+		},
+		"it was shadowed before, and a rule of the route comes to be so": {
+			bindingWorld(rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", onAssets)))),
+			route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + ", " + assetsRule + "]"), evaded("b"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, overridesTold(t, "dev", c.before, c.write))
+			var mine []string
+			for _, text := range c.want {
+				mine = append(mine, strings.Replace(text, "Deny", "Warn", 1))
+			}
+			assert.Equal(t, mine, overridesTold(t, "boss", c.before, c.write), "who may override is told")
+		})
+	}
+}
+
+// What shadows an override that was not bound there before is no loss: it never held.
+func TestOverridesOfLimitsThatAreShadowedFromTheFirst(t *testing.T) {
+	denied, warned := []string{"Deny OverrideWeakened limits.a"}, []string{"Warn OverrideWeakened limits.a"}
+	for name, c := range map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"the override comes to what was there": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]", "g"), rateOwn(limitsDoc(aLimit("a", "")))),
+			rateTop(overriding(aLimit("b", ""))), warned,
+		},
+		"the route comes under the override": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]"), rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", "")))),
+			routeDoc("r", "["+toysRule+"]", "g"), denied,
+		},
+		"the route comes under the override, which is bound first": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]"), rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("c", "")))),
+			routeDoc("r", "["+toysRule+"]", "g"), nil,
+		},
+		"the override comes before what was there": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]", "g"), rateOwn(limitsDoc(aLimit("c", "")))),
+			rateTop(overriding(aLimit("b", ""))), nil,
+		},
+		"a rule comes to the route, to which a lower limit is bound": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "["+toysRule+"]", "g"), rateTop(overriding(aLimit("b", ""))), rateOwn(limitsDoc(aLimit("a", onAssets)))),
+			routeDoc("r", stores, "g"), denied,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, overridesTold(t, "dev", c.before, c.write))
+			assert.Equal(t, c.want, overridesTold(t, "boss", c.before, c.write), "no right makes it less")
+		})
+	}
+}
+
+func TestTheMessageOfAnOverrideThatIsNotBound(t *testing.T) {
+	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
+	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "g")))
+	const what = "OverrideEvaded: HTTPRoute app/r would slip from under limits.a: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-2, "
+	assert.Equal(t, []string{deny(what+"and its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
+	assert.Equal(t, []string{warn(what + "and its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
+}
