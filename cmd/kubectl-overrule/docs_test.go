@@ -36,6 +36,44 @@ func TestThePageOnLimitsShowsWhatOneSees(t *testing.T) {
 	}
 }
 
+// quote is a line that a page quotes, of the world of those examples.
+var quote = regexp.MustCompile(`(?m)^> (?:\w+: )?(.*toystore/toystore.*)$`)
+
+// What pages quote of limits is said of one of these writes.
+func TestPagesQuoteWhatIsSaidOfLimits(t *testing.T) {
+	var said []string
+	t.Chdir("../../examples/ratelimitpolicy")
+	for _, args := range []string{
+		"sed s,identity,identiy, dolls.yaml | kubectl overrule check -f -",
+		"sed s,/toys,/toy, 2-rules.yaml | kubectl overrule check -f -",
+		"sed s,games.toystore,games.shop, 7-hostnames.yaml | kubectl overrule check -f -",
+		"kubectl overrule check -f 4-match-found.yaml",
+		"kubectl overrule check -f 6-shadowing.yaml",
+		"kubectl overrule check -f LIMITS/part.yaml",
+		"kubectl overrule check -f LIMITS/static.yaml --against 2-rules.yaml",
+		"sed s,/toys,/dolls, 3-route.yaml | kubectl overrule check -f - --against 2-rules.yaml",
+		"sed -e s,Exact,PathPrefix, -e s,/special,, 3-route.yaml | kubectl overrule check -f - --against 2-rules.yaml",
+		"sed s,/toys,/dolls, 3-route.yaml | kubectl overrule check -f - --against LIMITS/override.yaml",
+		"kubectl overrule check -f LIMITS/lower.yaml --against LIMITS/override.yaml",
+		"kubectl overrule check -f LIMITS/override.yaml --against LIMITS/lower.yaml",
+	} {
+		args = strings.ReplaceAll(args, "LIMITS", "../../cmd/kubectl-overrule/testdata/limits") + " --against network.yaml"
+		for line := range strings.Lines(written(t, args)) {
+			_, message, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			said = append(said, message)
+		}
+	}
+	for _, page := range []string{"reasons.md", "ratelimitpolicy.md"} {
+		data, err := os.ReadFile("../../docs/" + page)
+		require.NoError(t, err)
+		quotes := quote.FindAllStringSubmatch(string(data), -1)
+		assert.NotEmpty(t, quotes, page)
+		for _, q := range quotes {
+			assert.Contains(t, said, q[1], page)
+		}
+	}
+}
+
 // played returns a block with what its commands write.
 func played(t *testing.T, block string) string {
 	t.Helper()
