@@ -107,10 +107,6 @@ func TestOverridesOfLimitsThatAreNotBoundAnyMore(t *testing.T) {
 		"the rule goes, and another one takes its match, to which it is bound": {
 			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), nil,
 		},
-		"the rule goes, and another one takes its match, to which a lower limit is bound": {
-			bindingWorld(rateTop(overriding(aLimit("b", onAssets))), rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("a", onGet))+"}")),
-			route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), evaded("b"),
-		},
 		"a lower limit comes before it on every rule": {
 			bindingWorld(rateTop(overriding(aLimit("b", "")))), rateOwn(limitsDoc(aLimit("a", ""))), evaded("b"),
 		},
@@ -201,10 +197,33 @@ func TestOverridesOfLimitsThatAreShadowedFromTheFirst(t *testing.T) {
 	}
 }
 
+// The traffic of a rule goes to one on which a lower limit comes first.
+func TestAnOverrideWhoseTrafficALowerLimitTakes(t *testing.T) {
+	before := bindingWorld(rateTop(overriding(aLimit("b", onAssets))), rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("a", onGet))+"}"))
+	write := routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+"]", "g")
+	assert.Contains(t, overridesTold(t, "dev", before, write), "Deny OverrideEvaded limits.b")
+	assert.Contains(t, overridesTold(t, "boss", before, write), "Warn OverrideEvaded limits.b")
+}
+
 func TestTheMessageOfAnOverrideThatIsNotBound(t *testing.T) {
 	v := world(t, bindingWorld(rateTop(overriding(aLimit("a", onAssets)))))
 	c := change(v, read(t, v, routeDoc("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "g")))
 	const what = "OverrideEvaded: HTTPRoute app/r would slip from under limits.a: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-2, "
 	assert.Equal(t, []string{deny(what+"and its triggers do not match HTTPRouteRule app/r#rule-2", "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override"))
 	assert.Equal(t, []string{warn(what + "and its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
+}
+
+// A rule becomes one that an override's limit matches, behind one of a lower policy:
+// it was in force before and bound to nothing there.
+func TestAnOverrideThatMatchesOneMoreRuleBehindALowerLimit(t *testing.T) {
+	before := bindingWorld(rateTop(overriding(aLimit("b", onToys))), rateOwn(limitsDoc(aLimit("a", onAssets))))
+	write := routeDoc("r", "["+toysRule+", {matches: [{path: {value: /assets/}}, {path: {value: /toys}, method: PUT}]}]", "g")
+	assert.Equal(t, []string{"Deny OverrideWeakened limits.a"}, overridesTold(t, "dev", before, write))
+}
+
+// The override is written as it was, and its own policy's default shadows it.
+func TestAnOverrideBehindADefaultOfItsOwnPolicy(t *testing.T) {
+	before := bindingWorld(rateTop(overriding(aLimit("b", ""))))
+	write := rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", "")) + "}\n" + overriding(aLimit("b", "")))
+	assert.Equal(t, []string{"Deny OverrideRemoved limits.b"}, overridesTold(t, "dev", before, write))
 }

@@ -1,0 +1,147 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/internal/store"
+)
+
+// toldOfLimits is all that is told of what limits bind to.
+func toldOfLimits(t *testing.T, v *store.View, write string) []string {
+	t.Helper()
+	var out []string
+	for _, text := range told(judged(t, v, write)) {
+		_, rest, _ := strings.Cut(text, " ")
+		if strings.HasPrefix(rest, "TriggerUnmatched") || strings.HasPrefix(rest, "Limit") {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// without is a route without a gateway, hosted one for hostnames.
+func hosted(name, rules, hostnames string) string {
+	return strings.Replace(routeDoc(name, rules, "g"), "spec:\n", "spec:\n  hostnames: ["+hostnames+"]\n", 1)
+}
+
+// What the writer of a policy is told of limits that bind to nothing, or in part.
+func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
+	const advice = "; state a match as the route has it, or add a rule with such a match to the route"
+	const missing = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1), POST PathPrefix /toys (rule-1), PathPrefix /assets/ (rule-2)"
+	const all = "TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r: "
+	books := routeDoc("s", "[{matches: [{path: {value: /books}}]}]", "g")
+	typo := rateOwn(limitsDoc(aLimit("a", onTypo)))
+	for name, c := range map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"a typo": {bindingWorld(), typo, []string{"Deny " + all + missing + advice}},
+		"a typo that was there before": {
+			bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", onTypo), aLimit("b", ""))),
+			[]string{"Warn " + all + missing + "; that was so before" + advice},
+		},
+		"another typo than before": {
+			bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", strings.Replace(onTypo, "tosy", "tsoy", 1)))),
+			[]string{"Warn " + all + strings.Replace(missing, "tosy", "tsoy", 1) + "; that was so before" + advice},
+		},
+		"a typo in another limit than before": {
+			bindingWorld(typo), rateOwn(limitsDoc(aLimit("b", onTypo))),
+			[]string{"Deny " + strings.Replace(all, "limits.a", "limits.b", 1) + missing + advice},
+		},
+		"a typo where there was none":      {bindingWorld(rateOwn(limitsDoc(aLimit("a", onToys)))), typo, []string{"Deny " + all + missing + advice}},
+		"a typo that is mended":            {bindingWorld(typo), rateOwn(limitsDoc(aLimit("a", onToys))), nil},
+		"a limit without triggers":         {bindingWorld(), rateOwn(limitsDoc(aLimit("a", ""))), nil},
+		"a limit that is overridden":       {bindingWorld(rateTop(overriding(aLimit("a", "")))), typo, nil},
+		"a default that is not taken":      {bindingWorld(rateOwn(limitsDoc(aLimit("a", "")))), rateTop("defaults: {strategy: merge, " + limitsDoc(aLimit("a", onTypo)) + "}"), nil},
+		"a policy of no target":            {bindingWorld(), rateOf("app", "own", "targetRefs: [{kind: HTTPRoute, name: none}]\n", limitsDoc(aLimit("a", onTypo))), nil},
+		"a policy of a gateway, no routes": {docs(rate, gatewayDoc("g", "istio", "http")), rateTop(limitsDoc(aLimit("a", onTypo))), nil},
+		"one match of two": {
+			bindingWorld(), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /tosy}}, {path: {value: /toys}}]}"))),
+			[]string{"Warn TriggerUnmatched: limits.a is bound in part: " + missing + ", on HTTPRoute app/r; what the others choose is limited"},
+		},
+		"one trigger of two": {
+			bindingWorld(), rateOwn(limitsDoc(aLimit("a", onAssets+", "+onTypo))),
+			[]string{"Warn TriggerUnmatched: limits.a is bound in part: " + strings.Replace(missing, "triggers[0]", "triggers[1]", 1) + ", on HTTPRoute app/r; what the others choose is limited"},
+		},
+		"no rule of one of two routes": {
+			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onToys))),
+			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; their requests are not limited by it"},
+		},
+		"no rule of two routes": {
+			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onTypo))),
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r and 1 more route: " + missing + advice},
+		},
+		"each of two matches is one of another route": {
+			bindingWorld(books), rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toys}}, {path: {value: /books}}]}"))), nil,
+		},
+		"a hostname outside of the route's": {
+			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com")),
+			rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /toys}}], hostnames: [c.acme.com]}"))),
+			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a is outside those by which requests reach HTTPRoute app/r: a.acme.com, b.acme.com; correct it, or add it to the route's hostnames"},
+		},
+		"a hostname outside, and one inside": {
+			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com")),
+			rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com, c.acme.com]}"))),
+			[]string{"Deny TriggerUnmatched: hostname c.acme.com of triggers[0] of limits.a is outside those by which requests reach HTTPRoute app/r: a.acme.com; correct it, or add it to the route's hostnames"},
+		},
+		"a hostname that is one of another route of the gateway": {
+			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com"), hosted("s", stores, "b.acme.com")),
+			rateTop(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}"))),
+			[]string{"Warn TriggerUnmatched: limits.a binds to no rule of 1 of 2 routes: HTTPRoute app/s; their requests are not limited by it"},
+		},
+		"a hostname of a route for all": {bindingWorld(), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}"))), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := toldOfLimits(t, world(t, c.before), c.write)
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+// What the writer of something else is told of limits.
+func TestWritesThatUnbindLimits(t *testing.T) {
+	const restore = "; leave the matches that it is bound by, or edit the policy as well"
+	unbound := func(limit string) []string {
+		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is bound to no rule of HTTPRoute app/r any more" + restore}
+	}
+	route := func(rules string) string { return routeDoc("r", rules, "g") }
+	static := "{matches: [{path: {value: /static/}}]}"
+	own := func(all ...string) string { return bindingWorld(rateOwn(limitsDoc(all...))) }
+	for name, c := range map[string]struct {
+		before, write string
+		want          []string
+	}{
+		"a match is edited":                   {own(aLimit("a", onAssets)), route("[" + toysRule + ", " + static + "]"), unbound("limits.a")},
+		"a rule goes":                         {own(aLimit("a", onAssets)), route("[" + toysRule + "]"), unbound("limits.a")},
+		"the route goes from its gateway":     {own(aLimit("a", onAssets)), routeDoc("r", stores), nil},
+		"the match is another rule's now":     {own(aLimit("a", onAssets)), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), []string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-1, too"}},
+		"a match of a limit without triggers": {own(aLimit("a", "")), route("[" + toysRule + ", " + static + "]"), nil},
+		"a limit that matched nothing before": {own(aLimit("a", onTypo)), route("[" + toysRule + ", " + static + "]"), nil},
+		"a match is taken from a rule of two": {own(aLimit("a", onToys)), route("[{matches: [{path: {value: /toys}, method: GET}]}, " + assetsRule + "]"), nil},
+		"one of a limit's matches is edited": {
+			own(aLimit("a", "{matches: [{path: {value: /toys}}, {path: {value: /assets/}}]}")), route("[" + toysRule + ", " + static + "]"),
+			[]string{"Warn TriggerUnmatched: limits.a of Rate app/own finds its match PathPrefix /assets/ in no rule of HTTPRoute app/r any more" + restore},
+		},
+		"two limits lose their rules": {
+			own(aLimit("a", onAssets), aLimit("b", onToys)), route("[" + static + "]"), append(unbound("limits.a"), unbound("limits.b")...),
+		},
+		"the route's hostnames leave it out": {
+			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com"), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}")))),
+			hosted("r", stores, "b.acme.com"), unbound("limits.a"),
+		},
+		"the listener's hostname leaves it out": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g"), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}")))),
+			strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), unbound("limits.a"),
+		},
+		"a shadowed limit that matches nothing any more": {
+			own(aLimit("a", ""), aLimit("b", onAssets)), route("[" + toysRule + ", " + static + "]"), nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, toldOfLimits(t, world(t, c.before), c.write))
+		})
+	}
+}
