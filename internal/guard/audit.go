@@ -33,6 +33,7 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 		return nil, err
 	}
 	j.unbound(e)
+	j.hiding()
 	j.unmet()
 	j.invalid()
 	var out []api.Violation

@@ -7,6 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -52,9 +53,13 @@ func (s *side) holds(o effective.Override) bool {
 	return i >= 0 && s.Rules[i].From.Policy == o.Policy && s.Binds(i)
 }
 
-// unbinds says why an override that is given on the path is not bound to its rule;
-// "" where it is, or where what takes its place is another override, as high or
-// higher.
+// unmatched is why an override is not bound to a rule that its triggers do not
+// match.
+const unmatched = "its triggers do not match"
+
+// unbinds says why an override that is given on the path is not bound to its rule,
+// in the same words for all rules; "" where it is, or where what takes its place is
+// another override, as high or higher.
 func (s *side) unbinds(o effective.Override) string {
 	if s == nil {
 		return ""
@@ -68,13 +73,13 @@ func (s *side) unbinds(o effective.Override) string {
 		if !merge.Equal(r.Value, o.Value) && s.asHigh(r, o.Level) {
 			return ""
 		}
-		return fmt.Sprintf("its triggers do not match %s", last(s.on))
+		return unmatched
 	}
 	holder := s.Rules[s.Holder()]
 	if s.asHigh(holder, o.Level) {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s, which comes before it by name, would be bound to %s in its place", holder.Key, s.on.Ref(holder.From.Policy), last(s.on))
+	return fmt.Sprintf("%s of %s, which comes before it by name, would be bound in its place", holder.Key, s.on.Ref(holder.From.Policy))
 }
 
 // asHigh reports whether a rule is an override of a policy at a level or above it.
@@ -100,9 +105,15 @@ func (s *side) find(k merge.Key, policy *merge.Policy) int {
 
 func sameName(a, b *merge.Policy) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
-// hidden finds overrides that lower policies' limits come before: they are given,
-// and bound to nothing on the path. Those that were bound before the write are
-// lost by it, which is told as such.
+// hiddenKey is an override that is given and bound to nothing, and what is bound in
+// its place.
+type hiddenKey struct {
+	limit, by limitKey
+	action    api.Action
+}
+
+// hidden books overrides that lower policies' limits come before: they are given,
+// and not bound to the path's rule, which they were not before the write, either.
 func (j *judge) hidden(p effective.Pair) {
 	is := j.boundOn(p.After)
 	if is == nil {
@@ -113,24 +124,49 @@ func (j *judge) hidden(p effective.Pair) {
 		return
 	}
 	holder := is.Rules[all[0]]
+	was := sideOf(&j.binding.was, p.Before)
 	for _, i := range all[1:] {
 		r := is.Rules[i]
 		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.asHigh(holder, p.After.Level(r.From.Policy)) {
 			continue
 		}
-		if was := sideOf(&j.binding.was, p.Before); was.find(r.Key, r.From.Policy) >= 0 {
+		if at := was.find(r.Key, r.From.Policy); at >= 0 && was.Binding.Limits[at].Matches(p.Before.Path.Rule) {
 			continue
 		}
-		policy, by := is.of(i), is.of(all[0])
 		action := api.Deny
-		if j.change.Operation != "" && !j.lowerWrite(policy) {
+		if j.change.Operation != "" && !j.lowerWrite(is.of(i)) {
 			action = api.Warn
 		}
-		j.reportOf(p.After.Kind, api.ReasonOverrideWeakened, action, Finding{
-			Rule: holder.Key.String(), Policy: &policy,
-			Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", holder.Key, by, r.Key),
-			What:   fmt.Sprintf("%s of %s is bound to %s in place of %s, which the overrides of %s hold and which comes after it by name", holder.Key, by, last(p.After), r.Key, policy),
-			Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", holder.Key, r.Key, policy.Key()),
+		if j.binding.hidden == nil {
+			j.binding.hidden = make(map[hiddenKey]*policykind.Kind)
+		}
+		j.binding.hidden[hiddenKey{is.key(i), is.key(all[0]), action}] = p.After.Kind
+	}
+}
+
+// hiding turns these into findings, unless the write takes the override from where
+// it was bound: that is told as such.
+func (j *judge) hiding() {
+	for k, kind := range j.binding.hidden {
+		policy, by := k.limit.ref(), k.by.ref()
+		if j.losesBinding(k.limit) {
+			continue
+		}
+		j.reportOf(kind, api.ReasonOverrideWeakened, k.action, Finding{
+			Rule: k.by.at.String(), Policy: &policy,
+			Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
+			What:   fmt.Sprintf("%s of %s is bound in place of %s, which the overrides of %s hold and which comes after it by name", k.by.at, by, k.limit.at, policy),
+			Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", k.by.at, k.limit.at, policy.Key()),
 		})
 	}
+}
+
+// losesBinding reports whether an override is lost since it is not bound any more.
+func (j *judge) losesBinding(k limitKey) bool {
+	for l, t := range j.lostOverrides {
+		if l.unbound != "" && l.rule == k.at.String() && t.ref(t.policy) == k.ref() {
+			return true
+		}
+	}
+	return false
 }

@@ -100,7 +100,10 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overri
 // unbind books the loss of an override that is given on a path, and not bound to
 // its rule any more.
 func (j *judge) unbind(o effective.Override, was, is *effective.Effective, why string) {
-	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o), unbound: why}
+	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideEvaded, unbound: why}
+	if !j.orphaned && j.old != nil && j.old.Ref() == was.Ref(o.Policy) {
+		l.code = api.ReasonOverrideRemoved
+	}
 	t := j.lostOverrides[l]
 	if t == nil {
 		t = &overrideTally{lostOverride: l, was: was, is: is}

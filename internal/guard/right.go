@@ -98,6 +98,8 @@ func slipping(t *overrideTally) string {
 func (j *judge) why(t *overrideTally) string {
 	object := j.change.Object().Ref()
 	switch {
+	case t.unbound == unmatched:
+		return unmatched + " " + last(t.is)
 	case t.unbound != "":
 		return t.unbound
 	case j.change.Owner != "":

@@ -24,12 +24,16 @@ type binding struct {
 	tallies map[limitKey]*limitTally
 	shadows map[shadowKey]*limitOn
 	widened map[widenedKey]*limitOn
+	hidden  map[hiddenKey]*policykind.Kind
+	near    int // how often the nearest matches were looked for
 }
 
-// limitKey is what limits are told apart by.
+// limitKey is what limits are told apart by: two blocks of one policy may each have
+// its own of one name.
 type limitKey struct {
-	kind api.PolicyKind
-	at   merge.Key
+	kind  api.PolicyKind
+	at    merge.Key
+	block merge.Block
 	// namespace and name of the policy that it comes from.
 	namespace, name string
 }
@@ -40,7 +44,7 @@ func (k limitKey) ref() api.Ref {
 
 func (s *side) key(place int) limitKey {
 	r := s.Rules[place]
-	return limitKey{s.on.Kind.Ref(), r.Key, r.From.Policy.Namespace, r.From.Policy.Name}
+	return limitKey{s.on.Kind.Ref(), r.Key, r.From.Block, r.From.Policy.Namespace, r.From.Policy.Name}
 }
 
 // limitOnRoute is a limit on one route at one root, before and after.
@@ -357,6 +361,9 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 		l.is.fresh = append(l.is.fresh, last(p.After))
 		return
 	}
+	if !b.was.Triggered() {
+		return // it was bound to every rule
+	}
 	had := b.was.Route.Texts(p.Before.Path.Rule)
 	for _, text := range b.is.Route.Texts(rule) {
 		if !slices.Contains(had, text) {
@@ -374,7 +381,7 @@ func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
 }
 
 func compareLimits(a, b limitKey) int {
-	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.at.String(), b.at.String()))
+	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.at.String(), b.at.String()), cmp.Compare(a.block, b.block))
 }
 
 // routeOf names the route of a path.

@@ -9,13 +9,16 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/ratelimit"
 )
 
 // mostBindings is how many findings about limits are told one by one, of each
-// sort; mostMatches how many matches are named in one.
+// sort; mostMatches how many matches are named in one, mostNear for how many the
+// nearest are looked for.
 const (
 	mostBindings = 20
 	mostMatches  = 3
+	mostNear     = 12
 )
 
 // bindings turns what was booked of limits into findings.
@@ -32,6 +35,7 @@ func (j *judge) bindings() {
 	}
 	j.shadowing()
 	j.widening()
+	j.hiding()
 }
 
 // ownLimit finds what is wrong with a limit of the policy being written: it binds to
@@ -107,9 +111,8 @@ func hostnames(s limitSide) string {
 
 // unmatched finds that a limit of the policy being written binds to nothing at all.
 func (j *judge) unmatched(t *limitTally) {
-	missing := t.unfound()
-	if len(missing) == 0 {
-		return // by its hostnames: that was said
+	if t.outside() {
+		return // that was said
 	}
 	action := api.Deny
 	if t.was.routes > 0 && t.was.apart != nil && t.was.apart.count == t.was.routes {
@@ -118,7 +121,7 @@ func (j *judge) unmatched(t *limitTally) {
 	f := Finding{
 		Rule:   t.at.String(),
 		Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
-		What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), t.whatIsMissing(missing)),
+		What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), j.whatIsMissing(t)),
 		Advice: "state a match as the route has it, or add a rule with such a match to the route",
 	}
 	if action == api.Warn {
@@ -140,21 +143,46 @@ func (t *limitTally) unfound() [][2]int {
 	return out
 }
 
-func (t *limitTally) whatIsMissing(missing [][2]int) string {
+// outside reports whether no request reaches any of the routes by a hostname of the
+// limit's triggers.
+func (t *limitTally) outside() bool {
+	return !slices.ContainsFunc(t.is.last.bound.Limit.Triggers, func(trigger ratelimit.Trigger) bool {
+		return len(trigger.Hostnames) == 0 || slices.ContainsFunc(trigger.Hostnames, func(name string) bool { return t.is.inside[name] })
+	})
+}
+
+func (j *judge) whatIsMissing(t *limitTally) string {
+	missing := t.unfound()
+	if len(missing) == 0 {
+		return fmt.Sprintf("the rules that have the match %s are not those that it is in force on, for its hostnames", t.someMatch())
+	}
 	var out []string
 	for _, at := range missing[:min(len(missing), mostMatches)] {
-		out = append(out, t.noMatch(t.is.apart.first, at))
+		out = append(out, j.noMatch(t, t.is.apart.first, at))
 	}
 	if more := len(missing) - len(out); more > 0 {
-		out = append(out, plural(more, "more match")+" likewise")
+		out = append(out, fmt.Sprintf("and %d more likewise", more))
 	}
 	return strings.Join(out, "; ")
 }
 
+// someMatch names the first match of the limit's triggers.
+func (t *limitTally) someMatch() string {
+	for _, trigger := range t.is.last.bound.Limit.Triggers {
+		if len(trigger.Matches) > 0 {
+			return trigger.Matches[0].String()
+		}
+	}
+	return (&ratelimit.Match{}).String()
+}
+
 // noMatch says that no rule has a match, and what the nearest ones are.
-func (t *limitTally) noMatch(on limitSide, at [2]int) string {
+func (j *judge) noMatch(t *limitTally, on limitSide, at [2]int) string {
 	match := &t.is.last.bound.Limit.Triggers[at[0]].Matches[at[1]]
 	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
+	if j.binding.near++; j.binding.near > mostNear {
+		return text
+	}
 	near := on.index.Nearest(match, mostMatches)
 	switch {
 	case len(near) > 0:
@@ -179,7 +207,7 @@ func (j *judge) partly(t *limitTally, at [2]int) {
 	j.reportOf(t.kind, api.ReasonTriggerUnmatched, api.Warn, Finding{
 		Rule:   t.at.String(),
 		Short:  fmt.Sprintf("%s is bound in part: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(on, at), t.is.first().onRoutes()),
+		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, j.noMatch(t, on, at), t.is.first().onRoutes()),
 		Advice: "what the others choose is limited",
 	})
 }
@@ -243,7 +271,7 @@ func (j *judge) shadowing() {
 			return
 		}
 		limit, holder := k.limit.at.String(), k.by.at.String()
-		if policy != by {
+		if policy != by || !j.written(k.limit) {
 			limit, holder = limit+" of "+policy.String(), holder+" of "+by.String()
 		}
 		other := policy
@@ -270,15 +298,16 @@ func (j *judge) widening() {
 	for i, k := range all {
 		on, policy := j.binding.widened[k], k.limit.ref()
 		if i == mostBindings {
-			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: plural(len(all)-i, "more match") + " are limited, too"})
+			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("%d more matches are limited, too", len(all)-i)})
 			return
 		}
 		f := Finding{
 			Rule: k.limit.at.String(), Policy: &policy,
-			What: fmt.Sprintf("%s of %s limits %s, too: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
+			Short: fmt.Sprintf("%s of %s limits %s, too", k.limit.at, policy, k.what),
+			What:  fmt.Sprintf("%s of %s limits %s, too: %s has that match as well", k.limit.at, policy, k.what, on.onRules()),
 		}
 		if j.written(k.limit) {
-			f.Policy = nil
+			f.Policy, f.Short = nil, fmt.Sprintf("%s limits %s, too, which its triggers do not ask for", k.limit.at, k.what)
 			f.What = fmt.Sprintf("%s limits %s, too, which its triggers do not ask for: %s has that match as well", k.limit.at, k.what, on.onRules())
 		}
 		f.Advice = "split the rule to limit a part of it"

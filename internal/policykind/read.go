@@ -301,7 +301,7 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 	for _, rule := range rules {
 		name, ok := r.kind.Binds(rule.Key)
-		if !ok || r.version != r.kind.Binding.Version && !ratelimit.Speaks(rule.Value) {
+		if !ok || rule.Value == nil || r.version != r.kind.Binding.Version && !ratelimit.Speaks(rule.Value) {
 			continue
 		}
 		place := at

@@ -18,30 +18,33 @@ type Near struct {
 // Nearest returns the matches of a route that are most like one that a trigger
 // states, the most alike first, each once.
 func (r *Route) Nearest(m *Match, most int) []Near {
-	type scored struct {
-		Near
-		far int
+	far, wanted := make([]int, len(r.matches)), facts(&m.HTTPRouteMatch)
+	order := make([]int, 0, len(r.matches))
+	for i := range r.matches {
+		if r.matches[i].Path == nil {
+			continue // it states nothing
+		}
+		far[i] = distant(&m.HTTPRouteMatch, wanted, &r.matches[i])
+		order = append(order, i)
 	}
-	var all []scored
-	seen := make(map[string]bool)
-	for rule := range r.Rules() {
-		for i := range r.RuleMatches(rule) {
-			had := &r.matches[r.starts[rule]+i]
-			if had.Path == nil {
-				continue // it states nothing
-			}
-			if text := textOf(had); !seen[text] {
-				seen[text] = true
-				all = append(all, scored{Near{rule, text}, far(&m.HTTPRouteMatch, had)})
-			}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(far[a], far[b]) })
+	var out []Near
+	for _, i := range order {
+		near := Near{r.ruleOf(i), textOf(&r.matches[i])}
+		if !slices.ContainsFunc(out, func(n Near) bool { return n.Text == near.Text }) {
+			out = append(out, near)
+		}
+		if len(out) == most {
+			break
 		}
 	}
-	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(a.far, b.far) })
-	var out []Near
-	for _, s := range all[:min(len(all), most)] {
-		out = append(out, s.Near)
-	}
 	return out
+}
+
+// ruleOf returns the rule that has a match.
+func (r *Route) ruleOf(match int) int {
+	rule, _ := slices.BinarySearch(r.starts, match+1)
+	return rule - 1
 }
 
 // What a difference counts: a path that is another one weighs most.
@@ -51,8 +54,8 @@ const (
 	missing    = 4
 )
 
-// far counts what of a match another one lacks.
-func far(m, had *gatewayv1.HTTPRouteMatch) int {
+// distant counts what of a match, whose facts are given, another one lacks.
+func distant(m *gatewayv1.HTTPRouteMatch, wanted []string, had *gatewayv1.HTTPRouteMatch) int {
 	n := 0
 	if m.Path != nil {
 		if pathType(m.Path) != pathType(had.Path) {
@@ -68,8 +71,11 @@ func far(m, had *gatewayv1.HTTPRouteMatch) int {
 			n += otherValue
 		}
 	}
+	if len(m.Headers)+len(m.QueryParams) == 0 {
+		return n
+	}
 	has := facts(had)
-	for _, fact := range facts(m) {
+	for _, fact := range wanted {
 		what, rest, _ := strings.Cut(fact, "\x00")
 		if what == "path" || what == "method" || slices.Contains(has, fact) {
 			continue
@@ -84,17 +90,21 @@ func far(m, had *gatewayv1.HTTPRouteMatch) int {
 }
 
 // longPath is beyond what paths are compared letter by letter.
-const longPath = 128
+const longPath = 32
 
 // pathDistance tells how unlike two paths are: one that the other begins with is
-// closer than its length says.
+// closer than its length says. What they begin with both is left out.
 func pathDistance(a, b string) int {
-	if len(a) > longPath || len(b) > longPath {
-		a, b = a[:min(len(a), longPath)], b[:min(len(b), longPath)]
+	begins := strings.HasPrefix(a, b) && b != "/" || strings.HasPrefix(b, a) && a != "/"
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
 	}
-	if d := distance(a, b); !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a) || a == "/" || b == "/" {
-		return d
-	} else {
+	a, b = a[same:], b[same:]
+	more := max(len(a), len(b)) - longPath
+	d := distance(a[:min(len(a), longPath)], b[:min(len(b), longPath)]) + max(more, 0)
+	if begins {
 		return (d + 1) / 2
 	}
+	return d
 }
