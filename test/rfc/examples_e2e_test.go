@@ -127,6 +127,11 @@ func TestExamples(t *testing.T) {
 			got := w.apply(t, last)
 			assert.Equal(t, c.denied != nil, got.Code != 0, got.Stderr)
 			assertTold(t, c.told, got.Stderr)
+			if policy, _, found := strings.Cut(got.Stdout, " created"); found && strings.HasPrefix(policy, "ratelimitpolicy") {
+				before := w.version(t, policy)
+				require.Zero(t, w.apply(t, last).Code)
+				assert.Equal(t, before, w.version(t, policy), "what is stored is what was written")
+			}
 		})
 	}
 }
@@ -143,6 +148,17 @@ func (w world) apply(t *testing.T, file string) env.Result {
 	data, err := os.ReadFile(filepath.Join(w.folder, file))
 	require.NoError(t, err)
 	return w.Apply(string(data))
+}
+
+// version changes with each write that changes something. kubectl sends lists
+// again, in which the schema has filled in defaults: that is none.
+func (w world) version(t *testing.T, policy string) string {
+	t.Helper()
+	kind, name, _ := strings.Cut(policy, "/")
+	got := w.Kubectl("get", kind, "-A", "--field-selector=metadata.name="+name, "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+	require.Zero(t, got.Code, got.Stderr)
+	require.NotEmpty(t, got.Stdout)
+	return got.Stdout
 }
 
 // empty takes away the policies and routes of the example before.
