@@ -56,7 +56,7 @@ func (c *Case) Build(s Size) (*store.Store, Write, error) {
 
 // Cases returns all of them.
 func Cases() []Case {
-	return slices.Concat(pathCases(), routeCases(), ruleCases(), conditionCases(), pairCases(), optionCases())
+	return slices.Concat(pathCases(), routeCases(), ruleCases(), conditionCases(), pairCases(), optionCases(), bindingCases())
 }
 
 // Trifle is a write that any server judges in no time.
