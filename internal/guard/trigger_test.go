@@ -147,3 +147,20 @@ func TestALimitThatComesToHaveTriggers(t *testing.T) {
 	v := world(t, bindingWorld(top, rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("c", ""))+"}")))
 	assert.NotPanics(t, func() { judged(t, v, rateOwn("defaults: {strategy: merge, "+limitsDoc(aLimit("b", ""))+"}")) })
 }
+
+func TestARouteWriteNamesThePolicyOfShadowedLimits(t *testing.T) {
+	before := bindingWorld(rateOwn(limitsDoc(aLimit("a", onAssets), aLimit("b", onToys))))
+	got := toldOfLimits(t, world(t, before), routeDoc("r", "["+strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1)+", "+assetsRule+"]", "g"))
+	assert.Len(t, got, 2)
+	assert.Contains(t, got[0], "LimitShadowed: limits.b of Rate app/own is shadowed by limits.a")
+}
+
+func TestManyMatchesAreCounted(t *testing.T) {
+	var matches []string
+	for i := range 30 {
+		matches = append(matches, fmt.Sprintf("{path: {value: /p%02d}}", i))
+	}
+	got := toldOfLimits(t, world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{matches: ["+strings.Join(matches, ", ")+"]}]", "g"))), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /p00}}]}"))))
+	require.Len(t, got, 21)
+	assert.Equal(t, "Warn LimitWidened: 9 more matches are limited, too", got[20])
+}
