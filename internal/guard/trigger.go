@@ -25,7 +25,7 @@ type binding struct {
 	shadows map[shadowKey]*limitOn
 	widened map[widenedKey]*limitOn
 	hidden  map[hiddenKey]*policykind.Kind
-	near    int // how often the nearest matches were looked for
+	told    map[limitSort]int
 }
 
 // limitKey is what limits are told apart by: two blocks of one policy may each have
@@ -99,6 +99,9 @@ func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
 
 // shadowKey is a limit, and the one that is bound in its place.
 type shadowKey struct{ limit, by limitKey }
+
+// mostWidened is how many of these are told apart: few are told at all.
+const mostWidened = 10_000
 
 // widenedKey is a limit, and what it holds for though it does not ask for it.
 type widenedKey struct {
@@ -195,8 +198,10 @@ func (j *judge) inForce(s *side, of func(*limitOnRoute) *limitSide) {
 		if at.on == nil {
 			at.on, at.index, at.policy = s.on, s.Route, s.Rules[i].From.Policy
 		}
-		at.bound = bound
-		at.hosts()
+		if at.bound != bound { // paths of one route mostly share it
+			at.bound = bound
+			at.hosts()
+		}
 		if s.on.Path.Rule < len(s.on.Path.Route.Rules) && bound.Matches(s.on.Path.Rule) {
 			at.rules++
 			at.held += btoi(s.Binds(i))
@@ -222,6 +227,9 @@ func (s *limitSide) hosts() {
 // endRoute adds what was booked of one route to the sums over all.
 func (j *judge) endRoute() {
 	for k, l := range j.binding.limits {
+		if !j.written(k) && l.unchanged() {
+			continue
+		}
 		t := j.binding.tallies[k]
 		if t == nil {
 			t = &limitTally{limitKey: k}
@@ -233,6 +241,16 @@ func (j *judge) endRoute() {
 		t.add(l)
 	}
 	clear(j.binding.limits)
+}
+
+// unchanged reports whether there is nothing to be told of a limit that is not
+// written itself.
+func (l *limitOnRoute) unchanged() bool {
+	if l.was.on == nil || l.is.on == nil {
+		return l.is.on == nil
+	}
+	return l.was.rules == l.is.rules && l.was.held == l.is.held && len(l.is.fresh) == 0 &&
+		slices.EqualFunc(l.was.bound.Triggers, l.is.bound.Triggers, func(a, b ratelimit.Chosen) bool { return slices.Equal(a.Found, b.Found) })
 }
 
 func (t *limitTally) add(l *limitOnRoute) {
@@ -376,6 +394,9 @@ func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
 	at := widenedKey{k, what}
 	if j.binding.widened == nil {
 		j.binding.widened = make(map[widenedKey]*limitOn)
+	}
+	if len(j.binding.widened) >= mostWidened && j.binding.widened[at] == nil {
+		return
 	}
 	j.binding.widened[at] = j.binding.widened[at].add(e.Kind, limitSide{on: e})
 }

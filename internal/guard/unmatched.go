@@ -13,12 +13,10 @@ import (
 )
 
 // mostBindings is how many findings about limits are told one by one, of each
-// sort; mostMatches how many matches are named in one, mostNear for how many the
-// nearest are looked for.
+// sort; mostMatches how many matches are named in one.
 const (
 	mostBindings = 20
 	mostMatches  = 3
-	mostNear     = 12
 )
 
 // bindings turns what was booked of limits into findings.
@@ -36,6 +34,7 @@ func (j *judge) bindings() {
 	j.shadowing()
 	j.widening()
 	j.hiding()
+	j.heldBack()
 }
 
 // ownLimit finds what is wrong with a limit of the policy being written: it binds to
@@ -49,15 +48,17 @@ func (j *judge) ownLimit(t *limitTally) {
 	case t.is.apart != nil && t.is.apart.count == t.is.routes:
 		j.unmatched(t)
 	case len(t.unfound()) > 0:
-		for _, at := range t.unfound()[:min(len(t.unfound()), mostBindings)] {
-			j.partly(t, at)
+		for _, at := range t.unfound() {
+			j.tellLimit(t.sort(api.Warn, "more matches of triggers that no rule has"), func() Finding { return t.partly(at) })
 		}
 	case t.is.apart != nil:
-		j.reportOf(t.kind, api.ReasonTriggerUnmatched, api.Warn, Finding{
-			Rule:   t.at.String(),
-			Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.count, plural(t.is.routes, "route")),
-			What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.count, plural(t.is.routes, "route"), t.is.apart.onRoutes()),
-			Advice: "their requests are not limited by it",
+		j.tellLimit(t.sort(api.Warn, "more limits that bind to no rule of some routes"), func() Finding {
+			return Finding{
+				Rule:   t.at.String(),
+				Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.count, plural(t.is.routes, "route")),
+				What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.count, plural(t.is.routes, "route"), t.is.apart.onRoutes()),
+				Advice: "their requests are not limited by it",
+			}
 		})
 	}
 }
@@ -74,15 +75,22 @@ func (j *judge) outside(t *limitTally) {
 			if t.was.routes > 0 && !t.was.inside[name] && t.had(name) {
 				action = api.Warn
 			}
-			j.reportOf(t.kind, api.ReasonTriggerUnmatched, action, Finding{
-				Rule:  t.at.String(),
-				Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
-				What: fmt.Sprintf("hostname %s of triggers[%d] of %s is outside those by which requests reach %s: %s",
-					name, i, t.at, t.is.first().onRoutes(), hostnames(t.is.last)),
-				Advice: "correct it, or add it to the route's hostnames",
+			j.tellLimit(t.sort(action, "more hostnames of triggers that are outside those of the routes"), func() Finding {
+				return Finding{
+					Rule:  t.at.String(),
+					Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
+					What: fmt.Sprintf("hostname %s of triggers[%d] of %s is outside those by which requests reach %s: %s",
+						name, i, t.at, t.is.first().onRoutes(), hostnames(t.is.last)),
+					Advice: "correct it, or add it to the route's hostnames",
+				}
 			})
 		}
 	}
+}
+
+// sort is one of TriggerUnmatched.
+func (t *limitTally) sort(action api.Action, more string) limitSort {
+	return limitSort{t.kind, api.ReasonTriggerUnmatched, action, more}
 }
 
 // had reports whether the limit named a hostname before the write.
@@ -118,16 +126,18 @@ func (j *judge) unmatched(t *limitTally) {
 	if t.was.routes > 0 && t.was.apart != nil && t.was.apart.count == t.was.routes {
 		action = api.Warn // it did so before: it stays editable
 	}
-	f := Finding{
-		Rule:   t.at.String(),
-		Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
-		What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), j.whatIsMissing(t)),
-		Advice: "state a match as the route has it, or add a rule with such a match to the route",
-	}
-	if action == api.Warn {
-		f.What += "; that was so before"
-	}
-	j.reportOf(t.kind, api.ReasonTriggerUnmatched, action, f)
+	j.tellLimit(t.sort(action, "more limits that bind to no rule"), func() Finding {
+		f := Finding{
+			Rule:   t.at.String(),
+			Short:  fmt.Sprintf("%s binds to no rule of %s", t.at, routeOf(t.is.apart.first.on)),
+			What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), t.whatIsMissing()),
+			Advice: "state a match as the route has it, or add a rule with such a match to the route",
+		}
+		if action == api.Warn {
+			f.What += "; that was so before"
+		}
+		return f
+	})
 }
 
 // unfound returns the matches, by trigger, that no rule of any route has.
@@ -151,14 +161,14 @@ func (t *limitTally) outside() bool {
 	})
 }
 
-func (j *judge) whatIsMissing(t *limitTally) string {
+func (t *limitTally) whatIsMissing() string {
 	missing := t.unfound()
 	if len(missing) == 0 {
 		return fmt.Sprintf("the rules that have the match %s are not those that it is in force on, for its hostnames", t.someMatch())
 	}
 	var out []string
 	for _, at := range missing[:min(len(missing), mostMatches)] {
-		out = append(out, j.noMatch(t, t.is.apart.first, at))
+		out = append(out, t.noMatch(t.is.apart.first, at))
 	}
 	if more := len(missing) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more likewise", more))
@@ -177,12 +187,9 @@ func (t *limitTally) someMatch() string {
 }
 
 // noMatch says that no rule has a match, and what the nearest ones are.
-func (j *judge) noMatch(t *limitTally, on limitSide, at [2]int) string {
+func (t *limitTally) noMatch(on limitSide, at [2]int) string {
 	match := &t.is.last.bound.Limit.Triggers[at[0]].Matches[at[1]]
 	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
-	if j.binding.near++; j.binding.near > mostNear {
-		return text
-	}
 	near := on.index.Nearest(match, mostMatches)
 	switch {
 	case len(near) > 0:
@@ -202,37 +209,42 @@ func (j *judge) noMatch(t *limitTally, on limitSide, at [2]int) string {
 }
 
 // partly finds a match of a limit that chooses nothing, while others do.
-func (j *judge) partly(t *limitTally, at [2]int) {
+func (t *limitTally) partly(at [2]int) Finding {
 	on := t.is.last
-	j.reportOf(t.kind, api.ReasonTriggerUnmatched, api.Warn, Finding{
+	return Finding{
 		Rule:   t.at.String(),
 		Short:  fmt.Sprintf("%s is bound in part: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, j.noMatch(t, on, at), t.is.first().onRoutes()),
+		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(on, at), t.is.first().onRoutes()),
 		Advice: "what the others choose is limited",
-	})
+	}
 }
 
 // otherLimit tells what a write does to the limits of another policy.
 func (j *judge) otherLimit(t *limitTally) {
 	policy := t.ref()
-	tell := func(code api.ReasonCode, what, advice string) {
-		j.reportOf(t.kind, code, api.Warn, Finding{
-			Rule: t.at.String(), Policy: &policy,
-			What: fmt.Sprintf("%s of %s %s", t.at, policy, what), Advice: advice,
+	tell := func(code api.ReasonCode, more, what, advice string) {
+		j.tellLimit(limitSort{t.kind, code, api.Warn, more}, func() Finding {
+			return Finding{
+				Rule: t.at.String(), Policy: &policy,
+				What: fmt.Sprintf("%s of %s %s", t.at, policy, what), Advice: advice,
+			}
 		})
 	}
 	const restore = "leave the matches that it is bound by, or edit the policy as well"
 	if t.unbound != nil {
-		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), restore)
+		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
+			fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), restore)
 	}
 	if t.stranded != nil {
-		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "its triggers choose none of the rules' matches")
+		tell(api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route",
+			fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "its triggers choose none of the rules' matches")
 	}
 	for _, text := range slices.Sorted(maps.Keys(t.missing)) {
-		tell(api.ReasonTriggerUnmatched, fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()), restore)
+		tell(api.ReasonTriggerUnmatched, "more matches of triggers that no rule has any more",
+			fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()), restore)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(t.fresh)) {
-		tell(api.ReasonLimitWidened, fmt.Sprintf("is bound to %s, too", rule), "")
+		tell(api.ReasonLimitWidened, "more rules that limits are bound to, too", fmt.Sprintf("is bound to %s, too", rule), "")
 	}
 }
 

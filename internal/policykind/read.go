@@ -61,6 +61,7 @@ type reader struct {
 	policy  *Policy
 	version string // of the kind's API that the object is written in
 	errs    field.ErrorList
+	limits  *ratelimit.Budget // of what binds, nil where nothing did
 }
 
 func (r *reader) invalid(at *field.Path, value any, format string, args ...any) {
@@ -309,7 +310,10 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 			place = place.Child(segment)
 		}
 		r.policy.Binds = true
-		_, errs := ratelimit.Read(place, name, rule.Value)
+		if r.limits == nil {
+			r.limits = ratelimit.NewBudget()
+		}
+		_, errs := r.limits.Read(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
 	}
 }

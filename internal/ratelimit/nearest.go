@@ -16,35 +16,87 @@ type Near struct {
 }
 
 // Nearest returns the matches of a route that are most like one that a trigger
-// states, the most alike first, each once.
+// states, the most alike first, each once. It takes a few milliseconds at most,
+// whatever there is: of very many paths that are long and unlike, those that share
+// the least with the stated one are left out.
 func (r *Route) Nearest(m *Match, most int) []Near {
-	far, wanted := make([]int, len(r.matches)), facts(&m.HTTPRouteMatch)
-	order := make([]int, 0, len(r.matches))
-	for i := range r.matches {
-		if r.matches[i].Path == nil {
-			continue // it states nothing
-		}
-		far[i] = distant(&m.HTTPRouteMatch, wanted, &r.matches[i])
-		order = append(order, i)
+	if most <= 0 {
+		return nil
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(far[a], far[b]) })
-	var out []Near
-	for _, i := range order {
-		near := Near{r.ruleOf(i), textOf(&r.matches[i])}
-		if !slices.ContainsFunc(out, func(n Near) bool { return n.Text == near.Text }) {
-			out = append(out, near)
+	var all []candidate
+	for i := range r.matches {
+		if had := &r.matches[i]; had.Path != nil { // else it states nothing
+			all = append(all, newCandidate(i, &m.HTTPRouteMatch, had))
 		}
-		if len(out) == most {
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.place, b.place)) })
+	best, letters := nearestOf{most: most}, mostLetters
+	for _, c := range all {
+		if best.full() && !best.beats(c.least, c.place) {
+			continue
+		}
+		if letters -= len(c.path) * len(c.of); letters < 0 {
 			break
 		}
+		best.add(r, c.place, c.exactly())
 	}
-	return out
+	return best.near(r)
 }
 
-// ruleOf returns the rule that has a match.
-func (r *Route) ruleOf(match int) int {
-	rule, _ := slices.BinarySearch(r.starts, match+1)
-	return rule - 1
+// candidate is a match of a route, and how far it is from a stated one: at least,
+// and at most until its path is compared letter by letter.
+type candidate struct {
+	place      int
+	least, far int
+	beside     int    // all but the values of the paths
+	path, of   string // in what they differ
+	begins     bool   // the one path with the other
+}
+
+func newCandidate(place int, m, had *gatewayv1.HTTPRouteMatch) candidate {
+	c := candidate{place: place, beside: beside(m, had)}
+	c.least, c.far = c.beside, c.beside
+	if m.Path == nil {
+		return c
+	}
+	a, b := cut(pathValue(m.Path)), cut(pathValue(had.Path))
+	c.begins = a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
+	c.path, c.of = unlike(a, b)
+	c.least += c.weight(max(len(c.path)-len(c.of), len(c.of)-len(c.path)))
+	c.far += c.weight(max(len(c.path), len(c.of)))
+	return c
+}
+
+func (c *candidate) exactly() int { return c.beside + c.weight(distance(c.path, c.of)) }
+
+// weight is what so many letters of a path count: a path that the other begins
+// with is closer than its length says.
+func (c *candidate) weight(letters int) int {
+	if c.begins {
+		letters = (letters + 1) / 2
+	}
+	return 2 * letters
+}
+
+// longPath is beyond what paths are compared letter by letter, mostLetters how many
+// pairs of letters of all paths are.
+const (
+	longPath    = 128
+	mostLetters = 1 << 19
+)
+
+func cut(path string) string { return path[:min(len(path), longPath)] }
+
+// unlike returns what is left of two paths without what they begin and end with
+// alike.
+func unlike(a, b string) (left, right string) {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
 }
 
 // What a difference counts: a path that is another one weighs most.
@@ -54,57 +106,80 @@ const (
 	missing    = 4
 )
 
-// distant counts what of a match, whose facts are given, another one lacks.
-func distant(m *gatewayv1.HTTPRouteMatch, wanted []string, had *gatewayv1.HTTPRouteMatch) int {
+// beside counts what of a match another one lacks, but for the value of its path.
+func beside(m, had *gatewayv1.HTTPRouteMatch) int {
 	n := 0
-	if m.Path != nil {
-		if pathType(m.Path) != pathType(had.Path) {
-			n += otherType
-		}
-		n += 2 * pathDistance(pathValue(m.Path), pathValue(had.Path))
+	if m.Path != nil && pathType(m.Path) != pathType(had.Path) {
+		n += otherType
 	}
 	if m.Method != nil {
-		switch {
-		case had.Method == nil:
-			n += missing
-		case *m.Method != *had.Method:
-			n += otherValue
-		}
+		n += lacks(had.Method != nil, had.Method != nil && *m.Method == *had.Method)
 	}
-	if len(m.Headers)+len(m.QueryParams) == 0 {
-		return n
+	for _, h := range m.Headers {
+		i := slices.IndexFunc(had.Headers, func(o gatewayv1.HTTPHeaderMatch) bool { return strings.EqualFold(string(h.Name), string(o.Name)) })
+		n += lacks(i >= 0, i >= 0 && had.Headers[i].Value == h.Value &&
+			or(had.Headers[i].Type, gatewayv1.HeaderMatchExact) == or(h.Type, gatewayv1.HeaderMatchExact))
 	}
-	has := facts(had)
-	for _, fact := range wanted {
-		what, rest, _ := strings.Cut(fact, "\x00")
-		if what == "path" || what == "method" || slices.Contains(has, fact) {
-			continue
-		}
-		name, _, _ := strings.Cut(rest, "\x00")
-		n += missing
-		if slices.ContainsFunc(has, func(h string) bool { return strings.HasPrefix(h, what+"\x00"+name+"\x00") }) {
-			n += otherValue - missing
-		}
+	for _, q := range m.QueryParams {
+		i := slices.IndexFunc(had.QueryParams, func(o gatewayv1.HTTPQueryParamMatch) bool { return q.Name == o.Name })
+		n += lacks(i >= 0, i >= 0 && had.QueryParams[i].Value == q.Value &&
+			or(had.QueryParams[i].Type, gatewayv1.QueryParamMatchExact) == or(q.Type, gatewayv1.QueryParamMatchExact))
 	}
 	return n
 }
 
-// longPath is beyond what paths are compared letter by letter.
-const longPath = 32
+func lacks(there, equal bool) int {
+	switch {
+	case equal:
+		return 0
+	case there:
+		return otherValue
+	default:
+		return missing
+	}
+}
 
-// pathDistance tells how unlike two paths are: one that the other begins with is
-// closer than its length says. What they begin with both is left out.
-func pathDistance(a, b string) int {
-	begins := strings.HasPrefix(a, b) && b != "/" || strings.HasPrefix(b, a) && a != "/"
-	same := 0
-	for same < min(len(a), len(b)) && a[same] == b[same] {
-		same++
+// nearestOf keeps the nearest of what it is given, each text once.
+type nearestOf struct {
+	most int
+	all  []scored
+}
+
+type scored struct {
+	place, far int
+	text       string
+}
+
+func (n *nearestOf) full() bool { return len(n.all) == n.most }
+
+// beats reports whether a match would be among the nearest.
+func (n *nearestOf) beats(far, place int) bool {
+	last := n.all[len(n.all)-1]
+	return cmp.Or(cmp.Compare(far, last.far), cmp.Compare(place, last.place)) < 0
+}
+
+func (n *nearestOf) add(r *Route, place, far int) {
+	if n.full() && !n.beats(far, place) {
+		return
 	}
-	a, b = a[same:], b[same:]
-	more := max(len(a), len(b)) - longPath
-	d := distance(a[:min(len(a), longPath)], b[:min(len(b), longPath)]) + max(more, 0)
-	if begins {
-		return (d + 1) / 2
+	s := scored{place, far, textOf(&r.matches[place])}
+	if i := slices.IndexFunc(n.all, func(o scored) bool { return o.text == s.text }); i >= 0 {
+		n.all[i].place = min(n.all[i].place, place)
+	} else {
+		n.all = append(n.all, s)
 	}
-	return d
+	slices.SortFunc(n.all, func(a, b scored) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.place, b.place)) })
+	n.all = n.all[:min(len(n.all), n.most)]
+}
+
+func (n *nearestOf) near(r *Route) []Near {
+	var out []Near
+	for _, s := range n.all {
+		rule, has := slices.BinarySearch(r.starts, s.place)
+		if !has {
+			rule--
+		}
+		out = append(out, Near{rule, s.text})
+	}
+	return out
 }

@@ -15,12 +15,7 @@ import (
 // the RFC, paths, headers, query parameters and hostnames those of Gateway API,
 // whose defaults are filled in.
 func Read(at *field.Path, name string, value any) (*Limit, field.ErrorList) {
-	r := &reader{steps: mostSteps}
-	limit := r.limit(at, name, value)
-	if len(r.errs) > 0 {
-		return nil, r.errs
-	}
-	return limit, nil
+	return NewBudget().Read(at, name, value)
 }
 
 func (r *reader) limit(at *field.Path, name string, value any) *Limit {

@@ -22,6 +22,9 @@ type reader struct {
 	errs field.ErrorList
 	// steps that regular expressions may still be looked into with.
 	steps int
+	// budget of the policy; over tells that it is said to be spent.
+	budget *Budget
+	over   bool
 }
 
 func (r *reader) fail(err *field.Error) { r.errs = append(r.errs, err) }

@@ -1,0 +1,60 @@
+package ratelimit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func withPatterns(n int, pattern string) any {
+	when := make([]any, n)
+	for i := range when {
+		when[i] = map[string]any{"selector": "auth.identity.group", "operator": "matches", "value": pattern}
+	}
+	return map[string]any{"rates": []any{map[string]any{"limit": int64(5), "unit": "second"}}, "when": when}
+}
+
+func TestTheExpressionsOfAPolicyShareABudget(t *testing.T) {
+	kib := strings.Repeat("a", 1024)
+	limits := field.NewPath("limits")
+	b := NewBudget()
+	l, errs := b.Read(limits.Key("a"), "a", withPatterns(32, kib))
+	assert.Empty(t, errs)
+	assert.Len(t, l.When, 32)
+	l, errs = b.Read(limits.Key("b"), "b", withPatterns(32, kib))
+	assert.Empty(t, errs, "64 KiB in all")
+	assert.Len(t, l.When, 32)
+
+	l, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is looked into
+	assert.Nil(t, l)
+	assert.Equal(t, field.ErrorList{field.Invalid(limits.Key("c").Child("when").Index(0).Child("value"), "[",
+		"is one too many: the expressions of a policy have at most 65536 bytes together; put limits into another policy")}, errs)
+
+	_, errs = b.Read(limits.Key("d"), "d", withPatterns(0, ""))
+	assert.Empty(t, errs, "one without expressions takes nothing")
+	_, errs = Read(limits.Key("c"), "c", withPatterns(1, "a*"))
+	assert.Empty(t, errs, "another policy has its own")
+}
+
+// Each limit has its own steps, and all of a policy together no more than ten times
+// as many.
+func TestTheStepsOfAPolicyAreSharedByItsLimits(t *testing.T) {
+	costly := withPatterns(1, `(foo|bar)*`)
+	b := &Budget{bytes: mostExpressions, steps: mostSteps}
+	_, errs := b.Read(field.NewPath("limits"), "a", costly)
+	assert.Empty(t, errs)
+	taken := mostSteps - b.steps
+	assert.Positive(t, taken)
+
+	b.steps = taken - 1
+	_, errs = b.Read(field.NewPath("limits"), "b", costly)
+	if assert.Len(t, errs, 1) {
+		assert.Equal(t, errSteps.Error(), errs[0].Detail)
+	}
+	assert.Negative(t, b.steps)
+	_, errs = b.Read(field.NewPath("limits"), "c", withPatterns(1, "a*"))
+	assert.Len(t, errs, 1, "nothing is left for another")
+	assert.Equal(t, 10*mostSteps, NewBudget().steps)
+}

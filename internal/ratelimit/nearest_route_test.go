@@ -1,0 +1,158 @@
+package ratelimit
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// routeWith has a rule for each list of matches.
+func routeWith(rules ...[]gatewayv1.HTTPRouteMatch) *Route {
+	out := &Route{starts: []int{0}}
+	for _, matches := range rules {
+		out.matches = append(out.matches, matches...)
+		out.starts = append(out.starts, len(out.matches))
+	}
+	return out
+}
+
+func matchOf(method, kind, path string, headers ...string) gatewayv1.HTTPRouteMatch {
+	m := gatewayv1.HTTPRouteMatch{Path: &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchType(kind)), Value: &path}}
+	if method != "" {
+		m.Method = new(gatewayv1.HTTPMethod(method))
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, "=")
+		m.Headers = append(m.Headers, gatewayv1.HTTPHeaderMatch{Name: gatewayv1.HTTPHeaderName(name), Value: value})
+	}
+	return m
+}
+
+func TestTheNearestMatches(t *testing.T) {
+	const prefix, exact = "PathPrefix", "Exact"
+	for name, c := range map[string]struct {
+		rules  [][]gatewayv1.HTTPRouteMatch
+		stated gatewayv1.HTTPRouteMatch
+		want   []Near
+	}{
+		"a slip of a letter is nearer than another path": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/assets")}, {matchOf("", prefix, "/toys")}},
+			stated: matchOf("", prefix, "/tois"),
+			want:   []Near{{1, "PathPrefix /toys"}, {0, "PathPrefix /assets"}},
+		},
+		"a path that begins with the stated one is nearer than one as far by letters": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toad")}, {matchOf("", prefix, "/toys/a")}},
+			stated: matchOf("", prefix, "/toys"),
+			want:   []Near{{1, "PathPrefix /toys/a"}, {0, "PathPrefix /toad"}},
+		},
+		"another type of path is nearer than another method, and that than none": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys"), matchOf("POST", prefix, "/toys"), matchOf("GET", exact, "/toys")}},
+			stated: matchOf("GET", prefix, "/toys"),
+			want:   []Near{{0, "GET Exact /toys"}, {0, "POST PathPrefix /toys"}, {0, "PathPrefix /toys"}},
+		},
+		"a header of another value is nearer than none": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys", "X-A=2")}},
+			stated: matchOf("", prefix, "/toys", "x-a=1"),
+			want:   []Near{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
+		},
+		"what two rules have is told of the first, once": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/a")}, {matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys")}},
+			stated: matchOf("", prefix, "/toy"),
+			want:   []Near{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
+		},
+		"of those as near the first is told first": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/b")}, {matchOf("", prefix, "/a")}, {matchOf("", prefix, "/c")}, {matchOf("", prefix, "/e")}},
+			stated: matchOf("", prefix, "/d"),
+			want:   []Near{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
+		},
+		"rules whose matches state nothing have none": {
+			rules:  [][]gatewayv1.HTTPRouteMatch{{{}}},
+			stated: matchOf("", prefix, "/toys"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, routeWith(c.rules...).Nearest(&Match{c.stated}, 3))
+		})
+	}
+	assert.Empty(t, routeWith([]gatewayv1.HTTPRouteMatch{matchOf("", prefix, "/a")}).Nearest(&Match{matchOf("", prefix, "/a")}, 0))
+}
+
+// Looking through all of them, letter by letter, finds the same.
+func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	one := func() gatewayv1.HTTPRouteMatch {
+		path := "/" + strings.Repeat("ab/"[dice.IntN(3):][:1], dice.IntN(4)) + []string{"", "a", "toys", "toy", "ba"}[dice.IntN(5)]
+		return matchOf([]string{"", "GET", "POST"}[dice.IntN(3)], []string{"Exact", "PathPrefix"}[dice.IntN(2)], path,
+			[][]string{nil, {"a=1"}, {"a=2"}, {"b=1", "a=1"}}[dice.IntN(4)]...)
+	}
+	for range 2_000 {
+		rules := make([][]gatewayv1.HTTPRouteMatch, 1+dice.IntN(4))
+		for i := range rules {
+			for range 1 + dice.IntN(6) {
+				rules[i] = append(rules[i], one())
+			}
+		}
+		r, stated := routeWith(rules...), one()
+		want := nearestOfAll(r, &stated, 3)
+		if !assert.Equal(t, want, r.Nearest(&Match{stated}, 3), "%s of %v", textOf(&stated), r.Texts(0)) {
+			return
+		}
+	}
+}
+
+func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []Near {
+	type one struct {
+		Near
+		far int
+	}
+	var all []one
+	for rule := range r.Rules() {
+		for i, text := range r.Texts(rule) {
+			had := r.RuleMatches(rule)[i]
+			letters := distance(*m.Path.Value, *had.Path.Value)
+			if a, b := *m.Path.Value, *had.Path.Value; a != "/" && b != "/" && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
+				letters = (letters + 1) / 2
+			}
+			if !slices.ContainsFunc(all, func(o one) bool { return o.Text == text }) {
+				all = append(all, one{Near{rule, text}, beside(m, &had) + 2*letters})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.far, b.far) })
+	var out []Near
+	for _, o := range all[:min(len(all), most)] {
+		out = append(out, o.Near)
+	}
+	return out
+}
+
+// Very many long paths are not compared letter by letter, but those that share the
+// most are.
+func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
+	long := func(i int) string {
+		return fmt.Sprintf("/%08x/%s/%08x", i*2654435761%(1<<32), strings.Repeat("ab"[i%2:][:1], 90), i*40503%(1<<32))
+	}
+	rules := make([][]gatewayv1.HTTPRouteMatch, 64)
+	for i := range rules {
+		for m := range 64 {
+			rules[i] = append(rules[i], matchOf("", "PathPrefix", long(i*64+m)))
+		}
+	}
+	slip := strings.Replace(long(4_000), "/", "/z", 1)
+	near := routeWith(rules...).Nearest(&Match{matchOf("", "PathPrefix", slip)}, 1)
+	assert.Equal(t, []Near{{62, "PathPrefix " + long(4_000)}}, near)
+}
+
+// A GRPCRoute has no such matches.
+func TestARouteWithoutMatchesOfHTTPHasNoneNear(t *testing.T) {
+	r := NewRoute(&hierarchy.Route{Kind: hierarchy.KindGRPCRoute, Rules: make([]hierarchy.Rule, 1)})
+	assert.Empty(t, r.Nearest(&Match{matchOf("", "PathPrefix", "/toys")}, 3))
+}
