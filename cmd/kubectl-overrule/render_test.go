@@ -132,8 +132,8 @@ func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
 		"where no policy is": {
 			"", nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
 		},
-		"of another kind": {
-			"\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: own}\nspec: {targetRef: {group: gateway.networking.k8s.io, " + onToys + "}, rules: {authentication: {a: {}}}}\n",
+		"of another kind, not even one that is not in force": {
+			"\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: own}\nspec: {targetRef: {group: gateway.networking.k8s.io, " + onToys + "}, rules: all}\n",
 			nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
 		},
 		"of a policy that is not in force": {
@@ -165,6 +165,31 @@ func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
 			assert.Equal(t, c.want, identities(t, got))
 			assert.Equal(t, c.stderr, got.stderr)
 			fits(t, api.KindRenderedLimitsList, got)
+		})
+	}
+}
+
+// Two limits on a rule are told only where they are for the same requests.
+func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
+	at := ruleAt{root{at: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
+	limit := func(name string) limitOf {
+		return limitOf{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
+	}
+	for name, c := range map[string]struct {
+		a, b []string
+		want []string
+	}{
+		"of other hosts":        {[]string{"a.acme.com", "*.eu.acme.com"}, []string{"b.acme.com", "*.us.acme.com"}, nil},
+		"of one that is same":   {[]string{"a.acme.com", "b.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
+		"of one within another": {[]string{"*.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := make(doubles)
+			d.add(at, limit("b"), c.b)
+			for _, h := range c.a {
+				d.add(at, limit("a"), []string{h})
+			}
+			assert.Equal(t, c.want, d.sorted())
 		})
 	}
 }

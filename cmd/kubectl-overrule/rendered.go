@@ -64,7 +64,7 @@ func newRenderings() *renderings {
 
 // add books the limits in force on a path.
 func (r *renderings) add(e *effective.Effective) {
-	if e.Kind.Binding == nil || e.Path.Route == nil {
+	if e.Path.Route == nil {
 		return
 	}
 	bound := r.binder.Bind(e)

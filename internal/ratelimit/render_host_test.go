@@ -125,3 +125,12 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 		})
 	}
 }
+
+// Where no request comes to a rule by any hostname, no hosts would mean any.
+func TestARuleThatNoRequestReachesIsLeftOut(t *testing.T) {
+	r := NewRendering(gateway)
+	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, hierarchy.KindHTTPRoute, "[{}]"))
+	actions, limits := r.Documents()
+	assert.Empty(t, actions)
+	assert.Empty(t, limits)
+}

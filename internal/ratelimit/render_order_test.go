@@ -83,6 +83,12 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 		actions, _ := r.Documents()
 		assert.Equal(t, []string{"a/p/a", "a/p/b"}, bindings(actions), "by their names on one rule")
 	}
+	r, route := NewRendering(gateway), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+	addAll(r, Source{"a/p", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
+	addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "a", onlyFiveASecond)}, route, "")
+	addAll(r, Source{"a/o", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
+	actions, _ := r.Documents()
+	assert.Equal(t, []string{"b/p/a", "a/o/b", "a/p/b"}, bindings(actions), "and then by those of their policies")
 }
 
 func must[T any](v T, _ error) T { return v }
@@ -105,6 +111,19 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 			assert.Equal(t, c.want, bindings(actions))
 			assert.Len(t, limits, len(c.want))
 		})
+	}
+}
+
+// Which of two blocks with the same limit came first makes no difference.
+func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
+	for _, blocks := range [][]string{{"defaults", "bare"}, {"bare", "defaults"}} {
+		r := NewRendering(gateway)
+		for i, block := range blocks {
+			addAll(r, Source{"a/p", block}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
+		}
+		addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", "rates: [{limit: 9, unit: second}]")}, named(t, hierarchy.KindHTTPRoute, "a/t", "[{}]"), "")
+		actions, _ := r.Documents()
+		assert.Equal(t, []string{"a/p/l/bare", "a/p/l/overrides"}, bindings(actions), blocks)
 	}
 }
 
