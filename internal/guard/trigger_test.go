@@ -119,7 +119,7 @@ func TestManyLimitsAreCounted(t *testing.T) {
 	}
 	got := toldOfLimits(t, world(t, bindingWorld()), rateOwn(limitsDoc(all...)))
 	require.Len(t, got, 21)
-	assert.Equal(t, "Warn LimitShadowed: 9 more limits are shadowed, too", got[20])
+	assert.Equal(t, "Warn LimitShadowed: more limits are shadowed: 9", got[20])
 }
 
 // The same objects in any order give the same words.
@@ -162,5 +162,5 @@ func TestManyMatchesAreCounted(t *testing.T) {
 	}
 	got := toldOfLimits(t, world(t, docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{matches: ["+strings.Join(matches, ", ")+"]}]", "g"))), rateOwn(limitsDoc(aLimit("a", "{matches: [{path: {value: /p00}}]}"))))
 	require.Len(t, got, 21)
-	assert.Equal(t, "Warn LimitWidened: 9 more matches are limited, too", got[20])
+	assert.Equal(t, "Warn LimitWidened: more matches are limited, too: 9", got[20])
 }

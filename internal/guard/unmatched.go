@@ -10,6 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/ratelimit"
+	"overrule.dev/overrule/merge"
 )
 
 // mostBindings is how many findings about limits are told one by one, of each
@@ -43,10 +44,13 @@ func (j *judge) ownLimit(t *limitTally) {
 	if t.is.routes == 0 {
 		return
 	}
-	j.outside(t)
+	j.movedHere(t)
+	denied := j.outside(t)
 	switch {
-	case t.is.apart != nil && t.is.apart.count == t.is.routes:
-		j.unmatched(t)
+	case t.is.everywhereApart():
+		if !t.outside() || !denied && !t.was.everywhereApart() { // else that was said
+			j.unmatched(t)
+		}
 	case len(t.unfound()) > 0:
 		for _, at := range t.unfound() {
 			j.tellLimit(t.sort(api.Warn, "more matches of triggers that no rule has"), func() Finding { return t.partly(at) })
@@ -63,9 +67,24 @@ func (j *judge) ownLimit(t *limitTally) {
 	}
 }
 
+// movedHere takes what a limit was from the block of its policy that it was in before
+// the write.
+func (j *judge) movedHere(t *limitTally) {
+	k := t.limitKey
+	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
+		if o := j.binding.tallies[k]; t.was.routes == 0 && o != nil && o.is.routes == 0 {
+			t.was = o.was
+		}
+	}
+}
+
+// everywhereApart reports whether the limit is in force on routes, and matches no
+// rule of any.
+func (s *limitSum) everywhereApart() bool { return s.apart != nil && s.apart.count == s.routes }
+
 // outside finds hostnames of triggers by which no request reaches any of the
-// routes.
-func (j *judge) outside(t *limitTally) {
+// routes. It reports whether the write is denied for one.
+func (j *judge) outside(t *limitTally) (denied bool) {
 	for i, trigger := range t.is.last.bound.Limit.Triggers {
 		for _, name := range trigger.Hostnames {
 			if t.is.inside[name] {
@@ -75,6 +94,7 @@ func (j *judge) outside(t *limitTally) {
 			if t.was.routes > 0 && !t.was.inside[name] && t.had(name) {
 				action = api.Warn
 			}
+			denied = denied || action == api.Deny
 			j.tellLimit(t.sort(action, "more hostnames of triggers that are outside those of the routes"), func() Finding {
 				return Finding{
 					Rule:  t.at.String(),
@@ -86,6 +106,7 @@ func (j *judge) outside(t *limitTally) {
 			})
 		}
 	}
+	return denied
 }
 
 // sort is one of TriggerUnmatched.
@@ -119,11 +140,8 @@ func hostnames(s limitSide) string {
 
 // unmatched finds that a limit of the policy being written binds to nothing at all.
 func (j *judge) unmatched(t *limitTally) {
-	if t.outside() {
-		return // that was said
-	}
 	action := api.Deny
-	if t.was.routes > 0 && t.was.apart != nil && t.was.apart.count == t.was.routes {
+	if t.was.everywhereApart() {
 		action = api.Warn // it did so before: it stays editable
 	}
 	j.tellLimit(t.sort(action, "more limits that bind to no rule"), func() Finding {
@@ -279,7 +297,7 @@ func (j *judge) shadowing() {
 	for i, k := range all {
 		on, policy, by := j.binding.shadows[k], k.limit.ref(), k.by.ref()
 		if i == mostBindings {
-			j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{What: plural(len(all)-i, "more limit") + " are shadowed, too"})
+			j.reportOf(on.kind, api.ReasonLimitShadowed, api.Warn, Finding{What: fmt.Sprintf("more limits are shadowed: %d", len(all)-i)})
 			return
 		}
 		limit, holder := k.limit.at.String(), k.by.at.String()
@@ -310,7 +328,7 @@ func (j *judge) widening() {
 	for i, k := range all {
 		on, policy := j.binding.widened[k], k.limit.ref()
 		if i == mostBindings {
-			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("%d more matches are limited, too", len(all)-i)})
+			j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, Finding{What: fmt.Sprintf("more matches are limited, too: %d", len(all)-i)})
 			return
 		}
 		f := Finding{
