@@ -87,7 +87,7 @@ func TestTheNearestMatches(t *testing.T) {
 
 // Looking through all of them, letter by letter, finds the same.
 func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
-	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	dice := rand.New(rand.NewPCG(1, 2))
 	one := func() gatewayv1.HTTPRouteMatch {
 		path := "/" + strings.Repeat("ab/"[dice.IntN(3):][:1], dice.IntN(4)) + []string{"", "a", "toys", "toy", "ba"}[dice.IntN(5)]
 		return matchOf([]string{"", "GET", "POST"}[dice.IntN(3)], []string{"Exact", "PathPrefix"}[dice.IntN(2)], path,
