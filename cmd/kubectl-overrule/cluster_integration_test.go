@@ -43,6 +43,7 @@ func TestOnAnAPIServer(t *testing.T) {
 	t.Run("rights", func(t *testing.T) { testRights(t, e, reader, overrider) })
 	t.Run("user", func(t *testing.T) { testUser(t, reader) })
 	t.Run("schema", func(t *testing.T) { testSchema(t, e, reader) })
+	t.Run("render", func(t *testing.T) { testRender(t, e, reader) })
 	t.Run("stored", func(t *testing.T) { testStored(t, e, overrider) })
 	t.Run("violations", func(t *testing.T) {
 		got := as(t, reader, "", "violations", "-n", "app", "httproute/toystore", "-o", "json")
@@ -111,6 +112,19 @@ spec: {group: kuadrant.io, kind: RateLimitPolicy, class: inherited, targets: {fi
 	closed.Host = "https://127.0.0.1:1"
 	_, err = a.definitionFrom(t.Context(), closed, "absent.example.com")
 	assert.ErrorContains(t, err, "read the definition absent.example.com from the cluster: ")
+}
+
+// testRender renders a policy that was written in the version of the RFC, and is
+// stored in another one.
+func testRender(t *testing.T, e *env.Env, reader *env.User) {
+	for _, name := range []string{"network", "2-rules"} {
+		got := e.Kubectl("apply", "-f", limitExamples+name+".yaml")
+		require.Zero(t, got.Code, got.Stderr)
+	}
+	got := as(t, reader, "", "render", "-n", "toystore", "httproute/toystore")
+	require.Equal(t, exitFound, got.code, got.stderr)
+	assert.Empty(t, got.stderr)
+	assert.Equal(t, published(t, "example-2"), yamlDocuments(t, []byte(got.stdout)))
 }
 
 // testStored acknowledges a deletion on the object, and deletes it then.
