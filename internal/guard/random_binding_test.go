@@ -67,7 +67,7 @@ func (r rateRoute) edited(random *rand.Rand) rateRoute {
 }
 
 func (p *ratePolicy) edited(random *rand.Rand, overrides bool) *ratePolicy {
-	if p == nil {
+	if p == nil || random.IntN(6) == 0 {
 		return randomRatePolicy(random, overrides)
 	}
 	if random.IntN(6) == 0 {

@@ -145,3 +145,9 @@ func TestWritesThatUnbindLimits(t *testing.T) {
 		})
 	}
 }
+
+func TestALimitThatIsLeftWithAHostnameThatWasOutside(t *testing.T) {
+	outside := "{hostnames: [b.acme.com]}"
+	before := docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com"), rateOwn(limitsDoc(aLimit("a", outside+", "+onToys))))
+	assert.Equal(t, []string{"Deny TriggerUnmatched limits.a"}, codes(judged(t, world(t, before), rateOwn(limitsDoc(aLimit("a", outside)))))[:1])
+}
