@@ -169,14 +169,14 @@ func (e *Effective) Bindings(b *Binder) []api.Binding {
 	}
 	var out []api.Binding
 	holder := bound.Holder()
-	for i, r := range bound.Limits.Rules {
+	for i, r := range bound.Rules {
 		l := &bound.Binding.Limits[i]
 		x := api.Binding{Rule: r.Key.String(), From: e.Ref(r.From.Policy), Block: r.From.Block.String()}
 		switch {
 		case i == holder:
 			x.State = api.BindingBound
 		case l.Matches(e.Path.Rule):
-			x.State, x.ShadowedBy = api.BindingShadowed, bound.Limits.Rules[holder].Key.String()
+			x.State, x.ShadowedBy = api.BindingShadowed, bound.Rules[holder].Key.String()
 		default:
 			x.State = api.BindingUnmatched
 		}
