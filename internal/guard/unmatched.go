@@ -24,6 +24,9 @@ const (
 func (j *judge) bindings() {
 	j.endRoute()
 	j.pathless()
+	if b := &j.binding; len(b.tallies)+len(b.shadows)+len(b.widened)+len(b.hidden) == 0 {
+		return
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(j.binding.tallies), compareLimits) {
 		t := j.binding.tallies[k]
 		if j.written(k) {
