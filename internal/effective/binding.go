@@ -118,7 +118,12 @@ type Binder struct {
 	limits  *Limits
 	binding *ratelimit.Binding
 	known   readRules
+	twin    *Binder // that is asked for the same paths before, or nil
 }
+
+// After returns a Binder for the paths that another one was asked for before: a
+// route that did not change is made ready once for both.
+func (b *Binder) After() Binder { return Binder{twin: b} }
 
 // Bind returns what the limits in force on a path bind to, nil if there are none
 // that can.
@@ -137,12 +142,19 @@ func (b *Binder) Bind(e *Effective) *Bound {
 		b.route, b.index, b.limits = e.Path.Route, nil, nil
 	}
 	if b.index == nil && limits.Triggered() { // else what the rules match does not matter
-		b.index = ratelimit.NewRoute(e.Path.Route)
+		b.index = b.indexed(e.Path.Route)
 	}
 	if hosts := e.Path.Hosts(); b.limits != limits || !slices.Equal(b.hosts, hosts) {
 		b.limits, b.hosts, b.binding = limits, hosts, limits.Bind(b.index, hosts)
 	}
 	return &Bound{Limits: limits, Binding: b.binding, rule: e.Path.Rule}
+}
+
+func (b *Binder) indexed(r *hierarchy.Route) *ratelimit.Route {
+	if t := b.twin; t != nil && t.route == r && t.index != nil {
+		return t.index
+	}
+	return ratelimit.NewRoute(r)
 }
 
 // Alone returns what a policy would come to on the first rule of a route if no

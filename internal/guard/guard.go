@@ -174,7 +174,9 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 }
 
 func (g *Guard) judge(ctx context.Context, v *store.View) *judge {
-	return &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: effective.NewBudget(ctx, g.budget())}
+	j := &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: effective.NewBudget(ctx, g.budget())}
+	j.binding.is = j.binding.was.After()
+	return j
 }
 
 func (g *Guard) budget() uint64 {
