@@ -194,6 +194,9 @@ func (e *Effective) Bindings(b *Binder) []api.Binding {
 		}
 		x.By, x.Besides = l.By(e.Path.Rule), l.Besides(e.Path.Rule)
 		x.Hostnames = l.Hostnames(e.Path.Rule)
+		if x.State == api.BindingUnmatched {
+			x.Hostnames = l.KeptBy(e.Path.Rule)
+		}
 		out = append(out, x)
 	}
 	return out

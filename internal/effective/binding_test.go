@@ -108,6 +108,7 @@ func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
 		Rule: "limits.get", From: ownLimits, Block: "bare", State: api.BindingShadowed, ShadowedBy: "limits.base",
 		By: []string{"GET PathPrefix /toys"}, Besides: []string{"POST PathPrefix /toys"},
 	}
+	forGames := api.Binding{Rule: "limits.assets", From: ownLimits, Block: "bare", State: api.BindingUnmatched, Hostnames: []string{"games.toystore.acme.com"}}
 	noAssets := api.Binding{Rule: "limits.assets", From: ownLimits, Block: "bare", State: api.BindingUnmatched}
 	noGet := api.Binding{Rule: "limits.get", From: ownLimits, Block: "bare", State: api.BindingUnmatched}
 	assert.Equal(t, map[string][]api.Binding{
@@ -115,7 +116,7 @@ func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
 		"all rule-2":   {assets, shadowed, noGet},
 		"all rule-3":   {noAssets, base, noGet},
 		"dolls rule-1": {noAssets, base, get},
-		"dolls rule-2": {noAssets, base, noGet}, // no request for games comes by this listener
+		"dolls rule-2": {forGames, base, noGet}, // no request for games comes by this listener
 		"dolls rule-3": {noAssets, base, noGet},
 	}, bindingsOf(t, boundScene, ""))
 	assert.Equal(t, []api.Binding{assets, shadowed}, bindingsOf(t, boundScene, "limits.assets")["all rule-2"], "what it is bound in place of, too")

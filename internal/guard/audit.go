@@ -34,6 +34,7 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 	}
 	j.unbound(e)
 	j.hiding()
+	j.heldBack()
 	j.unmet()
 	j.invalid()
 	var out []api.Violation

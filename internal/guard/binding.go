@@ -1,8 +1,11 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
@@ -53,9 +56,12 @@ func (s *side) holds(o effective.Override) bool {
 	return i >= 0 && s.Rules[i].From.Policy == o.Policy && s.Binds(i)
 }
 
-// unmatched is why an override is not bound to a rule that its triggers do not
-// match.
-const unmatched = "its triggers do not match"
+// Why an override is not bound to a rule: its triggers do not match it, or do so for
+// hostnames alone by which no request reaches it.
+const (
+	unmatched = "its triggers do not match"
+	apart     = "no request for the hostnames of its triggers reaches"
+)
 
 // unbinds says why an override that is given on the path is not bound to its rule,
 // in the same words for all rules; "" where it is, or where what takes its place is
@@ -72,6 +78,9 @@ func (s *side) unbinds(o effective.Override) string {
 	if !s.Binding.Limits[i].Matches(s.on.Path.Rule) {
 		if !merge.Equal(r.Value, o.Value) && s.asHigh(r, o.Level) {
 			return ""
+		}
+		if len(s.Binding.Limits[i].KeptBy(s.on.Path.Rule)) > 0 {
+			return apart
 		}
 		return unmatched
 	}
@@ -103,6 +112,12 @@ func (s *side) find(k merge.Key, policy *merge.Policy) int {
 	return i
 }
 
+// matches reports whether a limit of that name and policy matches a rule.
+func (s *side) matches(r *merge.Effective, rule int) bool {
+	i := s.find(r.Key, r.From.Policy)
+	return i >= 0 && s.Binding.Limits[i].Matches(rule)
+}
+
 func sameName(a, b *merge.Policy) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
 // hiddenKey is an override that is given and bound to nothing, and what is bound in
@@ -113,7 +128,9 @@ type hiddenKey struct {
 }
 
 // hidden books overrides that lower policies' limits come before: they are given,
-// and not bound to the path's rule, which they were not before the write, either.
+// and not bound to the path's rule, which they were not before the write, either. It
+// is nothing new where a limit of the same policy came before them, or the same
+// limit did behind another one that is gone.
 func (j *judge) hidden(p effective.Pair) {
 	is := j.boundOn(p.After)
 	if is == nil {
@@ -130,7 +147,8 @@ func (j *judge) hidden(p effective.Pair) {
 		if r.From.Block != merge.Overrides || holder.From.Policy == r.From.Policy || is.asHigh(holder, p.After.Level(r.From.Policy)) {
 			continue
 		}
-		if at := was.find(r.Key, r.From.Policy); at >= 0 && was.Binding.Limits[at].Matches(p.Before.Path.Rule) {
+		if p.Before != nil && was.matches(r, p.Before.Path.Rule) &&
+			(sameName(was.Rules[was.Holder()].From.Policy, holder.From.Policy) || was.matches(holder, p.Before.Path.Rule)) {
 			continue
 		}
 		action := api.Deny
@@ -147,18 +165,24 @@ func (j *judge) hidden(p effective.Pair) {
 // hiding turns these into findings, unless the write takes the override from where
 // it was bound: that is told as such.
 func (j *judge) hiding() {
-	for k, kind := range j.binding.hidden {
-		policy, by := k.limit.ref(), k.by.ref()
+	for _, k := range slices.SortedFunc(maps.Keys(j.binding.hidden), compareHidden) {
+		kind, policy, by := j.binding.hidden[k], k.limit.ref(), k.by.ref()
 		if j.losesBinding(k.limit) {
 			continue
 		}
-		j.reportOf(kind, api.ReasonOverrideWeakened, k.action, Finding{
-			Rule: k.by.at.String(), Policy: &policy,
-			Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
-			What:   fmt.Sprintf("%s of %s is bound in place of %s, which the overrides of %s hold and which comes after it by name", k.by.at, by, k.limit.at, policy),
-			Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", k.by.at, k.limit.at, policy.Key()),
+		j.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, k.action, "more overrides that other limits are bound in place of"}, func() Finding {
+			return Finding{
+				Rule: k.by.at.String(), Policy: &policy,
+				Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
+				What:   fmt.Sprintf("%s of %s is bound in place of %s, which the overrides of %s hold and which comes after it by name", k.by.at, by, k.limit.at, policy),
+				Advice: fmt.Sprintf("rename %s so that it comes after %s, or ask the owner of %s", k.by.at, k.limit.at, policy.Key()),
+			}
 		})
 	}
+}
+
+func compareHidden(a, b hiddenKey) int {
+	return cmp.Or(compareLimits(a.limit, b.limit), compareLimits(a.by, b.by), strings.Compare(string(a.action), string(b.action)))
 }
 
 // losesBinding reports whether an override is lost since it is not bound any more.

@@ -14,7 +14,7 @@ import (
 //
 // A path that was there before is an heir only if the same hostnames reach it:
 // a route that gives up one of its hostnames moves nothing.
-func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effective, error) {
+func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([]*effective.Effective, error) {
 	x := p.Before
 	if p.After != nil && !j.moved(p, o) {
 		return nil, nil
@@ -30,7 +30,7 @@ func (j *judge) heirs(p effective.Pair, o effective.Override) ([]*effective.Effe
 	var ways []hierarchy.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[s.earlier(y.Path)]
-		if !s.follows(x.Path, y.Path, o.Level, known) || known && !hierarchy.ShareHosts(x.Path, y.Path) {
+		if !s.follows(x.Path, y.Path, o.Level, known, triggered) || known && !hierarchy.ShareHosts(x.Path, y.Path) {
 			continue
 		}
 		out = append(out, y)
@@ -156,24 +156,34 @@ func (s *surrounding) earlier(y hierarchy.Path) hierarchy.ID {
 }
 
 // follows reports whether a path may take the traffic of one that is gone.
-func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known bool) bool {
+func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known, triggered bool) bool {
 	if s.route == nil {
 		return onSameListener(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
 	}
 	if level >= hierarchy.LevelBackend && (x.Backend == nil || y.Backend == nil || *x.Backend != *y.Backend) {
 		return false
 	}
-	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level)
+	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level, triggered)
 }
 
 // takes reports whether a rule after the change takes requests of the rule of a
 // path before it: it is the same one, or has a match of it, or that rule is
-// gone, and any may: a policy that was attached to it has no target then.
-func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level) bool {
+// gone, and any may: a policy that was attached to it has no target then. What is
+// bound by triggers goes where the matches go: those that no rule has any more to
+// any rule whose own they meet.
+func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, triggered bool) bool {
 	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
 	}
-	return level == hierarchy.LevelRule && !slices.Contains(s.positions, x.Rule)
+	gone := !slices.Contains(s.positions, x.Rule)
+	switch {
+	case triggered && gone:
+		return hierarchy.LosesMatches(s.route, x.Rule, s.edited)
+	case triggered:
+		return hierarchy.MayTake(s.route, x.Rule, s.edited, rule)
+	default:
+		return level == hierarchy.LevelRule && gone
+	}
 }
 
 func onSameListener(x, y hierarchy.Path) bool {

@@ -60,10 +60,11 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 // traffic of one that is gone, or that gave up a match.
 func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) error {
 	at, bound := o, b.was.holds(o)
-	if bound && b.was.Triggered() {
+	triggered := bound && b.was.Triggered()
+	if triggered {
 		at.Level = hierarchy.LevelRule // by its triggers it hangs on the rule
 	}
-	heirs, err := j.heirs(p, at)
+	heirs, err := j.heirs(p, at, triggered && o.Level < hierarchy.LevelRule)
 	if err != nil {
 		return err
 	}

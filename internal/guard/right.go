@@ -98,8 +98,10 @@ func slipping(t *overrideTally) string {
 func (j *judge) why(t *overrideTally) string {
 	object := j.change.Object().Ref()
 	switch {
-	case t.unbound == unmatched:
-		return unmatched + " " + last(t.is)
+	case t.unbound == unmatched && t.is.Path.Rule != t.was.Path.Rule:
+		return fmt.Sprintf("%s %s, which may take its requests now", unmatched, last(t.is))
+	case t.unbound == unmatched || t.unbound == apart:
+		return t.unbound + " " + last(t.is)
 	case t.unbound != "":
 		return t.unbound
 	case j.change.Owner != "":

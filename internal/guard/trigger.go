@@ -57,7 +57,7 @@ type limitSide struct {
 	index  *ratelimit.Route
 	rules  int             // that it matches
 	held   int             // that it is bound to
-	fresh  []string        // rules that it did not match before the write
+	fresh  []int           // rules that it did not match before the write
 	inside map[string]bool // hostnames by which requests reach the route
 }
 
@@ -75,18 +75,23 @@ type limitTally struct {
 
 // limitSum is what a limit comes to on all routes, before or after.
 type limitSum struct {
-	routes int
-	apart  *limitOn // routes of which it matches no rule
-	found  map[[2]int]bool
-	inside map[string]bool
-	last   limitSide // of the last route
+	all, apart *limitOn // routes that it is in force on, and those of which it matches no rule
+	found      map[[2]int]bool
+	inside     map[string]bool
+	last       limitSide // of the last route
+	// some are routes with matches that others may be near to.
+	some []limitSide
+	// matches of these.
+	matches int
 }
 
-// limitOn counts routes, or rules; the first stands for all.
+// limitOn counts routes at their roots, or paths; the first stands for all.
 type limitOn struct {
 	kind  *policykind.Kind
 	first limitSide
 	count int
+	// others than the first route.
+	others map[*hierarchy.Route]struct{}
 }
 
 func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
@@ -94,8 +99,25 @@ func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
 		o = &limitOn{kind: kind, first: s}
 	}
 	o.count++
+	if r := s.on.Path.Route; r != o.first.on.Path.Route {
+		if o.others == nil {
+			o.others = make(map[*hierarchy.Route]struct{})
+		}
+		o.others[r] = struct{}{}
+	}
 	return o
 }
+
+// times returns how often it was added to; 0 where it never was.
+func (o *limitOn) times() int {
+	if o == nil {
+		return 0
+	}
+	return o.count
+}
+
+// routes counts routes, each once.
+func (o *limitOn) routes() int { return 1 + len(o.others) }
 
 // shadowKey is a limit, and the one that is bound in its place.
 type shadowKey struct{ limit, by limitKey }
@@ -277,12 +299,34 @@ func (t *limitTally) add(l *limitOnRoute) {
 
 // won books the rules that a limit did not match before.
 func (t *limitTally) won(l *limitOnRoute) {
+	var had []string
+	if len(l.is.fresh) > 0 {
+		had = l.was.matched()
+	}
 	for _, rule := range l.is.fresh {
+		texts := l.is.index.Texts(rule)
+		if !slices.ContainsFunc(texts, func(text string) bool { return !slices.Contains(had, text) }) {
+			continue // what it was bound to is in two rules now
+		}
 		if t.fresh == nil {
 			t.fresh = make(map[string]*limitOn)
 		}
-		t.fresh[rule] = t.fresh[rule].add(t.kind, l.is)
+		path := l.is.on.Path
+		path.Rule = rule
+		name := path.Element(hierarchy.LevelRule).String()
+		t.fresh[name] = t.fresh[name].add(t.kind, l.is)
 	}
+}
+
+// matched names the matches of the rules that the limit matches.
+func (s *limitSide) matched() []string {
+	var out []string
+	for rule := range s.index.Rules() {
+		if s.bound.Matches(rule) {
+			out = append(out, s.index.Texts(rule)...)
+		}
+	}
+	return out
 }
 
 // near reports whether the limit's policy is attached to the route itself.
@@ -311,8 +355,9 @@ func (s *limitSum) add(kind *policykind.Kind, l limitSide) {
 	if l.on == nil {
 		return
 	}
-	s.routes++
+	s.all = s.all.add(kind, l)
 	s.last = l
+	s.sample(l)
 	if l.rules == 0 {
 		s.apart = s.apart.add(kind, l)
 	}
@@ -327,6 +372,19 @@ func (s *limitSum) add(kind *policykind.Kind, l limitSide) {
 		}
 	}
 	maps.Copy(s.inside, l.inside)
+}
+
+// mostMatchesNear is about how many matches of all routes are looked through for
+// the nearest.
+const mostMatchesNear = 1024
+
+// sample keeps a route that has matches, as long as they are few.
+func (s *limitSum) sample(l limitSide) {
+	if l.index == nil || s.matches > mostMatchesNear || l.on.Path.Route.Kind != hierarchy.KindHTTPRoute ||
+		slices.ContainsFunc(s.some, func(o limitSide) bool { return o.on.Path.Route == l.on.Path.Route }) {
+		return
+	}
+	s.some, s.matches = append(s.some, l), s.matches+l.index.Matches()
 }
 
 // written reports whether a limit is one of the policy being written.
@@ -376,14 +434,17 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 	was := b.was.find(b.is.Rules[holder].Key, b.is.Rules[holder].From.Policy)
 	if was < 0 || !b.was.Binding.Limits[was].Matches(p.Before.Path.Rule) {
 		l := j.binding.limits[k]
-		l.is.fresh = append(l.is.fresh, last(p.After))
+		l.is.fresh = append(l.is.fresh, rule)
 		return
 	}
 	if !b.was.Triggered() {
 		return // it was bound to every rule
 	}
-	had := b.was.Route.Texts(p.Before.Path.Rule)
-	for _, text := range b.is.Route.Texts(rule) {
+	had, has := b.was.Route.Texts(p.Before.Path.Rule), b.is.Route.Texts(rule)
+	if slices.ContainsFunc(had, func(text string) bool { return !slices.Contains(has, text) }) {
+		has = bound.Besides(rule) // the rule has others now; it is asked for those that the limit chooses
+	}
+	for _, text := range has {
 		if !slices.Contains(had, text) {
 			j.widen(k, text, p.After)
 		}

@@ -44,7 +44,7 @@ func (j *judge) bindings() {
 // ownLimit finds what is wrong with a limit of the policy being written: it binds to
 // nothing, or only in part.
 func (j *judge) ownLimit(t *limitTally) {
-	if t.is.routes == 0 {
+	if t.is.all == nil {
 		return
 	}
 	j.movedHere(t)
@@ -62,8 +62,8 @@ func (j *judge) ownLimit(t *limitTally) {
 		j.tellLimit(t.sort(api.Warn, "more limits that bind to no rule of some routes"), func() Finding {
 			return Finding{
 				Rule:   t.at.String(),
-				Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.count, plural(t.is.routes, "route")),
-				What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.count, plural(t.is.routes, "route"), t.is.apart.onRoutes()),
+				Short:  fmt.Sprintf("%s binds to no rule of %d of %s", t.at, t.is.apart.routes(), plural(t.is.all.routes(), "route")),
+				What:   fmt.Sprintf("%s binds to no rule of %d of %s: %s", t.at, t.is.apart.routes(), plural(t.is.all.routes(), "route"), t.is.apart.onRoutes()),
 				Advice: "their requests are not limited by it",
 			}
 		})
@@ -75,7 +75,7 @@ func (j *judge) ownLimit(t *limitTally) {
 func (j *judge) movedHere(t *limitTally) {
 	k := t.limitKey
 	for _, k.block = range []merge.Block{merge.Defaults, merge.Bare, merge.Overrides} {
-		if o := j.binding.tallies[k]; t.was.routes == 0 && o != nil && o.is.routes == 0 {
+		if o := j.binding.tallies[k]; t.was.all == nil && o != nil && o.is.all == nil {
 			t.was = o.was
 		}
 	}
@@ -83,7 +83,7 @@ func (j *judge) movedHere(t *limitTally) {
 
 // everywhereApart reports whether the limit is in force on routes, and matches no
 // rule of any.
-func (s *limitSum) everywhereApart() bool { return s.apart != nil && s.apart.count == s.routes }
+func (s *limitSum) everywhereApart() bool { return s.apart != nil && s.apart.times() == s.all.times() }
 
 // outside finds hostnames of triggers by which no request reaches any of the
 // routes. It reports whether the write is denied for one.
@@ -94,7 +94,7 @@ func (j *judge) outside(t *limitTally) (denied bool) {
 				continue
 			}
 			action := api.Deny
-			if t.was.routes > 0 && !t.was.inside[name] && t.had(name) {
+			if t.was.all != nil && !t.was.inside[name] && t.had(name) {
 				action = api.Warn
 			}
 			denied = denied || action == api.Deny
@@ -103,7 +103,7 @@ func (j *judge) outside(t *limitTally) (denied bool) {
 					Rule:  t.at.String(),
 					Short: fmt.Sprintf("hostname %s of %s is outside those of %s", name, t.at, routeOf(t.is.last.on)),
 					What: fmt.Sprintf("hostname %s of triggers[%d] of %s is outside those by which requests reach %s: %s",
-						name, i, t.at, t.is.first().onRoutes(), hostnames(t.is.last)),
+						name, i, t.at, t.is.all.onRoutes(), hostnames(t.is.last)),
 					Advice: "correct it, or add it to the route's hostnames",
 				}
 			})
@@ -126,9 +126,6 @@ func (t *limitTally) had(name string) bool {
 	}
 	return false
 }
-
-// first returns the routes that a limit is in force on.
-func (s *limitSum) first() *limitOn { return &limitOn{first: s.last, count: s.routes} }
 
 func hostnames(s limitSide) string {
 	var out []string
@@ -185,16 +182,24 @@ func (t *limitTally) outside() bool {
 func (t *limitTally) whatIsMissing() string {
 	missing := t.unfound()
 	if len(missing) == 0 {
-		return fmt.Sprintf("the rules that have the match %s are not those that it is in force on, for its hostnames", t.someMatch())
+		text := fmt.Sprintf("the rules that have the match %s are not those that it is in force on", t.someMatch())
+		if t.hasHostnames() {
+			text += ", for its hostnames"
+		}
+		return text
 	}
 	var out []string
 	for _, at := range missing[:min(len(missing), mostMatches)] {
-		out = append(out, t.noMatch(t.is.apart.first, at))
+		out = append(out, t.noMatch(at))
 	}
 	if more := len(missing) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more likewise", more))
 	}
 	return strings.Join(out, "; ")
+}
+
+func (t *limitTally) hasHostnames() bool {
+	return slices.ContainsFunc(t.is.last.bound.Limit.Triggers, func(trigger ratelimit.Trigger) bool { return len(trigger.Hostnames) > 0 })
 }
 
 // someMatch names the first match of the limit's triggers.
@@ -208,25 +213,36 @@ func (t *limitTally) someMatch() string {
 }
 
 // noMatch says that no rule has a match, and what the nearest ones are.
-func (t *limitTally) noMatch(on limitSide, at [2]int) string {
+func (t *limitTally) noMatch(at [2]int) string {
 	match := &t.is.last.bound.Limit.Triggers[at[0]].Matches[at[1]]
 	text := fmt.Sprintf("no rule has the match %s of triggers[%d].matches[%d]", match, at[0], at[1])
-	near := on.index.Nearest(match, mostMatches)
-	switch {
+	near := t.nearest(match)
+	switch r := t.is.last.on.Path.Route; {
 	case len(near) > 0:
-	case len(on.on.Path.Route.Rules) == 0:
+		return text + ", the nearest: " + strings.Join(near, ", ")
+	case len(r.Rules) == 0:
 		return text + ", since it has no rules"
 	default:
-		return text + fmt.Sprintf(", since the rules of a %s have none", on.on.Path.Route.Kind)
+		return text + fmt.Sprintf(", since the rules of a %s have none", r.Kind)
 	}
-	for i, n := range near {
-		near[i].Text = fmt.Sprintf("%s (%s)", n.Text, on.on.Path.Route.RuleName(n.Rule))
+}
+
+// nearest names the matches of the routes that are most like one.
+func (t *limitTally) nearest(m *ratelimit.Match) []string {
+	var routes []*ratelimit.Route
+	for _, s := range t.is.some {
+		routes = append(routes, s.index)
 	}
-	var names []string
-	for _, n := range near {
-		names = append(names, n.Text)
+	var out []string
+	for _, n := range ratelimit.NearestOf(routes, m, mostMatches) {
+		route := t.is.some[n.Route].on.Path.Route
+		in := route.RuleName(n.Rule)
+		if t.is.all.routes() > 1 {
+			in += " of " + route.Ref().String()
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", n.Text, in))
 	}
-	return text + ", the nearest: " + strings.Join(names, ", ")
+	return out
 }
 
 // partly finds a match of a limit that chooses nothing, while others do.
@@ -235,7 +251,7 @@ func (t *limitTally) partly(at [2]int) Finding {
 	return Finding{
 		Rule:   t.at.String(),
 		Short:  fmt.Sprintf("%s is bound in part: no rule has the match %s", t.at, &on.bound.Limit.Triggers[at[0]].Matches[at[1]]),
-		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(on, at), t.is.first().onRoutes()),
+		What:   fmt.Sprintf("%s is bound in part: %s, on %s", t.at, t.noMatch(at), t.is.all.onRoutes()),
 		Advice: "what the others choose is limited",
 	}
 }
@@ -243,29 +259,36 @@ func (t *limitTally) partly(at [2]int) Finding {
 // otherLimit tells what a write does to the limits of another policy.
 func (j *judge) otherLimit(t *limitTally) {
 	policy := t.ref()
-	tell := func(code api.ReasonCode, more, what, advice string) {
+	tell := func(code api.ReasonCode, more, what, short, advice string) {
 		j.tellLimit(limitSort{t.kind, code, api.Warn, more}, func() Finding {
 			return Finding{
 				Rule: t.at.String(), Policy: &policy,
-				What: fmt.Sprintf("%s of %s %s", t.at, policy, what), Advice: advice,
+				What:   fmt.Sprintf("%s of %s %s", t.at, policy, what),
+				Short:  fmt.Sprintf("%s of %s %s", t.at, policy, short),
+				Advice: advice,
 			}
 		})
 	}
 	const restore = "leave the matches that it is bound by, or edit the policy as well"
-	if t.unbound != nil {
+	if t.unbound != nil && t.unbound.first.bound.Apart() {
 		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
-			fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), restore)
+			fmt.Sprintf("is bound to no rule of %s any more: no request for its hostnames reaches it", t.unbound.onRoutes()),
+			"is bound to no rule any more", "leave the hostnames that it is bound by, or edit the policy as well")
+	} else if t.unbound != nil {
+		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
+			fmt.Sprintf("is bound to no rule of %s any more", t.unbound.onRoutes()), "is bound to no rule any more", restore)
 	}
 	if t.stranded != nil {
 		tell(api.ReasonTriggerUnmatched, "more limits that bind to no rule of a route",
-			fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "its triggers choose none of the rules' matches")
+			fmt.Sprintf("binds to no rule of %s", t.stranded.onRoutes()), "binds to no rule", "its triggers choose none of the rules' matches")
 	}
 	for _, text := range slices.Sorted(maps.Keys(t.missing)) {
 		tell(api.ReasonTriggerUnmatched, "more matches of triggers that no rule has any more",
-			fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()), restore)
+			fmt.Sprintf("finds its match %s in no rule of %s any more", text, t.missing[text].onRoutes()),
+			"finds its match "+text+" no more", restore)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(t.fresh)) {
-		tell(api.ReasonLimitWidened, "more rules that limits are bound to, too", fmt.Sprintf("is bound to %s, too", rule), "")
+		tell(api.ReasonLimitWidened, "more rules that limits are bound to, too", fmt.Sprintf("is bound to %s, too", rule), "is bound to one more rule", "")
 	}
 }
 
@@ -277,8 +300,8 @@ func (j *judge) unbound(e *effective.Effective) {
 		return
 	}
 	for i := range s.Rules {
-		level := e.Level(s.Rules[i].From.Policy)
-		if level < hierarchy.LevelRoute || s.Binding.Limits[i].Somewhere() {
+		level, bound := e.Level(s.Rules[i].From.Policy), &s.Binding.Limits[i]
+		if level < hierarchy.LevelRoute || bound.Matches(e.Path.Rule) || level == hierarchy.LevelRoute && bound.Somewhere() {
 			continue
 		}
 		policy := s.of(i)

@@ -31,6 +31,7 @@ func hosted(name, rules, hostnames string) string {
 func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 	const advice = "; state a match as the route has it, or add a rule with such a match to the route"
 	const missing = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1), POST PathPrefix /toys (rule-1), PathPrefix /assets/ (rule-2)"
+	const missingOnTwo = "no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /books (rule-1 of HTTPRoute app/s)"
 	const all = "TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r: "
 	books := routeDoc("s", "[{matches: [{path: {value: /books}}]}]", "g")
 	typo := rateOwn(limitsDoc(aLimit("a", onTypo)))
@@ -72,7 +73,7 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		},
 		"no rule of two routes": {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onTypo))),
-			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r and 1 more route: " + missing + advice},
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r and 1 more route: " + missingOnTwo + advice},
 		},
 		"each of two matches is one of another route": {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toys}}, {path: {value: /books}}]}"))), nil,
@@ -104,6 +105,9 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 // What the writer of something else is told of limits.
 func TestWritesThatUnbindLimits(t *testing.T) {
 	const restore = "; leave the matches that it is bound by, or edit the policy as well"
+	unboundByHost := func(limit string) []string {
+		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is bound to no rule of HTTPRoute app/r any more: no request for its hostnames reaches it; leave the hostnames that it is bound by, or edit the policy as well"}
+	}
 	unbound := func(limit string) []string {
 		return []string{"Warn TriggerUnmatched: " + limit + " of Rate app/own is bound to no rule of HTTPRoute app/r any more" + restore}
 	}
@@ -130,11 +134,11 @@ func TestWritesThatUnbindLimits(t *testing.T) {
 		},
 		"the route's hostnames leave it out": {
 			docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com"), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}")))),
-			hosted("r", stores, "b.acme.com"), unbound("limits.a"),
+			hosted("r", stores, "b.acme.com"), unboundByHost("limits.a"),
 		},
 		"the listener's hostname leaves it out": {
 			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g"), rateOwn(limitsDoc(aLimit("a", "{hostnames: [a.acme.com]}")))),
-			strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), unbound("limits.a"),
+			strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), unboundByHost("limits.a"),
 		},
 		"a shadowed limit that matches nothing any more": {
 			own(aLimit("a", ""), aLimit("b", onAssets)), route("[" + toysRule + ", " + static + "]"), nil,

@@ -298,9 +298,10 @@ func (r *reader) block(at *field.Path, content map[string]any, block merge.Block
 }
 
 // bindings reads the rules that bind to rules of routes, to find what is wrong
-// with them.
+// with them, and fills in what the API server would.
 func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
-	for _, rule := range rules {
+	for i := range rules {
+		rule := &rules[i]
 		name, ok := r.kind.Binds(rule.Key)
 		if !ok || rule.Value == nil || r.version != r.kind.Binding.Version && !ratelimit.Speaks(rule.Value) {
 			continue
@@ -315,6 +316,9 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 		}
 		_, errs := r.limits.Read(place, name, rule.Value)
 		r.errs = append(r.errs, errs...)
+		if len(errs) == 0 {
+			rule.Value = ratelimit.Defaulted(rule.Value)
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ type Chosen struct {
 	Found []bool
 
 	chosen set
+	apart  set // what it would choose, but for its hostnames; nil if it does
 }
 
 // Bind binds limits to the rules of a route that requests for some hostnames
@@ -109,7 +110,7 @@ func (r *Route) choose(t *Trigger, facts [][]string, hosts []string) Chosen {
 		out.Found[m] = out.chosen.join(r.chosen(of))
 	}
 	if len(t.Hostnames) > 0 && len(out.Outside) == len(t.Hostnames) {
-		out.chosen = nil
+		out.chosen, out.apart = nil, out.chosen
 	}
 	return out
 }
@@ -136,6 +137,28 @@ func (b *Bound) Hostnames(rule int) []string {
 // before it shadows it there.
 func (b *Bound) Matches(rule int) bool {
 	return b.chosen == nil || b.route.within(b.chosen, rule)
+}
+
+// KeptBy returns the hostnames that alone keep the limit from a rule, whose matches its
+// triggers choose; nil where something else does, or nothing.
+func (b *Bound) KeptBy(rule int) []string {
+	if b.Matches(rule) {
+		return nil
+	}
+	var out []string
+	for t := range b.Triggers {
+		if apart := b.Triggers[t].apart; apart != nil && b.route.within(apart, rule) {
+			out = append(out, b.Limit.Triggers[t].Hostnames...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Apart reports whether it is its hostnames alone that keep the limit from every
+// rule that has a match of its triggers.
+func (b *Bound) Apart() bool {
+	return !b.Somewhere() && slices.ContainsFunc(b.Triggers, func(c Chosen) bool { return c.apart != nil && c.apart.next(0) >= 0 })
 }
 
 // Somewhere reports whether the limit matches any rule of the route.

@@ -15,11 +15,49 @@ type Near struct {
 	Text string
 }
 
+// NearOf is one of several routes.
+type NearOf struct {
+	// Route is the place of the route that has it, the first that does.
+	Route int
+	Near
+}
+
+// NearestOf returns the matches of several routes that are most like one that a
+// trigger states, the most alike first, each once.
+func NearestOf(routes []*Route, m *Match, most int) []NearOf {
+	type found struct {
+		NearOf
+		far int
+	}
+	var all []found
+	for i, r := range routes {
+		for _, s := range r.nearest(m, most) {
+			if !slices.ContainsFunc(all, func(f found) bool { return f.Text == s.text }) {
+				all = append(all, found{NearOf{i, Near{r.ruleOf(s.place), s.text}}, s.far})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.far, b.far) })
+	var out []NearOf
+	for _, f := range all[:min(len(all), most)] {
+		out = append(out, f.NearOf)
+	}
+	return out
+}
+
 // Nearest returns the matches of a route that are most like one that a trigger
 // states, the most alike first, each once. It takes a few milliseconds at most,
 // whatever there is: of very many paths that are long and unlike, those that share
 // the least with the stated one are left out.
 func (r *Route) Nearest(m *Match, most int) []Near {
+	var out []Near
+	for _, s := range r.nearest(m, most) {
+		out = append(out, Near{r.ruleOf(s.place), s.text})
+	}
+	return out
+}
+
+func (r *Route) nearest(m *Match, most int) []scored {
 	if most <= 0 {
 		return nil
 	}
@@ -40,7 +78,7 @@ func (r *Route) Nearest(m *Match, most int) []Near {
 		}
 		best.add(r, c.place, c.exactly())
 	}
-	return best.near(r)
+	return best.all
 }
 
 // candidate is a match of a route, and how far it is from a stated one: at least,
@@ -172,14 +210,14 @@ func (n *nearestOf) add(r *Route, place, far int) {
 	n.all = n.all[:min(len(n.all), n.most)]
 }
 
-func (n *nearestOf) near(r *Route) []Near {
-	var out []Near
-	for _, s := range n.all {
-		rule, has := slices.BinarySearch(r.starts, s.place)
-		if !has {
-			rule--
-		}
-		out = append(out, Near{rule, s.text})
+// ruleOf returns the rule that has a match.
+func (r *Route) ruleOf(match int) int {
+	rule, has := slices.BinarySearch(r.starts, match)
+	if !has {
+		return rule - 1
 	}
-	return out
+	for r.starts[rule+1] == match {
+		rule++ // one without matches
+	}
+	return rule
 }

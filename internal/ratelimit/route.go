@@ -48,6 +48,9 @@ func NewRoute(r *hierarchy.Route) *Route {
 	return out
 }
 
+// Matches returns how many matches the rules have.
+func (r *Route) Matches() int { return len(r.matches) }
+
 // Rules returns how many rules there are.
 func (r *Route) Rules() int { return len(r.starts) - 1 }
 

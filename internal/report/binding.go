@@ -28,6 +28,8 @@ func (w *page) binding(b api.Binding, rule string, several bool) string {
 		return head + w.paint(green, " is bound") + w.paint(plain, " to "+on+chosenBy(b, " by ")+besides(b))
 	case b.State == api.BindingShadowed:
 		return head + w.paint(yellow, " is shadowed") + w.paint(plain, " on "+on+" by "+b.ShadowedBy+", which comes first by name"+chosenBy(b, "; it matches by "))
+	case len(b.Hostnames) > 0:
+		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to "+on+": no request to "+strings.Join(b.Hostnames, ", ")+" comes this way")
 	case several:
 		return head + w.paint(yellow, " is not bound") + w.paint(plain, " to any of these rules: its triggers choose no match of them")
 	default:

@@ -1,0 +1,90 @@
+package hierarchy
+
+import (
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// LosesMatches reports whether the k-th rule of a route had a match before an edit
+// that no rule has now.
+func LosesMatches(before *Route, k int, after *Route) bool { return len(before.lost(k, after)) > 0 }
+
+// MayTake reports whether the i-th rule of a route may take requests of the k-th
+// before an edit: of a match that no rule has now. Which of several rules takes a
+// request is for the implementation to say; what no request can be for both is left
+// out.
+func MayTake(before *Route, k int, after *Route, i int) bool {
+	lost := before.lost(k, after)
+	if len(lost) == 0 {
+		return false
+	}
+	was, is := before.HTTPMatches(k), after.HTTPMatches(i)
+	if len(was) == 0 || len(is) == 0 {
+		return true // of another kind: its matches are not compared
+	}
+	return slices.ContainsFunc(lost, func(m int) bool {
+		return slices.ContainsFunc(is, func(other gatewayv1.HTTPRouteMatch) bool { return meet(&was[m], &other) })
+	})
+}
+
+// lost returns the places of the matches of a rule that no rule has after an edit.
+func (r *Route) lost(rule int, after *Route) []int {
+	var out []int
+	var has []uint64
+	for i := range after.Rules {
+		has = append(has, after.matchesOf(i)...)
+	}
+	for i, m := range r.matchesOf(rule) {
+		if !slices.Contains(has, m) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// meet reports whether some request may be for both matches, which are defaulted.
+func meet(a, b *gatewayv1.HTTPRouteMatch) bool {
+	if a.Method != nil && b.Method != nil && *a.Method != *b.Method || !pathsMeet(a.Path, b.Path) {
+		return false
+	}
+	for _, h := range a.Headers {
+		for _, o := range b.Headers {
+			if strings.EqualFold(string(h.Name), string(o.Name)) && h.Value != o.Value &&
+				*h.Type == gatewayv1.HeaderMatchExact && *o.Type == gatewayv1.HeaderMatchExact {
+				return false
+			}
+		}
+	}
+	for _, q := range a.QueryParams {
+		for _, o := range b.QueryParams {
+			if q.Name == o.Name && q.Value != o.Value && *q.Type == gatewayv1.QueryParamMatchExact && *o.Type == gatewayv1.QueryParamMatchExact {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func pathsMeet(a, b *gatewayv1.HTTPPathMatch) bool {
+	exact, prefix := gatewayv1.PathMatchExact, gatewayv1.PathMatchPathPrefix
+	switch {
+	case *a.Type == exact && *b.Type == exact:
+		return *a.Value == *b.Value
+	case *a.Type == exact && *b.Type == prefix:
+		return pathUnder(*a.Value, *b.Value)
+	case *a.Type == prefix && *b.Type == exact:
+		return pathUnder(*b.Value, *a.Value)
+	case *a.Type == prefix && *b.Type == prefix:
+		return pathUnder(*a.Value, *b.Value) || pathUnder(*b.Value, *a.Value)
+	default:
+		return true // an expression
+	}
+}
+
+// pathUnder reports whether a path has a prefix, by whole elements.
+func pathUnder(path, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	return strings.TrimSuffix(path, "/") == prefix || strings.HasPrefix(path, prefix+"/")
+}
