@@ -61,3 +61,34 @@ func TestAudit(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// A limit on a rule of a route binds to that rule or to nothing, whatever the others
+// match; one on the route is content with any.
+func TestAuditFindsLimitsThatAreBoundToNothing(t *testing.T) {
+	own := api.Ref{Group: "example.com", Kind: "Rate", Namespace: "app", Name: "own"}
+	first := 0
+	onFirst := api.Violation{
+		Code: api.ReasonTriggerUnmatched, Action: api.Deny, PolicyKind: api.PolicyKind{Group: "example.com", Kind: "Rate"},
+		Path: []api.PathElement{
+			{Kind: "GatewayClass", Name: "istio"}, {Kind: "Gateway", Namespace: "infra", Name: "g"},
+			{Kind: "Listener", Namespace: "infra", Name: "g", Section: "http"}, {Kind: "HTTPRoute", Namespace: "app", Name: "r"},
+			{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-1", Index: &first},
+		},
+		Rule: "limits.a", Policy: &own, Message: "limits.a of Rate app/own binds to no rule of HTTPRoute app/r",
+	}
+	for name, c := range map[string]struct {
+		policy string
+		want   []api.Violation
+	}{
+		"on a rule, of the match of another one": {rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onAssets))), []api.Violation{onFirst}},
+		"on a rule, of its match":                {rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onToys))), nil},
+		"on the route, of one rule's match":      {rateOwn(limitsDoc(aLimit("a", onAssets))), nil},
+		"on the gateway, of no rule's match":     {rateTop(limitsDoc(aLimit("a", onTypo))), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := (&guard.Guard{Engine: effective.NewEngine()}).Audit(t.Context(), world(t, bindingWorld(c.policy)), effective.Scope{All: true})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, got)
+		})
+	}
+}

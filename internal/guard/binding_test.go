@@ -213,6 +213,30 @@ func TestTheMessageOfAnOverrideThatIsNotBound(t *testing.T) {
 	assert.Equal(t, []string{warn(what + "and its triggers do not match HTTPRouteRule app/r#rule-2")}, toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override"))
 }
 
+// Hostnames alone take the override's limit from its rule.
+func TestTheMessageOfAnOverrideThatIsNotBoundForItsHostnames(t *testing.T) {
+	const (
+		onHost = "{matches: [{path: {value: /assets/}}], hostnames: [a.acme.com]}"
+		what   = "OverrideEvaded: HTTPRoute app/r would slip from under limits.a: the overrides of Rate infra/top hold it on HTTPRouteRule app/r#rule-2, "
+		apart  = "and no request for the hostnames of its triggers reaches HTTPRouteRule app/r#rule-2"
+	)
+	v := world(t, docs(rate, gatewayDoc("g", "istio", "http"), hosted("r", stores, "a.acme.com, b.acme.com"), rateTop(overriding(aLimit("a", onHost)))))
+	for name, c := range map[string]struct{ write, why string }{
+		"the route gives one up":               {hosted("r", stores, "b.acme.com"), apart},
+		"the listener has another one":         {strings.Replace(gatewayDoc("g", "istio", "http"), "{name: http,", "{name: http, hostname: b.acme.com,", 1), apart},
+		"the match goes, and not the hostname": {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "a.acme.com, b.acme.com"), "and its triggers do not match HTTPRouteRule app/r#rule-2"},
+		"the match goes, and the hostname":     {hosted("r", "["+toysRule+", {matches: [{path: {value: /static/}}]}]", "b.acme.com"), "and its triggers do not match HTTPRouteRule app/r#rule-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write := change(v, read(t, v, c.write))
+			assert.Equal(t, []string{deny(what+c.why, "Rate infra/top")}, toldOf(judgedAs(t, bossAndDev(), "dev", v, write), "Override"))
+			assert.Equal(t, []string{warn(what + c.why)}, toldOf(judgedAs(t, bossAndDev(), "boss", v, write), "Override"))
+		})
+	}
+	all := hosted("r", stores, "a.acme.com, b.acme.com, c.acme.com")
+	assert.Empty(t, toldOf(judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, all))), "Override"), "the hostname stays")
+}
+
 // A rule becomes one that an override's limit matches, behind one of a lower policy:
 // it was in force before and bound to nothing there.
 func TestAnOverrideThatMatchesOneMoreRuleBehindALowerLimit(t *testing.T) {

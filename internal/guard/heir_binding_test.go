@@ -12,6 +12,7 @@ const (
 	getToys    = "{path: {value: /toys}, method: GET}"
 	postToys   = "{path: {value: /toys}, method: POST}"
 	getToysOfA = "{path: {value: /toys}, method: GET, headers: [{name: of, value: a}]}"
+	putToys    = "{path: {value: /toys}, method: PUT}"
 	getCars    = "{path: {value: /toys/cars}, method: GET}"
 	likeToys   = "{path: {type: RegularExpression, value: /toys.*}, method: GET}"
 	anyPath    = "{path: {value: /}}"

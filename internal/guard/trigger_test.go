@@ -101,6 +101,34 @@ func TestLimitsThatAreWidened(t *testing.T) {
 			bindingWorld(own(aLimit("a", onGet))), route("[" + toysRule + ", " + assetsRule + ", {matches: [{path: {value: /toys}, method: GET, headers: [{name: b, value: c}]}]}]"),
 			[]string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-3, too"},
 		},
+		"a bound rule gains a match that its triggers choose": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + ", " + postToys + ", " + putToys + "]}, " + assetsRule + "]"),
+			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PUT PathPrefix /toys, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+		},
+		"a rule's matches become others that its triggers choose": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + putToys + "]}, " + assetsRule + "]"), nil,
+		},
+		"one of a rule's matches becomes another that its triggers choose": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + ", " + putToys + "]}, " + assetsRule + "]"), nil,
+		},
+		"a rule's matches become one that its triggers choose, and one beside": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + putToys + ", {path: {value: /static/}}]}, " + assetsRule + "]"),
+			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PathPrefix /static/, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+		},
+		"a match beside becomes another one beside": {
+			bindingWorld(own(aLimit("a", onGet))), route("[{matches: [" + getToys + ", " + putToys + "]}, " + assetsRule + "]"),
+			[]string{"Warn LimitWidened: limits.a of Rate app/own limits PUT PathPrefix /toys, too: rule-1 of HTTPRoute app/r has that match as well" + split},
+		},
+		"a rule is split, and both parts are chosen": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + "]}, {matches: [" + postToys + "]}, " + assetsRule + "]"), nil,
+		},
+		"a rule is split, and one part is chosen": {
+			bindingWorld(own(aLimit("a", onGet))), route("[{matches: [" + getToys + "]}, {matches: [" + postToys + "]}, " + assetsRule + "]"), nil,
+		},
+		"a rule is split, and a part gains a match": {
+			bindingWorld(own(aLimit("a", onToys))), route("[{matches: [" + getToys + "]}, {matches: [" + postToys + ", " + putToys + "]}, " + assetsRule + "]"),
+			[]string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-2, too"},
+		},
 		"a rule comes that every limit without triggers is bound to": {
 			bindingWorld(own(aLimit("a", ""))), route("[" + toysRule + ", " + assetsRule + ", {matches: [{path: {value: /x}}]}]"), nil,
 		},

@@ -7,7 +7,11 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
 )
+
+// toItsRule is the first rule of the route r.
+const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"
 
 // toldOfLimits is all that is told of what limits bind to.
 func toldOfLimits(t *testing.T, v *store.View, write string) []string {
@@ -75,6 +79,20 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", onTypo))),
 			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r and 1 more route: " + missingOnTwo + advice},
 		},
+		"no rule, and the first route is one of services": {
+			bindingWorld(worlds.RouteTo("GRPCRoute", "app", "a", "[{}]", worlds.ToGateway("g"))), rateTop(limitsDoc(aLimit("a", onTypo))),
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of GRPCRoute app/a and 1 more route: no rule has the match PathPrefix /tosy of triggers[0].matches[0], the nearest: GET PathPrefix /toys (rule-1 of HTTPRoute app/r), POST PathPrefix /toys (rule-1 of HTTPRoute app/r), PathPrefix /assets/ (rule-2 of HTTPRoute app/r)" + advice},
+		},
+		"no rule of three routes, and the last has the nearest match": {
+			docs(rate, gatewayDoc("g", "istio", "http"), routeDoc("a", "[{matches: [{path: {value: /x}}]}]", "g"), routeDoc("b", "[{matches: [{path: {value: /yyyy}}]}]", "g"), routeDoc("c", "[{}, {matches: [{path: {value: /toys}}]}]", "g")),
+			rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))),
+			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/a and 2 more routes: no rule has the match PathPrefix /toyz of triggers[0].matches[0], the nearest: PathPrefix /toys (rule-2 of HTTPRoute app/c), PathPrefix /yyyy (rule-1 of HTTPRoute app/b), PathPrefix /x (rule-1 of HTTPRoute app/a)" + advice},
+		},
+		"a match of another rule than the one it is on": {
+			bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onAssets))),
+			[]string{"Deny " + all + "the rules that have the match PathPrefix /assets/ are not those that it is in force on" + advice},
+		},
+		"a match of the rule that it is on": {bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onToys))), nil},
 		"each of two matches is one of another route": {
 			bindingWorld(books), rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toys}}, {path: {value: /books}}]}"))), nil,
 		},
