@@ -61,6 +61,8 @@ func (s *side) holds(o effective.Override) bool {
 const (
 	unmatched = "its triggers do not match"
 	apart     = "no request for the hostnames of its triggers reaches"
+	// gone: the rule is no more, and the triggers do not match another one.
+	gone = "that rule would be gone: its triggers do not match"
 )
 
 // unbinds says why an override that is given on the path is not bound to its rule,

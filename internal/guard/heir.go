@@ -170,7 +170,8 @@ func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known,
 // path before it: it is the same one, or has a match of it, or that rule is
 // gone, and any may: a policy that was attached to it has no target then. What is
 // bound by triggers goes where the matches go: those that no rule has any more to
-// any rule whose own they meet.
+// any rule whose own they meet, or of a rule that is gone to any at all, since one
+// may be edited and renamed at once.
 func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, triggered bool) bool {
 	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true

@@ -72,6 +72,9 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) er
 		if !heir.Gives(o) {
 			j.lose(o, p.Before, heir)
 		} else if unbound := j.boundOn(heir).unbinds(o); bound && unbound != "" {
+			if p.After == nil && unbound == unmatched {
+				unbound = gone
+			}
 			j.unbind(o, p.Before, heir, unbound)
 		}
 	}

@@ -100,7 +100,7 @@ func (j *judge) why(t *overrideTally) string {
 	switch {
 	case t.unbound == unmatched && t.is.Path.Rule != t.was.Path.Rule:
 		return fmt.Sprintf("%s %s, which may take its requests now", unmatched, last(t.is))
-	case t.unbound == unmatched || t.unbound == apart:
+	case t.unbound == unmatched || t.unbound == apart || t.unbound == gone:
 		return t.unbound + " " + last(t.is)
 	case t.unbound != "":
 		return t.unbound

@@ -472,8 +472,8 @@ func routeOf(e *effective.Effective) string { return e.Path.Route.Ref().String()
 // onRoutes names the first of some routes.
 func (o *limitOn) onRoutes() string {
 	text := routeOf(o.first.on)
-	if o.count > 1 {
-		text += " and " + plural(o.count-1, "more route")
+	if more := len(o.others); more > 0 {
+		text += " and " + plural(more, "more route")
 	}
 	return text
 }

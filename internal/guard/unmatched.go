@@ -151,6 +151,9 @@ func (j *judge) unmatched(t *limitTally) {
 			What:   fmt.Sprintf("%s binds to no rule of %s: %s", t.at, t.is.apart.onRoutes(), t.whatIsMissing()),
 			Advice: "state a match as the route has it, or add a rule with such a match to the route",
 		}
+		if len(t.unfound()) == 0 {
+			f.Advice = "state a match of the rules that it is in force on"
+		}
 		if action == api.Warn {
 			f.What += "; that was so before"
 		}
@@ -183,7 +186,7 @@ func (t *limitTally) whatIsMissing() string {
 	missing := t.unfound()
 	if len(missing) == 0 {
 		text := fmt.Sprintf("the rules that have the match %s are not those that it is in force on", t.someMatch())
-		if t.hasHostnames() {
+		if t.hasOutside() {
 			text += ", for its hostnames"
 		}
 		return text
@@ -198,8 +201,12 @@ func (t *limitTally) whatIsMissing() string {
 	return strings.Join(out, "; ")
 }
 
-func (t *limitTally) hasHostnames() bool {
-	return slices.ContainsFunc(t.is.last.bound.Limit.Triggers, func(trigger ratelimit.Trigger) bool { return len(trigger.Hostnames) > 0 })
+// hasOutside reports whether requests for some hostnames of the limit's triggers do
+// not reach one of the routes.
+func (t *limitTally) hasOutside() bool {
+	return slices.ContainsFunc(t.is.some, func(s limitSide) bool {
+		return slices.ContainsFunc(s.bound.Triggers, func(c ratelimit.Chosen) bool { return len(c.Outside) > 0 })
+	})
 }
 
 // someMatch names the first match of the limit's triggers.

@@ -90,7 +90,7 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 		},
 		"a match of another rule than the one it is on": {
 			bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onAssets))),
-			[]string{"Deny " + all + "the rules that have the match PathPrefix /assets/ are not those that it is in force on" + advice},
+			[]string{"Deny " + all + "the rules that have the match PathPrefix /assets/ are not those that it is in force on; state a match of the rules that it is in force on"},
 		},
 		"a match of the rule that it is on": {bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onToys))), nil},
 		"each of two matches is one of another route": {

@@ -148,6 +148,38 @@ func TestHostnamesOfALimitAreThoseOfTheTriggersThatChoseTheRule(t *testing.T) {
 	assert.Nil(t, b.Limits[0].Hostnames(1), "one of the triggers is for all hostnames")
 }
 
+// Hostnames keep a limit from a rule that has a match of its triggers: another thing
+// than that no trigger chooses it.
+func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
+	toys := "{matches: [{path: {value: /toys}}], hostnames: [b.shop.com, a.shop.com]}"
+	for name, c := range map[string]struct {
+		triggers string
+		kept     []string // from the first rule
+		apart    bool     // from every rule
+	}{
+		"the trigger of the rule is for others":           {toys, []string{"a.shop.com", "b.shop.com"}, true},
+		"several are":                                     {toys + ", {matches: [{method: GET}], hostnames: [c.shop.com, a.shop.com]}", []string{"a.shop.com", "b.shop.com", "c.shop.com"}, true},
+		"hostnames alone are a trigger, too":              {"{hostnames: [a.shop.com]}", []string{"a.shop.com"}, true},
+		"another trigger chooses the rule":                {toys + ", {matches: [{method: GET}]}", nil, false},
+		"another trigger chooses another rule":            {toys + ", {matches: [{path: {value: /assets/}}]}", []string{"a.shop.com", "b.shop.com"}, false},
+		"it is another rule that they keep it from":       {"{matches: [{path: {value: /assets/}}], hostnames: [a.shop.com]}", nil, true},
+		"the match is none of any rule":                   {"{matches: [{path: {value: /tosy}}], hostnames: [a.shop.com]}", nil, false},
+		"one of the hostnames is one of the route's":      {"{matches: [{path: {value: /toys}}], hostnames: [a.shop.com, x.acme.com]}", nil, false},
+		"no trigger has hostnames, and none has a match":  {"{matches: [{path: {value: /tosy}}]}", nil, false},
+		"it has no triggers, and is bound whatever comes": {"", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			triggers := c.triggers
+			if triggers != "" {
+				triggers = "[" + triggers + "]"
+			}
+			b := limitsOf(t, "l", triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
+			assert.Equal(t, c.kept, b.Limits[0].KeptBy(0))
+			assert.Equal(t, c.apart, b.Limits[0].Apart())
+		})
+	}
+}
+
 func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
 	b := limitsOf(t,
 		"assets", "[{matches: [{path: {value: /assets/}}]}]",

@@ -67,3 +67,35 @@ func TestPathsOfAnyLengthAreCompared(t *testing.T) {
 	r := routeOf(t, "[{matches: [{path: {value: /b}}, {path: {value: "+long+"b}}]}]")
 	assert.Equal(t, "PathPrefix "+long+"b", nearestTo(t, r, "{path: {value: "+long+"}}", 1)[0].Text)
 }
+
+// Of several routes the nearest come first, whichever has them; of those as near, the
+// first route's.
+func TestTheNearestMatchesOfSeveralRoutes(t *testing.T) {
+	services := NewRoute(aRoute(t, hierarchy.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
+	one := func(rules string) *Route { return routeOf(t, rules) }
+	first := one("[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /toyland}}]}]")
+	second := one("[{matches: [{path: {value: /c}}, {path: {value: /toys}}]}]")
+	third := one("[{}, {matches: [{path: {value: /tosy}}, {path: {value: /b}}]}]")
+	near := func(route, rule int, text string) NearOf { return NearOf{route, Near{rule, "PathPrefix " + text}} }
+	for name, c := range map[string]struct {
+		routes []*Route
+		match  string
+		most   int
+		want   []NearOf
+	}{
+		"the last one's":                  {[]*Route{first, third, second}, "{path: {value: /toyss}}", 1, []NearOf{near(2, 0, "/toys")}},
+		"those of each":                   {[]*Route{first, second, third}, "{path: {value: /tosyx}}", 2, []NearOf{near(2, 1, "/tosy"), near(1, 0, "/toys")}},
+		"one that states none comes last": {[]*Route{services, first}, "{path: {value: /toyland}, method: GET}", 2, []NearOf{near(1, 1, "/toyland"), near(1, 0, "/b")}},
+		"what two have is the first's":    {[]*Route{third, first}, "{path: {value: /b}}", 1, []NearOf{near(0, 1, "/b")}},
+		"of those as near the first's":    {[]*Route{second, first}, "{path: {value: /d}}", 2, []NearOf{near(0, 0, "/c"), near(1, 0, "/b")}},
+		"fewer than were asked for":       {[]*Route{one("[{}]"), one("[{}]")}, "{path: {value: /d}}", 3, []NearOf{near(0, 0, "/")}},
+		"of services alone":               {[]*Route{services}, "{method: GET}", 3, nil},
+		"of no routes":                    {nil, "{method: GET}", 3, nil},
+		"not one is asked for":            {[]*Route{first}, "{method: GET}", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
+			assert.Equal(t, c.want, NearestOf(c.routes, &l.All[0].Triggers[0].Matches[0], c.most))
+		})
+	}
+}

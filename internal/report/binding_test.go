@@ -54,6 +54,10 @@ func TestWhatIsSaidOfABinding(t *testing.T) {
 			binding: api.Binding{State: api.BindingUnmatched}, several: true,
 			want: "limits.toys of toystore/limits is not bound to any of these rules: its triggers choose no match of them",
 		},
+		"kept from it by its hostnames": {
+			binding: api.Binding{State: api.BindingUnmatched, Hostnames: []string{"a.example.com", "*.b.example.com"}},
+			want:    "limits.toys of toystore/limits is not bound to rule-1: no request to a.example.com, *.b.example.com comes this way",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.binding.Rule, c.binding.From = "limits.toys", from
