@@ -107,8 +107,11 @@ bench-growth: controlplane-core build ## Draw how costs grow with the routes int
 ##@ Check
 
 .PHONY: lint
-lint: $(LINT) ## Run the linters.
-	$(LINT) run ./...
+lint: $(LINT) ## Run the linters, on every module that has packages.
+	@for module in $$(hack/modules); do \
+		[ -n "$$(find "$$module" -name '*.go' -print -quit)" ] || continue; \
+		(cd "$$module" && $(LINT) run ./...); \
+	done
 
 .PHONY: fmt
 fmt: $(LINT) ## Format the code.

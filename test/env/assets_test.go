@@ -47,6 +47,6 @@ func TestModuleFolders(t *testing.T) {
 		assert.DirExists(t, folder)
 	}
 
-	_, err = moduleFolder(t.Context(), "example.com/nothing")
+	_, err = ModuleFolder(t.Context(), "example.com/nothing")
 	assert.ErrorContains(t, err, "ask go for the folder of module example.com/nothing: ")
 }

@@ -34,7 +34,7 @@ func crdFolders(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := moduleFolder(ctx, gatewayAPI)
+	gateway, err := ModuleFolder(ctx, gatewayAPI)
 	if err != nil {
 		return nil, err
 	}

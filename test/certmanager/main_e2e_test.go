@@ -1,0 +1,130 @@
+//go:build e2e
+
+package certmanager
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	apiutil "github.com/cert-manager/cert-manager/pkg/api/util"
+	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	cmscheme "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// plane is the control plane of all tests here, on which cert-manager runs.
+var (
+	plane   *env.Env
+	cluster client.Client
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	var err error
+	if plane, err = env.Boot(ctx); err != nil {
+		failed(err)
+		return code
+	}
+	defer func() { failed(plane.Stop()) }()
+	if cluster, err = newClient(); err != nil {
+		failed(err)
+		return code
+	}
+	controllers, err := Boot(ctx, plane)
+	if err != nil {
+		failed(err)
+		return code
+	}
+	defer func() { failed(controllers.Stop()) }()
+	return m.Run()
+}
+
+// newClient is the admin's, for the core types and cert-manager's.
+func newClient() (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{kscheme.AddToScheme, cmscheme.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(plane.Config, client.Options{Scheme: scheme})
+}
+
+func create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		require.NoError(t, cluster.Create(t.Context(), object))
+	}
+}
+
+func get[T any, P interface {
+	*T
+	client.Object
+}](t *testing.T, namespace, name string) P {
+	t.Helper()
+	object := P(new(T))
+	require.NoError(t, cluster.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object))
+	return object
+}
+
+// issued waits until a Certificate is ready in a revision, and returns its Secret.
+func issued(t *testing.T, namespace, name string, revision int) map[string][]byte {
+	t.Helper()
+	var c *cmapi.Certificate
+	soon(t, func() bool {
+		c = get[cmapi.Certificate](t, namespace, name)
+		ready := apiutil.CertificateHasCondition(c, cmapi.CertificateCondition{Type: cmapi.CertificateConditionReady, Status: cmmeta.ConditionTrue})
+		return ready && c.Status.Revision != nil && *c.Status.Revision >= revision
+	}, func() string {
+		return fmt.Sprintf("Certificate %s/%s is not ready in revision %d: %+v", namespace, name, revision, c.Status)
+	})
+	return get[corev1.Secret](t, namespace, c.Spec.SecretName).Data
+}
+
+// renew has a Certificate issued anew, as "cmctl renew" does, and returns its
+// Secret once it is.
+func renew(t *testing.T, namespace, name string) map[string][]byte {
+	t.Helper()
+	c := get[cmapi.Certificate](t, namespace, name)
+	require.NotNil(t, c.Status.Revision, "it was never issued")
+	next := *c.Status.Revision + 1
+	apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
+	require.NoError(t, cluster.Status().Update(t.Context(), c))
+	return issued(t, namespace, name, next)
+}
+
+// soon is for what happens a moment later.
+func soon(t *testing.T, condition func() bool, problem func() string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !condition() {
+		if time.Now().After(deadline) {
+			require.FailNow(t, "waited in vain", problem())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
