@@ -3,9 +3,7 @@
 package certmanager
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"testing"
 
@@ -16,10 +14,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const host = "webhook.issuing.svc"
+const host = "webhook.example.svc"
 
 // chain is a self-signed Issuer, a CA Certificate by it, an Issuer with that CA,
 // and a serving Certificate by that.
@@ -42,28 +40,43 @@ func chain(t *testing.T, namespace string) {
 		serving)
 }
 
-func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
-	chain(t, "issuing")
-	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "issuing", Annotations: map[string]string{cmapi.WantInjectAnnotation: "issuing/serving"}},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:                    "nothing.example.com",
-			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "issuing", Name: "webhook"}},
+// hooks are configurations that ask for the authority of a namespace's chain,
+// and are called for no write.
+func hooks(name string) []client.Object {
+	annotated := metav1.ObjectMeta{Name: name, Annotations: map[string]string{cmapi.WantInjectAnnotation: name + "/serving"}}
+	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: name, Name: "webhook"}}
+	none := new(admissionregistrationv1.SideEffectClassNone)
+	return []client.Object{
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: annotated, Webhooks: []admissionregistrationv1.ValidatingWebhook{
+			{Name: "one.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: none, ClientConfig: to},
+			{Name: "two.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: none, ClientConfig: to},
+		}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: annotated, Webhooks: []admissionregistrationv1.MutatingWebhook{
+			{Name: "one.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: none, ClientConfig: to},
 		}},
 	}
-	create(t, hooks)
-	t.Cleanup(func() { assert.NoError(t, cluster.Delete(context.WithoutCancel(t.Context()), hooks)) })
+}
+
+func unhook(t *testing.T, name string) {
+	t.Helper()
+	for _, configuration := range hooks(name) {
+		assert.NoError(t, cluster.Delete(context.WithoutCancel(t.Context()), configuration))
+	}
+}
+
+func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
+	chain(t, "issuing")
+	create(t, hooks("issuing")...)
+	t.Cleanup(func() { unhook(t, "issuing") })
 
 	secret := issued(t, "issuing", "serving", 1)
-	injected := bundle(t, "issuing", secret["ca.crt"])
-
 	leaf := parsed(t, secret)
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(injected))
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
-	require.NoError(t, err)
+	for _, bundle := range injected(t, "issuing", secret["ca.crt"]) {
+		roots := x509.NewCertPool()
+		require.True(t, roots.AppendCertsFromPEM(bundle))
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
+		require.NoError(t, err)
+	}
 	assert.False(t, leaf.IsCA)
 
 	again := renew(t, "issuing", "serving")
@@ -71,24 +84,21 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 	assert.Equal(t, secret["ca.crt"], again["ca.crt"])
 }
 
-// bundle waits until a webhook configuration trusts an authority, and returns
-// all that it trusts.
-func bundle(t *testing.T, name string, ca []byte) []byte {
-	t.Helper()
-	require.NotEmpty(t, ca)
-	var held []byte
-	soon(t, func() bool {
-		hooks := get[admissionregistrationv1.ValidatingWebhookConfiguration](t, "", name)
-		held = hooks.Webhooks[0].ClientConfig.CABundle
-		return bytes.Contains(held, ca)
-	}, func() string { return "the cainjector does not inject the authority; there is:\n" + string(held) })
-	return held
-}
+// The cainjector adds to what is trusted, so a server may serve what the
+// authority before signed until its files change.
+func TestAnAuthorityThatWasReplacedStaysTrusted(t *testing.T) {
+	chain(t, "replacing")
+	create(t, hooks("replacing")...)
+	t.Cleanup(func() { unhook(t, "replacing") })
+	before := issued(t, "replacing", "serving", 1)
+	injected(t, "replacing", before["ca.crt"])
 
-// parsed is the certificate of a Secret, whose key has to fit.
-func parsed(t *testing.T, secret map[string][]byte) *x509.Certificate {
-	t.Helper()
-	pair, err := tls.X509KeyPair(secret[corev1.TLSCertKey], secret[corev1.TLSPrivateKeyKey])
-	require.NoError(t, err)
-	return pair.Leaf
+	renewed := renew(t, "replacing", "ca")
+	require.NotEqual(t, before["ca.crt"], renewed[corev1.TLSCertKey])
+	after := renew(t, "replacing", "serving")
+
+	assert.Equal(t, renewed[corev1.TLSCertKey], after["ca.crt"])
+	for _, bundle := range injected(t, "replacing", after["ca.crt"]) {
+		assert.Contains(t, string(bundle), string(before["ca.crt"]))
+	}
 }

@@ -1,0 +1,63 @@
+//go:build e2e
+
+package certmanager
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// trusts are the CA bundles of all webhooks in the configurations of a name.
+func trusts(ctx context.Context, name string) ([][]byte, error) {
+	var bundles [][]byte
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &validating); err != nil {
+		return nil, err
+	}
+	for _, hook := range validating.Webhooks {
+		bundles = append(bundles, hook.ClientConfig.CABundle)
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfiguration
+	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, &mutating); err != nil {
+		return nil, err
+	}
+	for _, hook := range mutating.Webhooks {
+		bundles = append(bundles, hook.ClientConfig.CABundle)
+	}
+	return bundles, nil
+}
+
+// injected waits until all webhooks of a name trust an authority, and returns
+// what they trust.
+func injected(t *testing.T, name string, ca []byte) [][]byte {
+	t.Helper()
+	require.NotEmpty(t, ca)
+	var held [][]byte
+	soon(t, func() bool {
+		var err error
+		held, err = trusts(t.Context(), name)
+		require.NoError(t, err)
+		lacks := func(bundle []byte) bool { return !bytes.Contains(bundle, ca) }
+		return len(held) > 0 && !slices.ContainsFunc(held, lacks)
+	}, func() string {
+		return "the cainjector does not inject the authority; there is:\n" + string(bytes.Join(held, nil))
+	})
+	return held
+}
+
+// parsed is the certificate of a Secret, whose key has to fit.
+func parsed(t *testing.T, secret map[string][]byte) *x509.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair(secret[corev1.TLSCertKey], secret[corev1.TLSPrivateKeyKey])
+	require.NoError(t, err)
+	return pair.Leaf
+}
