@@ -3,6 +3,7 @@
 package certmanager
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/env"
@@ -105,12 +107,28 @@ func issued(t *testing.T, namespace, name string, revision int) map[string][]byt
 // Secret once it is.
 func renew(t *testing.T, namespace, name string) map[string][]byte {
 	t.Helper()
-	c := get[cmapi.Certificate](t, namespace, name)
-	require.NotNil(t, c.Status.Revision, "it was never issued")
-	next := *c.Status.Revision + 1
-	apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
-	require.NoError(t, cluster.Status().Update(t.Context(), c))
+	next := 0
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		c := get[cmapi.Certificate](t, namespace, name)
+		require.NotNil(t, c.Status.Revision, "it was never issued")
+		next = *c.Status.Revision + 1
+		apiutil.SetCertificateCondition(c, c.Generation, cmapi.CertificateConditionIssuing, cmmeta.ConditionTrue, "ManuallyTriggered", "a test wants it")
+		return cluster.Status().Update(t.Context(), c)
+	}))
 	return issued(t, namespace, name, next)
+}
+
+// renewAfter has a Certificate issued anew by an authority that was just
+// replaced. Its issuer may learn of that a moment later, and sign with the key
+// before until then.
+func renewAfter(t *testing.T, authority map[string][]byte, namespace, name string) map[string][]byte {
+	t.Helper()
+	var secret map[string][]byte
+	soon(t, func() bool {
+		secret = renew(t, namespace, name)
+		return bytes.Equal(secret[cmmeta.TLSCAKey], authority[corev1.TLSCertKey])
+	}, func() string { return "the issuer goes on signing with the key before" })
+	return secret
 }
 
 // soon is for what happens a moment later.
