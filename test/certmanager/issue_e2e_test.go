@@ -20,9 +20,12 @@ import (
 const host = "webhook.example.svc"
 
 // chain is a self-signed Issuer, a CA Certificate by it, an Issuer with that CA,
-// and a serving Certificate by that.
-func chain(t *testing.T, namespace string) {
+// and a serving Certificate by that. It returns the namespace that they are in.
+func chain(t *testing.T) string {
 	t.Helper()
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chain-"}}
+	create(t, home)
+	namespace := home.Name
 	ca := &cmapi.Certificate{ObjectMeta: meta(namespace, "ca"), Spec: cmapi.CertificateSpec{
 		IsCA: true, CommonName: "a CA", SecretName: "ca",
 		PrivateKey: &cmapi.CertificatePrivateKey{Algorithm: cmapi.ECDSAKeyAlgorithm},
@@ -33,18 +36,19 @@ func chain(t *testing.T, namespace string) {
 		PrivateKey: &cmapi.CertificatePrivateKey{Algorithm: cmapi.ECDSAKeyAlgorithm},
 		IssuerRef:  cmmeta.IssuerReference{Name: "ca"},
 	}}
-	create(t, &corev1.Namespace{ObjectMeta: meta("", namespace)},
+	create(t,
 		&cmapi.Issuer{ObjectMeta: meta(namespace, "selfsigned"), Spec: cmapi.IssuerSpec{IssuerConfig: cmapi.IssuerConfig{SelfSigned: &cmapi.SelfSignedIssuer{}}}},
 		ca,
 		&cmapi.Issuer{ObjectMeta: meta(namespace, "ca"), Spec: cmapi.IssuerSpec{IssuerConfig: cmapi.IssuerConfig{CA: &cmapi.CAIssuer{SecretName: "ca"}}}},
 		serving)
+	return namespace
 }
 
 // hooks are configurations that ask for the authority of a namespace's chain,
 // and are called for no write.
-func hooks(name string) []client.Object {
-	annotated := metav1.ObjectMeta{Name: name, Annotations: map[string]string{cmapi.WantInjectAnnotation: name + "/serving"}}
-	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: name, Name: "webhook"}}
+func hooks(namespace string) []client.Object {
+	annotated := metav1.ObjectMeta{Name: namespace, Annotations: map[string]string{cmapi.WantInjectAnnotation: namespace + "/serving"}}
+	to := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: "webhook"}}
 	none := new(admissionregistrationv1.SideEffectClassNone)
 	return []client.Object{
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: annotated, Webhooks: []admissionregistrationv1.ValidatingWebhook{
@@ -65,13 +69,13 @@ func unhook(t *testing.T, name string) {
 }
 
 func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
-	chain(t, "issuing")
-	create(t, hooks("issuing")...)
-	t.Cleanup(func() { unhook(t, "issuing") })
+	namespace := chain(t)
+	create(t, hooks(namespace)...)
+	t.Cleanup(func() { unhook(t, namespace) })
 
-	secret := issued(t, "issuing", "serving", 1)
+	secret := issued(t, namespace, "serving", 1)
 	leaf := parsed(t, secret)
-	for _, bundle := range injected(t, "issuing", secret[cmmeta.TLSCAKey]) {
+	for _, bundle := range injected(t, namespace, secret[cmmeta.TLSCAKey]) {
 		roots := x509.NewCertPool()
 		require.True(t, roots.AppendCertsFromPEM(bundle))
 		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
@@ -79,7 +83,7 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 	}
 	assert.False(t, leaf.IsCA)
 
-	again := renew(t, "issuing", "serving")
+	again := renew(t, namespace, "serving")
 	assert.NotEqual(t, leaf.SerialNumber, parsed(t, again).SerialNumber)
 	assert.Equal(t, secret[cmmeta.TLSCAKey], again[cmmeta.TLSCAKey])
 }
@@ -87,17 +91,17 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 // The cainjector adds to what is trusted, so a server may serve what the
 // authority before signed until its files change.
 func TestAnAuthorityThatWasReplacedStaysTrusted(t *testing.T) {
-	chain(t, "replacing")
-	create(t, hooks("replacing")...)
-	t.Cleanup(func() { unhook(t, "replacing") })
-	before := issued(t, "replacing", "serving", 1)
-	injected(t, "replacing", before[cmmeta.TLSCAKey])
+	namespace := chain(t)
+	create(t, hooks(namespace)...)
+	t.Cleanup(func() { unhook(t, namespace) })
+	before := issued(t, namespace, "serving", 1)
+	injected(t, namespace, before[cmmeta.TLSCAKey])
 
-	renewed := renew(t, "replacing", "ca")
+	renewed := renew(t, namespace, "ca")
 	require.NotEqual(t, before[cmmeta.TLSCAKey], renewed[corev1.TLSCertKey])
-	after := renewAfter(t, renewed, "replacing", "serving")
+	after := renewAfter(t, renewed, namespace, "serving")
 
-	for _, bundle := range injected(t, "replacing", after[cmmeta.TLSCAKey]) {
+	for _, bundle := range injected(t, namespace, after[cmmeta.TLSCAKey]) {
 		assert.Contains(t, string(bundle), string(before[cmmeta.TLSCAKey]))
 	}
 }
