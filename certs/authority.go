@@ -35,11 +35,11 @@ type Authority struct {
 	serving atomic.Pointer[leaf] // nil until the first is signed
 	failure atomic.Pointer[error]
 
-	mu        sync.Mutex
-	bundle    []byte
-	changed   chan struct{} // closed, and replaced, when bundle changes
-	published []byte
-	trusted   []*x509.Certificate // published, read
+	*board // CABundle and Changed
+
+	confirming sync.Mutex
+	published  []byte
+	trusted    []*x509.Certificate // published, read
 
 	last state // what was last acted on; the loop's alone
 }
@@ -54,11 +54,11 @@ func New(opts Options) (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{
-		opts:    opts,
-		rules:   opts.rules(),
-		vault:   vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:    make(chan struct{}, 1),
-		changed: make(chan struct{}),
+		opts:  opts,
+		rules: opts.rules(),
+		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:  make(chan struct{}, 1),
+		board: newBoard(),
 	}, nil
 }
 
@@ -156,35 +156,10 @@ func (a *Authority) because(err error) error {
 	return err
 }
 
-// CABundle implements Source.
-func (a *Authority) CABundle() []byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return bytes.Clone(a.bundle)
-}
-
-// Changed implements Source.
-func (a *Authority) Changed() <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.changed
-}
-
-func (a *Authority) setBundle(bundle []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if bytes.Equal(a.bundle, bundle) {
-		return
-	}
-	a.bundle = bundle
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
-
 // Published implements Publisher. What is no bundle confirms nothing.
 func (a *Authority) Published(bundle []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.confirming.Lock()
+	defer a.confirming.Unlock()
 	if bytes.Equal(a.published, bundle) {
 		return
 	}

@@ -20,8 +20,40 @@ func (e *SecretError) Error() string {
 // Unwrap returns the fault.
 func (e *SecretError) Unwrap() error { return e.Err }
 
+// FileError says what is wrong with a file, and what to do about it.
+type FileError struct {
+	Path   string
+	Err    error
+	Remedy string
+}
+
+// Error names the file, the fault and the remedy, and never what it holds.
+func (e *FileError) Error() string { return fmt.Sprintf("%s: %v: %s", e.Path, e.Err, e.Remedy) }
+
+// Unwrap returns the fault.
+func (e *FileError) Unwrap() error { return e.Err }
+
 var (
-	// ErrNotPEM is in a SecretError for data that holds no certificate in PEM.
+	// ErrMissing is in a FileError for a file that is not there.
+	ErrMissing = errors.New("not there")
+
+	// ErrTruncated is in a FileError for PEM that breaks off.
+	ErrTruncated = errors.New("breaks off in the middle of a block")
+
+	// ErrSwapped is in a FileError for a key where a certificate has to be, and
+	// the other way round.
+	ErrSwapped = errors.New("holds what belongs into the other file")
+
+	// ErrMismatch is in a FileError for files that do not belong together.
+	ErrMismatch = errors.New("does not belong to the certificate")
+
+	// ErrExpired is in a FileError for a certificate whose time is over.
+	ErrExpired = errors.New("expired")
+
+	// ErrNotYetValid is in a FileError for a certificate whose time has not come.
+	ErrNotYetValid = errors.New("not valid yet")
+
+	// ErrNotPEM is in a SecretError or FileError for data that holds no certificate in PEM.
 	ErrNotPEM = errors.New("no certificate in PEM")
 
 	// ErrNotAuthority is in a SecretError for a certificate that may not sign others.

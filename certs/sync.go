@@ -56,8 +56,8 @@ func (a *Authority) attempt(ctx context.Context) error {
 }
 
 func (a *Authority) knowledge(now time.Time) knowledge {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.confirming.Lock()
+	defer a.confirming.Unlock()
 	return knowledge{now: now, last: a.last, published: a.trusted}
 }
 
@@ -74,7 +74,7 @@ func (a *Authority) afterFailedWrite(found state, now time.Time, failure error) 
 // order matters: nobody sees a certificate before what verifies it.
 func (a *Authority) adopt(s state, now time.Time) error {
 	a.last = s
-	a.setBundle(s.bundle())
+	a.show(s.bundle())
 	if !leafDue(a.serving.Load(), s, now) {
 		return nil
 	}

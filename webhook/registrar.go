@@ -34,6 +34,10 @@ type Registrar struct {
 	// Configuration but for its CABundle and what the policy kinds want judged.
 	Configuration Configuration
 	Authority     Authority
+	// Foreign reports whether the caBundle is another's to write: then the one
+	// that is there is left as it is. nil means never. While it is not, and the
+	// authority has no bundle, nothing is written.
+	Foreign func() bool
 	// Judged returns what the policy kinds want judged; known is false before
 	// the cluster was asked: rules that are there already must not be taken away
 	// by a leader that has just begun. Changed tells that it changed.
@@ -95,20 +99,31 @@ func (r *Registrar) write(ctx context.Context) error {
 	switch {
 	case !known:
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
+	case r.Foreign != nil && r.Foreign():
+		return r.writeAround(ctx, c)
 	case len(c.CABundle) == 0:
 		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
 	}
+	if err := r.apply(ctx, c.Mutating(), c.Validating()); err != nil {
+		return err
+	}
+	r.Authority.Published(c.CABundle)
+	return nil
+}
+
+// apply writes both configurations.
+func (r *Registrar) apply(ctx context.Context, m *mutating, v *validating) error {
+	name := r.Configuration.Name
 	hooks := r.Client.AdmissionregistrationV1()
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	// Mutating first: what validating decides on then carries the annotation.
-	if _, err := hooks.MutatingWebhookConfigurations().Apply(ctx, c.Mutating(), options); err != nil {
-		return fmt.Errorf("mutating webhook configuration %s: %w", c.Name, err)
+	if _, err := hooks.MutatingWebhookConfigurations().Apply(ctx, m, options); err != nil {
+		return fmt.Errorf("mutating webhook configuration %s: %w", name, err)
 	}
-	if _, err := hooks.ValidatingWebhookConfigurations().Apply(ctx, c.Validating(), options); err != nil {
-		return fmt.Errorf("validating webhook configuration %s: %w", c.Name, err)
+	if _, err := hooks.ValidatingWebhookConfigurations().Apply(ctx, v, options); err != nil {
+		return fmt.Errorf("validating webhook configuration %s: %w", name, err)
 	}
-	r.Authority.Published(c.CABundle)
-	r.Log.V(1).Info("webhook configurations are in place", "policies", len(c.Policies))
+	r.Log.V(1).Info("webhook configurations are in place", "webhooks", len(v.Webhooks)+len(m.Webhooks))
 	return nil
 }
 

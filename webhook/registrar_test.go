@@ -78,7 +78,7 @@ type office struct {
 }
 
 // register starts a registrar in the bubble of a test.
-func register(t *testing.T, bundle string) *office {
+func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
 	t.Helper()
 	o := &office{api: fake.NewClientset(), trust: newTrust(bundle), changed: make(chan struct{}, 1), log: &book{}}
 	o.api.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -103,6 +103,9 @@ func register(t *testing.T, bundle string) *office {
 			defer o.mu.Unlock()
 			return Judged{Policies: o.policies}, !o.unknown
 		},
+	}
+	for _, c := range change {
+		c(o.Registrar)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

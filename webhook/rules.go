@@ -56,7 +56,10 @@ type Configuration struct {
 	Namespace, Service string
 	Port               int32
 	FailurePolicy      admissionregistrationv1.FailurePolicyType
-	CABundle           []byte
+	// CABundle is left out if there is none.
+	CABundle []byte
+	// Annotations of both.
+	Annotations map[string]string
 	Judged
 }
 
@@ -81,7 +84,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 	hook := c.validator("validate").
 		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithFailurePolicy(c.FailurePolicy)
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithWebhooks(hook, c.namespaces(), c.definitions())
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).WithWebhooks(hook, c.namespaces(), c.definitions())
 }
 
 // validator returns an entry of the validating configuration. Its side effects
@@ -111,7 +114,7 @@ func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfigura
 		WithTimeoutSeconds(timeoutSeconds).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
 		WithAdmissionReviewVersions("v1")
-	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithWebhooks(hook)
+	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).WithWebhooks(hook)
 }
 
 func labels() map[string]string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,8 @@ type options struct {
 	maxConcurrent  int
 	maxQueue       int
 	maxBytes       resource.QuantityValue
+	certificates   string
+	certDir        string
 	caValidity     time.Duration
 	certValidity   time.Duration
 	drainPeriod    time.Duration
@@ -88,22 +91,31 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: four for each CPU)")
 	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
 	f.Var(&o.maxBytes, "max-bytes", "bytes of reviews held at once, such as 64Mi; more wait to be read (0: 64Mi)")
+	f.StringVar(&o.certificates, "certificates", bySelf, "where the serving certificate comes from: self (an authority of its own) or files")
+	f.StringVar(&o.certDir, "cert-dir", "/etc/overrule/certs", "directory with tls.crt, tls.key and ca.crt, which are read again when they change")
 	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
 }
 
 // settle makes one of the flags that say the same. The error tells that they
-// do not.
+// do not, and which flags are given that nothing would come of.
 func (o *options) settle(f *pflag.FlagSet) error {
+	var errs []error
 	switch {
 	case !o.audit:
 	case f.Changed("enforcement") && o.enforcement != string(guard.EnforceAudit):
-		return fmt.Errorf("--audit is short for --enforcement=audit and excludes --enforcement=%s: give one of the two", o.enforcement)
+		errs = append(errs, fmt.Errorf("--audit is short for --enforcement=audit and excludes --enforcement=%s: give one of the two", o.enforcement))
 	default:
 		o.enforcement = string(guard.EnforceAudit)
 	}
-	return nil
+	for _, c := range certificateFlags {
+		if f.Changed(c.flag) && slices.Contains(certificateWays, o.certificates) && !slices.Contains(c.ways, o.certificates) {
+			errs = append(errs, fmt.Errorf("--%s is for --certificates=%s and excludes --certificates=%s: give one of the two",
+				c.flag, strings.Join(c.ways, " or "), o.certificates))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // check returns everything that is wrong with the flags.
@@ -117,6 +129,7 @@ func (o *options) check() error {
 	}
 	oneOf("enforcement", o.enforcement, string(guard.EnforceDeny), string(guard.EnforceWarn), string(guard.EnforceAudit))
 	oneOf("failure-policy", o.failurePolicy, string(admissionregistrationv1.Fail), string(admissionregistrationv1.Ignore))
+	oneOf("certificates", o.certificates, certificateWays...)
 	oneOf("log-level", o.logLevel, "error", "info", "debug")
 	oneOf("log-format", o.logFormat, "json", "text")
 	if o.blastRadius < 0 {
@@ -124,6 +137,9 @@ func (o *options) check() error {
 	}
 	if o.maxBytes.Sign() < 0 {
 		errs = append(errs, fmt.Errorf("--max-bytes=%s is negative: 0 is the default", o.maxBytes.String()))
+	}
+	if o.certDir == "" && o.certificates == byFiles {
+		errs = append(errs, fmt.Errorf("--certificates=%s needs --cert-dir: name the directory of tls.crt and tls.key", o.certificates))
 	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))

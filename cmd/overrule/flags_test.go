@@ -30,6 +30,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081",
 		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
 		logLevel: "info", logFormat: "json",
+		certificates: "self", certDir: "/etc/overrule/certs",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
 	}
 	_ = want.maxBytes.String() // a quantity keeps its text
@@ -43,9 +44,10 @@ func TestTheNamespaceIsThatOfThePod(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
-	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1", "--max-bytes=-1Mi")
+	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1", "--max-bytes=-1Mi", "--certificates=none")
 	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn audit]
 --failure-policy="fail" is none of [Fail Ignore]
+--certificates="none" is none of [self files]
 --log-level="loud" is none of [error info debug]
 --log-format="xml" is none of [json text]
 --blast-radius-limit=-1 is negative: 0 is no limit
@@ -100,6 +102,13 @@ func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
 		"a duration that is none":        {[]string{"--ca-validity=long"}, `invalid argument "long" for "--ca-validity" flag: time: invalid duration "long"`},
 		"a bad flag, before any cluster": {[]string{"--enforcement=x", "--kubeconfig", missing}, `--enforcement="x" is none of [deny warn audit]`},
 		"two enforcements":               {[]string{"--audit", "--enforcement=deny", "--kubeconfig", missing}, "--audit is short for --enforcement=audit and excludes --enforcement=deny: give one of the two"},
+		"two ways to a certificate": {
+			[]string{"--certificates=files", "--ca-validity=1h", "--cert-validity=1m", "--kubeconfig", missing},
+			"--ca-validity is for --certificates=self and excludes --certificates=files: give one of the two\n" +
+				"--cert-validity is for --certificates=self and excludes --certificates=files: give one of the two",
+		},
+		"files that are nowhere":         {[]string{"--certificates=files", "--cert-dir=", "--kubeconfig", missing}, "--certificates=files needs --cert-dir: name the directory of tls.crt and tls.key"},
+		"files for who needs none":       {[]string{"--cert-dir=/certs"}, "--cert-dir is for --certificates=files and excludes --certificates=self: give one of the two"},
 		"a kubeconfig that is not there": {[]string{"--kubeconfig", missing}, "read kubeconfig \"" + missing + "\": stat " + missing + ": no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,9 @@ import (
 type health struct {
 	address string
 	checks  map[string]healthz.Checker
-	log     logr.Logger
+	// notes tell what somebody should look at though the server does its work.
+	notes map[string]func() error
+	log   logr.Logger
 
 	mu   sync.Mutex
 	last string
@@ -59,6 +61,11 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		fmt.Fprintf(&text, "[+] %s\n", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.notes)) {
+		if err := h.notes[name](); err != nil {
+			fmt.Fprintf(&text, "[!] %s: %v\n", name, err)
+		}
 	}
 	h.tell(strings.Join(failing, ","), text.String())
 	if len(failing) > 0 {

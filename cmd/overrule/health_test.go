@@ -52,6 +52,15 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
 	require.Len(t, lines, 3)
 	assert.Contains(t, lines[2], `"msg"="ready"`)
+
+	note := errors.New("tls.crt: expires soon")
+	h.notes = map[string]func() error{"certificate": func() error { return note }}
+	code, text = ask()
+	assert.Equal(t, http.StatusOK, code, "it still does its work")
+	assert.Equal(t, "[+] caches\n[+] certificate\n[!] certificate: tls.crt: expires soon\n", text)
+	note = nil
+	_, text = ask()
+	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
 }
 
 func TestProbesAreServedUntilTheEnd(t *testing.T) {

@@ -8,19 +8,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
 )
 
-func newRegistrar(client kubernetes.Interface, w *watch.Watcher, a *certs.Authority, o options, log logr.Logger) *webhook.Registrar {
+func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, o options, log logr.Logger) *webhook.Registrar {
 	return &webhook.Registrar{
-		Client: client, Authority: a, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Client: client, Authority: i.authority, Foreign: i.foreign, Changed: w.Changed(), Log: log.WithName("registrar"),
 		Configuration: webhook.Configuration{
 			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
+			Annotations:   i.annotations,
 		},
 		Judged: func() (webhook.Judged, bool) {
 			known := w.Surveyed() // before they are asked for: once it is so, they are all there

@@ -34,9 +34,6 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// caSecret is the Secret that holds the certificate authority.
-const caSecret = "overrule-ca"
-
 // run serves until ctx ends.
 func run(ctx context.Context, o options) error {
 	log := newLogger(o)
@@ -88,12 +85,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	authority, err := certs.New(certs.Options{
-		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
-		Names:      certs.ServiceNames(o.service, o.namespace),
-		CAValidity: o.caValidity, LeafValidity: o.certValidity,
-		Log: log.WithName("certs"),
-	})
+	identity, err := newIdentity(client, o, log.WithName("certs"))
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}
@@ -116,14 +108,14 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
 	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper)
 	door := &frontDoor{
-		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: authority,
-		feeders: []manager.Runnable{watcher, authority}, log: log.WithName("https"),
+		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
+		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),
 	}
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
 	if o.manageWebhooks {
-		if err := mgr.Add(newRegistrar(client, watcher, authority, o, log)); err != nil {
+		if err := mgr.Add(newRegistrar(client, watcher, identity, o, log)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +127,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		return err
 	}
 	return mgr.Add(&health{
-		address: o.healthAddress, checks: checks(objects, authority, watcher, door),
+		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
 		log: log.WithName("health"), last: "starting",
 	})
 }
@@ -165,7 +157,7 @@ func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*stat
 
 // checks make the server ready once it can judge and be trusted, and as long
 // as its picture of the cluster is kept up to date.
-func checks(s *store.Store, a *certs.Authority, w *watch.Watcher, d *frontDoor) map[string]healthz.Checker {
+func checks(s *store.Store, c certs.Source, w *watch.Watcher, d *frontDoor) map[string]healthz.Checker {
 	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {
@@ -173,7 +165,7 @@ func checks(s *store.Store, a *certs.Authority, w *watch.Watcher, d *frontDoor) 
 			}
 			return nil
 		},
-		"certificate": a.Healthy,
+		"certificate": c.Healthy,
 		"watches":     func(*http.Request) error { return stale(w.Health(), time.Now()) },
 		"door":        d.open,
 	}

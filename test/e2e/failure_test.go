@@ -81,7 +81,7 @@ func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
 
 // unready runs a server with the rights that its account has, and does not wait
 // for anything.
-func unready(t *testing.T, r *relay) *process.Process {
+func unready(t *testing.T, r *relay, flags ...string) *process.Process {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -89,11 +89,11 @@ func unready(t *testing.T, r *relay) *process.Process {
 	require.NoError(t, err)
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: []string{
-		"--kubeconfig=" + account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
+	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append(flags,
+		"--kubeconfig="+account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
 		r.flag(), fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port),
 		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
-	}})
+	)})
 	require.NoError(t, err)
 	r.lead(fmt.Sprintf("127.0.0.1:%d", port))
 	t.Cleanup(func() {

@@ -40,7 +40,11 @@ func newRelay(t *testing.T) *relay {
 
 // flag is the server's flag that leads the API server to the relay.
 func (r *relay) flag() string {
-	return "--service-port=" + strconv.Itoa(r.listener.Addr().(*net.TCPAddr).Port)
+	return "--service-port=" + strconv.Itoa(int(r.port()))
+}
+
+func (r *relay) port() int32 {
+	return int32(r.listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
 }
 
 // lead sends new connections to backends, each in turn.

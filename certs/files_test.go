@@ -1,0 +1,277 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/x509"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const servedName = "overrule.own.svc"
+
+// mount is a folder of files as a kubelet makes it, and a Files that a test has
+// look at it.
+type mount struct {
+	*Files
+	t     *testing.T
+	dir   string
+	clock *clocktesting.FakeClock
+	log   strings.Builder
+	swaps int
+}
+
+func newMount(t *testing.T, change func(*FilesOptions)) *mount {
+	t.Helper()
+	m := &mount{t: t, dir: filepath.Join(t.TempDir(), "certs"), clock: clocktesting.NewFakeClock(epoch)}
+	opts := FilesOptions{Dir: m.dir, Name: servedName, Clock: m.clock, Log: funcr.New(func(_, args string) {
+		m.log.WriteString(args + "\n")
+	}, funcr.Options{})}
+	if change != nil {
+		change(&opts)
+	}
+	files, err := NewFiles(opts)
+	require.NoError(t, err)
+	m.Files = files
+	return m
+}
+
+// swap mounts other files, all at once.
+func (m *mount) swap(files map[string][]byte) {
+	m.t.Helper()
+	m.swaps++
+	data := "..data_" + strings.Repeat("i", m.swaps)
+	require.NoError(m.t, os.MkdirAll(filepath.Join(m.dir, data), 0o700))
+	for name, content := range files {
+		require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, data, name), content, 0o600))
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(m.dir, name))
+	}
+	link := filepath.Join(m.dir, "..data_tmp")
+	require.NoError(m.t, os.Symlink(data, link))
+	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, mountedData)))
+}
+
+func (m *mount) served() *x509.Certificate {
+	m.t.Helper()
+	cert, err := m.GetCertificate(nil)
+	require.NoError(m.t, err)
+	return cert.Leaf
+}
+
+// issued are the files of a certificate for servedName, good for ten hours.
+func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
+	t.Helper()
+	l, err := issue(ca, []string{servedName}, 10*hour, at(hours))
+	require.NoError(t, err)
+	key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
+	require.NoError(t, err)
+	return map[string][]byte{CertFile: encodeCertificates(l.tls.Leaf.Raw), KeyFile: pemOfKey(key), CAFile: ca.certPEM}
+}
+
+func TestFilesAreServedWithTheirAuthority(t *testing.T) {
+	m, ca := newMount(t, nil), minted(t, epoch)
+	files := issued(t, ca, 0)
+	m.swap(files)
+	changed := m.Changed()
+	m.look()
+	assert.Equal(t, files[CertFile], encodeCertificates(m.served().Raw))
+	assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
+	<-changed
+	require.NoError(t, m.Healthy(nil))
+	require.NoError(t, m.Problem())
+	assert.False(t, m.NeedLeaderElection())
+
+	m.log.Reset()
+	m.look()
+	assert.Empty(t, m.log.String(), "nothing new is nothing to tell")
+}
+
+func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
+	m, ca := newMount(t, nil), minted(t, epoch)
+	files := issued(t, ca, 0)
+	delete(files, CAFile)
+	m.swap(files)
+	m.look()
+	require.NoError(t, m.Healthy(nil))
+	assert.Nil(t, m.CABundle())
+
+	m = newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+	m.swap(files)
+	m.look()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not there: put the authority there that signed tls.crt")
+}
+
+func TestNewFilesAreServed(t *testing.T) {
+	m, ca, next := newMount(t, nil), minted(t, epoch), minted(t, epoch)
+	m.swap(issued(t, ca, 0))
+	m.look()
+	renewed := issued(t, ca, 1)
+	m.swap(renewed)
+	m.look()
+	assert.Equal(t, renewed[CertFile], encodeCertificates(m.served().Raw))
+
+	both := bytes.Join([][]byte{ca.certPEM, next.certPEM}, nil)
+	renewed[CAFile] = both
+	m.swap(renewed)
+	m.look()
+	assert.Equal(t, string(both), string(m.CABundle()), "an authority that joins is told with no new certificate")
+}
+
+func TestAFolderOfPlainFilesIsServed(t *testing.T) {
+	m := newMount(t, nil)
+	m.look()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not there: put certificates in PEM there")
+	_, err := m.GetCertificate(nil)
+	require.ErrorIs(t, err, ErrNotReady)
+	require.ErrorIs(t, err, ErrMissing)
+
+	require.NoError(t, os.MkdirAll(m.dir, 0o700))
+	files := issued(t, minted(t, epoch), 0)
+	for _, name := range []string{CertFile, KeyFile, CAFile} {
+		require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), files[name], 0o600))
+		m.look()
+	}
+	require.NoError(t, m.Healthy(nil))
+	require.NoError(t, m.Problem())
+	assert.Contains(t, m.log.String(), "the certificate files are good again")
+}
+
+// without takes the last bytes of a file.
+func without(data []byte, last int) []byte { return data[:len(data)-last] }
+
+func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
+	ca, other := minted(t, epoch), minted(t, epoch)
+	long := issued(t, other, 0)[CertFile]
+	tests := map[string]struct {
+		change func(files map[string][]byte)
+		hours  float64
+		is     error
+		want   string
+	}{
+		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not there: put certificates in PEM there"},
+		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not there: put the key of tls.crt there"},
+		"an authority that was there and is gone": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
+			"ca.crt: not there: put the authority there that signed tls.crt"},
+		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no certificate in PEM: put all of it there"},
+		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: nothing in PEM: put the key of tls.crt there, in PEM"},
+		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no certificate in PEM: put all of it there"},
+		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = without(f[CertFile], 30) }, 0, ErrTruncated,
+			"tls.crt: breaks off in the middle of a block: put all of it there"},
+		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], without(long, 99)...) }, 0, ErrTruncated,
+			"tls.crt: breaks off in the middle of a block: put all of it there"},
+		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = without(f[KeyFile], 30) }, 0, ErrTruncated,
+			"tls.key: breaks off in the middle of a block: put all of it there"},
+		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
+			"tls.key: does not belong to the certificate: tls: private key does not match public key: put the key of tls.crt there"},
+		"certificate and key swapped": {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped,
+			"tls.crt: holds what belongs into the other file: put the certificate there, and the key into tls.key"},
+		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped,
+			"tls.key: holds what belongs into the other file: put the key there, and the certificate into tls.crt"},
+		"another block": {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM,
+			`tls.crt: block of type "X": no certificate in PEM: put certificates in PEM there`},
+		"a block that is no certificate": {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil,
+			"tls.crt: read certificate 1: x509: malformed certificate: put certificates in PEM there"},
+		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
+			"ca.crt: it does not verify tls.crt: x509: certificate signed by unknown authority"},
+		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, 20)) }, 0, ErrNotYetValid,
+			"tls.crt: not valid yet: it begins at 2026-01-01T19:00:00Z: wait, or set the clock of this node right"},
+		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
+			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
+		"one for another name": {func(f map[string][]byte) {
+			l, err := issue(ca, []string{"elsewhere"}, 10*hour, epoch)
+			require.NoError(t, err)
+			key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
+			require.NoError(t, err)
+			f[CertFile], f[KeyFile] = encodeCertificates(l.tls.Leaf.Raw), pemOfKey(key)
+		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: have it issued for overrule.own.svc"},
+		"a file without an end": {func(f map[string][]byte) { f[CAFile] = bytes.Repeat([]byte("a"), fileLimit+1) }, 0, ErrNotPEM,
+			"ca.crt: more than 1048576 bytes: no certificate in PEM: let the server read it"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, good := newMount(t, nil), issued(t, ca, 0)
+			m.clock.SetTime(at(test.hours))
+			m.swap(good)
+			m.look()
+			bad := issued(t, ca, 0)
+			test.change(bad)
+			m.swap(bad)
+			m.look()
+			require.NoError(t, m.Healthy(nil), "what was good is served")
+			assert.Equal(t, good[CertFile], encodeCertificates(m.served().Raw))
+			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
+			problem := m.Problem()
+			require.ErrorContains(t, problem, m.dir+string(filepath.Separator)+test.want)
+			assert.ErrorContains(t, problem, "; serving the certificate before them, until 2026-01-01T10:00:00Z")
+			if test.is != nil {
+				require.ErrorIs(t, problem, test.is)
+			}
+			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"))
+			m.look()
+			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"), "it is told once")
+
+			m.clock.SetTime(at(11))
+			m.look()
+			require.ErrorContains(t, m.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z: "+m.dir)
+
+			m.swap(issued(t, ca, 11))
+			m.look()
+			require.NoError(t, m.Healthy(nil))
+			require.NoError(t, m.Problem())
+
+			alone := newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+			alone.clock.SetTime(at(test.hours))
+			alone.swap(bad)
+			alone.look()
+			require.ErrorIs(t, alone.Healthy(nil), ErrNotReady)
+			require.ErrorContains(t, alone.Healthy(nil), test.want)
+			assert.NoError(t, alone.Problem(), "readiness says it")
+		})
+	}
+}
+
+func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
+	m, ca := newMount(t, nil), minted(t, epoch)
+	files := issued(t, ca, 0)
+	short := authorityTemplate("ca", hour, epoch)
+	short.Subject, short.SubjectKeyId = ca.cert.Subject, ca.cert.SubjectKeyId
+	der, err := x509.CreateCertificate(rand.Reader, short, short, ca.key.Public(), ca.key)
+	require.NoError(t, err)
+	files[CAFile] = encodeCertificates(der)
+	m.clock.SetTime(at(2))
+	m.swap(files)
+	m.look()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
+		`: it does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T23:54:00Z to 2026-01-01T01:00:00Z: expired: put the authority there that signed tls.crt`)
+}
+
+func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
+	m := newMount(t, nil)
+	m.swap(issued(t, minted(t, epoch), 0))
+	m.look()
+	m.clock.SetTime(at(8))
+	require.NoError(t, m.Problem())
+	m.clock.SetTime(at(9.5))
+	require.NoError(t, m.Healthy(nil))
+	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": expires at 2026-01-01T10:00:00Z: renew it")
+}
+
+func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
+	m := newMount(t, nil)
+	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
+	m.look()
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: let the server read it")
+}
+
+func TestFilesOptionsThatCannotBeUsed(t *testing.T) {
+	_, err := NewFiles(FilesOptions{PollInterval: -1})
+	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\ncertificates: poll interval must not be negative")
+}

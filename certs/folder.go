@@ -1,0 +1,150 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/go-logr/logr"
+)
+
+const (
+	// mountedData is the link by which Kubernetes swaps all files of a mount at
+	// once.
+	mountedData = "..data"
+	// settling is how long a change is waited out: files that are copied one by
+	// one do not fit each other in between.
+	settling = 100 * time.Millisecond
+	// fileLimit is more than any bundle of authorities takes.
+	fileLimit = 1 << 20
+	// swaps is how often a folder is read anew that is swapped meanwhile.
+	swaps = 5
+)
+
+// folder is a directory of files that others change.
+type folder struct {
+	path string
+	poll time.Duration // at most this between two looks
+	log  logr.Logger
+}
+
+// follow looks now, after each change, and every poll, until ctx ends. The
+// events only save time: on file systems that have none, polling does it all.
+func (f folder) follow(ctx context.Context, look func()) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		f.log.Error(err, "no events of files: they are polled", "every", f.poll.String())
+		f.polled(ctx, look)
+		return
+	}
+	defer func() { _ = watcher.Close() }()
+	for ctx.Err() == nil {
+		_ = watcher.Add(f.path) // before the look, so that none is missed; a folder that is not there is tried again
+		look()
+		f.pause(ctx, watcher.Events, watcher.Errors)
+	}
+}
+
+func (f folder) polled(ctx context.Context, look func()) {
+	for ctx.Err() == nil {
+		look()
+		f.pause(ctx, nil, nil)
+	}
+}
+
+// pause waits for a change that is over, or for the next poll.
+func (f folder) pause(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) {
+	timer := time.NewTimer(f.poll)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-events:
+		case <-faults: //nolint:errcheck // too many at once, say: there is something to see
+		}
+		timer.Reset(min(settling, f.poll))
+	}
+}
+
+// read returns the contents of files as they were at one moment, if the folder
+// is a mount of Kubernetes; none for one that is not there. Of any other folder,
+// what is read may not belong together.
+func (f folder) read(names ...string) (map[string][]byte, error) {
+	for try := 1; ; try++ {
+		now := f.data()
+		out, err := readAll(now, names)
+		if f.data() == now || try == swaps {
+			return out, f.renamed(err)
+		}
+	}
+}
+
+// data is where the files are just now.
+func (f folder) data() string {
+	target, err := os.Readlink(filepath.Join(f.path, mountedData))
+	switch {
+	case err != nil:
+		return f.path
+	case filepath.IsAbs(target):
+		return target
+	}
+	return filepath.Join(f.path, target)
+}
+
+// renamed names a file as people know it.
+func (f folder) renamed(err error) error {
+	if fault, ok := errors.AsType[*FileError](err); ok {
+		fault.Path = filepath.Join(f.path, filepath.Base(fault.Path))
+	}
+	return err
+}
+
+func readAll(dir string, names []string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		data, err := readFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, &FileError{Path: path, Err: err, Remedy: "let the server read it"}
+		}
+		out[name] = data
+	}
+	return out, nil
+}
+
+// readFile returns what a file holds: never nil, and at most fileLimit.
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the path is a flag's
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, fileLimit+1))
+	switch {
+	case err != nil:
+		return nil, withoutPath(err)
+	case len(data) > fileLimit:
+		return nil, fmt.Errorf("more than %d bytes: %w", fileLimit, ErrNotPEM)
+	}
+	return data, nil
+}
+
+// withoutPath takes the path out of an error that is told beside it.
+func withoutPath(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package certs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// started follows the files of a mount until the test ends.
+func started(t *testing.T, m *mount) {
+	t.Helper()
+	m.opts.Log = logr.Discard()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-done)
+	})
+}
+
+func (m *mount) eventuallyServes(files map[string][]byte) {
+	m.t.Helper()
+	require.Eventually(m.t, func() bool {
+		cert, err := m.GetCertificate(nil)
+		return err == nil && string(encodeCertificates(cert.Leaf.Raw)) == string(files[CertFile])
+	}, time.Minute, time.Millisecond)
+}
+
+func TestASwapIsSeenByItsEvent(t *testing.T) {
+	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = time.Hour }), minted(t, epoch)
+	first, second := issued(t, ca, 0), issued(t, ca, 1)
+	m.swap(first)
+	started(t, m)
+	m.eventuallyServes(first)
+	m.swap(second)
+	m.eventuallyServes(second)
+}
+
+func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
+	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), minted(t, epoch)
+	started(t, m)
+	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.fault.Load() != nil }, time.Minute, time.Millisecond)
+	first := issued(t, ca, 0)
+	m.swap(first)
+	m.eventuallyServes(first)
+}
+
+func TestWithoutEventsAFolderIsPolled(t *testing.T) {
+	m, ca := newMount(t, nil), minted(t, epoch)
+	first, second := issued(t, ca, 0), issued(t, ca, 1)
+	m.swap(first)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		folder{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.polled(ctx, m.look)
+	}()
+	m.eventuallyServes(first)
+	m.swap(second)
+	m.eventuallyServes(second)
+	cancel()
+	<-done
+}
+
+// Whatever the moment, a key fits its certificate, and the bundle verifies it.
+func TestFilesThatAreSwappedWhileTheyAreReadBelongTogether(t *testing.T) {
+	m := newMount(t, nil)
+	pairs := []map[string][]byte{issued(t, minted(t, epoch), 0), issued(t, minted(t, epoch), 0)}
+	m.swap(pairs[0])
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			m.swap(pairs[i%2])
+			// As a kubelet does, at once.
+			_ = os.RemoveAll(filepath.Join(m.dir, "..data_"+strings.Repeat("i", m.swaps-1)))
+		}
+	}()
+	for swapping := true; swapping; {
+		select {
+		case <-done:
+			swapping = false
+		default:
+		}
+		files, err := m.folder.read(CertFile, KeyFile, CAFile)
+		require.NoError(t, err)
+		p, err := readPair(files)
+		require.NoError(t, err)
+		require.NoError(t, p.check(servedName, epoch))
+	}
+}
+
+func TestAnAbsoluteLinkIsFollowed(t *testing.T) {
+	dir, data := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(data, CAFile), []byte("x"), 0o600))
+	require.NoError(t, os.Symlink(data, filepath.Join(dir, mountedData)))
+	files, err := folder{path: dir}.read(CAFile, KeyFile)
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]byte{CAFile: []byte("x")}, files)
+}

@@ -1,0 +1,167 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Files of a folder of certificates, named as in a Secret of type
+// kubernetes.io/tls.
+const (
+	CertFile = "tls.crt"
+	KeyFile  = "tls.key"
+	CAFile   = "ca.crt"
+)
+
+// pair is a serving certificate with the authorities that verify it.
+type pair struct {
+	tls *tls.Certificate
+	ca  []*x509.Certificate // none if there is no ca.crt
+}
+
+// readPair makes a pair of the contents of files. Its errors are *FileError
+// whose path is a name alone.
+func readPair(files map[string][]byte) (*pair, error) {
+	chain, err := certificatesIn(files, CertFile)
+	if err != nil {
+		return nil, err
+	}
+	if _, there := files[KeyFile]; !there {
+		return nil, &FileError{KeyFile, ErrMissing, "put the key of " + CertFile + " there"}
+	}
+	if err := checkKey(files[KeyFile]); err != nil {
+		return nil, err
+	}
+	served, err := tls.X509KeyPair(encodeChain(chain), files[KeyFile])
+	if err != nil {
+		return nil, &FileError{KeyFile, fmt.Errorf("%w: %w", ErrMismatch, err), "put the key of " + CertFile + " there"}
+	}
+	p := &pair{tls: &served}
+	if _, there := files[CAFile]; there {
+		p.ca, err = certificatesIn(files, CAFile)
+	}
+	return p, err
+}
+
+func encodeChain(chain []*x509.Certificate) []byte {
+	ders := make([][]byte, len(chain))
+	for i, cert := range chain {
+		ders[i] = cert.Raw
+	}
+	return encodeCertificates(ders...)
+}
+
+// certificatesIn reads the certificates of a file, all of them good.
+func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, error) {
+	const remedy = "put certificates in PEM there"
+	data, there := files[name]
+	if !there {
+		return nil, &FileError{name, ErrMissing, remedy}
+	}
+	var certs []*x509.Certificate
+	block, rest := pem.Decode(data)
+	for ; block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, pemKey) {
+			return nil, &FileError{name, ErrSwapped, "put the certificate there, and the key into " + KeyFile}
+		}
+		if block.Type != pemCertificate {
+			return nil, &FileError{name, fmt.Errorf("block of type %q: %w", block.Type, ErrNotPEM), remedy}
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, &FileError{name, fmt.Errorf("read certificate %d: %w", len(certs)+1, err), remedy}
+		}
+		certs = append(certs, cert)
+	}
+	if err := whole(rest, len(certs)); err != nil {
+		return nil, &FileError{name, err, "put all of it there"}
+	}
+	return certs, nil
+}
+
+// whole returns what is wrong with PEM that has found blocks and then a rest.
+func whole(rest []byte, found int) error {
+	switch {
+	case bytes.Contains(rest, []byte("-----BEGIN")):
+		return ErrTruncated
+	case found == 0:
+		return ErrNotPEM
+	}
+	return nil
+}
+
+// checkKey returns what is wrong with a key by itself.
+func checkKey(data []byte) error {
+	block, rest := pem.Decode(data)
+	switch {
+	case block == nil && bytes.Contains(rest, []byte("-----BEGIN")):
+		return &FileError{KeyFile, ErrTruncated, "put all of it there"}
+	case block == nil:
+		return &FileError{KeyFile, fmt.Errorf("no key: %w", errNoPEM), "put the key of " + CertFile + " there, in PEM"}
+	case block.Type == pemCertificate && !bytes.Contains(rest, []byte(pemKey)):
+		return &FileError{KeyFile, ErrSwapped, "put the key there, and the certificate into " + CertFile}
+	}
+	return nil
+}
+
+var errNoPEM = errors.New("nothing in PEM")
+
+// check returns why a client that asks for a name would refuse the pair.
+func (p *pair) check(name string, now time.Time) error {
+	leaf := p.tls.Leaf
+	switch {
+	case now.Before(leaf.NotBefore):
+		return &FileError{CertFile, fmt.Errorf("%w: it begins at %s", ErrNotYetValid, stamp(leaf.NotBefore)),
+			"wait, or set the clock of this node right"}
+	case now.After(leaf.NotAfter):
+		return &FileError{CertFile, fmt.Errorf("%w at %s", ErrExpired, stamp(leaf.NotAfter)), "renew it"}
+	}
+	if err := leaf.VerifyHostname(name); err != nil {
+		return &FileError{CertFile, err, "have it issued for " + name}
+	}
+	if len(p.ca) == 0 {
+		return nil
+	}
+	if err := p.verify(name, now); err != nil {
+		return &FileError{CAFile, fmt.Errorf("it does not verify %s: %w", CertFile, err), "put the authority there that signed " + CertFile}
+	}
+	return nil
+}
+
+// verify does what the API server will do.
+func (p *pair) verify(name string, now time.Time) error {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, ca := range p.ca {
+		roots.AddCert(ca)
+	}
+	for _, der := range p.tls.Certificate[1:] {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("read the chain: %w", err)
+		}
+		between.AddCert(cert)
+	}
+	_, err := p.tls.Leaf.Verify(x509.VerifyOptions{
+		DNSName: name, Roots: roots, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		// x509's own text has the time of now, and so never is the same again.
+		return fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), ErrExpired)
+	}
+	return err
+}
+
+// same reports whether two pairs serve the same, with the same trust.
+func (p *pair) same(q *pair) bool {
+	return q != nil && bytes.Equal(bytes.Join(p.tls.Certificate, nil), bytes.Join(q.tls.Certificate, nil)) &&
+		bytes.Equal(encodeChain(p.ca), encodeChain(q.ca))
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

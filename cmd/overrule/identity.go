@@ -1,0 +1,81 @@
+package main
+
+import (
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/webhook"
+)
+
+// caSecret is the Secret that holds the certificate authority.
+const caSecret = "overrule-ca"
+
+// The ways to a serving certificate.
+const (
+	bySelf  = "self"
+	byFiles = "files"
+)
+
+var certificateWays = []string{bySelf, byFiles}
+
+// certificateFlags are those that only some ways take.
+var certificateFlags = []struct {
+	flag string
+	ways []string
+}{
+	{"cert-dir", []string{byFiles}},
+	{"ca-validity", []string{bySelf}},
+	{"cert-validity", []string{bySelf}},
+}
+
+// identity is the serving certificate, and how clients come to trust it.
+type identity struct {
+	source    certs.Source
+	feeder    manager.Runnable
+	authority webhook.Authority
+	// foreign and annotations are the registrar's.
+	foreign     func() bool
+	annotations map[string]string
+	notes       map[string]func() error
+}
+
+// newIdentity returns that of the way that the flags say.
+func newIdentity(client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
+	if o.certificates == byFiles {
+		return ofFiles(o, log)
+	}
+	authority, err := certs.New(certs.Options{
+		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
+		Names:      certs.ServiceNames(o.service, o.namespace),
+		CAValidity: o.caValidity, LeafValidity: o.certValidity,
+		Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &identity{source: authority, feeder: authority, authority: authority}, nil
+}
+
+// ofFiles is an identity that somebody mounts. Without a ca.crt it is theirs to
+// have it trusted.
+func ofFiles(o options, log logr.Logger) (*identity, error) {
+	files, err := certs.NewFiles(certs.FilesOptions{
+		Dir: o.certDir, Name: certs.ServiceNames(o.service, o.namespace)[0], Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &identity{
+		source: files, feeder: files, authority: unconfirmed{files},
+		foreign: func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
+		notes:   map[string]func() error{"certificate": files.Problem},
+	}, nil
+}
+
+// unconfirmed is a source that does not wait for its bundle to be published.
+type unconfirmed struct{ certs.Source }
+
+// Published implements webhook.Authority.
+func (unconfirmed) Published([]byte) {}

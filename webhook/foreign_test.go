@@ -1,0 +1,113 @@
+package webhook
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+const injectFrom = "cert-manager.io/inject-ca-from"
+
+// foreign makes the bundle of an office another's to write.
+func foreign(is *bool) func(*Registrar) {
+	return func(r *Registrar) {
+		r.Foreign = func() bool { return *is }
+		r.Configuration.Annotations = map[string]string{injectFrom: "overrule-system/overrule-serving"}
+	}
+}
+
+// inject writes a bundle as cert-manager does.
+func (o *office) inject(t *testing.T, bundle string) {
+	t.Helper()
+	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
+	require.NoError(t, err)
+	for i := range c.Webhooks {
+		c.Webhooks[i].ClientConfig.CABundle = []byte(bundle)
+	}
+	_, err = hooks.Update(t.Context(), c, metav1.UpdateOptions{FieldManager: "cainjector"})
+	require.NoError(t, err)
+}
+
+func (o *office) newKind(resource string) {
+	o.set(func() { o.policies = append(o.policies, Resource{"kuadrant.io", "v1", resource, true}) })
+	o.changed <- struct{}{}
+	synctest.Wait()
+}
+
+func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := true
+		o := register(t, "", foreign(&is))
+		assert.Nil(t, o.validating(t).ClientConfig.CABundle, "what is to be injected has to be there first")
+		c, err := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "overrule-system/overrule-serving", c.Annotations[injectFrom])
+
+		o.inject(t, "theirs")
+		before := len(o.validating(t).Rules)
+		o.newKind("authpolicies")
+		assert.Len(t, o.validating(t).Rules, before+1)
+		assert.Equal(t, "theirs", string(o.validating(t).ClientConfig.CABundle))
+		assert.Empty(t, o.trust.told(), "it is not ours to confirm")
+	})
+}
+
+func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := false
+		o := register(t, "ours", foreign(&is))
+		is = true
+		o.newKind("authpolicies")
+		o.newKind("ratelimitpolicies")
+		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "without it every call would fail")
+
+		o.inject(t, "theirs")
+		o.newKind("tlspolicies")
+		assert.Equal(t, "theirs", string(o.validating(t).ClientConfig.CABundle))
+
+		is = false
+		o.newKind("dnspolicies")
+		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "taken back")
+	})
+}
+
+func TestBeforeItIsKnownWhoseTheBundleIsNothingIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		is := false
+		o := register(t, "", foreign(&is))
+		time.Sleep(time.Minute)
+		assert.Empty(t, o.writes)
+		is = true
+		time.Sleep(time.Minute)
+		assert.NotEmpty(t, o.writes, "it looks again by itself")
+	})
+}
+
+func TestAConfigurationThatCannotBeReadIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, resource := range []string{"mutating", "validating"} {
+			is, fail := true, errors.New("the API server is away")
+			o := register(t, "", foreign(&is))
+			o.api.PrependReactor("get", resource+"webhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				return fail != nil, nil, fail
+			})
+			before := o.written()
+			o.newKind("authpolicies")
+			assert.Equal(t, before, o.written(), "it could take away what it does not see")
+			assert.Contains(t, o.log.String(), resource+" webhook configuration overrule: the API server is away")
+			o.set(func() { fail = nil })
+			time.Sleep(time.Minute)
+			assert.Greater(t, o.written(), before)
+		}
+	})
+}
