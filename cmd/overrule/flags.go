@@ -20,29 +20,30 @@ import (
 
 // options are the flags.
 type options struct {
-	kubeconfig     string
-	namespace      string
-	service        string
-	servicePort    int32
-	webhookAddress string
-	metricsAddress string
-	healthAddress  string
-	enforcement    string
-	audit          bool
-	blastRadius    int
-	failurePolicy  string
-	manageWebhooks bool
-	leaderElect    bool
-	logLevel       string
-	logFormat      string
-	maxConcurrent  int
-	maxQueue       int
-	maxBytes       resource.QuantityValue
-	certificates   string
-	certDir        string
-	caValidity     time.Duration
-	certValidity   time.Duration
-	drainPeriod    time.Duration
+	kubeconfig      string
+	namespace       string
+	service         string
+	servicePort     int32
+	webhookAddress  string
+	metricsAddress  string
+	healthAddress   string
+	enforcement     string
+	audit           bool
+	blastRadius     int
+	failurePolicy   string
+	manageWebhooks  bool
+	leaderElect     bool
+	logLevel        string
+	logFormat       string
+	maxConcurrent   int
+	maxQueue        int
+	maxBytes        resource.QuantityValue
+	certificates    string
+	certDir         string
+	certificateName string
+	caValidity      time.Duration
+	certValidity    time.Duration
+	drainPeriod     time.Duration
 }
 
 func command() *cobra.Command {
@@ -91,8 +92,9 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: four for each CPU)")
 	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
 	f.Var(&o.maxBytes, "max-bytes", "bytes of reviews held at once, such as 64Mi; more wait to be read (0: 64Mi)")
-	f.StringVar(&o.certificates, "certificates", bySelf, "where the serving certificate comes from: self (an authority of its own) or files")
+	f.StringVar(&o.certificates, "certificates", bySelf, "where the serving certificate comes from: self (an authority of its own), files, or cert-manager (files that cert-manager issues)")
 	f.StringVar(&o.certDir, "cert-dir", "/etc/overrule/certs", "directory with tls.crt, tls.key and ca.crt, which are read again when they change")
+	f.StringVar(&o.certificateName, "certificate-name", "overrule-serving", "Certificate of cert-manager whose Secret is mounted at --cert-dir")
 	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
@@ -138,8 +140,11 @@ func (o *options) check() error {
 	if o.maxBytes.Sign() < 0 {
 		errs = append(errs, fmt.Errorf("--max-bytes=%s is negative: 0 is the default", o.maxBytes.String()))
 	}
-	if o.certDir == "" && o.certificates == byFiles {
+	if o.certDir == "" && (o.certificates == byFiles || o.certificates == byCertManager) {
 		errs = append(errs, fmt.Errorf("--certificates=%s needs --cert-dir: name the directory of tls.crt and tls.key", o.certificates))
+	}
+	if o.certificateName == "" && o.certificates == byCertManager {
+		errs = append(errs, errors.New("--certificates=cert-manager needs --certificate-name: name the Certificate"))
 	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))

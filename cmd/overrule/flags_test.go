@@ -30,7 +30,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081",
 		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
 		logLevel: "info", logFormat: "json",
-		certificates: "self", certDir: "/etc/overrule/certs",
+		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
 	}
 	_ = want.maxBytes.String() // a quantity keeps its text
@@ -47,7 +47,7 @@ func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
 	o := parsed(t, "--enforcement=maybe", "--failure-policy=fail", "--log-level=loud", "--log-format=xml", "--drain-period=-1s", "--blast-radius-limit=-1", "--max-bytes=-1Mi", "--certificates=none")
 	assert.EqualError(t, o.check(), `--enforcement="maybe" is none of [deny warn audit]
 --failure-policy="fail" is none of [Fail Ignore]
---certificates="none" is none of [self files]
+--certificates="none" is none of [self files cert-manager]
 --log-level="loud" is none of [error info debug]
 --log-format="xml" is none of [json text]
 --blast-radius-limit=-1 is negative: 0 is no limit
@@ -108,7 +108,9 @@ func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
 				"--cert-validity is for --certificates=self and excludes --certificates=files: give one of the two",
 		},
 		"files that are nowhere":         {[]string{"--certificates=files", "--cert-dir=", "--kubeconfig", missing}, "--certificates=files needs --cert-dir: name the directory of tls.crt and tls.key"},
-		"files for who needs none":       {[]string{"--cert-dir=/certs"}, "--cert-dir is for --certificates=files and excludes --certificates=self: give one of the two"},
+		"a Certificate for files":        {[]string{"--certificates=files", "--certificate-name=x"}, "--certificate-name is for --certificates=cert-manager and excludes --certificates=files: give one of the two"},
+		"a Certificate without a name":   {[]string{"--certificates=cert-manager", "--certificate-name=", "--kubeconfig", missing}, "--certificates=cert-manager needs --certificate-name: name the Certificate"},
+		"files for who needs none":       {[]string{"--cert-dir=/certs"}, "--cert-dir is for --certificates=files or cert-manager and excludes --certificates=self: give one of the two"},
 		"a kubeconfig that is not there": {[]string{"--kubeconfig", missing}, "read kubeconfig \"" + missing + "\": stat " + missing + ": no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
@@ -14,18 +15,20 @@ const caSecret = "overrule-ca"
 
 // The ways to a serving certificate.
 const (
-	bySelf  = "self"
-	byFiles = "files"
+	bySelf        = "self"
+	byFiles       = "files"
+	byCertManager = "cert-manager"
 )
 
-var certificateWays = []string{bySelf, byFiles}
+var certificateWays = []string{bySelf, byFiles, byCertManager}
 
 // certificateFlags are those that only some ways take.
 var certificateFlags = []struct {
 	flag string
 	ways []string
 }{
-	{"cert-dir", []string{byFiles}},
+	{"cert-dir", []string{byFiles, byCertManager}},
+	{"certificate-name", []string{byCertManager}},
 	{"ca-validity", []string{bySelf}},
 	{"cert-validity", []string{bySelf}},
 }
@@ -42,9 +45,12 @@ type identity struct {
 }
 
 // newIdentity returns that of the way that the flags say.
-func newIdentity(client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
-	if o.certificates == byFiles {
+func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
+	switch o.certificates {
+	case byFiles:
 		return ofFiles(o, log)
+	case byCertManager:
+		return ofCertManager(cfg, o, log)
 	}
 	authority, err := certs.New(certs.Options{
 		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
@@ -61,9 +67,7 @@ func newIdentity(client kubernetes.Interface, o options, log logr.Logger) (*iden
 // ofFiles is an identity that somebody mounts. Without a ca.crt it is theirs to
 // have it trusted.
 func ofFiles(o options, log logr.Logger) (*identity, error) {
-	files, err := certs.NewFiles(certs.FilesOptions{
-		Dir: o.certDir, Name: certs.ServiceNames(o.service, o.namespace)[0], Log: log,
-	})
+	files, err := certs.NewFiles(filesOptions(o, log))
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +76,33 @@ func ofFiles(o options, log logr.Logger) (*identity, error) {
 		foreign: func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
 		notes:   map[string]func() error{"certificate": files.Problem},
 	}, nil
+}
+
+// ofCertManager is an identity that cert-manager issues, and tells clients of.
+func ofCertManager(cfg *rest.Config, o options, log logr.Logger) (*identity, error) {
+	reader, err := certs.NewCertificateReader(cfg)
+	if err != nil {
+		return nil, err
+	}
+	source, err := certs.NewCertManager(certs.CertManagerOptions{
+		FilesOptions: filesOptions(o, log),
+		Reader:       reader, Namespace: o.namespace, Certificate: o.certificateName,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &identity{
+		source: source, feeder: source, authority: unconfirmed{source},
+		// Not before there is something to inject: a configuration without a
+		// caBundle makes every call fail.
+		foreign:     func() bool { return source.Healthy(nil) == nil },
+		annotations: map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
+		notes:       map[string]func() error{"certificate": source.Problem},
+	}, nil
+}
+
+func filesOptions(o options, log logr.Logger) certs.FilesOptions {
+	return certs.FilesOptions{Dir: o.certDir, Name: certs.ServiceNames(o.service, o.namespace)[0], Log: log}
 }
 
 // unconfirmed is a source that does not wait for its bundle to be published.

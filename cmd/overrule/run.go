@@ -85,7 +85,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	identity, err := newIdentity(client, o, log.WithName("certs"))
+	identity, err := newIdentity(cfg, client, o, log.WithName("certs"))
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}

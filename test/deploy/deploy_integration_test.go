@@ -34,6 +34,12 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 			quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder(dir)))
 		})
 	}
+	t.Run("so is the overlay for cert-manager, where its CRDs are", func(t *testing.T) {
+		module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
+		require.NoError(t, err)
+		require.NoError(t, cluster.InstallCRDs(filepath.Join(module, "deploy", "crds")))
+		quiet(t, cluster.Kubectl("apply", "--server-side", "--dry-run=server", "-k", folder("overlays/cert-manager")))
+	})
 	t.Run("profiles are held to the rules of their CRD", func(t *testing.T) { holdsProfilesToTheirRules(t, cluster) })
 	t.Run("the network policy is accepted", func(t *testing.T) {
 		quiet(t, cluster.Kubectl("apply", "--server-side", "-k", folder("components/network-policy")))

@@ -28,6 +28,7 @@ func TestArgumentsOfEachInstallation(t *testing.T) {
 		"base":                     {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"},
 		"overlays/warn":            {"--enforcement=warn", "--failure-policy=Fail", "--log-format=json"},
 		"overlays/static-webhooks": {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"},
+		"overlays/cert-manager":    {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=cert-manager"},
 	}
 	for _, dir := range installations {
 		assert.Equal(t, want[dir], deployment(t, dir).Spec.Template.Spec.Containers[0].Args, dir)

@@ -19,8 +19,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/keyutil"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -107,7 +110,7 @@ func serial(t *testing.T, address string) int64 {
 
 func bundle(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "go-template={{(index .webhooks 0).clientConfig.caBundle | base64decode}}")
+	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "go-template={{with (index .webhooks 0).clientConfig.caBundle}}{{. | base64decode}}{{end}}")
 	succeed(t, got)
 	return got.Stdout
 }
@@ -148,4 +151,90 @@ func TestACertificateOfFiles(t *testing.T) {
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Positive(t, w.writes.Load())
 	called(t)
+}
+
+const certificate = `
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {namespace: overrule-system, name: overrule-serving}
+spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.svc], issuerRef: {name: none}}
+`
+
+// What cert-manager's own controllers do is played here: test/certmanager runs
+// them.
+func TestACertificateOfCertManager(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "cert-manager")
+	succeed(t, g.apply(gatewayLimits))
+	_, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	succeed(t, plane.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
+	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
+	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
+	s := unready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
+	says := func(text string) {
+		t.Helper()
+		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
+	}
+	says("certificate overrule-system/overrule-serving: the cluster has no cert-manager.io/v1: install cert-manager")
+
+	module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
+	require.NoError(t, err)
+	require.NoError(t, plane.InstallCRDs(filepath.Join(module, "deploy", "crds")))
+	says("certificate overrule-system/overrule-serving: there is none: apply it")
+	succeed(t, plane.Apply(certificate))
+	says("not Ready: cert-manager has not looked at it yet: is its controller running?")
+	status := func(is, message string) {
+		t.Helper()
+		succeed(t, plane.Kubectl("-n", server.Namespace, "patch", "certificate/overrule-serving", "--subresource=status", "--type=merge", "-p",
+			`{"status":{"conditions":[{"type":"Ready","status":"`+is+`","reason":"Pending","message":"`+message+`"}]}}`))
+	}
+	status("False", "issuer none is not there")
+	says("not Ready: Ready is False (Pending): issuer none is not there: look at its issuer and its CertificateRequests")
+	assert.Contains(t, plane.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
+	mount(t, dir, by.serving(t))
+	status("True", "it is")
+	says(`"msg":"the certificate is issued"`)
+
+	from := func() string {
+		return plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
+			`jsonpath={.items[*].metadata.annotations.cert-manager\.io/inject-ca-from}`).Stdout
+	}
+	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "cainjector is not asked")
+	assert.Empty(t, bundle(t))
+	inject(t, inPEM(by.cert))
+	called(t)
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+
+	succeed(t, plane.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
+	soon(t, func() bool {
+		return strings.Contains(plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
+	}, "what is ours is not put back")
+	assert.Equal(t, inPEM(by.cert), bundle(t), "and what is not stays")
+}
+
+// inject writes the caBundles as cainjector does.
+func inject(t *testing.T, ca string) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	hooks := client.AdmissionregistrationV1()
+	options := metav1.UpdateOptions{FieldManager: "cainjector"}
+	soon(t, func() bool {
+		v, err := hooks.ValidatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		for i := range v.Webhooks {
+			v.Webhooks[i].ClientConfig.CABundle = []byte(ca)
+		}
+		_, failed := hooks.ValidatingWebhookConfigurations().Update(t.Context(), v, options)
+		m, err := hooks.MutatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		for i := range m.Webhooks {
+			m.Webhooks[i].ClientConfig.CABundle = []byte(ca)
+		}
+		_, too := hooks.MutatingWebhookConfigurations().Update(t.Context(), m, options)
+		return failed == nil && too == nil
+	}, "the server writes at the same time, again and again")
 }

@@ -44,7 +44,7 @@ func (r *relay) flag() string {
 }
 
 func (r *relay) port() int32 {
-	return int32(r.listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+	return int32(r.listener.Addr().(*net.TCPAddr).Port)
 }
 
 // lead sends new connections to backends, each in turn.

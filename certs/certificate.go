@@ -1,0 +1,151 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// certificateTimeout bounds one read of a Certificate.
+	certificateTimeout = 10 * time.Second
+	// settledPoll is how often a Certificate is read that is Ready.
+	settledPoll = time.Minute
+)
+
+// CertificateError says what is missing for a Certificate of cert-manager's to
+// be issued, and what to do about it.
+type CertificateError struct {
+	Namespace, Name string
+	Err             error
+	Remedy          string
+}
+
+// Error names the Certificate, what is missing and the remedy.
+func (e *CertificateError) Error() string {
+	return fmt.Sprintf("certificate %s/%s: %v: %s", e.Namespace, e.Name, e.Err, e.Remedy)
+}
+
+// Unwrap returns what is missing.
+func (e *CertificateError) Unwrap() error { return e.Err }
+
+var (
+	// ErrNoCertManager is in a CertificateError where the API server does not
+	// know of Certificates.
+	ErrNoCertManager = errors.New("the cluster has no cert-manager.io/v1")
+
+	// ErrNoCertificate is in a CertificateError where there is none.
+	ErrNoCertificate = errors.New("there is none")
+
+	// ErrNotIssued is in a CertificateError for one that is not Ready.
+	ErrNotIssued = errors.New("not Ready")
+)
+
+// order is a Certificate that was asked for.
+type order struct {
+	reader client.Reader
+	key    types.NamespacedName
+	poll   time.Duration // while it is not Ready
+	log    logr.Logger
+
+	missing atomic.Pointer[error] // nil before the first look
+	secret  atomic.Pointer[string]
+}
+
+// follow looks after the Certificate until ctx ends.
+func (o *order) follow(ctx context.Context) {
+	for {
+		pause := settledPoll
+		if err := o.look(ctx); err != nil {
+			pause = o.poll
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// look reads the Certificate, and books and logs what is missing.
+func (o *order) look(ctx context.Context) error {
+	err := o.read(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	before := o.missing.Swap(&err)
+	switch {
+	case err == nil && (before == nil || *before != nil):
+		o.log.Info("the certificate is issued", "certificate", o.key.String())
+	case err != nil && (before == nil || *before == nil || (*before).Error() != err.Error()):
+		o.log.Error(err, "the certificate is not issued")
+	}
+	return err
+}
+
+func (o *order) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
+	defer cancel()
+	var c certmanager.Certificate
+	err := o.reader.Get(ctx, o.key, &c)
+	switch {
+	case err == nil:
+		o.secret.Store(&c.Spec.SecretName)
+		return o.ready(&c)
+	case meta.IsNoMatchError(err):
+		return o.error(ErrNoCertManager, "install cert-manager, or choose another way with --certificates")
+	case apierrors.IsNotFound(err):
+		return o.error(ErrNoCertificate, "apply it, or name another one with --certificate-name")
+	case apierrors.IsForbidden(err):
+		return o.error(err, "let the server get it")
+	}
+	return o.error(err, "it is tried again")
+}
+
+// ready returns why a Certificate cannot be used yet.
+func (o *order) ready(c *certmanager.Certificate) error {
+	var says []string
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == certmanager.CertificateConditionReady && condition.Status == cmmeta.ConditionTrue {
+			return nil
+		}
+		says = append(says, fmt.Sprintf("%s is %s (%s): %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+	}
+	if len(says) == 0 {
+		return o.error(ErrNotIssued, "cert-manager has not looked at it yet: is its controller running?")
+	}
+	return o.error(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "look at its issuer and its CertificateRequests")
+}
+
+func (o *order) error(err error, remedy string) error {
+	return &CertificateError{Namespace: o.key.Namespace, Name: o.key.Name, Err: err, Remedy: remedy}
+}
+
+// problem returns what is missing; nil also before the first look.
+func (o *order) problem() error {
+	if missing := o.missing.Load(); missing != nil {
+		return *missing
+	}
+	return nil
+}
+
+// delivery says where an issued certificate is to come from.
+func (o *order) delivery(dir string) error {
+	if secret := o.secret.Load(); secret != nil {
+		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s, and give the kubelet two minutes", o.key, *secret, dir)
+	}
+	return fmt.Errorf("certificate %s was not looked at yet", o.key)
+}

@@ -1,0 +1,162 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var certificates = schema.GroupResource{Group: "cert-manager.io", Resource: "certificates"}
+
+// ordered is a mount whose files cert-manager issues.
+type ordered struct {
+	*mount
+	*CertManager
+	cluster client.WithWatch
+	fail    error // of the next reads
+}
+
+func newOrder(t *testing.T, there ...client.Object) *ordered {
+	t.Helper()
+	o := &ordered{mount: newMount(t, nil)}
+	scheme := runtime.NewScheme()
+	require.NoError(t, certmanager.AddToScheme(scheme))
+	o.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
+	reader := interceptor.NewClient(o.cluster, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if o.fail != nil {
+				return o.fail
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+	source, err := NewCertManager(CertManagerOptions{
+		FilesOptions: o.mount.opts, Reader: reader, Namespace: "own", Certificate: "serving", CertificatePoll: time.Millisecond,
+	})
+	require.NoError(t, err)
+	o.CertManager, o.mount.Files = source, source.Files
+	return o
+}
+
+func certificate(conditions ...certmanager.CertificateCondition) *certmanager.Certificate {
+	return &certmanager.Certificate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "serving"},
+		Spec:       certmanager.CertificateSpec{SecretName: "serving-cert"},
+		Status:     certmanager.CertificateStatus{Conditions: conditions},
+	}
+}
+
+func ready(status cmmeta.ConditionStatus, reason, message string) certmanager.CertificateCondition {
+	return certmanager.CertificateCondition{Type: certmanager.CertificateConditionReady, Status: status, Reason: reason, Message: message}
+}
+
+func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
+	issuing := certmanager.CertificateCondition{
+		Type: certmanager.CertificateConditionIssuing, Status: cmmeta.ConditionTrue, Reason: "DoesNotExist", Message: "Issuing certificate as Secret does not exist",
+	}
+	refused := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		there []client.Object
+		fail  error
+		is    error
+		want  string
+	}{
+		"no cert-manager": {
+			fail: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"}}, is: ErrNoCertManager,
+			want: "the cluster has no cert-manager.io/v1: install cert-manager, or choose another way with --certificates",
+		},
+		"no Certificate": {is: ErrNoCertificate, want: "there is none: apply it, or name another one with --certificate-name"},
+		"no right to it": {
+			fail: apierrors.NewForbidden(certificates, "serving", errors.New("no role")),
+			want: `certificates.cert-manager.io "serving" is forbidden: no role: let the server get it`,
+		},
+		"no API server": {fail: refused, is: refused, want: "connection refused: it is tried again"},
+		"no controller": {there: []client.Object{certificate()}, is: ErrNotIssued, want: "not Ready: cert-manager has not looked at it yet: is its controller running?"},
+		"no certificate yet": {
+			there: []client.Object{certificate(ready(cmmeta.ConditionFalse, "DoesNotExist", "Issuing"), issuing)}, is: ErrNotIssued,
+			want: "not Ready: Ready is False (DoesNotExist): Issuing; Issuing is True (DoesNotExist): Issuing certificate as Secret does not exist: look at its issuer and its CertificateRequests",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrder(t, c.there...)
+			o.fail = c.fail
+			o.mount.look()
+			require.ErrorIs(t, o.order.look(t.Context()), o.order.problem())
+			want := "certificate own/serving: " + c.want
+			err := o.Healthy(nil)
+			require.ErrorIs(t, err, ErrNotReady)
+			require.ErrorIs(t, err, ErrMissing, "the files say theirs")
+			require.ErrorContains(t, err, "; "+want)
+			require.NoError(t, o.Problem(), "readiness says it")
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+
+			o.swap(issued(t, minted(t, epoch), 0))
+			o.mount.look()
+			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
+			assert.EqualError(t, o.Problem(), want)
+
+			before := o.log.Len()
+			require.Error(t, o.order.look(t.Context()))
+			assert.Equal(t, before, o.log.Len(), "it is told once")
+		})
+	}
+}
+
+func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
+	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
+	o.mount.look()
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not looked at yet")
+	require.NoError(t, o.order.look(t.Context()))
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+", and give the kubelet two minutes")
+
+	files := issued(t, minted(t, epoch), 0)
+	delete(files, CAFile)
+	o.swap(files)
+	o.mount.look()
+	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not there: put the authority there", "cainjector takes it from there, too")
+
+	changed := o.mount.Changed()
+	o.swap(issued(t, minted(t, epoch), 0))
+	o.mount.look()
+	require.NoError(t, o.Healthy(nil))
+	require.NoError(t, o.Problem())
+	assert.Nil(t, o.CABundle(), "cainjector writes it")
+	<-changed
+}
+
+func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
+	o := newOrder(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- o.Start(ctx) }()
+	require.Eventually(t, func() bool { return errors.Is(o.order.problem(), ErrNoCertificate) }, time.Minute, time.Millisecond)
+	require.NoError(t, o.cluster.Create(t.Context(), certificate(ready(cmmeta.ConditionTrue, "Ready", ""))))
+	require.Eventually(t, func() bool { return o.order.problem() == nil }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func TestCertManagerOptionsThatCannotBeUsed(t *testing.T) {
+	_, err := NewCertManager(CertManagerOptions{})
+	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\n"+
+		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are both needed")
+	_, err = NewCertificateReader(&rest.Config{Host: "://"})
+	assert.ErrorContains(t, err, "make a client of certificates: ")
+}
