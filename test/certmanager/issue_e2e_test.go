@@ -20,8 +20,9 @@ import (
 const host = "webhook.example.svc"
 
 // chain is a self-signed Issuer, a CA Certificate by it, an Issuer with that CA,
-// and a serving Certificate by that. It returns the namespace that they are in.
-func chain(t *testing.T) string {
+// and a serving Certificate of a name by that. It returns the namespace that they
+// are in.
+func chain(t *testing.T, host string) string {
 	t.Helper()
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chain-"}}
 	create(t, home)
@@ -69,7 +70,7 @@ func unhook(t *testing.T, name string) {
 }
 
 func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
-	namespace := chain(t)
+	namespace := chain(t, host)
 	create(t, hooks(namespace)...)
 	t.Cleanup(func() { unhook(t, namespace) })
 
@@ -91,7 +92,7 @@ func TestACertificateIsIssuedAndItsAuthorityInjected(t *testing.T) {
 // The cainjector adds to what is trusted, so a server may serve what the
 // authority before signed until its files change.
 func TestAnAuthorityThatWasReplacedStaysTrusted(t *testing.T) {
-	namespace := chain(t)
+	namespace := chain(t, host)
 	create(t, hooks(namespace)...)
 	t.Cleanup(func() { unhook(t, namespace) })
 	before := issued(t, namespace, "serving", 1)

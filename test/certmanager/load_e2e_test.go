@@ -1,0 +1,179 @@
+//go:build e2e
+
+package certmanager
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	pace    = 20 * time.Millisecond // 50 writes and as many handshakes a second, however long each takes
+	writers = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
+	tooMuch = 4                     // each how many-th write has to be denied
+)
+
+// ground is a gateway whose policy overrides limits over 50, and the routes'
+// policies that the load writes.
+const ground = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: load}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: load}
+spec: {controllerName: example.com/gateways}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: load, name: edge}
+spec:
+  gatewayClassName: load
+  listeners: [{name: http, protocol: HTTP, port: 80}]
+---
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: load, name: edge}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides:
+    strategy: merge
+    when: spec.limits.login.rates.exists(r, r.limit > 50)
+    limits: {login: {rates: [{limit: 50, window: 10s}]}}
+`
+
+const routeAndPolicy = `
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: load, name: route-%[1]d}
+spec: {parentRefs: [{name: edge}], rules: [{matches: [{path: {value: /%[1]d}}]}]}
+---
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: load, name: route-%[1]d}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: route-%[1]d}
+  limits: {login: {rates: [{limit: 20, window: 10s}]}}
+`
+
+// prepare makes what the load needs, with the server judging.
+func prepare(t *testing.T) {
+	t.Helper()
+	manifest := strings.Builder{}
+	manifest.WriteString(ground)
+	for i := range writers {
+		fmt.Fprintf(&manifest, routeAndPolicy, i)
+	}
+	got := plane.Apply(manifest.String())
+	require.Zero(t, got.Code, got.Stderr)
+}
+
+// load is a steady stream of writes through the API server and of handshakes as
+// a new connection of it would make them, and what became of them.
+type load struct {
+	writes, denials, handshakes atomic.Int64
+
+	mu                   sync.Mutex
+	lost, wrong, refused []string
+}
+
+// start begins the load. The function that it returns ends it, once all that is
+// on its way is done.
+func (l *load) start(t *testing.T, s *served) (end func()) {
+	t.Helper()
+	config := rest.CopyConfig(plane.Config)
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}).Namespace("load")
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				group.Go(func() { l.write(policies, n) })
+				group.Go(func() { l.shake(s) })
+			}
+		}
+	})
+	var once sync.Once
+	end = func() { once.Do(func() { cancel(); group.Wait() }) }
+	t.Cleanup(end)
+	return end
+}
+
+// write changes a policy; not cut off in the middle when the load ends.
+func (l *load) write(policies dynamic.ResourceInterface, n int) {
+	limit, bad := 1+n%40, n%tooMuch == 0
+	if bad {
+		limit = 100 + n%40
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"limits":{"login":{"rates":[{"limit":%d,"window":"10s"}]}}}}`, limit)
+	_, err := policies.Patch(context.Background(), fmt.Sprintf("route-%d", n%writers), types.MergePatchType, patch, metav1.PatchOptions{})
+	denied := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "denied the request")
+	l.writes.Add(1)
+	switch {
+	case bad && denied:
+		l.denials.Add(1)
+	case bad && err == nil:
+		l.note(&l.wrong, fmt.Errorf("a limit of %d was let through", limit))
+	case denied:
+		l.note(&l.wrong, err)
+	case err != nil:
+		l.note(&l.lost, err)
+	}
+}
+
+func (l *load) shake(s *served) {
+	l.handshakes.Add(1)
+	if _, err := s.handshake(context.Background()); err != nil {
+		l.note(&l.refused, err)
+	}
+}
+
+func (l *load) note(list *[]string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*list = append(*list, err.Error())
+}
+
+// more waits until there were as many writes more.
+func (l *load) more(t *testing.T, n int64) {
+	t.Helper()
+	want := l.writes.Load() + n
+	soon(t, func() bool { return l.writes.Load() >= want }, func() string { return "the writes stand still" })
+}
+
+// unharmed requires that nothing was lost or wrongly judged so far.
+func (l *load) unharmed(t *testing.T, when string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.Logf("%s: %d writes (%d of them rightly denied), %d lost, %d wrongly judged; %d handshakes, %d refused",
+		when, l.writes.Load(), l.denials.Load(), len(l.lost), len(l.wrong), l.handshakes.Load(), len(l.refused))
+	assert.Empty(t, l.lost, "writes lost")
+	assert.Empty(t, l.wrong, "writes wrongly judged")
+	assert.Empty(t, l.refused, "handshakes refused")
+	assert.Positive(t, l.denials.Load())
+}

@@ -1,0 +1,84 @@
+//go:build e2e
+
+package certmanager
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// servingHost is the name that the API server asks for.
+const servingHost = server.Name + "." + server.Namespace + ".svc"
+
+// served is a server with a certificate of cert-manager's.
+type served struct {
+	*server.Server
+	volume Volume
+	// namespace and name are the Certificate's.
+	namespace, name string
+}
+
+// serve mounts the Secret of a Certificate and runs a server on it, one of the
+// ways of --certificates, until the API server calls it.
+func serve(t *testing.T, way, namespace, name string) *served {
+	t.Helper()
+	site, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	s := &served{volume: Volume(t.TempDir()), namespace: namespace, name: name}
+	require.NoError(t, s.volume.Write(issued(t, namespace, name, 1)))
+	s.Server, err = site.Boot(t.Context(), server.Options{Args: []string{
+		"--certificates=" + way, "--cert-dir=" + string(s.volume), "--log-level=debug",
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, s.Stop())
+		if t.Failed() {
+			t.Logf("the server's log:\n%s", s.Tail())
+		}
+		got := plane.Kubectl("delete", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule")
+		assert.Zero(t, got.Code, got.Stderr)
+	})
+	return s
+}
+
+// handshake dials the server as a new connection of the API server does: it
+// trusts what the webhook configurations hold at this moment. It returns
+// the certificate that is served.
+func (s *served) handshake(ctx context.Context) (*x509.Certificate, error) {
+	bundles, err := trusts(ctx, server.Name)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if len(bundles) == 0 || !roots.AppendCertsFromPEM(bundles[0]) {
+		return nil, errors.New("the webhook configuration trusts nobody")
+	}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: servingHost, MinVersion: tls.VersionTLS13}}
+	conn, err := dialer.DialContext(ctx, "tcp", s.Webhook)
+	if err != nil {
+		return nil, fmt.Errorf("shake hands with the server: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// mount gives the server a new version of the Secret, and waits until it serves
+// that.
+func (s *served) mount(t *testing.T, secret map[string][]byte) {
+	t.Helper()
+	want := parsed(t, secret)
+	require.NoError(t, s.volume.Write(secret))
+	soon(t, func() bool {
+		got, err := s.handshake(t.Context())
+		return err == nil && got.Equal(want)
+	}, func() string { return "the server goes on serving the certificate before:\n" + s.Tail() })
+}
