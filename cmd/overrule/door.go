@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +28,7 @@ type frontDoor struct {
 	drain        time.Duration
 	hooks        *webhook.Server
 	certificates certs.Source
+	callers      *certs.Callers // nil: anybody may call
 	feeders      []manager.Runnable
 	log          logr.Logger
 	closing      atomic.Bool
@@ -94,7 +96,7 @@ const (
 func (d *frontDoor) server() *http.Server {
 	return &http.Server{
 		Handler:           d.hooks.Handler(),
-		TLSConfig:         certs.TLSConfig(d.certificates),
+		TLSConfig:         d.tls(),
 		HTTP2:             webhook.HTTP2(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -103,6 +105,14 @@ func (d *frontDoor) server() *http.Server {
 		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          errorLog(d.log),
 	}
+}
+
+func (d *frontDoor) tls() *tls.Config {
+	c := certs.TLSConfig(d.certificates)
+	if d.callers == nil {
+		return c
+	}
+	return d.callers.Require(c)
 }
 
 // open is a readiness check: it fails once the server is on its way out.

@@ -43,6 +43,8 @@ type options struct {
 	certificateName string
 	caValidity      time.Duration
 	certValidity    time.Duration
+	clientCA        string
+	clientSubjects  []string
 	drainPeriod     time.Duration
 }
 
@@ -97,6 +99,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.certificateName, "certificate-name", "overrule-serving", "Certificate of cert-manager whose Secret is mounted at --cert-dir")
 	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
+	f.StringVar(&o.clientCA, "client-ca-file", "", "authorities that sign the certificates of callers, read again when they change (default: anybody may call)")
+	f.StringArrayVar(&o.clientSubjects, "client-subject", nil, "common name or alternative name that a caller's certificate has to have; repeatable (default: any that the authorities signed)")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
 }
 
@@ -145,6 +149,12 @@ func (o *options) check() error {
 	}
 	if o.certificateName == "" && o.certificates == byCertManager {
 		errs = append(errs, errors.New("--certificates=cert-manager needs --certificate-name: name the Certificate"))
+	}
+	if len(o.clientSubjects) > 0 && o.clientCA == "" {
+		errs = append(errs, errors.New("--client-subject needs --client-ca-file: name the authorities that sign the certificates of callers"))
+	}
+	if slices.Contains(o.clientSubjects, "") {
+		errs = append(errs, errors.New("--client-subject is empty: give a name, or leave the flag out"))
 	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))

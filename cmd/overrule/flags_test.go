@@ -110,6 +110,7 @@ func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
 		"files that are nowhere":         {[]string{"--certificates=files", "--cert-dir=", "--kubeconfig", missing}, "--certificates=files needs --cert-dir: name the directory of tls.crt and tls.key"},
 		"a Certificate for files":        {[]string{"--certificates=files", "--certificate-name=x"}, "--certificate-name is for --certificates=cert-manager and excludes --certificates=files: give one of the two"},
 		"a Certificate without a name":   {[]string{"--certificates=cert-manager", "--certificate-name=", "--kubeconfig", missing}, "--certificates=cert-manager needs --certificate-name: name the Certificate"},
+		"subjects of nobody":             {[]string{"--client-subject=", "--kubeconfig", missing}, "--client-subject needs --client-ca-file: name the authorities that sign the certificates of callers\n--client-subject is empty: give a name, or leave the flag out"},
 		"files for who needs none":       {[]string{"--cert-dir=/certs"}, "--cert-dir is for --certificates=files or cert-manager and excludes --certificates=self: give one of the two"},
 		"a kubeconfig that is not there": {[]string{"--kubeconfig", missing}, "read kubeconfig \"" + missing + "\": stat " + missing + ": no such file or directory"},
 	} {

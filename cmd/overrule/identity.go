@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -110,3 +112,21 @@ type unconfirmed struct{ certs.Source }
 
 // Published implements webhook.Authority.
 func (unconfirmed) Published([]byte) {}
+
+// addCallers has the door demand certificates, if the flags say so.
+func addCallers(door *frontDoor, health *health, o options, log logr.Logger) error {
+	if o.clientCA == "" {
+		return nil
+	}
+	callers, err := certs.NewCallers(certs.CallersOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
+	if err != nil {
+		return fmt.Errorf("check callers: %w", err)
+	}
+	door.callers, door.feeders = callers, append(door.feeders, callers)
+	health.checks["callers"] = callers.Healthy
+	if health.notes == nil {
+		health.notes = map[string]func() error{}
+	}
+	health.notes["callers"] = callers.Problem
+	return nil
+}

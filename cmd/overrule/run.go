@@ -111,6 +111,13 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
 		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),
 	}
+	probes := &health{
+		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
+		log: log.WithName("health"), last: "starting",
+	}
+	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
+		return err
+	}
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
@@ -126,10 +133,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := mgr.Add(statuses); err != nil {
 		return err
 	}
-	return mgr.Add(&health{
-		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
-		log: log.WithName("health"), last: "starting",
-	})
+	return mgr.Add(probes)
 }
 
 // newReviewer asks over connections without a limit of their own: a queue in

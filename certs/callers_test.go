@@ -1,0 +1,177 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// caller is a client certificate.
+func caller(t *testing.T, ca *signer, template x509.Certificate) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template.SerialNumber = big.NewInt(1)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-hour), time.Now().Add(hour)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, ca.cert, key.Public(), ca.key)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func named(name string) x509.Certificate {
+	return x509.Certificate{Subject: pkix.Name{CommonName: name}}
+}
+
+// guarded is a server that demands certificates.
+type guarded struct {
+	*Callers
+	t      *testing.T
+	server *httptest.Server
+	file   string
+}
+
+func newGuarded(t *testing.T, ca []byte, subjects ...string) *guarded {
+	t.Helper()
+	g := &guarded{t: t, file: filepath.Join(t.TempDir(), "clients.crt")}
+	if ca != nil {
+		g.write(ca)
+	}
+	callers, err := NewCallers(CallersOptions{File: g.file, Subjects: subjects, Log: logr.Discard()})
+	require.NoError(t, err)
+	g.Callers = callers
+	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in") }))
+	g.server.TLS = callers.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return &g.server.TLS.Certificates[0], nil
+	}})
+	g.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	g.server.StartTLS()
+	t.Cleanup(g.server.Close)
+	return g
+}
+
+func (g *guarded) write(ca []byte) {
+	g.t.Helper()
+	require.NoError(g.t, os.WriteFile(g.file, ca, 0o600))
+}
+
+// call is a call of a client with a connection of its own.
+func (g *guarded) call(certs ...tls.Certificate) error {
+	g.t.Helper()
+	own := g.server.Client().Transport.(*http.Transport).Clone()
+	own.TLSClientConfig.Certificates = certs
+	defer own.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, g.server.URL, nil)
+	require.NoError(g.t, err)
+	response, err := own.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
+	now := time.Now()
+	ca, other := minted(t, now), minted(t, now)
+	expired := named("kube-apiserver")
+	expired.NotBefore, expired.NotAfter = now.Add(-2*hour), now.Add(-hour)
+	spiffe, err := url.Parse("spiffe://cluster/apiserver")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		subjects []string
+		by       *signer
+		as       x509.Certificate
+		refused  string
+	}{
+		"any that the authorities signed":      {by: ca, as: named("anybody")},
+		"one that another signed":              {by: other, as: named("kube-apiserver"), refused: "unknown certificate authority"},
+		"one that is expired":                  {by: ca, as: expired, refused: "certificate"},
+		"one by its common name":               {subjects: []string{"other", "kube-apiserver"}, by: ca, as: named("kube-apiserver")},
+		"one by its DNS name":                  {subjects: []string{"api.internal"}, by: ca, as: x509.Certificate{DNSNames: []string{"api.internal"}}},
+		"one by its URI":                       {subjects: []string{spiffe.String()}, by: ca, as: x509.Certificate{URIs: []*url.URL{spiffe}}},
+		"one by its address":                   {subjects: []string{"10.0.0.1"}, by: ca, as: x509.Certificate{IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)}}},
+		"one by its e-mail":                    {subjects: []string{"a@b.c"}, by: ca, as: x509.Certificate{EmailAddresses: []string{"a@b.c"}}},
+		"another name":                         {subjects: []string{"kube-apiserver"}, by: ca, as: named("system:node:a"), refused: "bad certificate"},
+		"no name, where none is not a subject": {subjects: []string{"kube-apiserver"}, by: ca, as: x509.Certificate{}, refused: "bad certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGuarded(t, ca.certPEM, c.subjects...)
+			g.look()
+			require.NoError(t, g.Healthy(nil))
+			require.ErrorContains(t, g.call(), "certificate required")
+			err := g.call(caller(t, c.by, c.as))
+			if c.refused == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, c.refused)
+		})
+	}
+}
+
+func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
+	old, next := minted(t, time.Now()), minted(t, time.Now())
+	before, after := caller(t, old, named("a")), caller(t, next, named("a"))
+	g := newGuarded(t, nil)
+	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
+	g.look()
+	require.EqualError(t, g.Healthy(nil), "no authorities of callers yet: "+g.file+": not there: put certificates in PEM there")
+	require.Error(t, g.call(before), "nobody is let in before it is known who may")
+	require.NoError(t, g.Problem())
+
+	g.write(old.certPEM)
+	g.look()
+	require.NoError(t, g.Healthy(nil))
+	require.NoError(t, g.call(before))
+	require.Error(t, g.call(after))
+
+	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
+	g.look()
+	require.NoError(t, g.call(before))
+	require.NoError(t, g.call(after))
+
+	g.write(without(next.certPEM, 30))
+	g.look()
+	require.NoError(t, g.Healthy(nil))
+	require.EqualError(t, g.Problem(), g.file+": breaks off in the middle of a block: put all of it there; trusting the authorities before them")
+	require.NoError(t, g.call(before))
+
+	g.write(next.certPEM)
+	g.look()
+	require.NoError(t, g.Problem())
+	require.Error(t, g.call(before))
+	require.NoError(t, g.call(after))
+	assert.False(t, g.NeedLeaderElection())
+}
+
+func TestCallersOptionsThatCannotBeUsed(t *testing.T) {
+	for want, opts := range map[string]CallersOptions{
+		"callers: no file of authorities given":         {},
+		`callers: subjects ["a" ""]: none may be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},
+		"callers: poll interval must not be negative":   {File: "ca.crt", PollInterval: -1},
+	} {
+		_, err := NewCallers(opts)
+		assert.EqualError(t, err, want)
+	}
+}
