@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -43,7 +42,7 @@ func (d *frontDoor) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for admission reviews: %w", err)
 	}
-	listener = netutil.LimitListener(listener, d.connections)
+	listener = newLobby(listener, d.connections)
 	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, failed := errgroup.WithContext(feeding)
@@ -97,6 +96,7 @@ func (d *frontDoor) server() *http.Server {
 	return &http.Server{
 		Handler:           d.hooks.Handler(),
 		TLSConfig:         d.tls(),
+		ConnState:         heard,
 		HTTP2:             webhook.HTTP2(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,

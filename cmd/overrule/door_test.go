@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -144,7 +145,15 @@ func TestADoorHasSoManyConnectionsAtOnceAndNoMore(t *testing.T) {
 	url, leave, ended := opened(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
-		return dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+			return nil, err
+		}
+		_, err = c.Read(make([]byte, 1)) // the answer begins: it is a client by now
+		return c, err
 	}
 	first, err := dial()
 	require.NoError(t, err)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"overrule.dev/overrule/webhook"
+)
+
+// besieged is a door that somebody abuses.
+type besieged struct {
+	t            *testing.T
+	certificates *given
+	url, address string
+}
+
+func besiege(t *testing.T, connections int) *besieged {
+	t.Helper()
+	b := &besieged{t: t, certificates: newGiven(t)}
+	url, leave, ended := opened(t, &frontDoor{address: "127.0.0.1:0", connections: connections, hooks: hooks(), certificates: b.certificates})
+	b.url, b.address = url, strings.TrimPrefix(url, "https://")
+	t.Cleanup(func() {
+		leave()
+		assert.NoError(t, <-ended)
+	})
+	return b
+}
+
+// answers fails unless a client on a connection of its own is answered.
+func (b *besieged) answers() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	defer cancel()
+	client := b.certificates.client()
+	defer client.CloseIdleConnections()
+	response, err := client.Do(b.request(ctx, strings.NewReader(
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`)))
+	require.NoError(b.t, err)
+	require.NoError(b.t, response.Body.Close())
+	assert.Equal(b.t, http.StatusOK, response.StatusCode)
+}
+
+func (b *besieged) request(ctx context.Context, body io.Reader) *http.Request {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+webhook.PathValidate, body)
+	require.NoError(b.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+// Ten thousand connections beside two thousand places, to scale.
+func TestConnectionsThatSayNothingKeepNobodyOut(t *testing.T) {
+	b := besiege(t, 20)
+	for range 500 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.address)
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+	}
+	b.answers()
+}
+
+func TestAHandshakeAloneKeepsNoPlace(t *testing.T) {
+	b := besiege(t, 2)
+	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
+	for range 6 {
+		conn, err := dialer.DialContext(t.Context(), "tcp", b.address)
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+	}
+	b.answers()
+}
+
+// endless is a body of so many blanks.
+type endless struct{ left, sent int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	copy(p, bytes.Repeat([]byte(" "), n))
+	e.left, e.sent = e.left-n, e.sent+n
+	return n, nil
+}
+
+func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
+	for name, length := range map[string]int64{"told": 100 << 20, "in chunks": -1} {
+		t.Run(name, func(t *testing.T) {
+			b := besiege(t, 10)
+			body := &endless{left: 100 << 20}
+			r := b.request(t.Context(), body)
+			r.ContentLength = length
+			response, err := b.certificates.client().Do(r)
+			if err == nil { // else the connection was cut while it was sent
+				assert.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+				require.NoError(t, response.Body.Close())
+			}
+			assert.Less(t, body.sent, 50<<20, "most of it was never read")
+			b.answers()
+		})
+	}
+}
+
+// A body that says it is compressed is not unpacked: the API server sends none.
+func TestAGzipBombStaysPacked(t *testing.T) {
+	var bomb bytes.Buffer
+	packer := gzip.NewWriter(&bomb)
+	_, err := io.Copy(packer, &endless{left: 64 << 20})
+	require.NoError(t, err)
+	require.NoError(t, packer.Close())
+	b := besiege(t, 10)
+	r := b.request(t.Context(), &bomb)
+	r.Header.Set("Content-Encoding", "gzip")
+	response, err := b.certificates.client().Do(r)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	assert.Equal(t, http.StatusBadRequest, response.StatusCode)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "the body is no AdmissionReview: ")
+	b.answers()
+}
+
+// Rapid reset: streams that are begun and taken back, over and over.
+func TestStreamsThatAreResetAtOnceKeepNobodyOut(t *testing.T) {
+	b := besiege(t, 10)
+	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	framer := http2.NewFramer(conn, nil)
+	require.NoError(t, framer.WriteSettings())
+	var head bytes.Buffer
+	packer := hpack.NewEncoder(&head)
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "https"}, {":authority", "here"}, {":path", webhook.PathValidate}, {"content-type", "application/json"}} {
+		require.NoError(t, packer.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
+	}
+	block := bytes.Clone(head.Bytes())
+	for id := uint32(1); id < 20_000; id += 2 {
+		if framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndHeaders: true}) != nil ||
+			framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+			break // the server has had enough of it
+		}
+	}
+	b.answers()
+}
+
+// A head that never ends is given up, and a client beside it is answered.
+func TestOneByteASecondHoldsUpNobody(t *testing.T) {
+	b := besiege(t, 1)
+	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
+	conn, err := dialer.DialContext(t.Context(), "tcp", b.address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "P")
+	require.NoError(t, err)
+	b.answers()
+	_, err = io.Copy(io.Discard, conn)
+	if err != nil {
+		assert.NotErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
+func TestALobbyThatIsClosedLetsNobodyWait(t *testing.T) {
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := newLobby(inner, 1)
+	dial := func() {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", inner.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	dial()
+	first, err := l.Accept()
+	require.NoError(t, err)
+	heard(first, http.StateActive)
+	dial()
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := l.Accept()
+		waiting <- err
+	}()
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, <-waiting, net.ErrClosed)
+	require.NoError(t, first.Close())
+	assert.Error(t, first.Close(), "its place is given back once")
+	assert.Empty(t, l.places)
+}
