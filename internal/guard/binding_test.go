@@ -52,6 +52,12 @@ const (
 	onTypo   = "{matches: [{path: {value: /tosy}}]}"
 )
 
+// The same limit, with what is taken for granted and without.
+const (
+	inFull  = "a: {rates: [{limit: 5, unit: second, duration: 1}], triggers: [{matches: [{path: {type: PathPrefix, value: /toys}}, {headers: [{name: b, value: c, type: Exact}]}]}]}"
+	inShort = "a: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /toys}}, {headers: [{name: b, value: c}]}]}]}"
+)
+
 // bindingWorld is a gateway with a route of the tests' rules.
 func bindingWorld(more ...string) string {
 	return docs(append([]string{rate, gatewayDoc("g", "istio", "http"), routeDoc("r", stores, "g")}, more...)...)
@@ -136,6 +142,15 @@ func TestOverridesOfLimitsThatAreNotBoundAnyMore(t *testing.T) {
 		},
 		"its own triggers are edited": {
 			bindingWorld(rateTop(overriding(aLimit("a", onAssets)))), rateTop(overriding(aLimit("a", onToys))), removed("a"),
+		},
+		"it is written without what is taken for granted": {
+			bindingWorld(rateTop(overriding(inFull))), rateTop(overriding(inShort)), nil,
+		},
+		"it is written with what is taken for granted": {
+			bindingWorld(rateTop(overriding(inShort))), rateTop(overriding(inFull)), nil,
+		},
+		"it is written without what is not taken for granted": {
+			bindingWorld(rateTop(overriding(strings.Replace(inFull, "duration: 1", "duration: 2", 1)))), rateTop(overriding(inShort)), removed("a"),
 		},
 		"an atomic override has no lower limits beside it": {
 			bindingWorld(rateTop("overrides: {strategy: atomic, " + limitsDoc(aLimit("b", "")) + "}")), rateOwn(limitsDoc(aLimit("a", ""))), nil,
