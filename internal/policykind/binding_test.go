@@ -1,6 +1,7 @@
 package policykind_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,4 +119,29 @@ func TestOtherKindsDoNotBind(t *testing.T) {
 		require.NoError(t, p.Invalid)
 		assert.False(t, p.Binds, kind)
 	}
+}
+
+// A limit from a file says what the API server stores of it, in every block; one of
+// another form is left as it is, and so is the object.
+func TestLimitsSayWhatTheAPIServerWouldStore(t *testing.T) {
+	const (
+		short = "{rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /toys}, headers: [{name: b, value: c}]}]}]}"
+		full  = "{rates: [{limit: 5, unit: second, duration: 1}], triggers: [{matches: [{path: {type: PathPrefix, value: /toys}, headers: [{name: b, value: c, type: Exact}]}]}]}"
+		other = "{rates: [{limit: 5, window: 10s}]}"
+	)
+	blocks := func(limit string) string {
+		return "defaults: {limits: {a: " + limit + ", b: " + other + "}}\noverrides: {limits: {c: " + limit + "}}"
+	}
+	for _, version := range []string{"v1", "v2beta1"} {
+		text := blocks
+		if version == "v2beta1" { // which has one form alone
+			text = func(limit string) string { return strings.Replace(blocks(limit), ", b: "+other, "", 1) }
+		}
+		stored, file := limits(t, version, text(full)), limits(t, version, text(short))
+		require.NoError(t, file.Invalid, version)
+		assert.Equal(t, blocksOf(stored), blocksOf(file), version)
+	}
+	o := object(t, "apiVersion: kuadrant.io/v2beta1\nkind: RateLimitPolicy\nmetadata: {namespace: app, name: p}\nspec: {limits: {a: "+short+"}}")
+	builtin(t, "RateLimitPolicy").Read(o, created)
+	assert.Equal(t, object(t, "apiVersion: kuadrant.io/v2beta1\nkind: RateLimitPolicy\nmetadata: {namespace: app, name: p}\nspec: {limits: {a: "+short+"}}"), o)
 }
