@@ -99,7 +99,7 @@ func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
 		o = &limitOn{kind: kind, first: s}
 	}
 	o.count++
-	if r := s.on.Path.Route; r != o.first.on.Path.Route {
+	if r := s.on.Path.Route; r != o.first.on.Path.Route && len(o.others) < mostOthers {
 		if o.others == nil {
 			o.others = make(map[*hierarchy.Route]struct{})
 		}
@@ -107,6 +107,10 @@ func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
 	}
 	return o
 }
+
+// mostOthers is how many routes are counted each once; of more, those at several
+// roots count at each.
+const mostOthers = 64
 
 // times returns how often it was added to; 0 where it never was.
 func (o *limitOn) times() int {
@@ -117,7 +121,12 @@ func (o *limitOn) times() int {
 }
 
 // routes counts routes, each once.
-func (o *limitOn) routes() int { return 1 + len(o.others) }
+func (o *limitOn) routes() int {
+	if len(o.others) == mostOthers {
+		return o.count
+	}
+	return 1 + len(o.others)
+}
 
 // shadowKey is a limit, and the one that is bound in its place.
 type shadowKey struct{ limit, by limitKey }
@@ -472,7 +481,7 @@ func routeOf(e *effective.Effective) string { return e.Path.Route.Ref().String()
 // onRoutes names the first of some routes.
 func (o *limitOn) onRoutes() string {
 	text := routeOf(o.first.on)
-	if more := len(o.others); more > 0 {
+	if more := o.routes() - 1; more > 0 {
 		text += " and " + plural(more, "more route")
 	}
 	return text
