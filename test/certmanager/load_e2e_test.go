@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,9 +23,11 @@ import (
 )
 
 const (
-	pace    = 20 * time.Millisecond // 50 writes and as many handshakes a second, however long each takes
-	writers = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
-	tooMuch = 4                     // each how many-th write has to be denied
+	pace     = 50 * time.Millisecond // between two writes, however long each takes
+	inFlight = 16                    // writes at once: a starved machine gets fewer, and not a growing heap of them
+	shaking  = 3                     // with each how many-th write there is a handshake
+	writers  = 7                     // policies that are written in turn; no multiple of tooMuch, so that each gets both
+	tooMuch  = 4                     // each how many-th write has to be denied
 )
 
 // ground is a gateway whose policy overrides limits over 50, and the routes'
@@ -103,8 +106,10 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 	require.NoError(t, err)
 	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}).Namespace("load")
 	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() {
+	var pacer sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(inFlight)
+	pacer.Go(func() {
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
 		for n := 0; ; n++ {
@@ -112,13 +117,18 @@ func (l *load) start(t *testing.T, s *served) (end func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				group.Go(func() { l.write(policies, n) })
-				group.Go(func() { l.shake(s) })
+				group.TryGo(func() error {
+					l.write(policies, n)
+					if n%shaking == 0 {
+						l.shake(s)
+					}
+					return nil
+				})
 			}
 		}
 	})
 	var once sync.Once
-	end = func() { once.Do(func() { cancel(); group.Wait() }) }
+	end = func() { once.Do(func() { cancel(); pacer.Wait(); _ = group.Wait() }) }
 	t.Cleanup(end)
 	return end
 }

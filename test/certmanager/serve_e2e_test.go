@@ -44,10 +44,16 @@ func serve(t *testing.T, way, namespace, name string) *served {
 		if t.Failed() {
 			t.Logf("the server's log:\n%s", s.Tail())
 		}
-		got := plane.Kubectl("delete", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule")
-		assert.Zero(t, got.Code, got.Stderr)
+		unregister(t)
 	})
 	return s
+}
+
+// unregister takes away what a server registered: nobody answers any more.
+func unregister(t *testing.T) {
+	t.Helper()
+	got := plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule")
+	assert.Zero(t, got.Code, got.Stderr)
 }
 
 // handshake dials the server as a new connection of the API server does: it

@@ -1,0 +1,132 @@
+//go:build e2e
+
+package certmanager
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cert-manager/cert-manager/pkg/apis/certmanager"
+	cmmeta "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
+	"overrule.dev/overrule/test/server"
+)
+
+// The Certificates of deploy/components/cert-manager.
+const (
+	servingName   = "overrule-serving"
+	authorityName = "overrule-authority"
+)
+
+// applyOverlay applies what the overlay for cert-manager has for cert-manager,
+// and the rights that come with it: all that has no pod in it.
+func applyOverlay(t *testing.T) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	rendered := plane.Kubectl("kustomize", filepath.Join(root, "deploy", "overlays", "cert-manager"))
+	require.Zero(t, rendered.Code, rendered.Stderr)
+	var wanted []string
+	for manifest := range strings.SplitSeq(rendered.Stdout, "\n---\n") {
+		var object metav1.TypeMeta
+		require.NoError(t, yaml.Unmarshal([]byte(manifest), &object))
+		switch object.GroupVersionKind().Group {
+		case certmanager.GroupName, rbacv1.GroupName:
+			wanted = append(wanted, manifest)
+		}
+	}
+	got := plane.KubectlWith(strings.Join(wanted, "\n---\n"), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	require.Zero(t, got.Code, got.Stderr)
+}
+
+// withdraw deletes the Certificate and what came of it, as the garbage collector
+// of a cluster would: a request that is left over stands in the way of the next
+// Certificate's.
+func withdraw(t *testing.T) {
+	t.Helper()
+	for _, objects := range [][]string{{"certificate", servingName}, {"certificaterequests", "--all"}, {"secret", servingName + "-cert"}} {
+		got := plane.Kubectl(append([]string{"delete", "-n", server.Namespace}, objects...)...)
+		require.Zero(t, got.Code, got.Stderr)
+	}
+}
+
+func TestAServerWaitsForCertManagerAndSaysForWhat(t *testing.T) {
+	_, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	applyOverlay(t)
+	issued(t, server.Namespace, servingName, 1)
+	withdraw(t)
+	volume := Volume(t.TempDir())
+	s, health := unready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
+
+	s.says(t, "certificate overrule-system/overrule-serving: there is none: apply it")
+	applyOverlay(t)
+	secret := issued(t, server.Namespace, servingName, 1)
+	s.says(t, "the certificate is issued")
+	for _, kind := range []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration"} {
+		got := plane.Kubectl("get", kind+"/overrule")
+		assert.Contains(t, got.Stderr, "not found", "nobody is to be sent to a server without a certificate")
+	}
+	require.NoError(t, volume.Write(secret))
+
+	wait := process.Wait{Limit: time.Minute, Pause: 100 * time.Millisecond, Problem: "it is not ready"}
+	require.NoError(t, s.Until(t.Context(), wait, process.OK("http://"+health+"/readyz?verbose")))
+	injected(t, server.Name, secret[cmmeta.TLSCAKey])
+}
+
+func TestTheServerJudgesWithACertificateOfCertManagers(t *testing.T) {
+	applyOverlay(t)
+	s := serve(t, "cert-manager", server.Namespace, servingName)
+	prepare(t)
+
+	got := plane.Kubectl("patch", "ratelimitpolicy/route-0", "-n", "load", "--type=merge", "-p",
+		`{"spec":{"limits":{"login":{"rates":[{"limit":100,"window":"10s"}]}}}}`)
+
+	assert.Equal(t, 1, got.Code, got.Stdout)
+	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: ConstraintViolated: `)
+	leaf, err := s.handshake(t.Context())
+	require.NoError(t, err)
+	assert.True(t, leaf.Equal(parsed(t, issued(t, server.Namespace, servingName, 1))))
+	assert.NotContains(t, plane.Kubectl("get", "secrets", "-n", server.Namespace).Stdout, "overrule-ca ", "it makes no authority of its own")
+}
+
+// waiting is a server that was not waited for.
+type waiting struct{ *process.Process }
+
+func (w waiting) says(t *testing.T, line string) {
+	t.Helper()
+	soon(t, func() bool { return strings.Contains(w.Log(), line) }, func() string { return "the server does not say " + line + ":\n" + w.Log() })
+}
+
+// unready runs a server and does not wait for anything. It returns the address
+// of its health checks, too.
+func unready(t *testing.T, flags ...string) (waiting, string) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	account, err := plane.ServiceAccount(t.Context(), server.Namespace, server.Name)
+	require.NoError(t, err)
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	health := fmt.Sprintf("127.0.0.1:%d", port)
+	p, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append(flags,
+		"--kubeconfig="+account.Kubeconfig, "--drain-period=0s", "--webhook-bind-address=127.0.0.1:0",
+		"--metrics-bind-address=0", "--health-bind-address="+health,
+	)})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, p.Stop())
+		unregister(t)
+	})
+	return waiting{p}, health
+}
