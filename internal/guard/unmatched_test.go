@@ -39,6 +39,7 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 	const all = "TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/r: "
 	books := routeDoc("s", "[{matches: [{path: {value: /books}}]}]", "g")
 	typo := rateOwn(limitsDoc(aLimit("a", onTypo)))
+	onTwo := docs(rate, gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", stores, "g", "h"))
 	for name, c := range map[string]struct {
 		before, write string
 		want          []string
@@ -88,6 +89,10 @@ func TestLimitsWhoseTriggersMatchNothing(t *testing.T) {
 			rateTop(limitsDoc(aLimit("a", "{matches: [{path: {value: /toyz}}]}"))),
 			[]string{"Deny TriggerUnmatched: limits.a binds to no rule of HTTPRoute app/a and 2 more routes: no rule has the match PathPrefix /toyz of triggers[0].matches[0], the nearest: PathPrefix /toys (rule-2 of HTTPRoute app/c), PathPrefix /yyyy (rule-1 of HTTPRoute app/b), PathPrefix /x (rule-1 of HTTPRoute app/a)" + advice},
 		},
+		"no rule of a route of two gateways": {onTwo, typo, []string{"Deny " + all + missing + advice}},
+		"no rule of a route of two gateways, both of which it is on": {
+			onTwo, rateOf("infra", "top", "targetRefs: [{kind: Gateway, name: g}, {kind: Gateway, name: h}]\n", limitsDoc(aLimit("a", onTypo))), []string{"Deny " + all + missing + advice},
+		},
 		"a match of another rule than the one it is on": {
 			bindingWorld(), rateOf("app", "own", toItsRule, limitsDoc(aLimit("a", onAssets))),
 			[]string{"Deny " + all + "the rules that have the match PathPrefix /assets/ are not those that it is in force on; state a match of the rules that it is in force on"},
@@ -136,8 +141,12 @@ func TestWritesThatUnbindLimits(t *testing.T) {
 		before, write string
 		want          []string
 	}{
-		"a match is edited":                   {own(aLimit("a", onAssets)), route("[" + toysRule + ", " + static + "]"), unbound("limits.a")},
-		"a rule goes":                         {own(aLimit("a", onAssets)), route("[" + toysRule + "]"), unbound("limits.a")},
+		"a match is edited": {own(aLimit("a", onAssets)), route("[" + toysRule + ", " + static + "]"), unbound("limits.a")},
+		"a rule goes":       {own(aLimit("a", onAssets)), route("[" + toysRule + "]"), unbound("limits.a")},
+		"a rule goes from a route of two gateways": {
+			docs(rate, gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", stores, "g", "h"), rateOwn(limitsDoc(aLimit("a", onAssets)))),
+			routeDoc("r", "["+toysRule+"]", "g", "h"), unbound("limits.a"),
+		},
 		"the route goes from its gateway":     {own(aLimit("a", onAssets)), routeDoc("r", stores), nil},
 		"the match is another rule's now":     {own(aLimit("a", onAssets)), route("[" + strings.Replace(toysRule, "matches: [", "matches: [{path: {value: /assets/}}, ", 1) + "]"), []string{"Warn LimitWidened: limits.a of Rate app/own is bound to HTTPRouteRule app/r#rule-1, too"}},
 		"a match of a limit without triggers": {own(aLimit("a", "")), route("[" + toysRule + ", " + static + "]"), nil},
