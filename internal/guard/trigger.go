@@ -453,6 +453,9 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 	if slices.ContainsFunc(had, func(text string) bool { return !slices.Contains(has, text) }) {
 		has = bound.Besides(rule) // the rule has others now; it is asked for those that the limit chooses
 	}
+	if slices.ContainsFunc(has, func(text string) bool { return !slices.Contains(had, text) }) {
+		had = (&limitSide{bound: &b.was.Binding.Limits[was], index: b.was.Route}).matched() // it may have been another rule's
+	}
 	for _, text := range has {
 		if !slices.Contains(had, text) {
 			j.widen(k, text, p.After)

@@ -373,7 +373,9 @@ func (j *judge) widening() {
 			f.Policy, f.Short = nil, fmt.Sprintf("%s limits %s, too, which its triggers do not ask for", k.limit.at, k.what)
 			f.What = fmt.Sprintf("%s limits %s, too, which its triggers do not ask for: %s has that match as well", k.limit.at, k.what, on.onRules())
 		}
-		f.Advice = "split the rule to limit a part of it"
+		if f.Advice = "split the rule to limit a part of it"; k.limit.block == merge.Overrides && !j.written(k.limit) {
+			f.Advice = fmt.Sprintf("ask the owner of %s before you split the rule", policy.Key())
+		}
 		j.reportOf(on.kind, api.ReasonLimitWidened, api.Warn, f)
 	}
 }
