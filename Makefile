@@ -67,6 +67,7 @@ generate: $(GEN) ## Run the code generators.
 	go generate ./...
 	$(GEN) object paths=./api/v1alpha1
 	$(GEN) crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
+	hack/chart
 
 ##@ Test
 

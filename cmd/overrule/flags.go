@@ -72,6 +72,8 @@ do at three in the morning.`,
 		},
 	}
 	o.bind(cmd.Flags())
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(uninstallWebhooks())
 	return cmd
 }
 

@@ -18,7 +18,7 @@ func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, o 
 	return &webhook.Registrar{
 		Client: client, Authority: i.authority, Foreign: i.foreign, Changed: w.Changed(), Log: log.WithName("registrar"),
 		Configuration: webhook.Configuration{
-			Name: "overrule", Namespace: o.namespace, Service: o.service, Port: o.servicePort,
+			Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
 			Annotations:   i.annotations,
 		},

@@ -1,0 +1,126 @@
+package helm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v4/pkg/action"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// bundle stands in for a caBundle.
+const bundle = "Y2E="
+
+var static = values{"staticWebhooks.enabled": true, "staticWebhooks.caBundle": bundle}
+
+// helmLabels and helmAnnotations are what the chart says of an object beside
+// what kustomize says. Nothing else may differ.
+var (
+	helmLabels      = []string{"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
+	helmAnnotations = map[string][]string{"CustomResourceDefinition": {"helm.sh/resource-policy"}}
+)
+
+func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		values     values
+		components []string
+	}{
+		"as it comes":             {},
+		"which only warns":        {values{"enforcement": "warn"}, []string{"warn"}},
+		"with a network policy":   {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
+		"with static webhooks":    {static, []string{"static-webhooks"}},
+		"with all of it together": {static.with(values{"enforcement": "warn", "networkPolicy.enabled": true}), []string{"warn", "network-policy", "static-webhooks"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := kustomized(t, c.components...)
+			got := rendered(t, c.values.with(values{"createNamespace": true}))
+			for _, o := range got {
+				withoutHelm(t, o)
+			}
+			assert.Equal(t, want, got)
+			delete(want, id{kind: "Namespace", name: namespace})
+			assert.Len(t, rendered(t, c.values), len(want), "all but the Namespace, unless that is asked for")
+		})
+	}
+}
+
+// withoutHelm takes away what Helm adds, and fails where it is not there.
+func withoutHelm(t *testing.T, object map[string]any) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: object}
+	labels, annotations := u.GetLabels(), u.GetAnnotations()
+	for _, label := range helmLabels {
+		require.NotEmpty(t, labels[label], "label %s of %s %s", label, u.GetKind(), u.GetName())
+		delete(labels, label)
+	}
+	for _, annotation := range helmAnnotations[u.GetKind()] {
+		require.NotEmpty(t, annotations[annotation], "annotation %s of %s %s", annotation, u.GetKind(), u.GetName())
+		delete(annotations, annotation)
+	}
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+}
+
+func TestTheChartPassesHelmsLint(t *testing.T) {
+	for name, v := range map[string]values{
+		"as it comes":     {},
+		"static webhooks": static,
+		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lint := action.NewLint()
+			lint.Strict, lint.Namespace = true, namespace
+			result := lint.Run([]string{chartDir}, v.nested())
+			assert.Equal(t, 1, result.TotalChartsLinted)
+			assert.Empty(t, result.Errors)
+		})
+	}
+}
+
+// Everything is where the release is, what names the namespace included.
+func TestTheReleaseMayBeInAnyNamespace(t *testing.T) {
+	r, err := template(t, "gateway-guard", static.with(values{"networkPolicy.enabled": true, "createNamespace": true}))
+	require.NoError(t, err)
+	assert.NotContains(t, r.Manifest, namespace)
+	assert.NotContains(t, r.Info.Notes, namespace)
+	for key := range parse(t, r.Manifest) {
+		assert.Contains(t, []string{"", "gateway-guard"}, key.namespace, key)
+	}
+}
+
+// Who applies what "helm template" prints would run the Job at once.
+func TestATemplateHasNoUninstallHook(t *testing.T) {
+	r, err := template(t, namespace, values{"uninstallHook.enabled": true})
+	require.NoError(t, err)
+	assert.Empty(t, r.Hooks)
+	assert.NotContains(t, r.Manifest, "uninstall-webhooks")
+}
+
+func TestTheNotesSayWhatIsToBeDone(t *testing.T) {
+	const left = "kubectl delete --ignore-not-found clusterrolebinding overrule-webhooks"
+	const fill = "--reuse-values --set staticWebhooks.caBundle="
+	for name, c := range map[string]struct {
+		values       values
+		says, saysNo []string
+	}{
+		"as it comes":            {nil, []string{"begin with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
+		"warning":                {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"begin with", "are refused"}},
+		"without the hook":       {values{"uninstallHook.enabled": false}, []string{left}, nil},
+		"static, no bundle yet":  {values{"staticWebhooks.enabled": true}, []string{fill, "Nothing is judged yet"}, []string{left}},
+		"static, with its trust": {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "Nothing is judged yet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := template(t, namespace, c.values)
+			require.NoError(t, err)
+			notes := strings.Join(strings.Fields(r.Info.Notes), " ")
+			for _, text := range c.says {
+				assert.Contains(t, notes, text)
+			}
+			for _, text := range c.saysNo {
+				assert.NotContains(t, notes, text)
+			}
+		})
+	}
+}
