@@ -1,0 +1,74 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// hookRights are those of the Job that the Helm chart runs.
+var hookRights = []rbacv1.PolicyRule{
+	{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterrolebindings"}, ResourceNames: []string{"overrule-webhooks"}, Verbs: []string{"delete"}},
+	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, ResourceNames: []string{"overrule"}, Verbs: []string{"delete"}},
+}
+
+// A leader that runs puts back what anybody deletes, save by this command.
+func TestUninstallWebhooksWinsAgainstTheLeader(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "uninstall")
+	s := start(t)
+	defer restoreRights(t) // other tests' servers need them
+	job := plane.MustAddUser(t, "uninstaller", nil, hookRights...)
+	succeed(t, g.apply(gatewayLimits))
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+
+	succeed(t, plane.Kubectl(append([]string{"delete"}, configurations...)...))
+	soon(t, func() bool { return strings.Count(registered(t), "overrule") == 2 }, "the leader does not put them back")
+
+	said, err := uninstallWebhooks(t, job)
+	require.NoError(t, err, said)
+	assert.Contains(t, said, "the webhook configurations are gone: writes are not judged any more")
+	assert.Empty(t, registered(t))
+	soon(t, func() bool { return strings.Contains(s.Log(), `cannot patch resource`) }, "the leader did not try")
+	assert.Empty(t, registered(t))
+	succeed(t, g.apply(limits("name: p", 100)))
+	require.NoError(t, s.Stop())
+	succeed(t, g.apply(limits("name: p", 200)))
+
+	said, err = uninstallWebhooks(t, job)
+	require.NoError(t, err, "it may be run again: %s", said)
+}
+
+func uninstallWebhooks(t *testing.T, as *env.User) (said string, err error) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "overrule"), "uninstall-webhooks", "--kubeconfig="+as.Kubeconfig).CombinedOutput()
+	return string(out), err
+}
+
+func restoreRights(t *testing.T) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-webhooks.yaml")))
+}
+
+// registered are the webhook configurations that there are.
+func registered(t *testing.T) string {
+	t.Helper()
+	got := plane.Kubectl(append([]string{"get", "-o", "name", "--ignore-not-found"}, configurations...)...)
+	succeed(t, got)
+	return got.Stdout
+}
+
+var configurations = []string{"validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"}
