@@ -429,7 +429,8 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	assert.Same(t, first, <-audits, "what failed is tried again")
 
 	objects.Apply(store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
-	for (<-audits).Gateway("infra", "two") == nil { //nolint:revive // what was there may be looked at once more before
+	for (<-audits).Gateway("infra", "two") == nil {
+		// what was there may be looked at once more before
 	}
 	cancel()
 	require.NoError(t, <-ended)
