@@ -112,9 +112,9 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
 			assert.EqualError(t, o.Problem(), want)
 
-			before := o.log.Len()
+			before := o.log.String()
 			require.Error(t, o.order.look(t.Context()))
-			assert.Equal(t, before, o.log.Len(), "it is told once")
+			assert.Equal(t, before, o.log.String(), "it is told once")
 		})
 	}
 }

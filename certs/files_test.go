@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
@@ -25,8 +26,32 @@ type mount struct {
 	t     *testing.T
 	dir   string
 	clock *clocktesting.FakeClock
-	log   strings.Builder
+	log   lines
 	swaps int
+}
+
+// lines are what was logged. Several goroutines may write them.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) WriteString(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.WriteString(s)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *lines) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 func newMount(t *testing.T, change func(*FilesOptions)) *mount {

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,9 @@ import (
 const injectFrom = "cert-manager.io/inject-ca-from"
 
 // foreign makes the bundle of an office another's to write.
-func foreign(is *bool) func(*Registrar) {
+func foreign(is *atomic.Bool) func(*Registrar) {
 	return func(r *Registrar) {
-		r.Foreign = func() bool { return *is }
+		r.Foreign = func() bool { return is.Load() }
 		r.Configuration.Annotations = map[string]string{injectFrom: "overrule-system/overrule-serving"}
 	}
 }
@@ -44,7 +45,8 @@ func (o *office) newKind(resource string) {
 
 func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		is := true
+		var is atomic.Bool
+		is.Store(true)
 		o := register(t, "", foreign(&is))
 		assert.Nil(t, o.validating(t).ClientConfig.CABundle, "what is to be injected has to be there first")
 		c, err := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
@@ -62,9 +64,9 @@ func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
 
 func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		is := false
+		var is atomic.Bool
 		o := register(t, "ours", foreign(&is))
-		is = true
+		is.Store(true)
 		o.newKind("authpolicies")
 		o.newKind("ratelimitpolicies")
 		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "without it every call would fail")
@@ -73,7 +75,7 @@ func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 		o.newKind("tlspolicies")
 		assert.Equal(t, "theirs", string(o.validating(t).ClientConfig.CABundle))
 
-		is = false
+		is.Store(false)
 		o.newKind("dnspolicies")
 		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "taken back")
 	})
@@ -81,20 +83,22 @@ func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 
 func TestBeforeItIsKnownWhoseTheBundleIsNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		is := false
+		var is atomic.Bool
 		o := register(t, "", foreign(&is))
 		time.Sleep(time.Minute)
-		assert.Empty(t, o.writes)
-		is = true
+		assert.Zero(t, o.written())
+		is.Store(true)
 		time.Sleep(time.Minute)
-		assert.NotEmpty(t, o.writes, "it looks again by itself")
+		assert.NotZero(t, o.written(), "it looks again by itself")
 	})
 }
 
 func TestAConfigurationThatCannotBeReadIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, resource := range []string{"mutating", "validating"} {
-			is, fail := true, errors.New("the API server is away")
+			var is atomic.Bool
+			is.Store(true)
+			fail := errors.New("the API server is away")
 			o := register(t, "", foreign(&is))
 			o.api.PrependReactor("get", resource+"webhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 				o.mu.Lock()
