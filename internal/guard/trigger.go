@@ -330,6 +330,9 @@ func (t *limitTally) won(l *limitOnRoute) {
 // matched names the matches of the rules that the limit matches.
 func (s *limitSide) matched() []string {
 	var out []string
+	if s.index == nil {
+		return nil // no limit there had triggers
+	}
 	for rule := range s.index.Rules() {
 		if s.bound.Matches(rule) {
 			out = append(out, s.index.Texts(rule)...)
