@@ -79,7 +79,13 @@ func prepare(ctx context.Context, o options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a scratch folder: %w", err)
 	}
-	return &Env{dir: dir, assets: found, plane: newPlane(found, o)}, nil
+	e := &Env{dir: dir, assets: found, plane: newPlane(found, o)}
+	// A folder of its own outlives a restart: the certificates stay the same.
+	e.plane.ControlPlane.GetAPIServer().CertDir = e.File("kube-apiserver")
+	if err := os.Mkdir(e.File("kube-apiserver"), 0o700); err != nil {
+		return nil, fmt.Errorf("make a scratch folder: %w", err)
+	}
+	return e, nil
 }
 
 func newPlane(found assets, o options) *envtest.Environment {
@@ -124,6 +130,7 @@ func (e *Env) Stop() error {
 	if e.controllers != nil {
 		errs = append(errs, e.controllers.Stop())
 	}
+	_ = e.ResumeAPIServer() // one that hangs cannot end
 	errs = append(errs, e.plane.Stop(), os.RemoveAll(e.dir))
 	return errors.Join(errs...)
 }
