@@ -17,9 +17,6 @@ import (
 	"overrule.dev/overrule/internal/watch"
 )
 
-// version is set when the binary is linked.
-var version = "dev"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{

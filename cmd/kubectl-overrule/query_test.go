@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/build"
 )
 
 const demo = "testdata/scene/"
@@ -196,7 +197,14 @@ func TestHelpAndVersion(t *testing.T) {
 	assert.Equal(t, exitFound, got.code)
 	assert.Contains(t, got.stdout, "Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong\n(violations), 2 unreadable input or wrong usage.")
 	got = run(t, "", "version")
-	assert.Equal(t, ran{exitFound, "kubectl-overrule dev\n", ""}, got)
+	assert.Equal(t, exitFound, got.code, got.stderr)
+	assert.True(t, strings.HasPrefix(got.stdout, "kubectl-overrule dev\n"), got.stdout)
+	for _, args := range [][]string{{"version", "-o", "json"}, {"-o", "json", "version"}} {
+		got = run(t, "", args...)
+		assert.Equal(t, build.Read(), decode[build.Info](t, got.stdout))
+	}
+	got = run(t, "", "version", "-o", "tree")
+	assert.Equal(t, ran{exitUnusable, "", "error: --output=\"tree\" is none of [text json]\n"}, got)
 }
 
 // People see colours on a terminal, and machines never.

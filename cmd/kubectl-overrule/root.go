@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
@@ -76,19 +77,9 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
-		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), a.versionCommand(),
+		a.checkCommand(), a.diffCommand(), a.violationsCommand(), a.renderCommand(), a.profilesCommand(), build.Command("kubectl-overrule", usage(cobra.NoArgs)),
 	)
 	return cmd
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version of this command.", Args: usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.Out, "kubectl-overrule "+version)
-			return err
-		},
-	}
 }
 
 // usage makes errors about arguments say where to read on.

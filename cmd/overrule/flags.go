@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -61,7 +62,7 @@ what breaks a constraint or takes an override away.
 In a cluster it needs no flags. docs/install.md has the manifests, and what to
 do at three in the morning.`,
 		Args:          cobra.NoArgs,
-		Version:       version,
+		Version:       build.Read().Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +74,7 @@ do at three in the morning.`,
 	}
 	o.bind(cmd.Flags())
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(uninstallWebhooks())
+	cmd.AddCommand(uninstallWebhooks(), build.Command("overrule", cobra.NoArgs))
 	return cmd
 }
 

@@ -9,9 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// version is stamped by the build.
-var version = "dev"
-
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "overrule:", err)

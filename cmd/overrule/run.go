@@ -24,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
@@ -40,11 +41,12 @@ func run(ctx context.Context, o options) error {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	limitMemory(ctx, log.WithName("memory"), memlimit.FromCgroup)
+	built := build.Read()
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
 	}
-	cfg.UserAgent = "overrule/" + version
+	cfg.UserAgent = "overrule/" + built.Version
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
@@ -56,7 +58,7 @@ func run(ctx context.Context, o options) error {
 	if err := assemble(mgr, cfg, client, o, log); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
+	log.Info("starting", "version", built.Version, "revision", built.Revision, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
 	return mgr.Start(ctx)
 }
 

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"overrule.dev/overrule/internal/build"
 )
 
 const (
@@ -39,7 +41,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			if err != nil {
 				return fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
 			}
-			cfg.UserAgent = "overrule/" + version
+			cfg.UserAgent = "overrule/" + build.Read().Version
 			client, err := kubernetes.NewForConfig(cfg)
 			if err != nil {
 				return fmt.Errorf("make a client: %w", err)

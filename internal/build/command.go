@@ -1,0 +1,36 @@
+package build
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Command is "version" of the program with that name.
+func Command(name string, args cobra.PositionalArgs) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version of this command, and what it was built from.", Args: args,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Read().write(cmd.OutOrStdout(), name, format) },
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "how to show it: text or json")
+	return cmd
+}
+
+// write writes the Info of the program with that name, as text or json.
+func (i Info) write(out io.Writer, name, format string) error {
+	switch format {
+	case "text":
+		return i.writeText(out, name)
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(i); err != nil {
+			return fmt.Errorf("write the version: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("--output=%q is none of [text json]", format)
+}
