@@ -25,10 +25,11 @@ import (
 
 func TestArgumentsOfEachInstallation(t *testing.T) {
 	want := map[string][]string{
-		"base":                     {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"},
-		"overlays/warn":            {"--enforcement=warn", "--failure-policy=Fail", "--log-format=json"},
-		"overlays/static-webhooks": {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"},
-		"overlays/cert-manager":    {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=cert-manager"},
+		"base":                       {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"},
+		"overlays/warn":              {"--enforcement=warn", "--failure-policy=Fail", "--log-format=json"},
+		"overlays/static-webhooks":   {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"},
+		"overlays/certificate-files": {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"},
+		"overlays/cert-manager":      {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=cert-manager"},
 	}
 	for _, dir := range installations {
 		assert.Equal(t, want[dir], deployment(t, dir).Spec.Template.Spec.Containers[0].Args, dir)

@@ -13,6 +13,10 @@ import (
 // bundle stands in for a caBundle.
 const bundle = "Y2E="
 
+// callers are those with a certificate of the authorities in the ConfigMap that
+// the component client-ca names.
+var callers = values{"clientCA.configMap": "overrule-client-ca"}
+
 var static = values{"staticWebhooks.enabled": true, "staticWebhooks.caBundle": bundle}
 
 // helmLabels and helmAnnotations are what the chart says of an object beside
@@ -27,11 +31,18 @@ func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
 		values     values
 		components []string
 	}{
-		"as it comes":             {},
-		"which only warns":        {values{"enforcement": "warn"}, []string{"warn"}},
-		"with a network policy":   {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
-		"with static webhooks":    {static, []string{"static-webhooks"}},
-		"with all of it together": {static.with(values{"enforcement": "warn", "networkPolicy.enabled": true}), []string{"warn", "network-policy", "static-webhooks"}},
+		"as it comes":                     {},
+		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
+		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
+		"with static webhooks":            {static, []string{"static-webhooks"}},
+		"with a certificate in files":     {values{"certificates.mode": "files"}, []string{"certificate-files"}},
+		"with one of cert-manager":        {values{"certificates.mode": "cert-manager"}, []string{"cert-manager"}},
+		"with callers who show their own": {callers, []string{"client-ca"}},
+		"with a priority":                 {values{"priorityClass.create": true}, []string{"priority-class"}},
+		"with all of it together": {
+			static.with(callers).with(values{"enforcement": "warn", "networkPolicy.enabled": true, "certificates.mode": "cert-manager", "priorityClass.create": true}),
+			[]string{"warn", "network-policy", "static-webhooks", "cert-manager", "client-ca", "priority-class"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := kustomized(t, c.components...)
@@ -67,7 +78,9 @@ func TestTheChartPassesHelmsLint(t *testing.T) {
 	for name, v := range map[string]values{
 		"as it comes":     {},
 		"static webhooks": static,
-		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false},
+		"cert-manager":    {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}},
+		"files":           callers.with(values{"certificates.mode": "files", "clientCA.subjects": []any{"kube-apiserver"}}),
+		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false, "priorityClass.create": true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lint := action.NewLint()
@@ -81,7 +94,7 @@ func TestTheChartPassesHelmsLint(t *testing.T) {
 
 // Everything is where the release is, what names the namespace included.
 func TestTheReleaseMayBeInAnyNamespace(t *testing.T) {
-	r, err := template(t, "gateway-guard", static.with(values{"networkPolicy.enabled": true, "createNamespace": true}))
+	r, err := template(t, "gateway-guard", static.with(values{"networkPolicy.enabled": true, "createNamespace": true, "certificates.mode": "cert-manager"}))
 	require.NoError(t, err)
 	assert.NotContains(t, r.Manifest, namespace)
 	assert.NotContains(t, r.Info.Notes, namespace)
@@ -105,11 +118,17 @@ func TestTheNotesSayWhatIsToBeDone(t *testing.T) {
 		values       values
 		says, saysNo []string
 	}{
-		"as it comes":            {nil, []string{"begin with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
-		"warning":                {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"begin with", "are refused"}},
-		"without the hook":       {values{"uninstallHook.enabled": false}, []string{left}, nil},
-		"static, no bundle yet":  {values{"staticWebhooks.enabled": true}, []string{fill, "Nothing is judged yet"}, []string{left}},
-		"static, with its trust": {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "Nothing is judged yet"}},
+		"as it comes":           {nil, []string{"begin with enforcement=warn", "failurePolicy=Fail", "rollout status"}, []string{left, fill}},
+		"warning":               {values{"enforcement": "warn", "failurePolicy": "Ignore"}, nil, []string{"begin with", "are refused"}},
+		"without the hook":      {values{"uninstallHook.enabled": false}, []string{left}, nil},
+		"static, no bundle yet": {values{"staticWebhooks.enabled": true}, []string{fill, "Nothing is judged yet"}, []string{left}},
+		"static, of cert-manager": {
+			values{"staticWebhooks.enabled": true, "certificates.mode": "cert-manager", "certificates.secretName": "mine"},
+			[]string{fill, "wait --for=create --timeout=2m secret/mine", `get secret mine -o jsonpath='{.data.ca\.crt}'`, "No replica is ready before the Secret mine has a certificate"},
+			[]string{"overrule-ca"},
+		},
+		"callers with a certificate": {callers, []string{"Callers need a certificate"}, []string{"No replica is ready"}},
+		"static, with its trust":     {static.with(values{"uninstallHook.enabled": false}), nil, []string{fill, left, "Nothing is judged yet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := template(t, namespace, c.values)

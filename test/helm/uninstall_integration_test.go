@@ -23,7 +23,7 @@ import (
 // The steps build on one another, as they do on a cluster.
 func TestInstallUpgradeAndUninstall(t *testing.T) {
 	c := boot(t)
-	installed := c.install(t, load(t), values{"networkPolicy.enabled": true})
+	installed := c.install(t, load(t), callers.with(values{"networkPolicy.enabled": true, "priorityClass.create": true}))
 	require.Len(t, installed.Hooks, 4, "a Job and its rights")
 	c.writeWebhooks(t)
 

@@ -8,7 +8,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{/* The objects of one file of files/, in the release's namespace and with its labels: a dict of root, yaml
-and, if there are any, annotations. The names stay: the server knows its objects by them. */}}
+and, if there are any, annotations, fields of the spec that are others, and withoutSecrets, which takes rights
+to Secrets away. The names stay: the server knows its objects by them. */}}
 {{- define "overrule.objects" -}}
 {{- range regexSplit "(?m)^---\\s*$" (.yaml | replace "overrule-system" .root.Release.Namespace) -1 }}
 {{- $object := fromYaml . }}
@@ -17,6 +18,18 @@ and, if there are any, annotations. The names stay: the server knows its objects
 {{- $_ := set $metadata "labels" (merge (include "overrule.labels" $.root | fromYaml) (default dict $metadata.labels)) }}
 {{- with $.annotations }}
 {{- $_ := set $metadata "annotations" (merge (deepCopy .) (default dict $metadata.annotations)) }}
+{{- end }}
+{{- with $.spec }}
+{{- $_ := set $object "spec" (mergeOverwrite $object.spec (deepCopy .)) }}
+{{- end }}
+{{- if and $.withoutSecrets (eq $object.kind "Role") }}
+{{- $rules := list }}
+{{- range $object.rules }}
+{{- if not (has "secrets" .resources) }}
+{{- $rules = append $rules . }}
+{{- end }}
+{{- end }}
+{{- $_ := set $object "rules" $rules }}
 {{- end }}
 ---
 {{ toYaml $object }}
@@ -44,8 +57,79 @@ and, if there are any, annotations. The names stay: the server knows its objects
 {{- if .Values.staticWebhooks.enabled }}
 - --manage-webhooks=false
 {{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- --certificates={{ .Values.certificates.mode }}
+{{- end }}
+{{- if include "overrule.clientCA" . }}
+- --client-ca-file=/etc/overrule/client-ca/{{ .Values.clientCA.key }}
+{{- range .Values.clientCA.subjects }}
+- {{ printf "--client-subject=%s" . | quote }}
+{{- end }}
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Where the authorities of callers are, if these are asked for a certificate. */}}
+{{- define "overrule.clientCA" -}}
+{{- with .Values.clientCA }}
+{{- if .configMap -}}
+configMap:
+  name: {{ .configMap }}
+  optional: true
+{{- else if .secret -}}
+secret:
+  secretName: {{ .secret }}
+  optional: true
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the server reads from files. It starts without them, and says what it waits for. */}}
+{{- define "overrule.volumes" -}}
+{{- with include "overrule.clientCA" . }}
+- name: client-ca
+  {{- . | nindent 2 }}
+{{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- name: certificate
+  secret:
+    secretName: {{ .Values.certificates.secretName }}
+    optional: true
+{{- end }}
+{{- end }}
+
+{{- define "overrule.mounts" -}}
+{{- if include "overrule.clientCA" . }}
+- name: client-ca
+  mountPath: /etc/overrule/client-ca
+  readOnly: true
+{{- end }}
+{{- if ne .Values.certificates.mode "self" }}
+- name: certificate
+  mountPath: /etc/overrule/certs
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{/* What no schema can say well: values that exclude or need one another. */}}
+{{- define "overrule.check" -}}
+{{- with .Values.certificates }}
+{{- if and .issuerRef (ne .mode "cert-manager") }}
+{{- fail (printf "certificates.issuerRef is for certificates.mode=cert-manager, and the mode is %s: change one of the two" .mode) }}
+{{- end }}
+{{- end }}
+{{- with .Values.clientCA }}
+{{- if and .configMap .secret }}
+{{- fail "clientCA.configMap and clientCA.secret are both set: say in which of the two the authorities are" }}
+{{- end }}
+{{- if and .subjects (not (or .configMap .secret)) }}
+{{- fail "clientCA.subjects needs clientCA.configMap or clientCA.secret: say where the authorities are that sign the certificates of callers" }}
+{{- end }}
+{{- end }}
+{{- if and .Values.priorityClass.create .Values.priorityClassName }}
+{{- fail "priorityClass.create makes the class overrule for the pods, and priorityClassName names another: leave one of the two" }}
 {{- end }}
 {{- end }}
 
@@ -56,7 +140,7 @@ enableServiceLinks: false
 imagePullSecrets:
 {{ toYaml . }}
 {{- end }}
-{{- with .Values.priorityClassName }}
+{{- with .Values.priorityClass.create | ternary "overrule" .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- with .Values.nodeSelector }}
