@@ -3,7 +3,6 @@ package webhook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -28,7 +27,7 @@ func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
 	return c.aside("definitions", Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}).WithMatchConditions(
 		// request.name is empty where a collection is deleted.
-		condition("known", "oldObject.metadata.name in ['"+strings.Join(c.Definitions(), "', '")+"']"),
+		condition("known", "oldObject.metadata.name in "+list(c.Definitions())),
 		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled))
 }
 

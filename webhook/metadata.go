@@ -13,13 +13,17 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// collectors are the users as whom the garbage collector deletes: its own, or
-// where the controller manager runs without --use-service-account-credentials
-// the one that all of its controllers share.
-var collectors = []string{
-	"system:serviceaccount:kube-system:generic-garbage-collector",
-	"system:kube-controller-manager",
-}
+// The users as whom the system deletes: each controller's own or, where the
+// controller manager runs without --use-service-account-credentials, the one
+// that all of its controllers share.
+const (
+	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+	controllerManager   = "system:kube-controller-manager"
+)
+
+// collectors are those as whom the garbage collector deletes.
+var collectors = []string{garbageCollector, controllerManager}
 
 // head is what the metadata of an object say about the write itself.
 type head struct {

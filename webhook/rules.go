@@ -83,8 +83,10 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 	}
 	hook := c.validator("validate").
 		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
+		WithMatchConditions(condition("not-of-the-system", "!("+ofSystem+")")).
 		WithFailurePolicy(c.FailurePolicy)
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).WithWebhooks(hook, c.namespaces(), c.definitions())
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).
+		WithWebhooks(hook, c.system(judged), c.namespaces(), c.definitions())
 }
 
 // validator returns an entry of the validating configuration. Its side effects
@@ -101,12 +103,14 @@ func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfigur
 }
 
 // Mutating returns the mutating configuration: it writes annotations on
-// policies and routes, and so has nothing to do on a DELETE, nor with others.
+// policies and routes, and so has nothing to do on a DELETE, nor with others, nor
+// with what is being deleted.
 func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfiguration {
 	hook := ac.MutatingWebhook().
 		WithName("mutate.overrule.dev").
 		WithClientConfig(c.client(PathMutate)).
 		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
+		WithMatchConditions(condition("not-being-deleted", "!has(object.metadata.deletionTimestamp)")).
 		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
@@ -137,6 +141,7 @@ func (c Configuration) selector() *acmeta.LabelSelectorApplyConfiguration {
 
 // rules returns one rule for each group, version and scope, sorted.
 func rules(resources []Resource, operations ...admissionregistrationv1.OperationType) []*ac.RuleWithOperationsApplyConfiguration {
+	resources = slices.Clone(resources) // of which other rules are made, too
 	slices.SortFunc(resources, func(a, b Resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version),
 			strings.Compare(string(a.scope()), string(b.scope())), strings.Compare(a.Resource, b.Resource))

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,22 @@ func ruled(rules, operations string) string {
 	return `"rules":[` + strings.ReplaceAll(rules, "%s", operations) + `]`
 }
 
+// wantOfSystem is what docs/guardrails.md says of the system: a deletion by one
+// of its users, or an object that is being deleted and stays what it is.
+const wantOfSystem = "request.operation == 'DELETE' && (" +
+	"request.userInfo.username in ['system:serviceaccount:kube-system:namespace-controller', 'system:kube-controller-manager'] && has(oldObject.metadata.namespace) || " +
+	"request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager'] && has(oldObject.metadata.ownerReferences)) || " +
+	"request.operation == 'UPDATE' && has(oldObject.metadata.deletionTimestamp) && " +
+	"object.all(k, k in ['metadata', 'status'] || k in oldObject && object[k] == oldObject[k]) && oldObject.all(k, k in ['metadata', 'status'] || k in object) && " +
+	"object.metadata.all(k, k in ['finalizers', 'generation', 'managedFields', 'ownerReferences', 'resourceVersion'] || k in oldObject.metadata && object.metadata[k] == oldObject.metadata[k]) && " +
+	"oldObject.metadata.all(k, k in ['finalizers', 'generation', 'managedFields', 'ownerReferences', 'resourceVersion'] || k in object.metadata) && " +
+	"(!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences) && object.metadata.ownerReferences.all(o, oldObject.metadata.ownerReferences.exists(w, " +
+	"o.uid == w.uid && o.apiVersion == w.apiVersion && o.kind == w.kind && o.name == w.name)))"
+
+func conditioned(name, expression string) string {
+	return `,"matchConditions":[{"name":"` + name + `","expression":"` + expression + `"}]`
+}
+
 const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":"Cluster","resources":["namespaces","namespaces/finalize","namespaces/status"],"operations":["UPDATE","DELETE"]}],
 	"matchConditions":[{"name":"deleted-or-labelled","expression":"request.operation == 'DELETE' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"}]`
 
@@ -61,9 +78,9 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 		return `"kind":"` + kind + `","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"overrule",
 			"labels":{"app.kubernetes.io/managed-by":"overrule","app.kubernetes.io/name":"overrule"}}`
 	}
-	body := func(name, path, sideEffects string) string {
+	body := func(name, path, sideEffects string, timeout ...int) string {
 		return `"name":"` + name + `","clientConfig":{"service":{"namespace":"overrule-system","name":"hooks","path":"` + path + `","port":8443},"caBundle":"YnVuZGxl"},
-			"matchPolicy":"Equivalent","sideEffects":"` + sideEffects + `","timeoutSeconds":3,"admissionReviewVersions":["v1"],
+			"matchPolicy":"Equivalent","sideEffects":"` + sideEffects + `","timeoutSeconds":` + fmt.Sprint(append(timeout, 3)[0]) + `,"admissionReviewVersions":["v1"],
 			"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["overrule-system"]}]}`
 	}
 	c := configuration()
@@ -71,14 +88,15 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	validating, err := json.Marshal(c.Validating())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[
-		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+`},
+		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
+		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(judgedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
 		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
 		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`}]}`, string(validating))
 
 	mutating, err := json.Marshal(c.Mutating())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{`+head("MutatingWebhookConfiguration")+`,"webhooks":[{`+body("mutate.overrule.dev", "/mutate", "None")+
-		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+`}]}`, string(mutating))
+		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+conditioned("not-being-deleted", "!has(object.metadata.deletionTimestamp)")+`}]}`, string(mutating))
 }
 
 func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {

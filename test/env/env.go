@@ -119,7 +119,7 @@ func (e *Env) boot(ctx context.Context, o options) error {
 		return nil
 	}
 	say(o, "starting kube-controller-manager")
-	return e.startControllers()
+	return e.startControllers(ctx, o)
 }
 
 func say(o options, act string) { _, _ = fmt.Fprintln(o.progress, act) }
@@ -138,16 +138,23 @@ func (e *Env) Stop() error {
 // File is the path of a new file in the scratch folder, which Stop removes.
 func (e *Env) File(name string) string { return filepath.Join(e.dir, name) }
 
-func (e *Env) startControllers() error {
-	manager, err := process.Start(process.Spec{
+// controllerManager is the user of the controllers.
+const controllerManager = "system:kube-controller-manager"
+
+func (e *Env) startControllers(ctx context.Context, o options) error {
+	user, err := e.AddUser(ctx, controllerManager, []string{"system:masters"})
+	if err != nil {
+		return err
+	}
+	e.controllers, err = process.Start(process.Spec{
 		Path: e.assets.path("kube-controller-manager"),
 		Args: []string{
-			"--kubeconfig", e.Kubeconfig,
+			"--kubeconfig", user.Kubeconfig,
 			"--controllers=namespace-controller,garbage-collector-controller",
+			fmt.Sprintf("--use-service-account-credentials=%t", o.accounts),
 			"--leader-elect=false",
 			"--secure-port=0",
 		},
 	})
-	e.controllers = manager
 	return err
 }

@@ -7,6 +7,7 @@ type Option func(*options)
 
 type options struct {
 	controllers bool
+	accounts    bool
 	bare        bool
 	crds        []string
 	flags       []flag
@@ -28,8 +29,15 @@ func gather(opts []Option) options {
 
 // WithControllers also runs kube-controller-manager, with the controllers that
 // empty a deleted namespace and collect the dependents of a deleted owner.
-// Without it, both are deleted and nothing follows.
+// Without it, both are deleted and nothing follows. They share the one user
+// system:kube-controller-manager.
 func WithControllers() Option { return func(o *options) { o.controllers = true } }
+
+// WithControllerAccounts is WithControllers with a service account for each
+// controller, as most clusters have them.
+func WithControllerAccounts() Option {
+	return func(o *options) { o.controllers, o.accounts = true, true }
+}
 
 // WithoutCRDs installs no CRD: not Gateway API's, nor those of examples/crds.
 func WithoutCRDs() Option { return func(o *options) { o.bare = true } }

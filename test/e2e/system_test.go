@@ -1,0 +1,180 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// elsewhere has a test, and those that it calls, use a control plane of its own.
+func elsewhere(t *testing.T, opts ...env.Option) {
+	t.Helper()
+	shared := plane
+	plane = env.Start(t, opts...)
+	t.Cleanup(func() { plane = shared })
+}
+
+const (
+	// owner is what a policy goes with.
+	owner = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: INFRA, name: owner}
+`
+	// heldRoute has a finalizer, so that it stays on while its namespace is
+	// being emptied.
+	heldRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: held, finalizers: [e2e.example.com/hold]}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge}]
+`
+	heldAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: APP, name: held, finalizers: [e2e.example.com/hold]}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: held}
+  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: theirs}}}}
+`
+)
+
+// ownedAuth is the gateway's policy with an owner of this uid.
+func ownedAuth(uid string) string {
+	return strings.Replace(gatewayAuth, "name: gw-auth}",
+		"name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: "+uid+"}]}", 1)
+}
+
+// populate makes what a namespace that is to be deleted may hold.
+func populate(t *testing.T, g ground) {
+	t.Helper()
+	succeed(t, g.apply(owner))
+	uid := plane.Kubectl("-n", g.infra, "get", "configmap/owner", "-o", "jsonpath={.metadata.uid}").Stdout
+	require.NotEmpty(t, uid)
+	succeed(t, g.apply(ownedAuth(uid)+"---"+gatewayLimits+"---"+heldRoute+"---"+heldAuth+"---"+limits("name: p", 20)))
+}
+
+// release takes the finalizers off, as controllers do once the object is to go.
+func release(t *testing.T, g ground) {
+	t.Helper()
+	for _, object := range []string{"authpolicy/held", "httproute/held"} {
+		soon(t, func() bool { return g.get(t, object, ".metadata.deletionTimestamp") != "" }, object+" is not deleted")
+		succeed(t, g.kubectl("patch", object, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+	}
+}
+
+func gone(t *testing.T, object ...string) {
+	t.Helper()
+	soon(t, func() bool {
+		got := plane.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "name"}, object...)...)
+		return got.Code == 0 && got.Stdout == ""
+	}, strings.Join(object, " ")+" is still there")
+}
+
+// Whatever users the controllers are, and whatever a namespace holds, it goes.
+func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
+	for name, controllers := range map[string]env.Option{
+		"one user":           env.WithControllers(),
+		"an account for one": env.WithControllerAccounts(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			elsewhere(t, controllers)
+			g := prepare(t, "terminating")
+			s := start(t)
+			populate(t, g)
+			require.NoError(t, s.Stop())
+			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are refused")
+
+			succeed(t, plane.Kubectl("-n", g.infra, "delete", "configmap/owner"))
+			gone(t, "-n", g.infra, "authpolicy/gw-auth")
+			succeed(t, plane.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
+			release(t, g)
+			gone(t, "namespace", g.app, g.infra)
+		})
+	}
+}
+
+// The entry that goes without an answer is for what nothing can be said
+// against, and for nothing else.
+func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "alone")
+	s := start(t)
+	populate(t, g)
+	succeed(t, g.kubectl("delete", "authpolicy/held", "--wait=false"))
+	require.NoError(t, s.Stop())
+	t.Cleanup(func() { fresh(t) })
+
+	patch := func(what string) []string { return []string{"patch", "authpolicy/held", "--type=merge", "-p", what} }
+	for name, c := range map[string]struct {
+		args []string
+		pass bool
+	}{
+		"a finalizer goes":                         {patch(`{"metadata":{"finalizers":null}}`), true},
+		"the spec changes with it":                 {patch(`{"metadata":{"finalizers":null},"spec":{"overrides":null,"rules":{"authentication":{"a":{}}}}}`), false},
+		"a label changes with it":                  {patch(`{"metadata":{"finalizers":null,"labels":{"a":"b"}}}`), false},
+		"an annotation, that may rank, changes":    {patch(`{"metadata":{"finalizers":null,"annotations":{"a":"b"}}}`), false},
+		"an owner comes":                           {patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`), false},
+		"one that is not being deleted is edited":  {[]string{"patch", "ratelimitpolicy/p", "--type=merge", "-p", `{"metadata":{"finalizers":["e2e.example.com/hold"]}}`}, false},
+		"somebody deletes":                         {[]string{"delete", "ratelimitpolicy/p"}, false},
+		"the namespace controller deletes":         {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters"}, true},
+		"the controllers' one user deletes":        {[]string{"delete", "ratelimitpolicy/p", "--as=system:kube-controller-manager", "--as-group=system:masters"}, true},
+		"the garbage collector, but without owner": {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:generic-garbage-collector", "--as-group=system:masters"}, false},
+		"the garbage collector, with owner": {[]string{
+			"delete", "authpolicy/gw-auth", "-n", g.infra, "--as=system:serviceaccount:kube-system:generic-garbage-collector", "--as-group=system:masters",
+		}, true},
+		"the namespace controller writes": {[]string{
+			"label", "ratelimitpolicy/p", "a=b", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters",
+		}, false},
+		"the class of gateways, which is in no namespace": {[]string{"delete", "gatewayclass/e2e", "--as=system:kube-controller-manager", "--as-group=system:masters"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := g.kubectl(append(c.args, "--dry-run=server")...)
+			assert.Equal(t, c.pass, got.Code == 0, got.Stdout+got.Stderr)
+			if !c.pass {
+				assert.Contains(t, got.Stderr, "failed calling webhook ")
+			}
+		})
+	}
+}
+
+// A deletion by the system is judged and recorded, as long as a server answers.
+func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	require.NoError(t, os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
+	elsewhere(t, env.WithControllerAccounts(), env.WithAPIServerFlag("audit-policy-file", policy), env.WithAPIServerFlag("audit-log-path", log))
+	g := prepare(t, "recorded")
+	s := start(t)
+	populate(t, g)
+	recorded := func(what string) bool {
+		content, err := os.ReadFile(log)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, `"system.validate.overrule.dev/audit":"OverrideRemoved: `) && strings.Contains(line, what) {
+				return true
+			}
+		}
+		return false
+	}
+
+	succeed(t, plane.Kubectl("-n", g.infra, "delete", "configmap/owner"))
+	gone(t, "-n", g.infra, "authpolicy/gw-auth")
+	assert.True(t, recorded("(deleted by the system: the garbage collector)"))
+
+	succeed(t, plane.Kubectl("delete", "namespace", g.app, "--wait=false"))
+	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not recorded")
+	before := strings.Count(s.Log(), `"msg":"decision"`)
+	release(t, g)
+	assert.Equal(t, before+2, strings.Count(s.Log(), `"msg":"decision"`), "one review for each finalizer, and nothing is annotated")
+	gone(t, "namespace", g.app)
+}
