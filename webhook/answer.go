@@ -23,7 +23,16 @@ type answer struct {
 	again bool
 	// about is the object of the write, where it could be read.
 	about api.Ref
+	// judged tells that the guard judged the write, which changes so many paths.
+	judged bool
+	paths  int
 }
+
+// The reasons of denials that no guard gave.
+const (
+	reasonFailed = "Failed"
+	reasonPanic  = "Panic"
+)
 
 func allow() answer {
 	return answer{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
@@ -69,7 +78,7 @@ func of(j *guard.Judgement, e guard.Enforcement) answer {
 			told = append(wouldDeny(j.Denials), told...)
 		}
 	}
-	a.about = j.Change.Object().Ref()
+	a.about, a.judged, a.paths = j.Change.Object().Ref(), true, j.Changes.Paths
 	if e != guard.EnforceAudit {
 		a.Warnings = warnings(told)
 	}

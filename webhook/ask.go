@@ -14,6 +14,8 @@ import (
 
 // judge is what stands behind a door.
 type judge struct {
+	// act names what it does, for traces.
+	act string
 	// answer answers a request on a view.
 	answer func(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer
 	// failed answers for it where it panics or does not answer in time.
@@ -29,7 +31,10 @@ const grace = 50 * time.Millisecond
 // write that gets its place so late that there is no time left to judge it is
 // one of too many, and not one that takes too long.
 func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
-	if !s.gate.enter(ctx) {
+	_, waiting := s.part(ctx, spanPlace)
+	ok := s.gate.enter(ctx)
+	waiting.End()
+	if !ok {
 		return j.busy()
 	}
 	late := l.late(ctx)
@@ -97,11 +102,14 @@ func (s *Server) undecided(reason, message string) answer {
 
 // recovered asks the judge. A panic is an answer, too.
 func (s *Server) recovered(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, j judge) (a answer) {
+	ctx, span := s.part(ctx, j.act)
+	defer span.End()
 	defer func() {
 		if p := recover(); p != nil {
+			span.SetStatus(failed, reasonPanic)
 			s.Metrics.panicked()
 			s.Log.Error(fmt.Errorf("panic: %v", p), "judge a write", "uid", r.UID, "stack", string(debug.Stack()))
-			a = j.failed("Panic", "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
+			a = j.failed(reasonPanic, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
 		}
 	}()
 	return j.answer(ctx, v, r)

@@ -19,7 +19,7 @@ func BenchmarkAsk(b *testing.B) {
 	s := New(Options{Store: store.New(), Log: logr.Discard()})
 	v, _ := s.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
-	j := judge{func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer { return allow() }, s.failed, s.overloaded}
+	j := judge{spanJudge, func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer { return allow() }, s.failed, s.overloaded}
 	b.ReportAllocs()
 	for b.Loop() {
 		l, ok := s.gate.take(b.Context(), lightest)

@@ -460,20 +460,20 @@ func TestAWriteThatWaitedForMostOfItsTimeIsNotToldToBecomeSmaller(t *testing.T) 
 }
 
 func (d *doors) slow() judge {
-	return judge{func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
 		<-ctx.Done()
 		return d.failed(string(api.ReasonTooMuch), "no time")
 	}, d.failed, d.overloaded}
 }
 
 func (d *doors) quick() judge {
-	return judge{func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer {
 		return d.failed("ConstraintViolated", "no")
 	}, d.failed, d.overloaded}
 }
 
 func (d *doors) mutating() judge {
-	return judge{func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
 		<-ctx.Done()
 		return allow()
 	}, unpatched, unasked}

@@ -50,19 +50,32 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a answer, d time.Duration) {
-	switch op {
-	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
-	default:
-		op = "other"
-	}
-	m.decisions.WithLabelValues(door, kind, string(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
+	m.decisions.WithLabelValues(door, kind, operationLabel(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
 	m.duration.WithLabelValues(door).Observe(d.Seconds())
 }
 
-func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, "unavailable").Inc() }
+// operationLabel names an operation for metrics and spans: a caller can make up
+// as many as they like.
+func operationLabel(op admissionv1.Operation) string {
+	switch op {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+		return string(op)
+	default:
+		return "other"
+	}
+}
 
-func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, "no review").Inc() }
+// Why a request was turned away.
+const (
+	whyUnavailable = "unavailable"
+	whyOverloaded  = "overloaded"
+	whyNoReview    = "no review"
+)
 
-func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, "overloaded").Inc() }
+func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyUnavailable).Inc() }
+
+func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, whyNoReview).Inc() }
+
+func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, whyOverloaded).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }

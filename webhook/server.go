@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -47,6 +48,8 @@ type Options struct {
 	Metrics             *Metrics
 	// Events, if set, are recorded of denials.
 	Events Recorder
+	// Tracer, if set, makes a span of each review and of its parts.
+	Tracer trace.Tracer
 	Log    logr.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -78,8 +81,8 @@ func New(o Options) *Server {
 // Handler returns the handler of PathValidate and PathMutate.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(PathValidate, s.door("validate", judge{s.validate, s.failed, s.overloaded}))
-	mux.Handle(PathMutate, s.door("mutate", judge{s.mutate, unpatched, unasked}))
+	mux.Handle(PathValidate, s.door("validate", judge{spanJudge, s.validate, s.failed, s.overloaded}))
+	mux.Handle(PathMutate, s.door("mutate", judge{spanAnnotate, s.mutate, unpatched, unasked}))
 	return mux
 }
 
@@ -92,26 +95,36 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) door(name string, j judge) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := s.Now()
-		ctx, cancel := context.WithTimeout(r.Context(), timeout(r))
+		ctx, span := s.begin(r.Context(), r.Header, name)
+		defer span.End()
+		ctx, cancel := context.WithTimeout(ctx, timeout(r))
 		defer cancel()
+		_, arrival := s.part(ctx, spanReceive)
 		l, ok := s.gate.take(ctx, r.ContentLength)
 		if !ok {
+			arrival.End()
+			turned(span, whyOverloaded)
 			s.turnAway(w, r, name, j)
 			return
 		}
 		defer l.drop()
 		request, err := s.receive(ctx, w, r)
+		arrival.End()
 		if err != nil {
+			turned(span, whyNoReview)
 			s.refuse(w, name, err)
 			return
 		}
 		view, whole := s.whole(kindOf(request))
 		if !whole {
+			turned(span, whyUnavailable)
 			s.unavailable(w, name, request)
 			return
 		}
 		a := s.ask(ctx, view, request, l, j)
-		s.Metrics.observe(name, kindLabel(view, request), request.Operation, a, s.Now().Sub(start))
+		kind := kindLabel(view, request)
+		tell(span, kind, request, a)
+		s.Metrics.observe(name, kind, request.Operation, a, s.Now().Sub(start))
 		s.log(name, request, a)
 		s.record(request, a)
 		s.answer(w, request, name, a)
@@ -167,7 +180,7 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 	case errors.Is(err, guard.ErrRights):
 		return s.unanswered(err)
 	case err != nil:
-		return s.failed("Failed", fmt.Sprintf("overrule could not judge this write: %v; try again", err))
+		return s.failed(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again", err))
 	}
 	return a
 }

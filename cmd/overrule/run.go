@@ -47,6 +47,9 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
 	}
 	cfg.UserAgent = "overrule/" + built.Version
+	traces := newTracing(ctx, o.namespace, log.WithName("traces"))
+	defer traces.end(ctx)
+	traces.follow(cfg)
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
@@ -55,7 +58,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := assemble(mgr, cfg, client, o, log); err != nil {
+	if err := assemble(mgr, cfg, client, traces, o, log); err != nil {
 		return err
 	}
 	log.Info("starting", "version", built.Version, "revision", built.Revision, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
@@ -81,7 +84,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 }
 
 // assemble puts the parts together.
-func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) error {
+func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, traces *tracing, o options, log logr.Logger) error {
 	objects := store.New(watch.Sources...)
 	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
 	if err != nil {
@@ -105,6 +108,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Events:  mgr.GetEventRecorder("overrule"),
+		Tracer:  traces.tracer(),
 		Log:     log.WithName("webhook"),
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))

@@ -1,0 +1,87 @@
+//go:build e2e
+
+package traces_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/traces"
+)
+
+// What Overrule does about a write is in the trace that the API server began.
+func TestAWriteIsOneTraceThroughTheAPIServerAndOverrule(t *testing.T) {
+	collector := traces.OverGRPC(t)
+	config := filepath.Join(t.TempDir(), "tracing.yaml")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
+		"apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: %s\nsamplingRatePerMillion: 1000000\n", collector.Address), 0o600))
+	plane := env.Start(t, env.WithAPIServerFlag("tracing-config-file", config))
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+collector.Address)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+	server.Start(t, plane, server.Options{})
+
+	got := plane.KubectlWith(homeless, "apply", "-f", "-")
+	require.Zero(t, got.Code, got.Stderr)
+	var trace map[string]traces.Span
+	require.Eventually(t, func() bool {
+		trace = of(collector.Spans(), "astray")
+		return len(above(trace, "live read")) >= 3 && len(above(trace, "mutate")) >= 2
+	}, time.Minute, 100*time.Millisecond, "the spans of the API server and of Overrule come together")
+
+	assert.Equal(t, []string{"overrule: live read", "overrule: judge", "overrule: validate"}, above(trace, "live read")[:3])
+	for _, door := range []string{"validate", "mutate"} {
+		chain := above(trace, door)
+		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", door, chain)
+	}
+}
+
+// homeless is a policy of a Gateway that is nowhere: Overrule looks for it.
+const homeless = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {name: astray, namespace: default}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: nothing}
+  rules: {authentication: {a: 1}}
+`
+
+// of returns the spans, by id, of the trace in which a policy was validated.
+func of(spans []traces.Span, name string) map[string]traces.Span {
+	id := ""
+	for _, s := range spans {
+		if s.GetName() == "validate" && s.Attributes()["overrule.name"] == name {
+			id = s.Trace()
+		}
+	}
+	out := map[string]traces.Span{}
+	for _, s := range spans {
+		if s.Trace() == id {
+			out[s.ID()] = s
+		}
+	}
+	return out
+}
+
+// above are the span of Overrule with that name and those that it is in.
+func above(trace map[string]traces.Span, name string) []string {
+	var out []string
+	for _, s := range trace {
+		if s.Resource["service.name"] != "overrule" || s.GetName() != name {
+			continue
+		}
+		for ok := true; ok; s, ok = trace[s.Above()] {
+			out = append(out, s.Resource["service.name"]+": "+s.GetName())
+		}
+		return out
+	}
+	return out
+}
