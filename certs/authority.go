@@ -31,7 +31,7 @@ type Authority struct {
 	rules rules
 	vault vault
 
-	wake    chan struct{}        // capacity 1: a hint to read the Secret now
+	wake    hints                // to read the Secret now
 	serving atomic.Pointer[leaf] // nil until the first is signed
 	failure atomic.Pointer[error]
 
@@ -57,7 +57,7 @@ func New(opts Options) (*Authority, error) {
 		opts:  opts,
 		rules: opts.rules(),
 		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  make(chan struct{}, 1),
+		wake:  newHints(),
 		board: newBoard(),
 	}, nil
 }
@@ -68,12 +68,12 @@ func New(opts Options) (*Authority, error) {
 // server can drain.
 func (a *Authority) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
-	watching.Go(func() { a.watch(ctx) })
+	watching.Go(func() { a.vault.watch(ctx, a.opts.Log, a.hint) })
 	defer watching.Wait()
 	retry := backoff()
 	for ctx.Err() == nil {
 		pause := a.round(ctx, &retry)
-		a.sleep(ctx, pause)
+		a.wake.sleep(ctx, a.opts.Clock, pause)
 	}
 	return nil
 }
@@ -109,23 +109,8 @@ func (a *Authority) untilNext() time.Duration {
 	return max(minPause, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
 }
 
-func (a *Authority) sleep(ctx context.Context, pause time.Duration) {
-	timer := a.opts.Clock.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-a.wake:
-	case <-timer.C():
-	}
-}
-
 // hint has the loop read the Secret now.
-func (a *Authority) hint() {
-	select {
-	case a.wake <- struct{}{}:
-	default: // one hint is enough for any number of events
-	}
-}
+func (a *Authority) hint() { a.wake.hint() }
 
 // GetCertificate implements Source.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {

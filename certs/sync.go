@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 const (
@@ -46,7 +48,7 @@ func (a *Authority) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.vault.write(ctx, secret, planned); err != nil {
+	if err := a.vault.write(ctx, secret, corev1.SecretTypeTLS, func(s *corev1.Secret) { encode(planned, s) }); err != nil {
 		return a.afterFailedWrite(found, now, err)
 	}
 	for _, step := range steps {

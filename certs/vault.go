@@ -30,14 +30,14 @@ func (v vault) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// write makes the Secret record s, if found, which read returned, is still what
-// is stored; ErrContended if it is not.
-func (v vault) write(ctx context.Context, found *corev1.Secret, s state) error {
+// write makes the Secret what encode does of it, if found, which read returned,
+// is still what is stored; ErrContended if it is not. A new one is of type kind.
+func (v vault) write(ctx context.Context, found *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	if found == nil {
-		return v.create(ctx, s)
+		return v.create(ctx, kind, encode)
 	}
 	wanted := found.DeepCopy()
-	encode(s, wanted)
+	encode(wanted)
 	if equality.Semantic.DeepEqual(found, wanted) {
 		return nil
 	}
@@ -51,12 +51,12 @@ func (v vault) write(ctx context.Context, found *corev1.Secret, s state) error {
 	return fmt.Errorf("update secret %s/%s: %w", v.namespace, v.name, err)
 }
 
-func (v vault) create(ctx context.Context, s state) error {
+func (v vault) create(ctx context.Context, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: v.name},
-		Type:       corev1.SecretTypeTLS,
+		Type:       kind,
 	}
-	encode(s, secret)
+	encode(secret)
 	_, err := v.client.Create(ctx, secret, metav1.CreateOptions{})
 	switch {
 	case err == nil:

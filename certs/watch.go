@@ -3,6 +3,7 @@ package certs
 import (
 	"context"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -14,16 +15,16 @@ import (
 // watch hints at every change of the Secret until ctx ends. An event says only
 // that there is something to read: the loop reads the storage itself, so a
 // late event can never bring an old state back.
-func (a *Authority) watch(ctx context.Context) {
+func (v vault) watch(ctx context.Context, log logr.Logger, hint func()) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		Logger:        &a.opts.Log,
-		ListerWatcher: a.vault.listerWatcher(),
+		Logger:        &log,
+		ListerWatcher: v.listerWatcher(),
 		ObjectType:    &corev1.Secret{},
 		Transform:     withoutContent,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { a.hint() },
-			UpdateFunc: func(any, any) { a.hint() },
-			DeleteFunc: func(any) { a.hint() },
+			AddFunc:    func(any) { hint() },
+			UpdateFunc: func(any, any) { hint() },
+			DeleteFunc: func(any) { hint() },
 		},
 	})
 	informer.RunWithContext(ctx)

@@ -32,7 +32,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"door"}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_turned_away_total",
-			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them) or no review.",
+			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.",
 		}, []string{"door", "why"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
@@ -70,6 +70,7 @@ const (
 	whyUnavailable = "unavailable"
 	whyOverloaded  = "overloaded"
 	whyNoReview    = "no review"
+	whyUnknownPath = "unknown path"
 )
 
 func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyUnavailable).Inc() }
@@ -77,5 +78,7 @@ func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyU
 func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, whyNoReview).Inc() }
 
 func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, whyOverloaded).Inc() }
+
+func (m *Metrics) unknownPath() { m.turned.WithLabelValues("none", whyUnknownPath).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }

@@ -44,7 +44,7 @@ overrule_decisions_total{allowed="true",door="validate",kind="HTTPRoute.gateway.
 overrule_panics_total 1
 `)
 	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them) or no review.
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.
 # TYPE overrule_turned_away_total counter
 overrule_turned_away_total{door="mutate",why="no review"} 1
 `)
@@ -67,7 +67,7 @@ func TestNotBeingReadyIsCounted(t *testing.T) {
 	d := open(t, Options{Store: store.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them) or no review.
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.
 # TYPE overrule_turned_away_total counter
 overrule_turned_away_total{door="validate",why="unavailable"} 1
 `)

@@ -34,6 +34,9 @@ type Registrar struct {
 	// Configuration but for its CABundle and what the policy kinds want judged.
 	Configuration Configuration
 	Authority     Authority
+	// Tokens, if set, gives the token of the paths. Before there is one nothing is
+	// written.
+	Tokens TokenSource
 	// Foreign reports whether the caBundle is another's to write: then the one
 	// that is there is left as it is. nil means never. While it is not, and the
 	// authority has no bundle, nothing is written.
@@ -54,6 +57,10 @@ func (r *Registrar) Start(ctx context.Context) error {
 	delay := backoff
 	for {
 		renewed := r.Authority.Changed() // before the bundle is read
+		var followed <-chan struct{}
+		if r.Tokens != nil {
+			followed = r.Tokens.Changed()
+		}
 		again := time.Hour
 		if err := r.write(ctx); err != nil {
 			again = delay.Step()
@@ -65,6 +72,7 @@ func (r *Registrar) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-renewed:
+		case <-followed:
 		case <-r.Changed:
 		case <-edited:
 		case <-timer.C:
@@ -96,19 +104,32 @@ func (r *Registrar) write(ctx context.Context) error {
 	c := r.Configuration
 	judged, known := r.Judged()
 	c.Judged, c.CABundle = judged, r.Authority.CABundle()
+	if r.Tokens != nil {
+		c.Token = r.Tokens.Token()
+	}
 	switch {
 	case !known:
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
+	case r.Tokens != nil && c.Token == "":
+		return fmt.Errorf("there is no token of the path: %w", errNotYet)
 	case r.Foreign != nil && r.Foreign():
-		return r.writeAround(ctx, c)
+		return r.published(c, r.writeAround(ctx, c))
 	case len(c.CABundle) == 0:
 		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
 	}
-	if err := r.apply(ctx, c.Mutating(), c.Validating()); err != nil {
-		return err
+	err := r.published(c, r.apply(ctx, c.Mutating(), c.Validating()))
+	if err == nil {
+		r.Authority.Published(c.CABundle)
 	}
-	r.Authority.Published(c.CABundle)
-	return nil
+	return err
+}
+
+// published tells what has been written, unless that failed.
+func (r *Registrar) published(c Configuration, err error) error {
+	if err == nil && r.Tokens != nil {
+		r.Tokens.Published(c.Token)
+	}
+	return err
 }
 
 // apply writes both configurations.

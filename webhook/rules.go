@@ -58,6 +58,8 @@ type Configuration struct {
 	FailurePolicy      admissionregistrationv1.FailurePolicyType
 	// CABundle is left out if there is none.
 	CABundle []byte
+	// Token, if there is one, is what the paths end with.
+	Token string
 	// Annotations of both.
 	Annotations map[string]string
 	Judged
@@ -126,6 +128,9 @@ func labels() map[string]string {
 }
 
 func (c Configuration) client(path string) *ac.WebhookClientConfigApplyConfiguration {
+	if c.Token != "" {
+		path += "/" + c.Token
+	}
 	service := ac.ServiceReference().WithNamespace(c.Namespace).WithName(c.Service).WithPath(path).WithPort(c.Port)
 	return ac.WebhookClientConfig().WithService(service).WithCABundle(c.CABundle...)
 }

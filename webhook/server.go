@@ -46,6 +46,8 @@ type Options struct {
 	// means DefaultRoom, and DefaultBodyLimit.
 	MaxBytes, BodyLimit int64
 	Metrics             *Metrics
+	// Tokens, if set, are what a path has to end with.
+	Tokens Tokens
 	// Events, if set, are recorded of denials.
 	Events Recorder
 	// Tracer, if set, makes a span of each review and of its parts.
@@ -76,14 +78,6 @@ func New(o Options) *Server {
 		Options: o, gate: newGate(o),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
-}
-
-// Handler returns the handler of PathValidate and PathMutate.
-func (s *Server) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle(PathValidate, s.door("validate", judge{spanJudge, s.validate, s.failed, s.overloaded}))
-	mux.Handle(PathMutate, s.door("mutate", judge{spanAnnotate, s.mutate, unpatched, unasked}))
-	return mux
 }
 
 // Drain makes every answer from now on ask its client to go elsewhere: the API

@@ -104,6 +104,8 @@ func (d *frontDoor) server() *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          errorLog(d.log),
+		// Else it answers OPTIONS * by itself, and not as any other path.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

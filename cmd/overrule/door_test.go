@@ -149,7 +149,7 @@ func TestADoorHasSoManyConnectionsAtOnceAndNoMore(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET /validate HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
 			return nil, err
 		}
 		_, err = c.Read(make([]byte, 1)) // the answer begins: it is a client by now

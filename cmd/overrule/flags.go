@@ -46,6 +46,7 @@ type options struct {
 	certValidity    time.Duration
 	clientCA        string
 	clientSubjects  []string
+	pathTokens      string
 	drainPeriod     time.Duration
 }
 
@@ -104,6 +105,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.certValidity, "cert-validity", certs.DefaultLeafValidity, "life of a serving certificate, at most a third of the authority's")
 	f.StringVar(&o.clientCA, "client-ca-file", "", "authorities that sign the certificates of callers, read again when they change (default: anybody may call)")
 	f.StringArrayVar(&o.clientSubjects, "client-subject", nil, "common name or alternative name that a caller's certificate has to have; repeatable (default: any that the authorities signed)")
+	f.StringVar(&o.pathTokens, "path-token-file", "", "with --manage-webhooks=false: tokens, one a line, of which the path of a call has to end with one; read again when they change (default: any call is answered)")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
 }
 
@@ -162,5 +164,5 @@ func (o *options) check() error {
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.checkPath())...)
 }

@@ -124,9 +124,6 @@ func addCallers(door *frontDoor, health *health, o options, log logr.Logger) err
 	}
 	door.callers, door.feeders = callers, append(door.feeders, callers)
 	health.checks["callers"] = callers.Healthy
-	if health.notes == nil {
-		health.notes = map[string]func() error{}
-	}
-	health.notes["callers"] = callers.Problem
+	health.noteCallers(callers.Problem)
 	return nil
 }

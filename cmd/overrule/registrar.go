@@ -14,9 +14,9 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, o options, log logr.Logger) *webhook.Registrar {
+func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
 	return &webhook.Registrar{
-		Client: client, Authority: i.authority, Foreign: i.foreign, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Changed: w.Changed(), Log: log.WithName("registrar"),
 		Configuration: webhook.Configuration{
 			Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),

@@ -94,6 +94,10 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}
+	path, err := newSecretPath(client, o, log.WithName("path"))
+	if err != nil {
+		return fmt.Errorf("guard the webhook path: %w", err)
+	}
 	reviewer, err := newReviewer(cfg, watcher)
 	if err != nil {
 		return err
@@ -107,6 +111,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
+		Tokens:  path.tokens,
 		Events:  mgr.GetEventRecorder("overrule"),
 		Tracer:  traces.tracer(),
 		Log:     log.WithName("webhook"),
@@ -121,6 +126,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
 		log: log.WithName("health"), last: "starting",
 	}
+	path.guard(door, probes)
 	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
 		return err
 	}
@@ -128,7 +134,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		return err
 	}
 	if o.manageWebhooks {
-		if err := mgr.Add(newRegistrar(client, watcher, identity, o, log)); err != nil {
+		if err := mgr.Add(newRegistrar(client, watcher, identity, path, o, log)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"slices"
 	"testing"
 
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
@@ -40,11 +41,13 @@ func TestTheCertificatesAuthoritySignsItself(t *testing.T) {
 	}
 }
 
-func TestWithCertManagerTheServerReadsOneCertificateAndNoSecret(t *testing.T) {
+func TestWithCertManagerTheServerReadsOneCertificateAndNoSecretButThatOfItsPath(t *testing.T) {
 	var got []rbacv1.PolicyRule
 	for name, rules := range rulesByRole(t, render(t, "overlays/cert-manager")) {
 		for _, rule := range rules {
-			assert.NotContains(t, rule.Resources, "secrets", name)
+			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
+				assert.Equal(t, []string{"overrule-path"}, rule.ResourceNames, name)
+			}
 			if rule.APIGroups[0] == "cert-manager.io" {
 				got = append(got, rule)
 			}

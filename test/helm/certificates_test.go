@@ -46,12 +46,12 @@ func TestAnIssuerOfTheirOwnSignsInPlaceOfAnAuthority(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAuthorityOfItsOwnTheServerHasNoRightToSecrets(t *testing.T) {
+func TestWithoutAnAuthorityOfItsOwnTheServerHasNoRightToItsSecret(t *testing.T) {
 	for mode, rights := range map[string]bool{"self": true, "files": false, "cert-manager": false} {
 		found := false
 		for key, o := range rendered(t, values{"certificates.mode": mode}) {
 			if strings.HasSuffix(key.kind, "Role") {
-				found = found || strings.Contains(at(t, o, "rules"), `"secrets"`)
+				found = found || strings.Contains(at(t, o, "rules"), `"overrule-ca"`)
 			}
 		}
 		assert.Equal(t, rights, found, mode)

@@ -8,8 +8,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{/* The objects of one file of files/, in the release's namespace and with its labels: a dict of root, yaml
-and, if there are any, annotations, fields of the spec that are others, and withoutSecrets, which takes rights
-to Secrets away. The names stay: the server knows its objects by them. */}}
+and, if there are any, annotations, fields of the spec that are others, and withoutAuthority, which takes the
+right to its Secret away. The names stay: the server knows its objects by them. */}}
 {{- define "overrule.objects" -}}
 {{- range regexSplit "(?m)^---\\s*$" (.yaml | replace "overrule-system" .root.Release.Namespace) -1 }}
 {{- $object := fromYaml . }}
@@ -22,10 +22,10 @@ to Secrets away. The names stay: the server knows its objects by them. */}}
 {{- with $.spec }}
 {{- $_ := set $object "spec" (mergeOverwrite $object.spec (deepCopy .)) }}
 {{- end }}
-{{- if and $.withoutSecrets (eq $object.kind "Role") }}
+{{- if and $.withoutAuthority (eq $object.kind "Role") }}
 {{- $rules := list }}
 {{- range $object.rules }}
-{{- if not (has "secrets" .resources) }}
+{{- if not (has "overrule-ca" (default list .resourceNames)) }}
 {{- $rules = append $rules . }}
 {{- end }}
 {{- end }}

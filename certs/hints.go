@@ -1,0 +1,32 @@
+package certs
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// hints wake a loop: one is enough for any number of events.
+type hints chan struct{}
+
+func newHints() hints { return make(hints, 1) }
+
+// hint has the loop look now.
+func (h hints) hint() {
+	select {
+	case h <- struct{}{}:
+	default:
+	}
+}
+
+// sleep waits for a hint, or for a pause to be over.
+func (h hints) sleep(ctx context.Context, c clock.Clock, pause time.Duration) {
+	timer := c.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-h:
+	case <-timer.C():
+	}
+}

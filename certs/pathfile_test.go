@@ -1,0 +1,90 @@
+package certs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
+	var log lines
+	name := filepath.Join(t.TempDir(), "tokens")
+	f, err := NewPathFile(PathFileOptions{File: name, Log: funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})})
+	require.NoError(t, err)
+	write := func(content string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+		f.look()
+	}
+	accepts := func(token string) bool {
+		ok, known := f.Accepts(token)
+		assert.True(t, known)
+		return ok
+	}
+	require.ErrorIs(t, f.Healthy(nil), ErrNoTokenYet)
+	_, known := f.Accepts("")
+	assert.False(t, known)
+	f.look()
+	require.EqualError(t, f.Healthy(nil), "no token of the webhook path yet: "+name+`: not there: put tokens there, one a line, such as "openssl rand -hex 32" makes`)
+	require.NoError(t, f.Problem())
+
+	write(tokA + "\n")
+	require.NoError(t, f.Healthy(nil))
+	assert.True(t, accepts(tokA))
+	assert.False(t, accepts(tokA+"\n"))
+	assert.False(t, accepts(""))
+
+	write(tokA + "\r\n\n " + tokB)
+	assert.True(t, accepts(tokA) && accepts(tokB))
+
+	for bad, says := range map[string]string{
+		"":                   "no token: at least 32 lower-case letters and digits",
+		tokC + "\nX":         "number 2 is no token: at least 32 lower-case letters and digits",
+		"ghp_" + tokC:        "number 1 is no token: at least 32 lower-case letters and digits",
+		tokC + "/../" + tokC: "number 1 is no token: at least 32 lower-case letters and digits",
+	} {
+		write(bad)
+		require.ErrorIs(t, f.Problem(), ErrNoToken)
+		require.EqualError(t, f.Problem(), name+": "+says+`: put tokens there, one a line, such as "openssl rand -hex 32" makes; accepting the tokens before them`)
+		require.NoError(t, f.Healthy(nil))
+		assert.True(t, accepts(tokA) && accepts(tokB))
+		assert.False(t, accepts(tokC))
+	}
+
+	write(tokB)
+	require.NoError(t, f.Problem())
+	assert.False(t, accepts(tokA), "what is taken out is not accepted any more")
+	assert.True(t, accepts(tokB))
+	for _, token := range []string{tokA, tokB, tokC} {
+		assert.NotContains(t, log.String(), token)
+	}
+}
+
+func TestAFileOfTokensIsFollowed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "tokens")
+	f, err := NewPathFile(PathFileOptions{File: name})
+	require.NoError(t, err)
+	assert.False(t, f.NeedLeaderElection(), "every replica is called")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- f.Start(ctx) }()
+	require.NoError(t, os.WriteFile(name, []byte(tokA), 0o600))
+	require.Eventually(t, func() bool { return f.Healthy(nil) == nil }, time.Minute, time.Millisecond)
+	cancel()
+	assert.NoError(t, <-done)
+}
+
+func TestOptionsOfAPathThatCannotBeUsed(t *testing.T) {
+	_, err := NewPathFile(PathFileOptions{})
+	require.EqualError(t, err, "path tokens: no file given")
+	_, err = NewPathFile(PathFileOptions{File: "x", PollInterval: -1})
+	require.EqualError(t, err, "path tokens: poll interval must not be negative")
+	_, err = NewPathTokens(PathTokensOptions{})
+	require.EqualError(t, err, "path tokens: no client for secrets given")
+}

@@ -1,0 +1,252 @@
+package certs
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+)
+
+// Durations that PathTokensOptions has if it does not say otherwise.
+const (
+	DefaultTokenPoll   = 5 * time.Second
+	DefaultTokenSpread = 20 * time.Second
+	DefaultTokenKeep   = 5 * time.Minute
+)
+
+// ErrNoTokenYet is in the error of PathTokens, or of a file of them, that know
+// none yet.
+var ErrNoTokenYet = errors.New("no token of the webhook path yet")
+
+// PathTokensOptions is what PathTokens needs to know. Secrets, Namespace and
+// SecretName are required.
+type PathTokensOptions struct {
+	// Secrets reaches the API server; a kubernetes.Interface's CoreV1() is one.
+	Secrets corev1client.SecretsGetter
+	// Namespace and SecretName are the Secret that the replicas share.
+	Namespace, SecretName string
+	// PollInterval is how often it is read even if no watch event came (default
+	// DefaultTokenPoll).
+	PollInterval time.Duration
+	// Spread is how long a new token is staged: every replica that works has read
+	// it by then (default DefaultTokenSpread).
+	Spread time.Duration
+	// Keep is how long an old token is accepted after the configurations have the
+	// new one, or after it was taken out of the Secret (default DefaultTokenKeep).
+	Keep time.Duration
+	// Clock is the real one if nil.
+	Clock clock.Clock
+	// Log takes one line for each step. It is never given a token.
+	Log logr.Logger
+}
+
+// PathTokens are the tokens that the path of a webhook has to end with, which
+// nobody knows who cannot read the webhook configurations. All replicas share
+// them in a Secret. One that is deleted is written again from memory, and the
+// token followed by another: staged, promoted, and the old one retired.
+type PathTokens struct {
+	opts    PathTokensOptions
+	rules   pathRules
+	vault   vault
+	wake    hints
+	failure atomic.Pointer[error]
+	current *board
+	known   atomic.Pointer[[]knownToken] // nil until the Secret was read
+
+	mu          sync.Mutex
+	published   string
+	publishedAt time.Time
+
+	// The loop's alone: the Secret as last acted on and when, when its next token
+	// was first seen, and when each token was last seen in it.
+	last             paths
+	lastAt, stagedAt time.Time
+	seen             map[string]time.Time
+}
+
+// knownToken is one that is accepted.
+type knownToken struct {
+	token string
+	until time.Time // zero: as long as it is in the Secret
+}
+
+// NewPathTokens returns PathTokens that do nothing until Start, or why opts
+// cannot be used.
+func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
+	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultTokenPoll)
+	opts.Spread = cmp.Or(opts.Spread, DefaultTokenSpread)
+	opts.Keep = cmp.Or(opts.Keep, DefaultTokenKeep)
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	switch {
+	case opts.Secrets == nil:
+		return nil, errors.New("path tokens: no client for secrets given")
+	case opts.Namespace == "" || opts.SecretName == "":
+		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are both needed", opts.Namespace, opts.SecretName)
+	case min(opts.PollInterval, opts.Spread, opts.Keep) < 0:
+		return nil, errors.New("path tokens: durations must not be negative")
+	}
+	return &PathTokens{
+		opts: opts, rules: pathRules{spread: opts.Spread, keep: opts.Keep},
+		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:  newHints(), current: newBoard(), seen: map[string]time.Time{},
+	}, nil
+}
+
+// Start keeps the tokens until ctx ends, and then returns nil: a failure is
+// logged and tried again. Call it once.
+func (t *PathTokens) Start(ctx context.Context) error {
+	var watching sync.WaitGroup
+	watching.Go(func() { t.vault.watch(ctx, t.opts.Log, t.wake.hint) })
+	defer watching.Wait()
+	retry := backoff()
+	for ctx.Err() == nil {
+		pause := t.opts.PollInterval
+		err := t.sync(ctx)
+		switch {
+		case err == nil:
+			t.failure.Store(nil)
+			retry = backoff()
+		case ctx.Err() == nil:
+			t.failure.Store(&err)
+			pause = retry.Step()
+			t.opts.Log.Error(err, "the tokens of the webhook path are not in step with their secret", "retryIn", pause.String())
+		}
+		t.wake.sleep(ctx, t.opts.Clock, pause)
+	}
+	return nil
+}
+
+// NeedLeaderElection tells controller-runtime to run PathTokens on every
+// replica.
+func (t *PathTokens) NeedLeaderElection() bool { return false }
+
+// sync reads the Secret, moves it on if it is time, and accepts what it says.
+func (t *PathTokens) sync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	err := t.attempt(ctx)
+	for tries := 1; errors.Is(err, ErrContended) && tries < maxAttempts; tries++ {
+		err = t.attempt(ctx)
+	}
+	return err
+}
+
+func (t *PathTokens) attempt(ctx context.Context) error {
+	now := t.opts.Clock.Now()
+	secret, err := t.vault.read(ctx)
+	if err != nil {
+		return err
+	}
+	found, problem := decodePaths(secret)
+	if problem != nil {
+		t.opts.Log.Error(problem, "the secret of the webhook path is damaged")
+	}
+	planned, steps := t.rules.plan(found, t.knowledge(found, now))
+	if err := t.vault.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodePaths(planned, s) }); err != nil {
+		if !errors.Is(err, ErrContended) && planned.current == found.current {
+			t.adopt(found, now) // what others wrote holds for one who may not write, too
+		}
+		return err
+	}
+	for _, step := range steps {
+		t.opts.Log.Info(string(step), "namespace", t.opts.Namespace, "secret", t.opts.SecretName)
+	}
+	t.adopt(planned, now)
+	return nil
+}
+
+// knowledge is what this replica knows beside the Secret.
+func (t *PathTokens) knowledge(found paths, now time.Time) pathKnowledge {
+	k := pathKnowledge{last: t.last, lastAge: now.Sub(t.lastAt)}
+	if found.next != "" && found.next == t.last.next {
+		k.stagedFor = now.Sub(t.stagedAt)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.published != "" && t.published == found.current {
+		k.publishedFor = now.Sub(t.publishedAt)
+	}
+	return k
+}
+
+// adopt accepts what p has, and for a while what it had. It accepts before
+// anybody is told.
+func (t *PathTokens) adopt(p paths, now time.Time) {
+	if p.next != t.last.next {
+		t.stagedAt = now
+	}
+	t.last, t.lastAt = p, now
+	var known []knownToken
+	for _, token := range p.all() {
+		t.seen[token] = now
+		known = append(known, knownToken{token: token})
+	}
+	for token, at := range t.seen {
+		until := at.Add(t.opts.Keep)
+		switch {
+		case at.Equal(now):
+		case now.Before(until):
+			known = append(known, knownToken{token, until})
+		default:
+			delete(t.seen, token)
+		}
+	}
+	t.known.Store(&known)
+	t.current.show([]byte(p.current))
+}
+
+// Accepts reports whether a path that ends with a token may be called. known is
+// false as long as no token is known.
+func (t *PathTokens) Accepts(token string) (ok, known bool) {
+	tokens := t.known.Load()
+	if tokens == nil {
+		return false, false
+	}
+	now := t.opts.Clock.Now()
+	for _, k := range *tokens {
+		// All are compared, each in constant time: how long it takes tells nothing.
+		same := subtle.ConstantTimeCompare([]byte(k.token), []byte(token)) == 1
+		ok = ok || same && (k.until.IsZero() || now.Before(k.until))
+	}
+	return ok, true
+}
+
+// Token returns the one that the webhook configurations are to have; "" until
+// known.
+func (t *PathTokens) Token() string { return string(t.current.CABundle()) }
+
+// Changed returns a channel that is closed when Token next changes. To miss
+// nothing, take the channel before reading the token.
+func (t *PathTokens) Changed() <-chan struct{} { return t.current.Changed() }
+
+// Published tells that the webhook configurations have a token.
+func (t *PathTokens) Published(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.published != token {
+		t.published, t.publishedAt = token, t.opts.Clock.Now()
+	}
+}
+
+// Healthy is a readiness check: nil once there is a token to accept.
+func (t *PathTokens) Healthy(*http.Request) error {
+	if t.known.Load() != nil {
+		return nil
+	}
+	if failure := t.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrNoTokenYet, *failure)
+	}
+	return ErrNoTokenYet
+}

@@ -1,0 +1,268 @@
+//go:build integration
+
+package certs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const pathSecretName = "overrule-path"
+
+// doorkeepers are replicas that share tokens, on a real API server and by the
+// real clock, with times that are cut short.
+type doorkeepers struct {
+	*fleet
+	log  lines
+	keep time.Duration
+}
+
+func newDoorkeepers(t *testing.T, keep time.Duration) *doorkeepers {
+	t.Helper()
+	return &doorkeepers{fleet: newFleet(t), keep: keep}
+}
+
+func (d *doorkeepers) startWith(client kubernetes.Interface) *PathTokens {
+	d.t.Helper()
+	tokens, err := NewPathTokens(PathTokensOptions{
+		Secrets: client.CoreV1(), Namespace: d.namespace, SecretName: pathSecretName,
+		PollInterval: 20 * time.Millisecond, Spread: 500 * time.Millisecond, Keep: d.keep,
+		Log: funcr.New(func(_, args string) { d.log.WriteString(args + "\n") }, funcr.Options{Verbosity: 9}),
+	})
+	require.NoError(d.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(d.t, tokens.Start(ctx)) })
+	d.t.Cleanup(func() { cancel(); running.Wait() })
+	return tokens
+}
+
+func (d *doorkeepers) start(n int) []*PathTokens {
+	d.t.Helper()
+	var out []*PathTokens
+	for range n {
+		out = append(out, d.startWith(d.client))
+	}
+	for _, tokens := range out {
+		d.eventually(func() error { return tokens.Healthy(nil) })
+	}
+	return out
+}
+
+func (d *doorkeepers) edit(change func(*corev1.Secret)) {
+	d.t.Helper()
+	secrets := d.client.CoreV1().Secrets(d.namespace)
+	d.eventually(func() error {
+		secret, err := secrets.Get(d.t.Context(), pathSecretName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(secret)
+		_, err = secrets.Update(d.t.Context(), secret, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func (d *doorkeepers) delete() {
+	d.t.Helper()
+	require.NoError(d.t, d.client.CoreV1().Secrets(d.namespace).Delete(d.t.Context(), pathSecretName, metav1.DeleteOptions{}))
+}
+
+// call has every replica called by the token that the leader tells, without a
+// pause, as an API server does that has it a moment later. The function that is
+// returned ends that, and gives the calls and those that were refused.
+func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
+	done := make(chan struct{})
+	var calling sync.WaitGroup
+	var calls, refused int
+	calling.Go(func() {
+		configured, before := leader.Token(), leader.Token()
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if i%50 == 0 { // the configurations are written, and API servers have what was in them before
+				before, configured = configured, leader.Token()
+				leader.Published(configured)
+			}
+			for _, replica := range replicas {
+				for _, token := range []string{configured, before} {
+					calls++
+					if ok, _ := replica.Accepts(token); !ok {
+						refused++
+					}
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return func() (int, int) { close(done); calling.Wait(); return calls, refused }
+}
+
+// rotated waits until all replicas tell another token than before, and returns it.
+func (d *doorkeepers) rotated(replicas []*PathTokens, before string) string {
+	d.t.Helper()
+	var now string
+	d.eventually(func() error {
+		now = replicas[0].Token()
+		for i, r := range replicas {
+			if token := r.Token(); token == before || token != now {
+				return fmt.Errorf("replica %d still tells another token", i)
+			}
+		}
+		return nil
+	})
+	return now
+}
+
+func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
+	d := newDoorkeepers(t, time.Hour)
+	replicas := d.start(3)
+	token := replicas[0].Token()
+	for _, r := range replicas {
+		assert.Equal(t, token, r.Token())
+		ok, known := r.Accepts(token)
+		assert.True(t, ok && known)
+		for _, wrong := range []string{"", token[1:], token + "0", tokA} {
+			ok, _ := r.Accepts(wrong)
+			assert.False(t, ok, wrong)
+		}
+		assert.False(t, r.NeedLeaderElection())
+	}
+	secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), pathSecretName, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]byte{keyToken: []byte(token)}, secret.Data)
+	assert.Equal(t, corev1.SecretTypeOpaque, secret.Type)
+	assert.Contains(t, d.log.String(), string(stepTokenCreated))
+	assert.NotContains(t, d.log.String(), token)
+}
+
+func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
+	put := func(key, value string) func(*doorkeepers, *corev1.Secret) {
+		return func(_ *doorkeepers, s *corev1.Secret) { s.Data[key] = []byte(value) }
+	}
+	for name, c := range map[string]struct {
+		damage  func(*doorkeepers, *corev1.Secret) // nil: it is deleted
+		rotates bool
+		says    string
+	}{
+		"deleted":                      {rotates: true, says: string(stepTokenRestored)},
+		"emptied":                      {func(_ *doorkeepers, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
+		"no token in place of it":      {put(keyToken, "x"), true, "token: no token: at least 32 lower-case letters and digits; it will be written anew"},
+		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
+		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
+		"a previous one added":         {put(keyPreviousToken, tokC), false, string(stepTokenRetired)},
+		"keys of somebody else":        {put("theirs", "x"), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDoorkeepers(t, 200*time.Millisecond)
+			replicas := d.start(3)
+			before := replicas[0].Token()
+			finish := call(replicas[0], replicas)
+			if c.damage == nil {
+				d.delete()
+			} else {
+				d.edit(func(s *corev1.Secret) { c.damage(d, s) })
+			}
+			now := before
+			if c.rotates {
+				now = d.rotated(replicas, before)
+				d.eventually(func() error {
+					for _, r := range replicas {
+						if ok, _ := r.Accepts(before); ok {
+							return fmt.Errorf("the old token is still accepted")
+						}
+					}
+					return nil
+				})
+			}
+			d.eventually(func() error {
+				secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), pathSecretName, metav1.GetOptions{})
+				if err == nil && (string(secret.Data[keyToken]) != now || len(secret.Data[keyNextToken])+len(secret.Data[keyPreviousToken]) > 0) {
+					err = fmt.Errorf("the secret is not at rest")
+				}
+				return err
+			})
+			calls, refused := finish()
+			assert.Zero(t, refused, "of %d calls", calls)
+			assert.Positive(t, calls)
+			assert.Contains(t, d.log.String(), c.says)
+			assert.NotContains(t, d.log.String(), now)
+			assert.NotContains(t, d.log.String(), before)
+		})
+	}
+}
+
+func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
+	d := newDoorkeepers(t, 50*time.Millisecond)
+	replicas := d.start(2)
+	before := replicas[0].Token()
+	d.delete()
+	now := d.rotated(replicas, before)
+	time.Sleep(300 * time.Millisecond) // six times as long as it is kept
+	ok, _ := replicas[1].Accepts(before)
+	assert.True(t, ok, "nobody said that the configurations have the new one")
+	replicas[0].Published(now)
+	d.eventually(func() error {
+		if ok, _ := replicas[1].Accepts(before); ok {
+			return fmt.Errorf("the old token is still accepted")
+		}
+		return nil
+	})
+}
+
+func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
+	d := newDoorkeepers(t, time.Hour)
+	config := rest.AnonymousClientConfig(d.config)
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	poor := d.startWith(client)
+	d.eventually(func() error {
+		if err := poor.Healthy(nil); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			return fmt.Errorf("want a reason why it is not ready, got: %w", err)
+		}
+		return nil
+	})
+	_, known := poor.Accepts(tokA)
+	assert.False(t, known)
+	assert.Empty(t, poor.Token())
+}
+
+func TestAnImmutableSecretOfThePathIsServedAsItIs(t *testing.T) {
+	d := newDoorkeepers(t, time.Hour)
+	replicas := d.start(2)
+	token := replicas[0].Token()
+	d.edit(func(s *corev1.Secret) { s.Immutable = new(true); s.Data[keyNextToken] = []byte(tokB) })
+	d.eventually(func() error {
+		if ok, _ := replicas[1].Accepts(tokB); !ok {
+			return fmt.Errorf("what is staged is not accepted")
+		}
+		return nil
+	})
+	finish := call(replicas[0], replicas)
+	d.eventually(func() error {
+		if log := d.log.String(); !strings.Contains(log, "update secret") || !strings.Contains(log, "immutable") {
+			return fmt.Errorf("it does not say that it cannot write")
+		}
+		return nil
+	})
+	_, refused := finish()
+	assert.Zero(t, refused)
+	assert.Equal(t, token, replicas[0].Token())
+}

@@ -1,0 +1,131 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/webhook"
+)
+
+// path is that of the validating webhook configuration.
+func path(t *testing.T) string {
+	t.Helper()
+	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
+	succeed(t, got)
+	return got.Stdout
+}
+
+// forged posts a review that somebody made up, as one who reaches the port does.
+func forged(t *testing.T, s *server.Server, path string, g ground) (status int, answer string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	body := g.of(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"APP","name":"p",
+		"kind":{"group":"kuadrant.io","version":"v1","kind":"RateLimitPolicy"},
+		"object":{"apiVersion":"kuadrant.io/v1","kind":"RateLimitPolicy","metadata":{"namespace":"APP","name":"p"},"spec":{
+			"targetRef":{"group":"gateway.networking.k8s.io","kind":"HTTPRoute","name":"toystore"},"limits":{"login":{"rates":[{"limit":100,"window":"10s"}]}}}}}}`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.Webhook+path, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
+}
+
+func TestWhoReachesThePortAndCannotReadTheConfigurationsLearnsNothing(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "path")
+	succeed(t, g.apply(gatewayLimits))
+	s := start(t)
+	status, answer := forged(t, s, path(t), g)
+	assert.Equal(t, http.StatusOK, status)
+	require.Contains(t, answer, "gw-limits", "this is what it is about")
+
+	status, answer = forged(t, s, webhook.PathValidate, g)
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Equal(t, "not found\n", answer)
+	assert.NotContains(t, s.Log(), strings.TrimPrefix(path(t), webhook.PathValidate+"/"))
+}
+
+// Three times the Secret is deleted or edited while two replicas are written to.
+func TestAnotherPathLosesNoWrite(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "paths")
+	r := newRelay(t)
+	first, second := boot(t, r), boot(t, r)
+	r.lead(first.Webhook, second.Webhook)
+	called(t)
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	secrets := client.CoreV1().Secrets(server.Namespace)
+
+	w := write(t, g, 4)
+	for name, damage := range map[string]func(*corev1.Secret){
+		"deleted":       nil,
+		"emptied":       func(s *corev1.Secret) { s.Data = nil },
+		"another token": func(s *corev1.Secret) { s.Data["token"] = []byte(strings.Repeat("z", 40)) },
+	} {
+		before := path(t)
+		if damage == nil {
+			require.NoError(t, secrets.Delete(t.Context(), "overrule-path", metav1.DeleteOptions{}), name)
+		} else {
+			soon(t, func() bool {
+				secret, err := secrets.Get(t.Context(), "overrule-path", metav1.GetOptions{})
+				require.NoError(t, err)
+				damage(secret)
+				_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+				return err == nil
+			}, "the secret cannot be edited: "+name)
+		}
+		soon(t, func() bool { return path(t) != before }, "the path stays: "+name)
+		secret, err := secrets.Get(t.Context(), "overrule-path", metav1.GetOptions{})
+		require.NoError(t, err)
+		// Else the next one waits for the five minutes that this one is kept.
+		delete(secret.Data, "previous")
+		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	w.end()
+	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
+	assert.Greater(t, w.writes.Load(), int64(50))
+	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
+}
+
+func TestATokenOfAFileGuardsConfigurationsThatOthersKeep(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "pathfile")
+	succeed(t, g.apply(gatewayLimits))
+	file, token := filepath.Join(t.TempDir(), "tokens"), strings.Repeat("t", 32)
+	require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false", "--path-token-file=" + file}})
+
+	status, answer := forged(t, s, webhook.PathValidate, g)
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Equal(t, "not found\n", answer)
+	status, _ = forged(t, s, webhook.PathValidate+"/"+token, g)
+	assert.Equal(t, http.StatusOK, status)
+
+	next := strings.Repeat("n", 32)
+	require.NoError(t, os.WriteFile(file, []byte(token+"\n"+next), 0o600))
+	soon(t, func() bool {
+		status, _ := forged(t, s, webhook.PathValidate+"/"+next, g)
+		return status == http.StatusOK
+	}, "a token that is added is not accepted")
+}

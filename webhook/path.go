@@ -1,0 +1,77 @@
+package webhook
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Tokens know what a path has to end with: PathValidate + "/" + token. Only who
+// can read the webhook configurations knows it.
+type Tokens interface {
+	// Accepts reports whether a token is good, in a time that does not depend on
+	// it. known is false as long as no token is.
+	Accepts(token string) (ok, known bool)
+}
+
+// TokenSource gives the token that the webhook configurations are to have.
+type TokenSource interface {
+	// Token is "" until it is known.
+	Token() string
+	// Changed returns a channel that is closed when Token next changes.
+	Changed() <-chan struct{}
+	// Published tells that a token stands in every configuration.
+	Published(token string)
+}
+
+// Handler returns the handler of PathValidate and PathMutate. What comes by any
+// other path gets one and the same answer, and its body is not read.
+func (s *Server) Handler() http.Handler {
+	doors := map[string]http.Handler{
+		PathValidate: s.door("validate", judge{spanJudge, s.validate, s.failed, s.overloaded}),
+		PathMutate:   s.door("mutate", judge{spanAnnotate, s.mutate, unpatched, unasked}),
+	}
+	// No ServeMux: it answers an unclean path with a redirection.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, known := s.known(r.URL.EscapedPath())
+		door, ok := doors[path]
+		switch {
+		case !known:
+			s.notYet(w)
+		case !ok:
+			s.unknownPath(w, r)
+		default:
+			door.ServeHTTP(w, r)
+		}
+	})
+}
+
+// known returns a path without its token; "" if that is not good. ok is false as
+// long as no token is known.
+func (s *Server) known(path string) (door string, ok bool) {
+	if s.Tokens == nil {
+		return path, true
+	}
+	last := strings.LastIndexByte(path, '/')
+	accepted, known := s.Tokens.Accepts(path[last+1:])
+	if !accepted || last < 0 {
+		return "", known
+	}
+	return path[:last], known
+}
+
+// unknownPath is the answer to whoever does not know the path. The connection
+// ends with it, and with that whatever else was to be sent.
+func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
+	s.Metrics.unknownPath()
+	s.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // never the path: it may be nearly right
+	w.Header().Set("Connection", "close")
+	http.Error(w, "not found", http.StatusNotFound)
+}
+
+// notYet is the answer to all before it is known who may call.
+func (s *Server) notYet(w http.ResponseWriter) {
+	s.Metrics.unavailable("none")
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Connection", "close")
+	http.Error(w, "not ready", http.StatusServiceUnavailable)
+}

@@ -1,0 +1,157 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// word is a token, or none yet.
+type word string
+
+func (w word) Accepts(token string) (ok, known bool) { return w != "" && string(w) == token, w != "" }
+
+const magic = "0123456789abcdef0123456789abcdef"
+
+func TestWhoKnowsTheTokenIsAnswered(t *testing.T) {
+	d := open(t, Options{Tokens: word(magic)}, cluster, gatewayLimits)
+	assert.False(t, d.ask(t, PathValidate+"/"+magic, create(t, routeLimits(100))).Allowed)
+	assert.False(t, d.ask(t, PathValidate+"/"+magic+"?timeout=3s", create(t, routeLimits(100))).Allowed)
+	assert.True(t, d.ask(t, PathMutate+"/"+magic, create(t, routeLimits(100))).Allowed)
+}
+
+// Whoever does not know it gets the same bytes whatever they try, and nothing
+// that they sent or that the cluster has is in them.
+func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
+	paths := map[string]string{
+		"no token":                   PathValidate,
+		"an empty token":             PathValidate + "/",
+		"a token that is wrong":      PathValidate + "/" + strings.Repeat("0", 32),
+		"all of it but the end":      PathValidate + "/" + magic[:31],
+		"all of it and more":         PathValidate + "/" + magic + "0",
+		"a slash after it":           PathValidate + "/" + magic + "/",
+		"a slash too many before it": PathValidate + "//" + magic,
+		"in upper case":              PathValidate + "/" + strings.ToUpper(magic),
+		"escaped":                    PathValidate + "/%30" + magic[1:],
+		"a path traversed":           "/x/.." + PathValidate + "/" + magic,
+		"a path traversed behind":    PathValidate + "/" + magic + "/../x",
+		"a path that goes nowhere":   PathValidate + "/./" + magic,
+		"a path that goes up":        "/../../etc/passwd",
+		"a backslash":                PathValidate + `%5C` + magic,
+		"a zero":                     PathValidate + "/" + magic + "%00",
+		"the token alone":            "/" + magic,
+		"the token before the door":  "/" + magic + PathValidate,
+		"another door":               "/metrics/" + magic,
+		"an unclean door":            "/VALIDATE/" + magic,
+		"in the query":               PathValidate + "?token=" + magic,
+		"the root":                   "/",
+		"a long one":                 PathMutate + "/" + strings.Repeat("a", 4000),
+	}
+	var first []byte
+	d := open(t, Options{Tokens: word(magic)}, cluster, gatewayLimits)
+	for name, path := range paths {
+		t.Run(name, func(t *testing.T) {
+			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodOptions, http.MethodConnect, "BREW"} {
+				body := &unread{t: t, Reader: bytes.NewReader(review(t, create(t, routeLimits(100))))}
+				r := httptest.NewRequestWithContext(t.Context(), method, "/", body)
+				u, err := url.ParseRequestURI(path)
+				require.NoError(t, err)
+				r.URL = u
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				d.Handler().ServeHTTP(w, r)
+
+				var got bytes.Buffer
+				require.NoError(t, w.Result().Write(&got))
+				if first == nil {
+					first = got.Bytes()
+				}
+				assert.Equal(t, string(first), got.String(), method)
+				assert.Equal(t, http.StatusNotFound, w.Code)
+				assert.Equal(t, "not found\n", w.Body.String())
+				assert.Equal(t, "close", w.Header().Get("Connection"), "whoever has more to send does it elsewhere")
+			}
+		})
+	}
+	assert.NotContains(t, d.log.String(), magic[:31])
+	d.counted(t, "overrule_turned_away_total", `
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.
+# TYPE overrule_turned_away_total counter
+overrule_turned_away_total{door="none",why="unknown path"} 110
+`)
+}
+
+// unread is a body that nobody may read.
+type unread struct {
+	io.Reader
+	t *testing.T
+}
+
+func (u *unread) Read([]byte) (int, error) {
+	u.t.Error("the body of a request to an unknown path was read")
+	return 0, io.EOF
+}
+
+func TestBeforeATokenIsKnownEverybodyIsAskedToComeAgain(t *testing.T) {
+	d := open(t, Options{Tokens: word("")}, cluster, gatewayLimits)
+	for _, path := range []string{"/", PathValidate, PathValidate + "/", PathValidate + "/" + magic} {
+		w := d.post(t, path, review(t, create(t, routeLimits(100))))
+		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+		assert.Equal(t, "not ready\n", w.Body.String())
+		assert.Equal(t, "1", w.Header().Get("Retry-After"))
+		assert.Equal(t, "close", w.Header().Get("Connection"))
+	}
+}
+
+// spoken is a source of tokens that a test drives.
+type spoken struct{ *trust }
+
+func (s spoken) Token() string          { return string(s.CABundle()) }
+func (s spoken) Published(token string) { s.trust.Published([]byte(token)) }
+
+func TestTheConfigurationsHaveTheTokenAsSoonAsThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		words := spoken{newTrust("")}
+		o := register(t, "ca", func(r *Registrar) { r.Tokens = words })
+		assert.Zero(t, o.written(), "nobody is to be sent to a path that is not known")
+
+		words.rotate(magic)
+		synctest.Wait()
+		assert.Equal(t, 2, o.written())
+		assert.Equal(t, []string{magic}, words.told())
+		for _, action := range o.api.Actions() {
+			if patch, ok := action.(interface{ GetPatch() []byte }); ok {
+				assert.Contains(t, string(patch.GetPatch()), `/`+magic+`"`)
+			}
+		}
+		assert.NotContains(t, o.log.String(), magic)
+	})
+}
+
+func TestAWriteThatFailedToldNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		words := spoken{newTrust(magic)}
+		register(t, "", func(r *Registrar) { r.Tokens = words })
+		assert.Empty(t, words.told(), "there is no bundle yet")
+	})
+}
+
+func TestEveryEntryOfTheConfigurationsEndsWithTheToken(t *testing.T) {
+	c := configuration()
+	c.Token = magic
+	validating, err := json.Marshal(c.Validating())
+	require.NoError(t, err)
+	assert.Len(t, c.Validating().Webhooks, strings.Count(string(validating), `"path":"/validate/`+magic+`"`))
+	mutating, err := json.Marshal(c.Mutating())
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(mutating), `"path":"/mutate/`+magic+`"`))
+}
