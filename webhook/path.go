@@ -27,8 +27,8 @@ type TokenSource interface {
 // other path gets one and the same answer, and its body is not read.
 func (s *Server) Handler() http.Handler {
 	doors := map[string]http.Handler{
-		PathValidate: s.door("validate", judge{spanJudge, s.validate, s.failed, s.overloaded}),
-		PathMutate:   s.door("mutate", judge{spanAnnotate, s.mutate, unpatched, unasked}),
+		PathValidate: s.door(doorValidate, judge{spanJudge, s.validate, s.failed, s.overloaded}),
+		PathMutate:   s.door(doorMutate, judge{spanAnnotate, s.mutate, unpatched, unasked}),
 	}
 	// No ServeMux: it answers an unclean path with a redirection.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 
 // notYet is the answer to all before it is known who may call.
 func (s *Server) notYet(w http.ResponseWriter) {
-	s.Metrics.unavailable("none")
+	s.Metrics.unavailable(doorNone)
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Connection", "close")
 	http.Error(w, "not ready", http.StatusServiceUnavailable)

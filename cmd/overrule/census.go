@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/store"
 )
@@ -25,6 +26,9 @@ type census struct {
 	counts map[pathsOf]int
 }
 
+// pathStates are the states that a path can have.
+var pathStates = []string{string(api.Enforced), string(api.PartiallyEnforced), string(api.Inactive), noPolicy}
+
 type pathsOf struct{ kind, state string }
 
 // count returns the counts of a view, or of an earlier one that is not older
@@ -36,6 +40,11 @@ func (c *census) count(e *effective.Engine, v *store.View) map[pathsOf]int {
 		return c.counts
 	}
 	counts := make(map[pathsOf]int)
+	for _, k := range v.Kinds() {
+		for _, state := range pathStates { // what is not there is 0: an alert may wait for it
+			counts[pathsOf{k.Ref().String(), state}] = 0
+		}
+	}
 	budget := effective.NewBudget(context.Background(), math.MaxUint64)
 	err := e.Walk(v, effective.Scope{All: true}, true, budget, func(x *effective.Effective) error {
 		state := string(x.State())

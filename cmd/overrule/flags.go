@@ -28,6 +28,7 @@ type options struct {
 	webhookAddress  string
 	metricsAddress  string
 	healthAddress   string
+	pprofAddress    string
 	enforcement     string
 	audit           bool
 	blastRadius     int
@@ -87,6 +88,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "address to answer admission reviews on (HTTPS)")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address to serve /metrics on (HTTP), "0" for none`)
 	f.StringVar(&o.healthAddress, "health-bind-address", ":8081", "address to serve /healthz and /readyz on (HTTP)")
+	f.StringVar(&o.pprofAddress, "pprof-bind-address", "0", `loopback address to serve profiles on (HTTP), such as 127.0.0.1:6060; "0" for none`)
 	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny; warn: allow everything and tell what would have been denied; or audit: the same, but tell it in the audit log, metrics and Events alone")
 	f.BoolVar(&o.audit, "audit", false, "short for --enforcement=audit, for a first roll-out")
 	f.IntVar(&o.blastRadius, "blast-radius-limit", 0, "paths whose effective policy one write may change without an acknowledgement (0: no limit)")
@@ -160,6 +162,9 @@ func (o *options) check() error {
 	}
 	if slices.Contains(o.clientSubjects, "") {
 		errs = append(errs, errors.New("--client-subject is empty: give a name, or leave the flag out"))
+	}
+	if err := checkProfiling(o.pprofAddress); err != nil {
+		errs = append(errs, err)
 	}
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))

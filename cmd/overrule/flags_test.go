@@ -27,7 +27,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 	require.NoError(t, o.check())
 	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
-		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081",
+		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
 		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",

@@ -117,7 +117,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Log:     log.WithName("webhook"),
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
-	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper)
+	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper, buildInfo(build.Read()))
 	door := &frontDoor{
 		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
 		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),
@@ -144,6 +144,11 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	}
 	if err := mgr.Add(statuses); err != nil {
 		return err
+	}
+	if !noProfiles(o.pprofAddress) {
+		if err := mgr.Add(&profiling{address: o.pprofAddress, log: log.WithName("pprof")}); err != nil {
+			return err
+		}
 	}
 	return mgr.Add(probes)
 }

@@ -95,7 +95,12 @@ overrule_objects{kind="UDPRoute"} 0
 # HELP overrule_paths Paths by policy kind and what the policies on them come to: Enforced, PartiallyEnforced, Inactive, or none without a policy.
 # TYPE overrule_paths gauge
 overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Enforced"} 1
+overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Inactive"} 0
+overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="PartiallyEnforced"} 0
 overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="none"} 1
+overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Enforced"} 0
+overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Inactive"} 0
+overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="PartiallyEnforced"} 0
 overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="none"} 2
 # HELP overrule_policies Policies held, by kind.
 # TYPE overrule_policies gauge

@@ -1,0 +1,75 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+)
+
+func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "metrics")
+	s := start(t)
+	succeed(t, g.apply(gatewayLimits))
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+
+	text := scrape(t, s.Metrics)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	require.NoError(t, err)
+	for _, p := range problems {
+		assert.False(t, strings.HasPrefix(p.Metric, "overrule_"), "%s: %s", p.Metric, p.Text)
+	}
+
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	require.NoError(t, err)
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader([]byte(text)))
+	require.NoError(t, err)
+	for name, f := range families {
+		if strings.HasPrefix(name, "overrule_") {
+			assert.Contains(t, string(page), "\n| `"+name+"` | "+strings.ToLower(f.GetType().String())+" | ")
+			labelsAreTold(t, string(page), f)
+		}
+	}
+	require.Contains(t, families, "overrule_decision_duration_seconds")
+	buckets := families["overrule_decision_duration_seconds"].GetMetric()[0].GetHistogram().GetBucket()
+	assert.InDelta(t, 0.0001, buckets[0].GetUpperBound(), 1e-9)
+	assert.InDelta(t, 3, buckets[len(buckets)-2].GetUpperBound(), 1e-9, "the one before infinity is the end of a call")
+}
+
+// labelsAreTold looks for the labels of a metric in its row.
+func labelsAreTold(t *testing.T, page string, f *dto.MetricFamily) {
+	t.Helper()
+	_, row, _ := strings.Cut(page, "\n| `"+f.GetName()+"` | ")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, l := range f.GetMetric()[0].GetLabel() {
+		assert.Contains(t, row, "`"+l.GetName()+"`", f.GetName())
+	}
+}
+
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	answer, err := http.Get("http://" + address + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(body)
+}
