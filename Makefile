@@ -19,6 +19,15 @@ LDFLAGS := -s -w -X $(STAMPS).version=$(VERSION)
 # Without the pages of gRPC for debugging, which make the server half as large again.
 TAGS    := grpcnotrace
 
+RELEASE := $(BIN)/release
+# What an image is built for, and what the plugin's archives are.
+PLATFORMS        ?= linux/amd64 linux/arm64
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+# IMAGE is where "make push" pushes to (REGISTRY/NAME:TAG); DIST_URL is where the
+# archives of "make dist" will be downloaded from.
+IMAGE    ?=
+DIST_URL ?=
+
 # Give KUBEBUILDER_ASSETS to use control plane binaries that are already there.
 ifdef KUBEBUILDER_ASSETS
 controlplane_build := @echo "using the control plane in $(KUBEBUILDER_ASSETS)" && true
@@ -71,6 +80,42 @@ generate: $(GEN) ## Run the code generators.
 	$(GEN) object paths=./api/v1alpha1
 	$(GEN) crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
 	hack/chart
+
+##@ Release
+
+.PHONY: image
+image: ## Write an image of the server for PLATFORMS into bin/release/image, without a container engine.
+	@$(call build-for,$(PLATFORMS),./cmd/overrule)
+	@$(call release,image --version $(VERSION) --out $(RELEASE)/image $(call binaries,$(PLATFORMS),overrule))
+
+.PHONY: push
+push: ## Push that image to IMAGE (REGISTRY/NAME:TAG).
+	@[ -n "$(IMAGE)" ] || { echo "push: say where to: make push IMAGE=REGISTRY/overrule:$(VERSION)" >&2; exit 1; }
+	@$(call release,push $(RELEASE)/image $(IMAGE))
+
+.PHONY: sbom
+sbom: build ## Write what both programs are made of into bin/release, as CycloneDX.
+	@mkdir -p $(RELEASE)
+	@for program in overrule kubectl-overrule; do \
+		(cd hack/release && go tool cyclonedx-gomod bin -json -std -noserial -notimestamp \
+			-version $(VERSION) -output $(RELEASE)/$$program.cdx.json $(BIN)/$$program); \
+		echo $(RELEASE)/$$program.cdx.json; \
+	done
+
+.PHONY: dist
+dist: ## Pack the plugin for PLUGIN_PLATFORMS into bin/release/dist; with DIST_URL, a manifest for krew too.
+	@$(call build-for,$(PLUGIN_PLATFORMS),./cmd/kubectl-overrule)
+	@$(call release,plugin --version $(VERSION) --out $(RELEASE)/dist $(if $(DIST_URL),--url $(DIST_URL)) \
+		$(foreach file,$(wildcard $(CURDIR)/LICENSE*),--with $(file)) $(call binaries,$(PLUGIN_PLATFORMS),kubectl-overrule))
+
+# $(call build-for,PLATFORMS,PACKAGE) builds into a folder for each platform.
+build-for = for platform in $(1); do \
+		echo "building $(2) for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform\#*/} CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o "$(RELEASE)/$${platform/\//_}/" $(2); \
+	done
+# $(call binaries,PLATFORMS,PROGRAM) are those, as hack/release wants them.
+binaries = $(foreach p,$(1),$(p)=$(RELEASE)/$(subst /,_,$(p))/$(2)$(if $(filter windows/%,$(p)),.exe))
+release = cd hack/release && go run . $(1)
 
 ##@ Test
 

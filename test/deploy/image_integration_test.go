@@ -1,0 +1,48 @@
+//go:build integration
+
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/build"
+)
+
+// The command of the Dockerfile, without its container.
+func TestTheDockerfileBuildsForWhatIsAskedAndStampsIt(t *testing.T) {
+	command := regexp.MustCompile(`(?s)\nRUN (GOOS=.*?[^\\])\n`).FindStringSubmatch(read(t, "Dockerfile"))
+	require.NotNil(t, command)
+	server := filepath.Join(t.TempDir(), "overrule")
+	script := strings.Replace(command[1], "-o /overrule ", "-o "+server+" ", 1)
+	require.NotEqual(t, command[1], script)
+	sh := exec.CommandContext(t.Context(), "sh", "-c", script)
+	sh.Dir = root
+	sh.Env = append(os.Environ(), "CGO_ENABLED=0", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH, "VERSION=v1.2.3", "REVISION=abc")
+	out, err := sh.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	said, err := exec.CommandContext(t.Context(), server, "version", "-o", "json").Output()
+	require.NoError(t, err)
+	var info build.Info
+	require.NoError(t, json.Unmarshal(said, &info))
+	assert.Equal(t, "v1.2.3", info.Version)
+	assert.Equal(t, "abc", info.Revision)
+	assert.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, info.Platform)
+}
+
+func TestTheDockerfileCompilesWhereItBuilds(t *testing.T) {
+	dockerfile := read(t, "Dockerfile")
+	assert.Contains(t, dockerfile, "\nFROM --platform=$BUILDPLATFORM golang:")
+	assert.Contains(t, dockerfile, "\nARG TARGETOS TARGETARCH\n", "what buildx says, in the stage that builds")
+	assert.NotContains(t, dockerfile[strings.Index(dockerfile, "\nFROM scratch\n"):], "BUILDPLATFORM")
+}
