@@ -11,6 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
 )
 
 // answer is a review's response, with what metrics, log and Events say of it.
@@ -26,6 +27,8 @@ type answer struct {
 	// judged tells that the guard judged the write, which changes so many paths.
 	judged bool
 	paths  int
+	// on is the view that it was judged on, nil if nobody judged.
+	on *store.View
 }
 
 // The reasons of denials that no guard gave.

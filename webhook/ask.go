@@ -38,7 +38,11 @@ func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.Admissio
 		return j.busy()
 	}
 	late := l.late(ctx)
-	a := s.judged(ctx, s.newer(v, r), r, l, j)
+	v = s.newer(v, r)
+	a := s.judged(ctx, v, r, l, j)
+	if a.on == nil {
+		a.on = v
+	}
 	if late && !a.Allowed && a.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
 		return j.busy()
 	}

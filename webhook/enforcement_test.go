@@ -36,7 +36,7 @@ func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
 func TestWhatCannotBeJudgedIsAuditedLikeADenial(t *testing.T) {
 	d := open(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
-	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic"}}, a)
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "judged-on": "0"}}, a)
 }
 
 func TestWhatWouldBeDeniedIsLoggedForEveryone(t *testing.T) {

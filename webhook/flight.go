@@ -17,11 +17,14 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		if err != nil {
 			return answer{}, err
 		}
-		return of(j, s.Enforcement), nil
+		a := of(j, s.Enforcement)
+		a.on = v
+		return a, nil
 	}
+	var on *store.View // the last one that it was tried on
 	now := func() *store.View {
-		v, _ := s.Store.View()
-		return v
+		on, _ = s.Store.View()
+		return on
 	}
 	d, err := s.Flight.Judge(ctx, s.Guard, now, flight.Write{
 		Change: c, Stamp: func() flight.Stamp { return stampOf(r) },
@@ -32,6 +35,7 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		return answer{}, err
 	}
 	a := of(d.Judgement, s.Enforcement)
+	a.on = on
 	if d.Retry {
 		comeAgain(&a)
 	}

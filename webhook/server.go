@@ -37,6 +37,11 @@ type Options struct {
 	// Flight, if set, keeps in mind what was admitted and is not in the store
 	// yet.
 	Flight *flight.Log
+	// Current, if set, tells why the write of an object of a kind may not be
+	// judged by what the store holds, as it is too old (watch.Watcher.Current).
+	Current func(api.PolicyKind) error
+	// Replica is the name of this server for the audit log.
+	Replica string
 	// Enforcement is what is done about a denial.
 	Enforcement guard.Enforcement
 	// MaxConcurrent reviews are judged at once, and MaxQueue more wait; 0 means
@@ -109,13 +114,14 @@ func (s *Server) door(name string, j judge) http.Handler {
 			s.refuse(w, name, err)
 			return
 		}
-		view, whole := s.whole(kindOf(request))
-		if !whole {
+		view, err := s.whole(kindOf(request))
+		if err != nil {
 			turned(span, whyUnavailable)
-			s.unavailable(w, name, request)
+			s.unavailable(w, name, request, err)
 			return
 		}
 		a := s.ask(ctx, view, request, l, j)
+		s.sign(&a, name)
 		kind := kindLabel(view, request)
 		tell(span, kind, request, a)
 		s.Metrics.observe(name, kind, request.Operation, a, s.Now().Sub(start))
@@ -123,15 +129,6 @@ func (s *Server) door(name string, j judge) http.Handler {
 		s.record(request, a)
 		s.answer(w, request, name, a)
 	})
-}
-
-// whole returns the view of now, and whether a write of a kind can be judged on
-// it. A kind may become pending, or be listed, at this very moment: a view from
-// between two looks at which it is not pending has it, if anyone does.
-func (s *Server) whole(kind api.PolicyKind) (v *store.View, ok bool) {
-	before := s.Store.Pending(kind)
-	v, ready := s.Store.View()
-	return v, ready && !before && !s.Store.Pending(kind)
 }
 
 // answer writes an answer. Whoever came before the server drained goes
@@ -224,16 +221,6 @@ func unpatched(string, string) answer { return allow() }
 
 func unasked() answer { return allow() }
 
-// unavailable answers that nobody can judge just now. The API server retries
-// within its timeout, and then failurePolicy decides.
-func (s *Server) unavailable(w http.ResponseWriter, door string, r *admissionv1.AdmissionRequest) {
-	s.Metrics.unavailable(door)
-	s.Log.V(1).Info("not ready", "door", door, "uid", r.UID, "waiting", s.Store.Waiting())
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Connection", "close")
-	http.Error(w, "overrule has not read the cluster yet", http.StatusServiceUnavailable)
-}
-
 // refuse answers a request that holds no review.
 func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
 	status := http.StatusBadRequest
@@ -300,5 +287,5 @@ func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	l.Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
-		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun)
+		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "judgedOn", a.version())
 }

@@ -237,9 +237,9 @@ func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 		assert.Equal(t, "1", w.Header().Get("Retry-After"))
 		assert.Equal(t, "close", w.Header().Get("Connection"))
-		assert.Equal(t, "overrule has not read the cluster yet\n", w.Body.String())
+		assert.Equal(t, "overrule does not know the cluster as it is now; its log and /readyz say why\n", w.Body.String())
 	}
-	assert.Contains(t, d.log.String(), `"waiting"=["gateways"]`)
+	assert.Contains(t, d.log.String(), `"cause"="not listed yet: [gateways]"`)
 
 	s.Listed("gateways")
 	w := d.post(t, PathValidate, review(t, create(t, routeLimits(100))))

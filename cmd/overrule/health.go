@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -74,6 +73,13 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, text.String())
 }
 
+// note adds one to the notes.
+func (h *health) note(name string, tell func() error) {
+	notes := map[string]func() error{name: tell}
+	maps.Copy(notes, h.notes) // they are an identity's
+	h.notes = notes
+}
+
 // tell logs a change of what fails.
 func (h *health) tell(failing, text string) {
 	h.mu.Lock()
@@ -88,6 +94,3 @@ func (h *health) tell(failing, text string) {
 	}
 	h.log.Info("not ready", "checks", strings.Split(strings.TrimSpace(text), "\n"))
 }
-
-// staleAfter is how long a watch may fail before the server is not ready.
-const staleAfter = time.Minute

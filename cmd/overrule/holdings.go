@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -23,7 +21,6 @@ func newHoldings(s *store.Store, e *effective.Engine) holdings {
 }
 
 var (
-	cacheAge = prometheus.NewDesc("overrule_cache_age_seconds", "Time since the newest event from the API server.", nil, nil)
 	ready    = prometheus.NewDesc("overrule_cache_ready", "1 once every source has been listed.", nil, nil)
 	policies = prometheus.NewDesc("overrule_policies", "Policies held, by kind.", []string{"kind"}, nil)
 	objects  = prometheus.NewDesc("overrule_objects", "Gateways, listener sets and routes held, by kind.", []string{"kind"}, nil)
@@ -34,7 +31,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (h holdings) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cacheAge, ready, policies, objects, paths} {
+	for _, d := range []*prometheus.Desc{ready, policies, objects, paths} {
 		ch <- d
 	}
 }
@@ -50,7 +47,6 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 	} else {
 		gauge(ready, 0)
 	}
-	gauge(cacheAge, time.Since(h.store.Fed()).Seconds())
 	for _, k := range v.Kinds() {
 		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
 	}

@@ -40,6 +40,9 @@ func run(ctx context.Context, o options) error {
 	log := newLogger(o)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
+	if err := pingAPIServer(); err != nil {
+		return err
+	}
 	limitMemory(ctx, log.WithName("memory"), memlimit.FromCgroup)
 	built := build.Read()
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
@@ -110,6 +113,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
+		Current: watcher.Current, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  path.tokens,
 		Events:  mgr.GetEventRecorder("overrule"),
@@ -117,7 +121,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Log:     log.WithName("webhook"),
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
-	crmetrics.Registry.MustRegister(newHoldings(objects, engine), sweeper, buildInfo(build.Read()))
+	crmetrics.Registry.MustRegister(newHoldings(objects, engine), newFreshness(watcher), sweeper, buildInfo(build.Read()))
 	door := &frontDoor{
 		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
 		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),
@@ -127,6 +131,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		log: log.WithName("health"), last: "starting",
 	}
 	path.guard(door, probes)
+	probes.note("kinds", watcher.Unread)
 	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
 		return err
 	}
@@ -187,20 +192,9 @@ func checks(s *store.Store, c certs.Source, w *watch.Watcher, d *frontDoor) map[
 			return nil
 		},
 		"certificate": c.Healthy,
-		"watches":     func(*http.Request) error { return stale(w.Health(), time.Now()) },
+		"watches":     func(*http.Request) error { return w.Stale() },
 		"door":        d.open,
 	}
-}
-
-// stale returns which sources have failed for too long: a server that goes on
-// judging by an old picture is worse than one that says so.
-func stale(sources []watch.SourceHealth, now time.Time) error {
-	for _, s := range sources {
-		if s.Synced && s.Err != nil && now.Sub(s.LastContact) > staleAfter {
-			return fmt.Errorf("%s: nothing heard for %s: %w", s.Source, now.Sub(s.LastContact).Round(time.Second), s.Err)
-		}
-	}
-	return nil
 }
 
 func newLogger(o options) logr.Logger {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
@@ -14,36 +12,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
-	"overrule.dev/overrule/internal/watch"
 )
-
-func TestAServerWhoseWatchesFailForLongIsNotReady(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	refused := errors.New("connection refused")
-	for name, c := range map[string]struct {
-		sources []watch.SourceHealth
-		want    string
-	}{
-		"all is well":                   {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now}}},
-		"quiet, but without errors":     {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now.Add(-time.Hour)}}},
-		"a moment without contact":      {sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now.Add(-staleAfter), Err: refused}}},
-		"never listed: the caches tell": {sources: []watch.SourceHealth{{Source: "policies", LastContact: now.Add(-time.Hour), Err: refused}}},
-		"one source is gone": {
-			sources: []watch.SourceHealth{{Source: "gateways", Synced: true, LastContact: now}, {Source: "httproutes", Synced: true, LastContact: now.Add(-90 * time.Second), Err: refused}},
-			want:    "httproutes: nothing heard for 1m30s: connection refused",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := stale(c.sources, now)
-			if c.want == "" {
-				assert.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, refused)
-			assert.EqualError(t, err, c.want)
-		})
-	}
-}
 
 func TestTheLoggerHeedsLevelAndFormat(t *testing.T) {
 	for level, enabled := range map[string][2]bool{"error": {false, false}, "info": {true, false}, "debug": {true, true}} {

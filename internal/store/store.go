@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
@@ -15,8 +14,9 @@ import (
 type Store struct {
 	view  atomic.Pointer[View]
 	ready atomic.Bool
-	// fed is the time of the newest event, in nanoseconds since 1970.
-	fed atomic.Int64
+
+	// reached is the highest resourceVersion that a source came to.
+	reached atomic.Uint64
 
 	mu      sync.Mutex // of writers
 	waiting map[string]bool
@@ -61,9 +61,6 @@ func (s *Store) Listed(source string) {
 	delete(s.waiting, source)
 	s.ready.Store(len(s.waiting) == 0)
 }
-
-// Fed returns the time of the newest event.
-func (s *Store) Fed() time.Time { return time.Unix(0, s.fed.Load()) }
 
 // Apply puts events into the store, as one new moment.
 func (s *Store) Apply(changes ...Change) {
@@ -153,7 +150,7 @@ func (s *Store) dropKind(ref api.PolicyKind) {
 func (s *Store) Pending(ref api.PolicyKind) bool { return (*s.pending.Load())[ref] != nil }
 
 func (s *Store) publish(v *View, events ...Event) {
-	s.fed.Store(time.Now().UnixNano())
+	v.version = s.reached.Load() // v is ours yet
 	s.view.Store(v)
 	s.tell(events)
 }

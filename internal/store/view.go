@@ -48,6 +48,8 @@ type View struct {
 	// constraints are the valid ones by the kind that they judge, sorted. It is
 	// copied on each write: they are few, and seldom written.
 	constraints map[api.PolicyKind][]*constraint.Constraint
+	// version is the highest resourceVersion that any source had come to.
+	version uint64
 }
 
 // With returns the view as it would be after the changes. v stays as it is.

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -30,6 +31,11 @@ type clients struct {
 	discovery   discovery.DiscoveryInterface
 }
 
+const (
+	dialTimeout = 3 * time.Second
+	keepAlive   = 15 * time.Second
+)
+
 // newClients returns clients that give each request the time; 0 is no limit,
 // as watches need.
 func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
@@ -38,6 +44,11 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	// The API server's own fairness is enough: a queue in here would only hold
 	// back the reads that someone's write waits for.
 	cfg.QPS, cfg.RateLimiter = -1, nil
+	if cfg.Dial == nil {
+		// A watch that waits half a minute for an address that nobody answers at is
+		// late where the API server has another one, or is back.
+		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	}
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
 	web, err := rest.HTTPClientFor(cfg)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,16 +18,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// backoff is between attempts at a resource that fails. Its end is lower than
-// a reflector's: whoever writes is judged by what is known here.
-var backoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 10 * time.Second}
+var (
+	// quick is between attempts at a resource where nobody answers. It ends far
+	// below a reflector's half a minute: an API server that is back calls at once,
+	// and whoever writes is judged by what is known here.
+	quick = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
+	// slow is between attempts at one that the API server does not let us read.
+	slow = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 5, Cap: 5 * time.Second}
+)
 
 // emptyWatch is what client-go returns, with no error, where the connection is
 // cut before a watch begins. The reflector lists anew then, which is right; but
 // it is no sign of life.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-var errCut = errors.New("the connection was cut or timed out before the watch began")
+var (
+	errCut = errors.New("the connection was cut or timed out before the watch began")
+	// errOutdated has the reflector list anew.
+	errOutdated = errors.New("too much was missed to go on from there")
+)
 
 // backoffReset is how long a resource must work to start from the beginning.
 const backoffReset = 2 * time.Minute
@@ -43,6 +54,20 @@ type feed struct {
 	refused func(error)
 	// cancel ends run; it is set when the feed is started.
 	cancel context.CancelFunc
+	// current is the watch that is open, or was the last to be.
+	current atomic.Pointer[watched]
+}
+
+// watched is a watch that tells when it is over. A reflector stops each one.
+type watched struct {
+	watch.Interface
+	over func()
+}
+
+// Stop implements watch.Interface.
+func (w *watched) Stop() {
+	w.Interface.Stop()
+	w.over()
 }
 
 func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, into *sink[T]) *feed {
@@ -55,19 +80,39 @@ func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, 
 
 // run reads until the context ends.
 func (f *feed) run(ctx context.Context) {
-	own := backoff
+	own := quick
 	r := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.into,
 		cache.ReflectorOptions{Name: f.source, Backoff: &own})
 	// The reflector's own loop would log each failure anew.
 	ctx = logr.NewContext(ctx, f.log.V(1))
-	again := backoff.DelayWithReset(clock.RealClock{}, backoffReset)
-	_ = again.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		if err := r.ListAndWatchWithContext(ctx); err != nil {
+	soon, late := delays(quick), delays(slow)
+	for ctx.Err() == nil {
+		err := r.ListAndWatchWithContext(ctx)
+		delay := soon
+		if err != nil {
 			f.log.V(1).Info("starting over", "cause", err.Error())
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+				delay = late // nothing is gained by asking each second
+			}
 		}
-		return false, nil
-	}) // its only error is that of ctx
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay()):
+		}
+	}
+}
+
+func delays(b wait.Backoff) wait.DelayFunc { return b.DelayWithReset(clock.RealClock{}, backoffReset) }
+
+// reopen ends the watch that is open, so that the reflector opens another.
+func (f *feed) reopen(why string) {
+	w := f.current.Swap(nil)
+	if w == nil {
+		return
+	}
+	f.log.Info("the watch is opened anew", "cause", why)
+	go w.Interface.Stop() // a connection that is dead may hold it up
 }
 
 // list and watch see all calls of the reflector, which retries some failures
@@ -85,15 +130,22 @@ func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 }
 
 func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	listsFirst := o.SendInitialEvents != nil
+	if !listsFirst && f.contact.outdated() {
+		return nil, errOutdated
+	}
 	w, err := f.lw.WatchWithContext(ctx, o)
 	switch {
 	case reflect.TypeOf(w) == emptyWatch:
 		f.failed(ctx, errCut)
 	case err == nil:
-		if f.contact.opened() {
+		if f.contact.opened(listsFirst) {
 			f.log.Info("the watch works again")
 		}
-	case apierrors.IsInvalid(err) && o.SendInitialEvents != nil:
+		own := &watched{w, sync.OnceFunc(f.contact.closed)}
+		f.current.Store(own)
+		return own, nil
+	case apierrors.IsInvalid(err) && listsFirst:
 		// An API server that cannot stream lists: the reflector lists instead.
 	default:
 		f.failed(ctx, err)

@@ -45,8 +45,8 @@ func (s *server) feed(st *store.Store, log logr.Logger) *feed {
 			if o.SendInitialEvents != nil {
 				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
 			}
-			if s.watchErr != nil {
-				return nil, s.watchErr
+			if err := s.watchError(); err != nil {
+				return nil, err
 			}
 			if s.watched == nil {
 				return watch.NewEmptyWatch(), nil
@@ -57,6 +57,19 @@ func (s *server) feed(st *store.Store, log logr.Logger) *feed {
 		},
 	}
 	return newFeed("httproutes", lw, &hierarchy.RouteObject{}, into)
+}
+
+func (s *server) watchError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watchErr
+}
+
+// refuse sets the error of all calls from now on, nil to answer again.
+func (s *server) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listErr, s.watchErr = err, err
 }
 
 // answer sets what lists get from now on.

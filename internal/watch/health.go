@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // SourceHealth tells how fresh what is known of one resource is.
@@ -12,17 +14,30 @@ type SourceHealth struct {
 	// Source is the resource: one of Sources, or the name of the
 	// CustomResourceDefinition of a policy kind.
 	Source string
+	// Kind is the policy kind that is read, zero for all other resources.
+	Kind api.PolicyKind
 	// Synced tells that it was listed in full at least once.
 	Synced bool
 	// LastContact is when the API server last told anything: an event, a list,
-	// or a bookmark, which come about once a minute. Zero means never; some
-	// minutes ago means that the watch is dead, whatever Err says.
+	// or a bookmark, which come about once a minute. Zero means never.
 	LastContact time.Time
+	// Blind is since when no watch tells what changes. It is zero while one does,
+	// and before the first list.
+	Blind time.Time
 	// Err is why the resource cannot be watched at the moment, or nil.
 	Err error
 	// Lists counts full lists, and Failures the calls that failed. A watch
 	// that keeps breaking shows in their growth.
 	Lists, Failures uint64
+}
+
+// Current returns when the resource was last known to be as the API server has
+// it; zero means never. Where nothing changes that is some minute ago.
+func (h SourceHealth) Current() time.Time {
+	if !h.Blind.IsZero() && h.Blind.Before(h.LastContact) {
+		return h.Blind // what came since then is part of a list that is not complete
+	}
+	return h.LastContact
 }
 
 // contact keeps the health of one source.
@@ -31,6 +46,11 @@ type contact struct {
 
 	mu     sync.Mutex
 	health SourceHealth
+	// open tells that a watch is open. One that begins with a list tells what
+	// changes only once that list is complete.
+	open bool
+	// listed is the time of the last full list.
+	listed time.Time
 }
 
 func newContact(source string) *contact {
@@ -50,23 +70,74 @@ func (c *contact) event() {
 	c.health.LastContact = c.now()
 }
 
-// list tells that a full list arrived.
-func (c *contact) list() {
+// list tells that a full list arrived, and reports whether that mends a failure.
+// A list without a watch mends none: it ages at once.
+func (c *contact) list() (mended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.health.LastContact = c.now()
+	c.listed = c.now()
+	c.health.LastContact = c.listed
 	c.health.Synced = true
 	c.health.Lists++
+	if c.open {
+		return c.sees()
+	}
+	c.blind(c.listed)
+	return false
 }
 
 // opened tells that a watch is open, and reports whether that mends a failure.
-// A list alone mends none: without a watch it ages at once.
-func (c *contact) opened() (mended bool) {
+// One that lists first does so when it has: see list.
+func (c *contact) opened(listsFirst bool) (mended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.open = true
+	c.health.LastContact = c.now()
+	return !listsFirst && c.sees()
+}
+
+// closed tells that the watch has ended.
+func (c *contact) closed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = false
+	c.blind(c.now())
+}
+
+// stopped tells that nobody listened to the watch since a time, open or not.
+func (c *contact) stopped(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blind(since)
+}
+
+func (c *contact) sees() (mended bool) {
 	mended = c.health.Err != nil
-	c.health.LastContact, c.health.Err = c.now(), nil
+	c.health.Blind, c.health.Err = time.Time{}, nil
 	return mended
+}
+
+func (c *contact) blind(since time.Time) {
+	if c.health.Synced && c.health.Blind.IsZero() {
+		c.health.Blind = since
+	}
+}
+
+// outdated reports whether so much was missed that a watch from where the last
+// one ended will not do: nothing tells when it has caught up, as the end of a
+// list does.
+func (c *contact) outdated() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.health.stale(c.now()) && !c.listed.After(c.health.Blind)
+}
+
+// silent reports whether an open watch has told nothing for so long that it is
+// dead, whatever its connection says.
+func (c *contact) silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open && c.now().Sub(c.health.LastContact) > silentAfter
 }
 
 // failed tells that a call failed, and reports whether that is news: what an

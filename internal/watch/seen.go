@@ -32,6 +32,20 @@ type seen struct {
 	kind  api.PolicyKind
 }
 
+// reached tells the store of a version before it gets what has that version,
+// and passed of one that brings nothing.
+func (s seen) reached(version string) {
+	if s.store != nil {
+		s.store.Reached(version)
+	}
+}
+
+func (s seen) passed(version string) {
+	if s.store != nil {
+		s.store.Passed(version)
+	}
+}
+
 func (s seen) saw(all ...origin) { s.tell(all, false) }
 
 func (s seen) gone(o origin) { s.tell([]origin{o}, true) }

@@ -37,7 +37,21 @@ func (r *registry) health() []SourceHealth {
 	defer r.mu.Unlock()
 	var out []SourceHealth
 	for _, k := range r.reading {
-		out = append(out, k.contact.get())
+		h := k.contact.get()
+		if k.policy != nil {
+			h.Kind = k.policy.Ref()
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (r *registry) feeds() []*feed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*feed
+	for _, k := range r.reading {
+		out = append(out, k.feed)
 	}
 	return out
 }

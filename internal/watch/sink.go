@@ -68,6 +68,7 @@ func (s *sink[T]) Update(obj any) error {
 	s.contact.event()
 	d := s.read(obj)
 	s.open(func() {
+		s.seen.reached(d.version)
 		if d.ok {
 			s.target.put(d.value)
 		} else {
@@ -86,14 +87,16 @@ func (s *sink[T]) Delete(obj any) error {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
 	s.open(func() {
+		was := originOf(name, obj)
+		s.seen.reached(was.version)
 		s.target.remove(name)
-		s.seen.gone(originOf(name, obj))
+		s.seen.gone(was)
 	})
 	return nil
 }
 
 // Replace makes the objects the only ones.
-func (s *sink[T]) Replace(objects []any, _ string) error {
+func (s *sink[T]) Replace(objects []any, version string) error {
 	values, origins := make([]T, 0, len(objects)), make([]origin, 0, len(objects))
 	for _, obj := range objects {
 		d := s.read(obj)
@@ -102,13 +105,17 @@ func (s *sink[T]) Replace(objects []any, _ string) error {
 		}
 		origins = append(origins, d.origin)
 	}
-	s.contact.list()
 	replace := func() {
+		s.seen.reached(version)
 		s.target.replace(values)
 		s.seen.saw(origins...)
 	}
+	kept := s.open(replace)
+	if s.contact.list() { // only now: before, the target had the old ones
+		s.log.Info("the watch works again")
+	}
 	// listed may stop this very feed: it is called with no lock held.
-	if s.open(replace) {
+	if kept {
 		s.listed()
 	}
 	return nil
@@ -119,8 +126,9 @@ func (s *sink[T]) Resync() error { return nil }
 
 // Bookmark is how a watch without events shows that it lives, about once a
 // minute.
-func (s *sink[T]) Bookmark(string) error {
+func (s *sink[T]) Bookmark(version string) error {
 	s.contact.event()
+	s.open(func() { s.seen.passed(version) })
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -34,6 +35,7 @@ type Watcher struct {
 	registry    *registry
 	definitions *feed
 	core        []*feed
+	ground      atomic.Pointer[ground] // nil before the first look
 }
 
 // New returns a Watcher that feeds the store once it is started. The store is
@@ -81,6 +83,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 		start(f)
 	}
 	start(w.definitions)
+	crew.Go(func() { w.supervise(ctx) })
 	crew.Wait()
 	return nil
 }
