@@ -2,8 +2,6 @@ package webhook
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,16 +9,11 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/store"
 )
-
-// annotationLimit is the most that an annotation of ours takes.
-const annotationLimit = 4 << 10
 
 // operation is one step of a JSON patch (RFC 6902).
 type operation struct {
@@ -48,23 +41,13 @@ func partOf(object []byte) (part, error) {
 	return p, json.Unmarshal(metadata, &p)
 }
 
-// annotationOf returns the name of our annotation on an object, or "".
-func annotationOf(o store.Object) string {
-	switch o.(type) {
-	case *policykind.Policy:
-		return api.AnnotationOutcome
-	case *hierarchy.Route:
-		return api.AnnotationEffectivePolicy
-	default:
-		return ""
-	}
-}
-
 // annotate returns the patch that puts our annotation on the object of a
-// request. Where neither spec nor labels changed it only keeps what was there,
-// so that an unchanged apply stays a no-op.
+// request. Where neither spec nor labels changed, what was there stays, so that an
+// unchanged apply is a no-op; unless the writer makes something else of it: then it
+// is computed anew. Nobody is trusted to say it right, whoever they are, and what a
+// refresh brings stands because it is what comes of that.
 func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guard.Change, b *effective.Budget) ([]operation, error) {
-	name := annotationOf(c.After)
+	name := note.Name(c.After)
 	if name == "" {
 		return nil, nil
 	}
@@ -72,25 +55,32 @@ func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guar
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of object: %w", err)
 	}
+	var was part
 	if c.Operation == guard.Update {
-		was, err := partOf(r.OldObject.Raw)
-		if err != nil {
+		if was, err = partOf(r.OldObject.Raw); err != nil {
 			return nil, fmt.Errorf("read the metadata of oldObject: %w", err)
 		}
-		if bytes.Equal(now.spec, was.spec) && maps.Equal(now.Labels, was.Labels) {
-			return keep(name, now, was), nil
-		}
 	}
-	text, err := s.annotation(v.With(store.Put(c.After)), c.After, b)
-	if err != nil {
+	same := c.Operation == guard.Update && bytes.Equal(now.spec, was.spec) && maps.Equal(now.Labels, was.Labels)
+	if same && now.sameAt(name, was) {
+		return nil, nil
+	}
+	text, err := note.Text(s.Guard.Engine, v.With(store.Put(c.After)), c.After, b, nil)
+	switch {
+	case err == nil:
+		return set(name, now, text), nil
+	case same: // what was there is older, and was ours
+		return set(name, now, was.Annotations[name]), nil
+	default:
 		return nil, err
 	}
-	return set(name, now, text), nil
 }
 
-// keep puts back what the annotation was, whatever the writer made of it.
-func keep(name string, now, was part) []operation {
-	return set(name, now, was.Annotations[name])
+// sameAt reports whether two objects have the same annotation of a name.
+func (p part) sameAt(name string, o part) bool {
+	text, there := p.Annotations[name]
+	old, had := o.Annotations[name]
+	return text == old && there == had
 }
 
 // pointer makes a name a part of a JSON pointer (RFC 6901).
@@ -110,72 +100,4 @@ func set(name string, now part, text string) []operation {
 	default:
 		return []operation{{Op: "add", Path: path, Value: text}}
 	}
-}
-
-// annotation computes the value. It holds nothing that depends on a uid, the
-// object's own name or the time: none of them is there yet on a create.
-func (s *Server) annotation(v *store.View, o store.Object, b *effective.Budget) (string, error) {
-	if p, ok := o.(*policykind.Policy); ok {
-		return s.outcome(v, p, b)
-	}
-	return s.effectivePolicy(v, o, b)
-}
-
-// outcomeNote is the annotation of a policy.
-type outcomeNote struct {
-	State api.State      `json:"state"`
-	Paths api.PathCounts `json:"paths"`
-	Lost  []lostNote     `json:"lost,omitempty"`
-	// Hash of what was left out for its size.
-	Hash string `json:"hash,omitempty"`
-}
-
-type lostNote struct {
-	Rule  string `json:"rule"`
-	To    string `json:"to"`
-	Paths int    `json:"paths"`
-}
-
-// itself is what beat a rule by another block of the same policy, whose name
-// may be yet to be generated.
-const itself = "itself"
-
-func (s *Server) outcome(v *store.View, p *policykind.Policy, b *effective.Budget) (string, error) {
-	var sum effective.Outcomes
-	err := s.Guard.Engine.Walk(v, effective.ScopeOf(p), false, b, func(e *effective.Effective) error {
-		if e.Kind == p.Kind {
-			sum.Add(e)
-		}
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	out := sum.Of(v, p)
-	note := outcomeNote{State: out.State, Paths: out.Paths}
-	for _, l := range out.Lost {
-		to := l.To.String()
-		if l.To == p.Ref() {
-			to = itself
-		}
-		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: to, Paths: l.Paths})
-	}
-	return limited(note, func(hash string) any {
-		return outcomeNote{State: note.State, Paths: note.Paths, Hash: hash}
-	})
-}
-
-// limited returns a note as compact JSON, or the shorter one with the hash of
-// the whole where it is too large.
-func limited(note any, shorter func(hash string) any) (string, error) {
-	data, err := json.Marshal(note)
-	if err != nil {
-		return "", err
-	}
-	if len(data) <= annotationLimit {
-		return string(data), nil
-	}
-	sum := sha256.Sum256(data)
-	data, err = json.Marshal(shorter(hex.EncodeToString(sum[:8])))
-	return string(data), err
 }

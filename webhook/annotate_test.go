@@ -1,10 +1,12 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/assert"
@@ -122,10 +124,10 @@ func TestRulesOfARouteWithOtherPoliciesAreToldApart(t *testing.T) {
 
 func hashIn(t *testing.T, text string) string {
 	t.Helper()
-	var note routeNote
-	require.NoError(t, json.Unmarshal([]byte(text), &note))
-	require.Len(t, note.Hash, 16)
-	return note.Hash
+	var hashed struct{ Hash string }
+	require.NoError(t, json.Unmarshal([]byte(text), &hashed))
+	require.Len(t, hashed.Hash, 16)
+	return hashed.Hash
 }
 
 func TestTheHashFollowsTheEffectivePolicyAlone(t *testing.T) {
@@ -164,7 +166,7 @@ func TestNothingInAnAnnotationDependsOnWhatACreateLacks(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatChangesNeitherSpecNorLabelsKeepsWhatWas(t *testing.T) {
+func TestAnUpdateThatChangesNeitherSpecNorLabelsNorTheAnnotationKeepsWhatWas(t *testing.T) {
 	policy := routeAuth(ssoAndKey)
 	stale := annotated(policy, api.AnnotationOutcome, "stale")
 	finalized := strings.Replace(stale, "metadata: {", `metadata: {deletionTimestamp: "2026-03-01T00:00:00Z", finalizers: [a/b], `, 1)
@@ -176,10 +178,13 @@ func TestAnUpdateThatChangesNeitherSpecNorLabelsKeepsWhatWas(t *testing.T) {
 		"nothing changed, and none was there":     {before: policy, after: policy},
 		"another annotation":                      {before: stale, after: strings.Replace(stale, "annotations: {", "annotations: {c: d, ", 1)},
 		"the last finalizer goes":                 {before: finalized, after: strings.Replace(finalized, "finalizers: [a/b], ", "", 1)},
-		"the writer forged one":                   {before: policy, after: stale, want: &onePatch{op: "remove", path: "/metadata/annotations/overrule.dev~1outcome"}},
-		"the writer changed it":                   {before: stale, after: annotated(policy, api.AnnotationOutcome, "Enforced!"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", "stale"}},
-		"the writer dropped it":                   {before: stale, after: annotated(policy, "c", "d"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", "stale"}},
-		"the writer dropped all annotations":      {before: stale, after: policy, want: &onePatch{"add", "/metadata/annotations/overrule.dev/outcome", "stale"}},
+		"the writer forged one":                   {before: policy, after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer changed it":                   {before: stale, after: annotated(policy, api.AnnotationOutcome, "Enforced!"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer dropped it":                   {before: stale, after: annotated(policy, "c", "d"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer dropped all annotations":      {before: stale, after: policy, want: &onePatch{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
+		"the writer says what is true now":        {before: stale, after: annotated(policy, api.AnnotationOutcome, outcomeText)},
+		"the writer says nothing in it":           {before: stale, after: annotated(policy, api.AnnotationOutcome, ""), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"what is true is dropped, and comes back": {before: annotated(policy, api.AnnotationOutcome, outcomeText), after: policy, want: &onePatch{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
 		"labels changed: it is computed anew":     {before: stale, after: labelled(stale), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"labels were taken off: the same":         {before: labelled(stale), after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"the spec changed: it is computed anew":   {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
@@ -195,6 +200,34 @@ func TestAnUpdateThatChangesNeitherSpecNorLabelsKeepsWhatWas(t *testing.T) {
 			assert.Equal(t, *c.want, patched(t, a))
 		})
 	}
+}
+
+func TestWhereItCannotBeComputedAnAnnotationStaysWhatItWas(t *testing.T) {
+	d := open(t, Options{}, cluster, gatewayAuth)
+	v, _ := d.Store.View()
+	policy := routeAuth(ssoAndKey)
+	stale, forged := annotated(policy, api.AnnotationOutcome, "stale"), annotated(policy, api.AnnotationOutcome, "Enforced!")
+	r := update(t, stale, forged)
+	c, err := change(v, r, time.Now())
+	require.NoError(t, err)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	ops, err := d.annotate(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
+	require.NoError(t, err)
+	assert.Equal(t, []operation{{Op: "add", Path: "/metadata/annotations/overrule.dev~1outcome", Value: "stale"}}, ops)
+
+	r = update(t, stale, labelled(forged))
+	c, err = change(v, r, time.Now())
+	require.NoError(t, err)
+	_, err = d.annotate(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
+	require.ErrorIs(t, err, effective.ErrTooMuch, "what was there is of another object then")
+}
+
+func TestARefreshThatIsAsTrueAsAnyStandsAndAnEmptyOneGoes(t *testing.T) {
+	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
+	d := open(t, Options{}, cluster, gatewayAuth)
+	a := d.mutated(t, update(t, annotated(lonely, api.AnnotationEffectivePolicy, "x"), annotated(lonely, api.AnnotationEffectivePolicy, "")))
+	assert.Equal(t, onePatch{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
 }
 
 func TestAnAnnotationThatHasNothingToSayAnyMoreGoes(t *testing.T) {
@@ -252,10 +285,7 @@ func TestAnAnnotationIsAtMostFourKiB(t *testing.T) {
 		d := open(t, Options{}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", rules, 1))
 		lose := routeAuth("rules: {authentication: {" + many(2000, "r%d: 1") + "}}")
 		got := patched(t, d.mutated(t, create(t, lose))).value
-		var note outcomeNote
-		require.NoError(t, json.Unmarshal([]byte(got), &note))
-		assert.Len(t, note.Hash, 16)
-		assert.Equal(t, outcomeNote{State: api.Overridden, Paths: api.PathCounts{Total: 2, Overridden: 2}, Hash: note.Hash}, note)
+		assert.JSONEq(t, `{"hash":"`+hashIn(t, got)+`","state":"Overridden","paths":{"total":2,"enforced":0,"partiallyEnforced":0,"overridden":2,"inactive":0}}`, got)
 		assert.Equal(t, got, patched(t, d.mutated(t, create(t, lose))).value)
 	})
 }

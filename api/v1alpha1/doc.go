@@ -6,6 +6,8 @@
 // +groupName=overrule.dev
 package v1alpha1
 
+import "strings"
+
 // Group is the API group of this package.
 const Group = "overrule.dev"
 
@@ -22,6 +24,28 @@ const (
 	// AnnotationOutcome stands on policies: state, counts, what beat it.
 	AnnotationOutcome = AnnotationPrefix + "outcome"
 )
+
+// affectedSuffix ends the names of the marks on affected objects.
+const affectedSuffix = "Affected"
+
+// Affected returns the type of the condition, and the name of the annotation, on
+// objects that policies of a kind affect (GEP-713, "Target object status"). Kinds of
+// one name share it, whatever their groups.
+func Affected(kind string) string { return AnnotationPrefix + kind + affectedSuffix }
+
+// IsAffected reports whether a name is one of Affected.
+func IsAffected(name string) bool {
+	return strings.HasPrefix(name, AnnotationPrefix) && strings.HasSuffix(name, affectedSuffix)
+}
+
+// IsMark reports whether an annotation of that name is one that Overrule writes.
+func IsMark(name string) bool {
+	return name == AnnotationEffectivePolicy || name == AnnotationOutcome || IsAffected(name)
+}
+
+// LabelRefresh is what people write: "false" on an object or on a namespace leaves
+// the marks there as they are.
+const LabelRefresh = AnnotationPrefix + "refresh"
 
 // AnnotationAcknowledge is what people write: the hash that a denial for
 // BlastRadius printed, on the object whose write it denied.

@@ -49,6 +49,7 @@ type options struct {
 	clientSubjects  []string
 	pathTokens      string
 	drainPeriod     time.Duration
+	refresh         refreshing
 }
 
 func command() *cobra.Command {
@@ -109,6 +110,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.clientSubjects, "client-subject", nil, "common name or alternative name that a caller's certificate has to have; repeatable (default: any that the authorities signed)")
 	f.StringVar(&o.pathTokens, "path-token-file", "", "with --manage-webhooks=false: tokens, one a line, of which the path of a call has to end with one; read again when they change (default: any call is answered)")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
+	o.refresh.bind(f)
 }
 
 // settle makes one of the flags that say the same. The error tells that they
@@ -122,6 +124,7 @@ func (o *options) settle(f *pflag.FlagSet) error {
 	default:
 		o.enforcement = string(guard.EnforceAudit)
 	}
+	errs = append(errs, o.refresh.settle(f))
 	for _, c := range certificateFlags {
 		if f.Changed(c.flag) && slices.Contains(certificateWays, o.certificates) && !slices.Contains(c.ways, o.certificates) {
 			errs = append(errs, fmt.Errorf("--%s is for --certificates=%s and excludes --certificates=%s: give one of the two",
@@ -169,5 +172,5 @@ func (o *options) check() error {
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))
 	}
-	return errors.Join(append(errs, o.checkPath())...)
+	return errors.Join(append(errs, o.checkPath(), o.refresh.check())...)
 }

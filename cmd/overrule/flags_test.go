@@ -32,6 +32,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
+		refresh: refreshing{affected: true, qps: 10},
 	}
 	_ = want.maxBytes.String() // a quantity keeps its text
 	assert.Equal(t, want, o)
@@ -107,6 +108,10 @@ func TestTheCommandRefusesWhatItCannotRunWith(t *testing.T) {
 			"--ca-validity is for --certificates=self and excludes --certificates=files: give one of the two\n" +
 				"--cert-validity is for --certificates=self and excludes --certificates=files: give one of the two",
 		},
+		"a rate for nobody":              {[]string{"--refresh-qps=5", "--refresh-affected=false"}, "--refresh-affected is for --refresh: give that, too\n--refresh-qps is for --refresh: give that, too"},
+		"a rate of nothing":              {[]string{"--refresh", "--refresh-qps=0"}, "--refresh-qps=0 is no number of requests a second: give one above 0"},
+		"a rate that is no number":       {[]string{"--refresh", "--refresh-qps=NaN"}, "--refresh-qps=NaN is no number of requests a second: give one above 0"},
+		"a rate without end":             {[]string{"--refresh", "--refresh-qps=Inf"}, "--refresh-qps=+Inf is no number of requests a second: give one above 0"},
 		"files that are nowhere":         {[]string{"--certificates=files", "--cert-dir=", "--kubeconfig", missing}, "--certificates=files needs --cert-dir: name the directory of tls.crt and tls.key"},
 		"a Certificate for files":        {[]string{"--certificates=files", "--certificate-name=x"}, "--certificate-name is for --certificates=cert-manager and excludes --certificates=files: give one of the two"},
 		"a Certificate without a name":   {[]string{"--certificates=cert-manager", "--certificate-name=", "--kubeconfig", missing}, "--certificates=cert-manager needs --certificate-name: name the Certificate"},

@@ -122,6 +122,9 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
 	crmetrics.Registry.MustRegister(newHoldings(objects, engine), newFreshness(watcher), sweeper, buildInfo(build.Read()))
+	if err := addRefresher(mgr, cfg, objects, watcher, engine, o, log.WithName("refresh")); err != nil {
+		return err
+	}
 	door := &frontDoor{
 		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
 		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),

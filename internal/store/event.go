@@ -26,6 +26,8 @@ type Seen struct {
 	Version string
 	// Deleted tells that it is gone; Version is that of its end.
 	Deleted bool
+	// Marks that the object has on it, unless it is gone.
+	Marks Marks
 }
 
 // Subscribe has a function called with what changes in the view, after each

@@ -2,8 +2,10 @@ package watch
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/store"
@@ -14,6 +16,7 @@ type origin struct {
 	name    cache.ObjectName
 	uid     types.UID
 	version string
+	marks   store.Marks
 }
 
 // originOf has only the name where nothing else is known, as of an object that
@@ -22,8 +25,23 @@ func originOf(name cache.ObjectName, obj any) origin {
 	out := origin{name: name}
 	if m, err := meta.Accessor(obj); err == nil {
 		out.uid, out.version = m.GetUID(), m.GetResourceVersion()
+		out.marks = store.MarksOf(m, conditions(obj))
 	}
 	return out
+}
+
+// conditions returns those of a status that has them for the object as a whole.
+func conditions(obj any) []metav1.Condition {
+	switch o := obj.(type) {
+	case *gatewayv1.GatewayClass:
+		return o.Status.Conditions
+	case *gatewayv1.Gateway:
+		return o.Status.Conditions
+	case *gatewayv1.ListenerSet:
+		return o.Status.Conditions
+	default:
+		return nil
+	}
 }
 
 // seen tells a store what was seen of a kind. The zero value tells nobody.
@@ -57,7 +75,7 @@ func (s seen) tell(all []origin, deleted bool) {
 	out := make([]store.Seen, len(all))
 	for i, o := range all {
 		ref := api.Ref{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
-		out[i] = store.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted}
+		out[i] = store.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
 	}
 	s.store.Saw(out...)
 }

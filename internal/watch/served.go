@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -103,6 +104,18 @@ func (r *registry) version(b *builtin) string {
 		return k.resource.Version
 	}
 	return b.versions[0]
+}
+
+// at returns the resource in which objects of a kind are read, if any is.
+func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.reading {
+		if k.of == kind {
+			return k.resource, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
 }
 
 // outOfReach tells that a kind is known by its label alone, and that no one

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -101,6 +102,60 @@ func TestPolicyKindsAreReadThroughAnAggregatedRole(t *testing.T) {
 	assert.Equal(t, builtinResources(t), gathered)
 }
 
+func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
+	objects := render(t, "overlays/refresh")
+	var mine []string
+	for _, b := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
+		account := rbacv1.Subject{Kind: "ServiceAccount", Name: "overrule-refresher", Namespace: namespace}
+		if slices.Contains(b.Subjects, account) {
+			mine = append(mine, b.RoleRef.Name)
+			assert.Len(t, b.Subjects, 1, b.Name)
+		}
+	}
+	assert.ElementsMatch(t, []string{"overrule-refresher", "overrule-refresher-kinds"}, mine)
+
+	gateway := "gateway.networking.k8s.io"
+	assert.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{gateway}, Resources: []string{"grpcroutes", "httproutes", "tcproutes", "tlsroutes", "udproutes"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{gateway}, Resources: []string{"gatewayclasses", "gateways", "listenersets"}, Verbs: []string{"get"}},
+		{APIGroups: []string{gateway}, Resources: []string{"gatewayclasses/status", "gateways/status", "listenersets/status"}, Verbs: []string{"patch"}},
+	}, find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-refresher").Rules)
+	kinds := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-refresher-kinds")
+	assert.Nil(t, kinds.Rules)
+	require.NotNil(t, kinds.AggregationRule)
+	selector, err := metav1.LabelSelectorAsSelector(&kinds.AggregationRule.ClusterRoleSelectors[0])
+	require.NoError(t, err)
+	gathered := map[schema.GroupResource]bool{}
+	for _, role := range ofKind[rbacv1.ClusterRole](t, objects, "ClusterRole") {
+		if !selector.Matches(labels.Set(role.Labels)) {
+			continue
+		}
+		for _, rule := range role.Rules {
+			assert.Equal(t, []string{"patch"}, rule.Verbs, role.Name)
+			for _, resource := range rule.Resources {
+				gathered[schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}] = true
+			}
+		}
+	}
+	assert.Equal(t, builtinResources(t), gathered)
+}
+
+func TestTheServerActsAsWhoRefreshesAndAsNobodyElse(t *testing.T) {
+	objects := render(t, "overlays/refresh")
+	role := find[rbacv1.Role](t, objects, "Role", "overrule-refresh")
+	assert.Equal(t, namespace, role.Namespace)
+	assert.Equal(t, []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"overrule-refresher"}, Verbs: []string{"impersonate"},
+	}}, role.Rules)
+	for _, dir := range installations {
+		for name, rules := range rulesByRole(t, render(t, dir)) {
+			for _, rule := range rules {
+				assert.Falsef(t, name != "Role overrule-refresh" && slices.Contains(rule.Verbs, "impersonate"), "%s: %s", dir, name)
+			}
+		}
+	}
+}
+
 func TestTheHierarchyIsRead(t *testing.T) {
 	role := find[rbacv1.ClusterRole](t, render(t, "base"), "ClusterRole", "overrule")
 	var read []string
@@ -131,7 +186,9 @@ func TestEveryRoleIsBoundToTheServerAlone(t *testing.T) {
 	for _, dir := range installations {
 		objects := render(t, dir)
 		for _, binding := range ofKind[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
-			assert.Equal(t, server, binding.Subjects, binding.Name)
+			if !strings.HasPrefix(binding.Name, "overrule-refresher") { // whom the server acts as
+				assert.Equal(t, server, binding.Subjects, binding.Name)
+			}
 			find[rbacv1.ClusterRole](t, objects, "ClusterRole", binding.RoleRef.Name)
 		}
 		for _, binding := range ofKind[rbacv1.RoleBinding](t, objects, "RoleBinding") {

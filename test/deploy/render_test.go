@@ -19,7 +19,7 @@ const (
 )
 
 // installations are the folders that someone applies as they are.
-var installations = []string{"base", "overlays/warn", "overlays/static-webhooks", "overlays/cert-manager", "overlays/certificate-files"}
+var installations = []string{"base", "overlays/warn", "overlays/static-webhooks", "overlays/cert-manager", "overlays/certificate-files", "overlays/refresh"}
 
 // render builds a kustomization of deploy as kubectl does.
 func render(t *testing.T, dir string) []*unstructured.Unstructured {

@@ -30,6 +30,7 @@ func TestArgumentsOfEachInstallation(t *testing.T) {
 		"overlays/static-webhooks":   {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"},
 		"overlays/certificate-files": {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"},
 		"overlays/cert-manager":      {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=cert-manager"},
+		"overlays/refresh":           {"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"},
 	}
 	for _, dir := range installations {
 		assert.Equal(t, want[dir], deployment(t, dir).Spec.Template.Spec.Containers[0].Args, dir)

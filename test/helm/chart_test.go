@@ -34,14 +34,15 @@ func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
 		"as it comes":                     {},
 		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
 		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
+		"kept fresh":                      {values{"refresh.enabled": true}, []string{"refresh"}},
 		"with static webhooks":            {static, []string{"static-webhooks"}},
 		"with a certificate in files":     {values{"certificates.mode": "files"}, []string{"certificate-files"}},
 		"with one of cert-manager":        {values{"certificates.mode": "cert-manager"}, []string{"cert-manager"}},
 		"with callers who show their own": {callers, []string{"client-ca"}},
 		"with a priority":                 {values{"priorityClass.create": true}, []string{"priority-class"}},
 		"with all of it together": {
-			static.with(callers).with(values{"enforcement": "warn", "networkPolicy.enabled": true, "certificates.mode": "cert-manager", "priorityClass.create": true}),
-			[]string{"warn", "network-policy", "static-webhooks", "cert-manager", "client-ca", "priority-class"},
+			static.with(callers).with(values{"enforcement": "warn", "networkPolicy.enabled": true, "certificates.mode": "cert-manager", "priorityClass.create": true, "refresh.enabled": true}),
+			[]string{"warn", "network-policy", "static-webhooks", "cert-manager", "client-ca", "priority-class", "refresh"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestTheChartPassesHelmsLint(t *testing.T) {
 		"static webhooks": static,
 		"cert-manager":    {"certificates.mode": "cert-manager", "certificates.issuerRef": map[string]any{"name": "ours"}},
 		"files":           callers.with(values{"certificates.mode": "files", "clientCA.subjects": []any{"kube-apiserver"}}),
-		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false, "priorityClass.create": true},
+		"everything else": {"createNamespace": true, "networkPolicy.enabled": true, "replicas": 1, "uninstallHook.enabled": false, "priorityClass.create": true, "refresh.enabled": true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lint := action.NewLint()

@@ -78,6 +78,9 @@ func TestTheFlagsThatValuesGive(t *testing.T) {
 		"static webhooks":  {values{"staticWebhooks.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--manage-webhooks=false"}},
 		"files":            {values{"certificates.mode": "files"}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--certificates=files"}},
 		"callers by name":  {values{"clientCA.secret": "s", "clientCA.key": "bundle.pem", "clientCA.subjects": []any{"a", "b: c"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--client-ca-file=/etc/overrule/client-ca/bundle.pem", "--client-subject=a", "--client-subject=b: c"}},
+		"kept fresh":       {values{"refresh.enabled": true}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh"}},
+		"fresh and faster": {values{"refresh.enabled": true, "refresh.qps": 50, "refresh.affected": false}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--refresh", "--refresh-qps=50", "--refresh-affected=false"}},
+		"fast at nothing":  {values{"refresh.qps": 50}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json"}},
 		"others":           {values{"extraArgs": []any{"--drain-period=10s", "--max-queue=5"}}, []string{"--enforcement=deny", "--failure-policy=Fail", "--log-format=json", "--drain-period=10s", "--max-queue=5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +164,8 @@ func TestTheSchemaRefuses(t *testing.T) {
 		"a toleration that is text":        {values{"tolerations": []any{"all"}}, "/tolerations/0"},
 		"an affinity of no kind":           {values{"affinity": map[string]any{"podLove": map[string]any{}}}, "podLove"},
 		"a switch in words":                {values{"networkPolicy.enabled": "yes"}, "/networkPolicy/enabled"},
+		"a rate of nothing":                {values{"refresh.qps": 0}, "/refresh/qps"},
+		"refreshing by a flag":             {values{"extraArgs": []any{"--refresh"}}, "/extraArgs/0"},
 		"a bundle that is no base64":       {values{"staticWebhooks.caBundle": "FILL-IN"}, "/staticWebhooks/caBundle"},
 		"no hook at all":                   {values{"uninstallHook": nil}, "uninstallHook"},
 	} {

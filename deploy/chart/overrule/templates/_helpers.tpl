@@ -66,6 +66,17 @@ right to its Secret away. The names stay: the server knows its objects by them. 
 - {{ printf "--client-subject=%s" . | quote }}
 {{- end }}
 {{- end }}
+{{- with .Values.refresh }}
+{{- if .enabled }}
+- --refresh
+{{- if ne (float64 .qps) 10.0 }}
+- --refresh-qps={{ .qps }}
+{{- end }}
+{{- if not .affected }}
+- --refresh-affected=false
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

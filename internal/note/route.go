@@ -1,4 +1,4 @@
-package webhook
+package note
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
 
@@ -35,10 +34,10 @@ type counts struct {
 	Rules int `json:"rules"`
 }
 
-func (s *Server) effectivePolicy(v *store.View, o store.Object, b *effective.Budget) (string, error) {
+func effectivePolicy(through walk, self api.Ref) (string, error) {
 	var items []*item
 	known := make(map[*merge.Result]*item)
-	err := s.Guard.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
+	err := through(func(e *effective.Effective) error {
 		it, err := itemOf(e, known[e.Result])
 		items, known[e.Result] = append(items, it), it
 		return err
@@ -49,7 +48,7 @@ func (s *Server) effectivePolicy(v *store.View, o store.Object, b *effective.Bud
 	slices.SortFunc(items, func(a, b *item) int {
 		return effective.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
 	})
-	note := routeNote{Hash: hashOf(items, o.Ref()), Policies: make(map[string][]winners)}
+	note := routeNote{Hash: hashOf(items, self), Policies: make(map[string][]winners)}
 	for _, it := range items {
 		note.add(it)
 	}

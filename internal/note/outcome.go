@@ -1,0 +1,52 @@
+package note
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// outcomeNote is the annotation of a policy.
+type outcomeNote struct {
+	State api.State      `json:"state"`
+	Paths api.PathCounts `json:"paths"`
+	Lost  []lostNote     `json:"lost,omitempty"`
+	// Hash of what was left out for its size.
+	Hash string `json:"hash,omitempty"`
+}
+
+type lostNote struct {
+	Rule  string `json:"rule"`
+	To    string `json:"to"`
+	Paths int    `json:"paths"`
+}
+
+// itself is what beat a rule by another block of the same policy, whose name
+// may be yet to be generated.
+const itself = "itself"
+
+func outcome(through walk, v *store.View, p *policykind.Policy) (string, error) {
+	var sum effective.Outcomes
+	err := through(func(e *effective.Effective) error {
+		if e.Kind == p.Kind {
+			sum.Add(e)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	out := sum.Of(v, p)
+	note := outcomeNote{State: out.State, Paths: out.Paths}
+	for _, l := range out.Lost {
+		to := l.To.String()
+		if l.To == p.Ref() {
+			to = itself
+		}
+		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: to, Paths: l.Paths})
+	}
+	return limited(note, func(hash string) any {
+		return outcomeNote{State: note.State, Paths: note.Paths, Hash: hash}
+	})
+}

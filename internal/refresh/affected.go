@@ -1,0 +1,130 @@
+package refresh
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// mostNamed is how many policies the message of a condition names.
+const mostNamed = 10
+
+// affected gathers the policies that affect an object: those that are in force on a
+// path through it, and attached to it or to what is above it there.
+type affected struct {
+	of     store.Object
+	by     map[string]map[api.Ref]bool // by the name of the policies' kind
+	found  map[*merge.Policy]bool
+	expect int // how many there can be, 0 if that is not known
+}
+
+// errAll ends a walk that has nothing to find any more.
+var errAll = errors.New("all that can be found is")
+
+func newAffected(of store.Object) *affected {
+	return &affected{of: of, by: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
+}
+
+// add adds the policies of a path. The error is errAll.
+func (a *affected) add(e *effective.Effective) error {
+	lowest, through := a.lowest(&e.Path)
+	if !through {
+		return nil
+	}
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		if a.found[o.Policy] || !inForce(o) || e.Level(o.Policy) > lowest {
+			continue
+		}
+		a.found[o.Policy] = true
+		if a.by[e.Kind.Kind] == nil {
+			a.by[e.Kind.Kind] = make(map[api.Ref]bool)
+		}
+		a.by[e.Kind.Kind][e.Ref(o.Policy)] = true
+	}
+	if a.expect > 0 && len(a.found) == a.expect {
+		return errAll
+	}
+	return nil
+}
+
+func inForce(o *merge.Outcome) bool {
+	state := effective.StateOf(o)
+	return state == api.Enforced || state == api.PartiallyEnforced
+}
+
+// lowest returns the lowest level of a path that is the object's own, if the path
+// goes through it.
+func (a *affected) lowest(p *hierarchy.Path) (level hierarchy.Level, through bool) {
+	switch o := a.of.(type) {
+	case *hierarchy.Class:
+		return hierarchy.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
+	case *hierarchy.Gateway:
+		if p.Set != nil { // the listener is the set's
+			return hierarchy.LevelGateway, p.Gateway == o
+		}
+		return hierarchy.LevelListener, p.Gateway == o
+	case *hierarchy.ListenerSet:
+		return hierarchy.LevelListener, p.Set == o
+	case *hierarchy.Route:
+		return hierarchy.LevelRule, p.Route == o
+	default:
+		return 0, false
+	}
+}
+
+// candidates returns which policies can affect a class, gateway or listener set at
+// all: a gateway with ten thousand routes is mostly known by its first.
+func candidates(v *store.View, of store.Object) map[api.Ref]bool {
+	out := make(map[api.Ref]bool)
+	on := func(refs ...api.Ref) {
+		for _, ref := range refs {
+			for p, t := range v.On(ref) {
+				if p.Invalid == nil && t.Refused == "" {
+					out[p.Ref()] = true
+				}
+			}
+		}
+	}
+	gateway := func(g *hierarchy.Gateway) {
+		if g != nil {
+			on((&hierarchy.Class{Name: g.Class}).Ref(), (&hierarchy.Namespace{Name: g.Namespace}).Ref(), g.Ref())
+		}
+	}
+	on(api.Ref{Kind: hierarchy.KindMesh})
+	switch o := of.(type) {
+	case *hierarchy.Class:
+		on(o.Ref())
+	case *hierarchy.Gateway:
+		gateway(o)
+	case *hierarchy.ListenerSet:
+		gateway(v.Gateway(o.GatewayNamespace, o.GatewayName))
+		on(o.Ref())
+	}
+	return out
+}
+
+// kinds returns the names of the kinds of which some policy was found, sorted.
+func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.by)) }
+
+// message names the policies of a kind.
+func (a *affected) message(kind string) string {
+	refs := slices.SortedFunc(maps.Keys(a.by[kind]), api.CompareRefs)
+	names := make([]string, 0, mostNamed)
+	for _, ref := range refs[:min(len(refs), mostNamed)] {
+		names = append(names, ref.String())
+	}
+	text := "affected by " + strings.Join(names, ", ")
+	if more := len(refs) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

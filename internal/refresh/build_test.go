@@ -1,0 +1,152 @@
+package refresh
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// onRoute is a policy on a route, onGateway one on a gateway.
+func onRoute(name, route, spec string) string {
+	return worlds.PolicyDoc("Paint", "app", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: "+route+"}]\n"+spec)
+}
+
+func onGateway(name, gateway, spec string) string {
+	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gateway+"}]\n"+spec)
+}
+
+var (
+	edge   = worlds.GatewayDoc("edge", "class", "http")
+	class  = "kind: GatewayClass\nmetadata: {name: class}\nspec: {controllerName: example.com/c}\n"
+	routeR = worlds.RouteDoc("r", "[{}]", "edge")
+	routeS = worlds.RouteDoc("s", "[{}]", "edge")
+)
+
+// world is a refresher of a store, in front of a cluster that a test plays: it holds
+// the marks that are written, and has the store see them.
+type world struct {
+	*testing.T
+	*Refresher
+	q queue
+
+	mu     sync.Mutex
+	marks  map[api.Ref]*Wanted
+	seen   map[api.Ref]store.Marks // beside their hash
+	writes []api.Ref
+	fail   func(api.Ref) error
+	lines  []string
+}
+
+func newWorld(t *testing.T, o Options, docs ...string) *world {
+	t.Helper()
+	w := &world{T: t, marks: make(map[api.Ref]*Wanted), seen: make(map[api.Ref]store.Marks)}
+	o.Store, o.Engine, o.Cluster, o.Affected = store.New(), effective.NewEngine(), w, !o.Affected
+	o.Log = funcr.New(func(_, args string) { w.lines = append(w.lines, args) }, funcr.Options{})
+	if o.Every == 0 {
+		o.Every = time.Nanosecond
+	}
+	w.Refresher = New(o)
+	w.q = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](time.Hour, time.Hour))
+	t.Cleanup(w.q.ShutDown)
+	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
+		w.Store.AddKind(k)
+		w.Store.KindListed(k.Ref())
+	}
+	w.put(docs...)
+	return w
+}
+
+// Write implements Cluster.
+func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Wanted) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes = append(w.writes, ref)
+	if w.fail != nil {
+		if err := w.fail(ref); err != nil {
+			return 0, err
+		}
+	}
+	require.Equal(w, types.UID("u"), uid)
+	w.marks[ref] = marks
+	w.see(ref)
+	return marks.Hash(), nil
+}
+
+// see tells of an object as it is.
+func (w *world) see(ref api.Ref) {
+	m := w.seen[ref]
+	if has := w.marks[ref]; has != nil {
+		m.Hash = has.Hash()
+	}
+	w.Store.Saw(store.Seen{Ref: ref, UID: "u", Marks: m})
+}
+
+func (w *world) put(docs ...string) {
+	w.Helper()
+	for _, doc := range docs {
+		v, _ := w.Store.View()
+		o := worlds.Read(w.T, v, doc)
+		w.Store.Apply(store.Put(o))
+		w.see(o.Ref())
+	}
+}
+
+func (w *world) remove(doc string) {
+	w.Helper()
+	v, _ := w.Store.View()
+	ref := worlds.Read(w.T, v, doc).Ref()
+	w.Store.Apply(store.Delete(ref))
+	delete(w.marks, ref)
+	w.Store.Saw(store.Seen{Ref: ref, Deleted: true})
+}
+
+// settle looks and writes until nothing is queued, and returns what was written.
+func (w *world) settle() []string {
+	w.Helper()
+	w.writes = nil
+	for round := 0; ; round++ {
+		require.Less(w, round, 10, "it never ends: %v", w.writes)
+		require.NoError(w, w.look(w.Context(), w.q))
+		if w.q.Len() == 0 {
+			break
+		}
+		for w.q.Len() > 0 {
+			w.next(w.Context(), w.q)
+		}
+	}
+	var out []string
+	for _, ref := range w.writes {
+		out = append(out, ref.String())
+	}
+	return out
+}
+
+// on are the annotations, or the conditions by their message, of an object.
+func (w *world) on(ref string) map[string]string {
+	out := make(map[string]string)
+	for at, marks := range w.marks {
+		if at.String() != ref {
+			continue
+		}
+		maps.Copy(out, marks.Annotations)
+		for _, c := range marks.Conditions {
+			out[c.Type] = c.Message
+		}
+	}
+	return out
+}
+
+func (w *world) logged() string { return strings.Join(w.lines, "\n") }

@@ -1,0 +1,117 @@
+package refresh
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Results of a write.
+const (
+	resultWritten   = "written"
+	resultOtherwise = "otherwise"
+	resultGone      = "gone"
+	resultForbidden = "forbidden"
+	resultFailed    = "failed"
+)
+
+var results = []string{resultWritten, resultOtherwise, resultGone, resultForbidden, resultFailed}
+
+var (
+	pendingDesc = prometheus.NewDesc("overrule_refresh_pending",
+		"Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.", nil, nil)
+	oldestDesc = prometheus.NewDesc("overrule_refresh_oldest_seconds",
+		"How long the object that waits the longest has waited, 0 if none does.", nil, nil)
+	writesDesc = prometheus.NewDesc("overrule_refresh_writes_total",
+		"Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (r *Refresher) Describe(ch chan<- *prometheus.Desc) {
+	ch <- pendingDesc
+	ch <- oldestDesc
+	ch <- writesDesc
+}
+
+// Collect implements prometheus.Collector.
+func (r *Refresher) Collect(ch chan<- prometheus.Metric) {
+	n, oldest := r.pending.state(time.Now())
+	ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n))
+	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
+	counts := r.counted.get()
+	for _, result := range results {
+		ch <- prometheus.MustNewConstMetric(writesDesc, prometheus.CounterValue, float64(counts[result]), result)
+	}
+}
+
+// pending are the objects that are queued, or wait to be.
+type pending struct {
+	mu    sync.Mutex
+	since map[api.Ref]time.Time
+	at    api.Ref // at hand
+	again bool    // and queued once more meanwhile
+}
+
+func (p *pending) add(ref api.Ref) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since == nil {
+		p.since = make(map[api.Ref]time.Time)
+	}
+	if _, there := p.since[ref]; !there {
+		p.since[ref] = time.Now()
+	}
+	p.again = p.again || ref == p.at
+}
+
+func (p *pending) begin(ref api.Ref) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at, p.again = ref, false
+}
+
+// end takes the object at hand out, unless it was queued once more.
+func (p *pending) end(ref api.Ref) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.again {
+		p.since[ref] = time.Now()
+	} else {
+		delete(p.since, ref)
+	}
+	p.at, p.again = api.Ref{}, false
+}
+
+func (p *pending) state(now time.Time) (n int, oldest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, since := range p.since {
+		oldest = max(oldest, now.Sub(since))
+	}
+	return len(p.since), oldest
+}
+
+// counter counts results.
+type counter struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *counter) add(result string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = make(map[string]int)
+	}
+	c.counts[result]++
+}
+
+func (c *counter) get() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}

@@ -1,0 +1,48 @@
+package refresh
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// stretch is how long it works without a rest: less than what a review takes
+	// anyway, so that none of them waits for it.
+	stretch = 2 * time.Millisecond
+	// often is how many steps are taken without a look at the clock.
+	often = 16
+)
+
+// pace has work rest for as long as it took, again and again: admission comes
+// first. It is of one goroutine at a time.
+type pace struct {
+	begun time.Time
+	steps int
+}
+
+// step is called after each small piece of work. The error is that of ctx.
+func (p *pace) step(ctx context.Context) error {
+	if p.steps++; p.steps%often != 0 {
+		return nil
+	}
+	took := time.Since(p.begun)
+	if took < stretch {
+		return nil
+	}
+	// What took very long was not all work: a request, or a wait for one.
+	pause(ctx, min(took, 2*stretch))
+	p.begun = time.Now()
+	return ctx.Err()
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,203 @@
+package refresh
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultDelay = time.Second
+	DefaultEvery = 5 * time.Second
+	DefaultQueue = 1000
+)
+
+const (
+	// firstRetry and lastRetry bound the time between attempts at one object.
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+	// barredFor is how long no object of a kind is tried once a right is missing.
+	barredFor = time.Minute
+)
+
+// Cluster is where marks are written.
+type Cluster interface {
+	// Write gives an object the marks that are wanted, and no others, and returns
+	// the hash of those that it has then: another server may see it otherwise yet.
+	// The error is ErrGone, an *RightError, or why it was not written.
+	Write(ctx context.Context, object api.Ref, uid types.UID, w *Wanted) (uint64, error)
+}
+
+// Options of a Refresher.
+type Options struct {
+	Store   *store.Store
+	Engine  *effective.Engine
+	Cluster Cluster
+	// Affected has the marks on affected objects written; without it those that
+	// are there are taken away.
+	Affected bool
+	// Delay is how long changes are gathered before they are looked at, Every the
+	// least time between two writes of one object: whoever else writes there may
+	// not agree. 0 means DefaultDelay and DefaultEvery.
+	Delay, Every time.Duration
+	// Queue is how many changes are looked at one by one; beyond it, everything is.
+	// 0 means DefaultQueue.
+	Queue int
+	Log   logr.Logger
+}
+
+// Refresher keeps marks true, on the replica that leads. Make it with New.
+type Refresher struct {
+	Options
+	objects inventory
+	changes *changes
+	pending pending
+	counted counter
+
+	// computing is held by whoever computes: one core at most is ever asked for.
+	computing sync.Mutex
+	pace      pace
+
+	// of the goroutine that looks:
+	last *store.View
+	// of the one that writes:
+	barred map[api.PolicyKind]time.Time
+}
+
+// New returns a refresher that hears of changes from its store, which must not be
+// fed yet.
+func New(o Options) *Refresher {
+	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
+	r := &Refresher{
+		Options: o, changes: newChanges(cmp.Or(o.Queue, DefaultQueue)), barred: make(map[api.PolicyKind]time.Time),
+	}
+	o.Store.Subscribe(r.changes.note)
+	o.Store.Watch(func(seen []store.Seen) { r.changes.other(r.objects.note(seen)) })
+	return r
+}
+
+// NeedLeaderElection tells controller-runtime to run a Refresher on the leader.
+func (r *Refresher) NeedLeaderElection() bool { return true }
+
+type queue = workqueue.TypedRateLimitingInterface[api.Ref]
+
+// Start implements manager.Runnable: it writes until ctx ends. It begins with a look
+// at everything: whoever led before may have left something.
+func (r *Refresher) Start(ctx context.Context) error {
+	q := workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
+	r.changes.everything()
+	var crew sync.WaitGroup
+	crew.Go(func() { r.lookOn(ctx, q) })
+	crew.Go(func() {
+		for r.next(ctx, q) {
+			// one after the other
+		}
+	})
+	<-ctx.Done()
+	q.ShutDown()
+	crew.Wait()
+	return nil
+}
+
+// lookOn looks at what changed, until ctx ends.
+func (r *Refresher) lookOn(ctx context.Context, q queue) {
+	for pause(ctx, r.Delay) {
+		if _, ready := r.Store.View(); !ready {
+			continue
+		}
+		if err := r.look(ctx, q); err != nil {
+			r.changes.everything()
+			continue
+		}
+		select {
+		case <-r.changes.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look queues the objects whose marks may be stale. The error is that of ctx.
+func (r *Refresher) look(ctx context.Context, q queue) error {
+	r.computing.Lock()
+	defer r.computing.Unlock()
+	changed := r.changes.take()
+	v, _ := r.Store.View()
+	before := r.last
+	r.last = v
+	if changed.all || before == nil {
+		r.queue(q, r.objects.all(""))
+		return nil
+	}
+	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
+	var was, is []store.Object
+	for _, e := range changed.events {
+		if e.Before != nil && e.After != nil && store.Same(e.Before, e.After) {
+			continue // a mark or a status was written, by us most likely
+		}
+		for _, o := range []store.Object{e.Before, e.After} {
+			if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
+				r.queue(q, r.objects.all(n.Name))
+			}
+		}
+		if e.Before != nil {
+			was = append(was, e.Before)
+		}
+		if e.After != nil {
+			is = append(is, e.After)
+		}
+	}
+	both := append(was, is...)
+	if err := errors.Join(t.look(ctx, before, both), t.look(ctx, v, both)); err != nil {
+		return err
+	}
+	r.queue(q, changed.objects)
+	for ref := range t.found {
+		if _, ok := r.objects.get(ref); ok {
+			r.queue(q, []api.Ref{ref})
+		}
+	}
+	return nil
+}
+
+func (r *Refresher) queue(q queue, objects []api.Ref) {
+	for _, ref := range objects {
+		r.pending.add(ref)
+		q.Add(ref)
+	}
+}
+
+// next sees to one object, and reports whether there is to be another.
+func (r *Refresher) next(ctx context.Context, q queue) bool {
+	ref, ended := q.Get()
+	if ended {
+		return false
+	}
+	defer q.Done(ref)
+	r.pending.begin(ref)
+	after, err := r.refresh(ctx, ref)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		q.AddRateLimited(ref)
+	case after > 0:
+		q.AddAfter(ref, after)
+	default:
+		q.Forget(ref)
+		r.pending.end(ref)
+	}
+	return true
+}

@@ -1,0 +1,259 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// mayRefresh gives the rights of components/refresh, those for policy kinds only if
+// asked for, as the controller manager of a cluster does.
+func mayRefresh(t *testing.T, kinds bool) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy/base/namespace.yaml")))
+	for _, file := range []string{"rbac.yaml", "rbac-kinds.yaml"} {
+		file = filepath.Join(root, "deploy/components/refresh", file)
+		succeed(t, plane.Kubectl("apply", "--server-side", "-f", file))
+		t.Cleanup(func() { plane.Kubectl("delete", "-f", file) })
+	}
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	roles, err := client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "overrule.dev/aggregate-to-refresher=true"})
+	require.NoError(t, err)
+	for _, role := range roles.Items {
+		if !kinds {
+			continue
+		}
+		name := "test:" + role.Name
+		_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: server.Namespace, Name: "overrule-refresher"}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() { plane.Kubectl("delete", "clusterrolebinding", name) })
+	}
+}
+
+// manyRoutes are routes like toystore, with numbers.
+func manyRoutes(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString("---" + strings.Replace(toystore, "name: toystore", fmt.Sprintf("name: r%04d", i), 1))
+	}
+	return out.String()
+}
+
+// gauge is the value of a metric of a server, with its labels, 0 if it is not there.
+func gauge(t *testing.T, s *server.Server, name string) float64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics+"/metrics", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			number, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			require.NoError(t, err)
+			return number
+		}
+	}
+	return 0
+}
+
+const written = `overrule_refresh_writes_total{result="written"}`
+
+// annotations are those of ours on the routes of the application, by name.
+func (g ground) annotations(t *testing.T, kind string) map[string]map[string]string {
+	t.Helper()
+	got := g.kubectl("get", kind, "-o", "json")
+	succeed(t, got)
+	var list struct {
+		Items []struct{ Metadata metav1.ObjectMeta }
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.Stdout), &list))
+	out := make(map[string]map[string]string)
+	for _, o := range list.Items {
+		out[o.Metadata.Name] = map[string]string{}
+		for name, text := range o.Metadata.Annotations {
+			if strings.HasPrefix(name, "overrule.dev/") {
+				out[o.Metadata.Name][name] = text
+			}
+		}
+	}
+	return out
+}
+
+// still waits until nothing is pending and nothing was written for a while.
+func still(t *testing.T, s *server.Server) {
+	t.Helper()
+	last, since := -1.0, time.Now()
+	require.Eventually(t, func() bool {
+		if now := gauge(t, s, written); now != last || gauge(t, s, "overrule_refresh_pending") > 0 {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 3*time.Second
+	}, 5*time.Minute, 100*time.Millisecond, "it goes on")
+}
+
+const (
+	effectivePolicy = "overrule.dev/effective-policy"
+	affected        = "overrule.dev/AuthPolicyAffected"
+	condition       = `.status.conditions[?(@.type=="overrule.dev/AuthPolicyAffected")]`
+)
+
+func TestMarksAreKeptFresh(t *testing.T) {
+	fresh(t)
+	mayRefresh(t, true)
+	g := prepare(t, "refresh")
+	s := start(t, "--refresh", "--refresh-qps=100")
+	succeed(t, g.apply(manyRoutes(20)))
+	succeed(t, g.apply(routeAuth))
+	gateway := func(field string) string {
+		got := plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={"+field+"}")
+		succeed(t, got)
+		return got.Stdout
+	}
+	succeed(t, plane.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
+	still(t, s)
+	before := g.annotations(t, "httproutes")
+	require.Len(t, before, 21)
+	require.Empty(t, before["r0000"])
+
+	writes := gauge(t, s, written)
+	succeed(t, g.apply(gatewayAuth))
+	still(t, s)
+	after := g.annotations(t, "httproutes")
+	for name, has := range after {
+		assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
+		assert.Equal(t, "true", has[affected], name)
+	}
+	assert.Contains(t, g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
+	assert.LessOrEqual(t, gauge(t, s, written)-writes, 24.0, "the routes, two policies and the gateway, each once")
+	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
+
+	assert.Equal(t, "True Affected", gateway(condition+".status")+" "+gateway(condition+".reason"))
+	assert.Equal(t, "affected by AuthPolicy "+g.infra+"/gw-auth", gateway(condition+".message"))
+	assert.Equal(t, gateway(".metadata.generation"), gateway(condition+".observedGeneration"))
+	assert.Equal(t, "True", gateway(`.status.conditions[?(@.type=="Accepted")].status`), "others' conditions stay")
+
+	t.Run("it is what a write of the object itself brings", func(t *testing.T) {
+		succeed(t, g.kubectl("label", "httproute/r0001", "by=hand"))
+		assert.Equal(t, after["r0001"], g.annotations(t, "httproutes")["r0001"])
+	})
+	t.Run("an unchanged apply is a no-op", func(t *testing.T) {
+		version := func() string { return g.get(t, "httproute/toystore", ".metadata.resourceVersion") }
+		was := version()
+		succeed(t, g.apply(toystore)) // kubectl sends a patch: it does not know the defaults in lists
+		assert.Zero(t, plane.KubectlWith(g.of(toystore), "diff", "-f", "-").Code)
+		assert.Equal(t, was, version())
+		succeed(t, g.apply(toystore, "--server-side", "--force-conflicts"))
+		was = version()
+		succeed(t, g.apply(toystore, "--server-side"))
+		assert.Zero(t, plane.KubectlWith(g.of(toystore), "diff", "--server-side", "-f", "-").Code)
+		assert.Equal(t, was, version())
+		assert.Equal(t, after["toystore"], g.annotations(t, "httproutes")["toystore"])
+	})
+	t.Run("nobody writes it as they like", func(t *testing.T) {
+		succeed(t, g.kubectl("annotate", "--overwrite", "httproute/r0002", effectivePolicy+"=none", affected+"=no"))
+		assert.Equal(t, after["r0002"][effectivePolicy], g.annotations(t, "httproutes")["r0002"][effectivePolicy])
+		soon(t, func() bool { return g.annotations(t, "httproutes")["r0002"][affected] == "true" }, "the mark is not mended")
+	})
+	t.Run("it owns the marks and nothing else", func(t *testing.T) {
+		got := g.kubectl("get", "httproute/r0003", "--show-managed-fields", "-o", `jsonpath={.metadata.managedFields[?(@.manager=="overrule-refresh")]}`)
+		succeed(t, got)
+		var entry metav1.ManagedFieldsEntry
+		require.NoError(t, json.Unmarshal([]byte(got.Stdout), &entry))
+		assert.Equal(t, metav1.ManagedFieldsOperationApply, entry.Operation)
+		assert.JSONEq(t, `{"f:metadata":{"f:annotations":{"f:`+affected+`":{},"f:`+effectivePolicy+`":{}}}}`, string(entry.FieldsV1.Raw))
+	})
+	t.Run("who opts out is left alone", func(t *testing.T) {
+		succeed(t, g.kubectl("label", "httproute/r0004", "overrule.dev/refresh=false"))
+	})
+
+	succeed(t, plane.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
+	still(t, s)
+	for name, has := range g.annotations(t, "httproutes") {
+		switch name {
+		case "r0004":
+			assert.Equal(t, after[name], has)
+		case "toystore":
+			assert.NotContains(t, has[effectivePolicy], "gw-auth")
+			assert.Equal(t, "true", has[affected], "by its own policy")
+		default:
+			assert.Empty(t, has, name)
+		}
+	}
+	assert.Empty(t, gateway(condition))
+	assert.Equal(t, "True", gateway(`.status.conditions[?(@.type=="Accepted")].status`))
+}
+
+func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
+	fresh(t)
+	mayRefresh(t, true)
+	g := prepare(t, "unmarked")
+	succeed(t, g.apply(gatewayAuth))
+	has := func() string {
+		return g.get(t, "httproute/toystore", ".metadata.annotations") + plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={.status}").Stdout
+	}
+	s := start(t, "--refresh", "--refresh-qps=100")
+	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "what was there before is not marked")
+	require.NoError(t, s.Stop())
+	start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
+	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the marks stay")
+	assert.Contains(t, has(), effectivePolicy)
+}
+
+func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
+	fresh(t)
+	mayRefresh(t, false)
+	g := prepare(t, "righted")
+	s := start(t, "--refresh", "--refresh-qps=100")
+	succeed(t, g.apply(routeAuth))
+	succeed(t, g.apply(gatewayAuth))
+	soon(t, func() bool {
+		return strings.Contains(g.annotations(t, "httproutes")["toystore"][effectivePolicy], "gw-auth")
+	}, "routes are not refreshed")
+	soon(t, func() bool { return gauge(t, s, `overrule_refresh_writes_total{result="forbidden"}`) > 0 }, "the missing right is not counted")
+	const says = "system:serviceaccount:overrule-system:overrule-refresher may not patch authpolicies.kuadrant.io"
+	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
+	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
+	soon(t, func() bool { return gauge(t, s, "overrule_refresh_pending") > 0 }, "nothing waits for the right")
+	assert.Equal(t, 1, strings.Count(s.Log(), says))
+}
+
+func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
+	fresh(t)
+	mayRefresh(t, true)
+	g := prepare(t, "stale")
+	s := start(t)
+	succeed(t, g.apply(routeAuth))
+	was := g.annotations(t, "httproutes")["toystore"]
+	succeed(t, g.apply(gatewayAuth))
+	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
+	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
+	assert.NotContains(t, plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
+}
