@@ -41,7 +41,8 @@ type Authority struct {
 	published  []byte
 	trusted    []*x509.Certificate // published, read
 
-	last state // what was last acted on; the loop's alone
+	last      state // what was last acted on; the loop's alone, as is confirmed
+	confirmed sighting
 }
 
 var _ Publisher = (*Authority)(nil)
@@ -105,7 +106,7 @@ func (a *Authority) round(ctx context.Context, retry *wait.Backoff) time.Duratio
 
 // untilNext is the time to the next moment of the plan, or to the next poll.
 func (a *Authority) untilNext() time.Duration {
-	at := earlier(a.rules.nextAt(a.last), a.serving.Load().renewAt)
+	at := earlier(a.rules.nextAt(a.last, a.confirmed), a.serving.Load().renewAt)
 	return max(minPause, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
 }
 

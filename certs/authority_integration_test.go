@@ -98,7 +98,7 @@ func TestTheHolderOfAnOldBundleStillVerifiesUntilThePromotion(t *testing.T) {
 	f.clock.Step(10 * hour)
 	f.eventually(func() error { return f.allVerify(onlyFirst(f.stored().bundle())) })
 	require.NoError(t, f.allVerify(both))
-	f.clock.Step(2 * hour)
+	f.clock.Step(4 * hour)
 	f.eventually(func() error { return f.trust(1) })
 	require.NoError(t, f.allVerify(f.replicas[0].CABundle()))
 	require.Error(t, f.allVerify(old))

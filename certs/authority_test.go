@@ -170,10 +170,10 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 	d.to(4)
 	require.NoError(t, d.sync(t.Context()))
 	assert.Same(t, first, d.served(), "not two thirds over yet")
-	d.to(6.4)
+	d.to(6.7)
 	require.NoError(t, d.sync(t.Context()))
 	assert.NotSame(t, first, d.served())
-	assert.Equal(t, at(16.4), d.served().Leaf.NotAfter)
+	assert.Equal(t, at(16.7), d.served().Leaf.NotAfter)
 	assert.Equal(t, 1, d.secrets.writes, "a leaf is no business of the secret")
 }
 

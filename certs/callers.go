@@ -49,8 +49,9 @@ type Callers struct {
 }
 
 type callerTrust struct {
-	bundle []byte
-	pool   *x509.CertPool
+	bundle   []byte
+	pool     *x509.CertPool
+	firstEnd time.Time // of the authority that expires first
 }
 
 // NewCallers returns Callers that read nothing until Start, or why opts cannot
@@ -90,11 +91,12 @@ func (c *Callers) look() {
 	if was := c.trusted.Load(); was != nil && bytes.Equal(was.bundle, bundle) {
 		return
 	}
-	pool := x509.NewCertPool()
+	trusted := &callerTrust{bundle: bundle, pool: x509.NewCertPool(), firstEnd: certs[0].NotAfter}
 	for _, cert := range certs {
-		pool.AddCert(cert)
+		trusted.pool.AddCert(cert)
+		trusted.firstEnd = earlier(trusted.firstEnd, cert.NotAfter)
 	}
-	c.trusted.Store(&callerTrust{bundle, pool})
+	c.trusted.Store(trusted)
 	c.opts.Log.Info("callers need a certificate", "file", c.opts.File, "authorities", len(certs), "subjects", c.opts.Subjects)
 }
 

@@ -207,7 +207,7 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
 			"ca.crt: it does not verify tls.crt: x509: certificate signed by unknown authority"},
 		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, 20)) }, 0, ErrNotYetValid,
-			"tls.crt: not valid yet: it begins at 2026-01-01T19:00:00Z: wait, or set the clock of this node right"},
+			"tls.crt: not valid yet: it begins at 2026-01-01T17:00:00Z: wait, or set the clock of this node right"},
 		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
 			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
 		"one for another name": {func(f map[string][]byte) {
@@ -275,7 +275,7 @@ func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
 	m.swap(files)
 	m.look()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
-		`: it does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T23:54:00Z to 2026-01-01T01:00:00Z: expired: put the authority there that signed tls.crt`)
+		`: it does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: put the authority there that signed tls.crt`)
 }
 
 func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,11 +68,12 @@ type fleet struct {
 	replicas  []*Authority
 	addresses []string
 	trusted   atomic.Pointer[[]byte] // what clients trust
+	log       logr.Logger
 }
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{t: t, config: rest.CopyConfig(apiServer), clock: clocktesting.NewFakeClock(epoch)}
+	f := &fleet{t: t, config: rest.CopyConfig(apiServer), clock: clocktesting.NewFakeClock(epoch), log: testr.New(t)}
 	f.config.QPS = -1
 	client, err := kubernetes.NewForConfig(f.config)
 	require.NoError(t, err)
@@ -96,7 +98,7 @@ func (f *fleet) startWith(secrets corev1client.SecretsGetter, clock clock.Clock)
 	opts := Options{
 		Secrets: secrets, Namespace: f.namespace, SecretName: secretName, Names: ServiceNames("overrule", "own"),
 		CAValidity: 90 * hour, LeafValidity: 10 * hour, PropagationDelay: hour, PollInterval: hour,
-		Clock: clock, Log: testr.New(f.t),
+		Clock: clock, Log: f.log,
 	}
 	if clock == nil { // the real time is not epoch
 		f.clock.SetTime(time.Now())
@@ -206,7 +208,7 @@ func (f *fleet) settle() {
 	f.t.Helper()
 	f.eventually(func() error {
 		now, s := f.clock.Now(), f.stored()
-		if next := f.replicas[0].rules.nextAt(s); !now.Before(next) {
+		if next := f.replicas[0].rules.nextAt(s, sighting{}); !now.Before(next) {
 			return fmt.Errorf("the secret is behind: due at %s", next)
 		}
 		for i, replica := range f.replicas {

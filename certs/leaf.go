@@ -41,21 +41,21 @@ func issue(ca *signer, names []string, validity time.Duration, now time.Time) (*
 	if err != nil {
 		return nil, fmt.Errorf("sign serving certificate for %s: %w", names[0], err)
 	}
-	return newLeaf(der, key, ca.cert)
+	return newLeaf(der, key, ca.cert, now)
 }
 
-func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate) (*leaf, error) {
+func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, born time.Time) (*leaf, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, fmt.Errorf("read back serving certificate: %w", err)
 	}
 	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
-	return &leaf{tls: pair, issuer: issuer, renewAt: jittered(cert)}, nil
+	return &leaf{tls: pair, issuer: issuer, renewAt: jittered(born, cert.NotAfter)}, nil
 }
 
 func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
 	template := &x509.Certificate{
-		NotBefore:             later(now.Add(-skew(validity)), ca.cert.NotBefore),
+		NotBefore:             later(now.Add(-skew), ca.cert.NotBefore),
 		NotAfter:              earlier(now.Add(validity), ca.cert.NotAfter),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -75,14 +75,15 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 	return template
 }
 
-// jittered is two thirds into the life of cert or up to a thirtieth of the life
-// earlier, so that replicas started together do not renew together.
-func jittered(cert *x509.Certificate) time.Time {
-	spread := cert.NotAfter.Sub(cert.NotBefore) / 30
+// jittered is two thirds into a life or up to a thirtieth of it earlier, so that
+// replicas started together do not renew together.
+func jittered(born, end time.Time) time.Time {
+	life := end.Sub(born)
+	spread := life / 30
 	if spread <= 0 {
-		return cert.NotBefore
+		return born
 	}
-	return renewalOf(cert).Add(spread - wait.Jitter(spread, 1))
+	return born.Add(life*2/3 + spread - wait.Jitter(spread, 1))
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -23,6 +23,9 @@ const (
 type pair struct {
 	tls *tls.Certificate
 	ca  []*x509.Certificate // none if there is no ca.crt
+	// trustedUntil is when the authority of ca ends that verifies the certificate,
+	// the last if there are more; known once it was checked.
+	trustedUntil time.Time
 }
 
 // readPair makes a pair of the contents of files. Its errors are *FileError
@@ -147,13 +150,16 @@ func (p *pair) verify(name string, now time.Time) error {
 		}
 		between.AddCert(cert)
 	}
-	_, err := p.tls.Leaf.Verify(x509.VerifyOptions{
+	chains, err := p.tls.Leaf.Verify(x509.VerifyOptions{
 		DNSName: name, Roots: roots, Intermediates: between, CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		// x509's own text has the time of now, and so never is the same again.
 		return fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), ErrExpired)
+	}
+	for _, chain := range chains {
+		p.trustedUntil = later(p.trustedUntil, chain[len(chain)-1].NotAfter)
 	}
 	return err
 }

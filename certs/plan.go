@@ -18,6 +18,18 @@ type knowledge struct {
 	now       time.Time
 	last      state               // the Secret as this replica last acted on it
 	published []*x509.Certificate // what clients were last seen to trust
+	confirmed sighting            // of the Secret's publishedAt
+}
+
+// sighting is when a replica first saw a moment that the Secret records. Another
+// replica's clock wrote it: what has to pass since then is counted by one's own.
+type sighting struct{ of, at time.Time }
+
+func (s sighting) see(of, now time.Time) sighting {
+	if s.of.Equal(of) {
+		return s
+	}
+	return sighting{of, now}
 }
 
 // step is a change that a plan makes, for the log.
@@ -158,7 +170,7 @@ func (d *draft) confirm() {
 }
 
 func (d *draft) promoteIfDue() {
-	if d.next != nil && !d.now.Before(d.promotionAt(d.state)) {
+	if d.next != nil && !d.now.Before(d.promotionAt(d.state, d.confirmed)) {
 		d.promote()
 	}
 }
@@ -180,19 +192,23 @@ func (d *draft) promote() {
 // nobody says that it was published. Either way while a quarter of the life is
 // left that the signing one had when it was staged: its leaves end with it, and
 // there must be time to replace them.
-func (r rules) promotionAt(s state) time.Time {
+func (r rules) promotionAt(s state, confirmed sighting) time.Time {
 	latest := s.stagedAt.Add(s.current.cert.NotAfter.Sub(s.stagedAt) * 3 / 4)
 	if s.publishedAt.IsZero() {
 		return earlier(s.stagedAt.Add(r.publishWait), latest)
 	}
-	return earlier(s.publishedAt.Add(r.propagation), latest)
+	since := s.publishedAt
+	if confirmed.of.Equal(since) {
+		since = later(since, confirmed.at)
+	}
+	return earlier(since.Add(r.propagation), latest)
 }
 
 // nextAt is when s should next be planned by the clock alone.
-func (r rules) nextAt(s state) time.Time {
+func (r rules) nextAt(s state, confirmed sighting) time.Time {
 	at := renewalOf(s.current.cert)
 	if s.next != nil {
-		at = r.promotionAt(s)
+		at = r.promotionAt(s, confirmed)
 	}
 	if len(s.retired) > 0 {
 		at = earlier(at, s.retiredUntil)

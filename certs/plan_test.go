@@ -14,7 +14,7 @@ const hour = time.Hour
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // testRules: an authority lives from hour -1 to hour 90 and is followed at
-// about hour 60; a leaf lives for 10 hours, with one of leeway.
+// about hour 60; a leaf lives for 10 hours, with three of leeway.
 var testRules = rules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishWait: 8 * hour, propagation: hour}
 
 func minted(t *testing.T, at time.Time) *signer {
@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 	staged := state{current: old, next: young, stagedAt: at(60), leafValidity: 10 * hour}
 	confirmed := staged
 	confirmed.publishedAt = at(61)
-	retiring := state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(73), leafValidity: 10 * hour}
+	retiring := state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(75), leafValidity: 10 * hour}
 
 	tests := map[string]struct {
 		found state
@@ -76,19 +76,19 @@ func TestPlan(t *testing.T) {
 		},
 		"never published: it signs after the long wait": {
 			found: staged, know: knowledge{now: at(68)},
-			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(79), leafValidity: 10 * hour},
+			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(81), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"staged late: it signs while a quarter of the rest is left": {
 			found: state{current: old, next: young, stagedAt: at(86), leafValidity: 10 * hour}, know: knowledge{now: at(89)},
-			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(100), leafValidity: 10 * hour},
+			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(102), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"a leaf of the retired one may be alive: it stays trusted": {
 			found: retiring, know: knowledge{now: at(72.9)}, want: retiring,
 		},
 		"no leaf of the retired one can be alive: it goes": {
-			found: retiring, know: knowledge{now: at(73)},
+			found: retiring, know: knowledge{now: at(75)},
 			want:  state{current: young, leafValidity: 10 * hour},
 			steps: []step{stepDropped},
 		},
@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 		},
 		"another replica's longer leaves: respected until the promotion, and in it": {
 			found: state{current: old, next: young, stagedAt: at(60), publishedAt: at(61), leafValidity: 20 * hour}, know: knowledge{now: at(62)},
-			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(83), leafValidity: 10 * hour},
+			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(85), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"expired with a staged one: that one signs at once": {
@@ -129,7 +129,7 @@ func TestPlan(t *testing.T) {
 		"deleted in a rotation: what was trusted stays trusted, and the staged key is not used again": {
 			know: knowledge{now: at(64), last: staged},
 			want: state{current: old, next: made, stagedAt: at(64), retired: []*x509.Certificate{young.cert},
-				retiredUntil: at(75), leafValidity: 10 * hour},
+				retiredUntil: at(77), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
 		},
 		"current unreadable, memory good, one staged: restored, the staged one as it was": {
@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 		},
 		"current unreadable, no memory: a new one, the lost one stays trusted": {
 			found: state{retired: []*x509.Certificate{old.cert}, leafValidity: 10 * hour}, know: knowledge{now: at(62)},
-			want:  state{current: made, retired: []*x509.Certificate{old.cert}, retiredUntil: at(73), leafValidity: 10 * hour},
+			want:  state{current: made, retired: []*x509.Certificate{old.cert}, retiredUntil: at(75), leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
 		"replaced by an older one that has expired: memory wins": {
@@ -163,8 +163,8 @@ func TestPlan(t *testing.T) {
 			want: state{current: old, next: young, stagedAt: at(70), leafValidity: 10 * hour},
 		},
 		"the bundle lost the retired one: back from memory": {
-			found: state{current: young, retiredUntil: at(73), leafValidity: 10 * hour}, know: knowledge{now: at(65), last: retiring},
-			want: state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(76), leafValidity: 10 * hour},
+			found: state{current: young, retiredUntil: at(75), leafValidity: 10 * hour}, know: knowledge{now: at(65), last: retiring},
+			want: state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(78), leafValidity: 10 * hour},
 		},
 	}
 	for name, test := range tests {

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// maxBackdate is how far a start of validity lies in the past at most, for
-// clients whose clock is behind ours.
-const maxBackdate = time.Hour
+// skew is how far a start of validity lies in the past, and for how much longer
+// than anything can live that an authority signed it is trusted: for clocks that
+// disagree by that much. It is no part of a life: lives are counted from birth.
+const skew = 3 * time.Hour
 
 // maxNameLength keeps a common name, with its date, within X.509's 64 characters.
 const maxNameLength = 40
@@ -33,14 +34,19 @@ func (s *signer) usable(now time.Time) bool {
 	return s != nil && now.Before(s.cert.NotAfter)
 }
 
-// skew is the leeway for clocks that disagree, for something that lives for validity.
-func skew(validity time.Duration) time.Duration {
-	return min(maxBackdate, validity/10)
+// birthOf is when a certificate was signed, by the clock of who signed it. One
+// that is too short-lived to be dated back by us is another's.
+func birthOf(cert *x509.Certificate) time.Time {
+	if birth := cert.NotBefore.Add(skew); birth.Before(cert.NotAfter) {
+		return birth
+	}
+	return cert.NotBefore
 }
 
 // renewalOf is two thirds into the life of cert.
 func renewalOf(cert *x509.Certificate) time.Time {
-	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
+	birth := birthOf(cert)
+	return birth.Add(cert.NotAfter.Sub(birth) * 2 / 3)
 }
 
 // mint makes an authority that signs itself.
@@ -69,7 +75,7 @@ func authorityTemplate(name string, validity time.Duration, now time.Time) *x509
 	return &x509.Certificate{
 		// The date tells two authorities apart for people; programs go by key id.
 		Subject:               pkix.Name{CommonName: name + "@" + now.UTC().Format(time.RFC3339)},
-		NotBefore:             now.Add(-skew(validity)),
+		NotBefore:             now.Add(-skew),
 		NotAfter:              now.Add(validity),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,

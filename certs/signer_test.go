@@ -23,7 +23,7 @@ func TestMintedAuthority(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, s.cert.IsCA)
 	assert.True(t, s.cert.MaxPathLenZero, "it signs leaves alone")
-	assert.Equal(t, epoch.Add(-hour), s.cert.NotBefore, "an hour for clocks that are behind")
+	assert.Equal(t, epoch.Add(-3*hour), s.cert.NotBefore, "three hours for clocks that are behind")
 	assert.Equal(t, epoch.Add(365*24*hour), s.cert.NotAfter)
 	assert.LessOrEqual(t, len(s.cert.Subject.CommonName), 64)
 	key, ok := s.key.(*ecdsa.PrivateKey)
@@ -39,10 +39,10 @@ func TestIssuedLeaf(t *testing.T) {
 		validity            time.Duration
 		notBefore, notAfter time.Time
 	}{
-		"lives as long as asked for":       {at(20), 20 * hour, at(19), at(40)},
-		"short: a tenth for clocks behind": {at(20), hour, at(19.9), at(21)},
-		"never outlives its authority":     {at(85), 10 * hour, at(84), at(90)},
-		"never older than its authority":   {at(-0.5), 20 * hour, at(-1), at(19.5)},
+		"lives as long as asked for":       {at(20), 20 * hour, at(17), at(40)},
+		"short: as much for clocks behind": {at(20), hour, at(17), at(21)},
+		"never outlives its authority":     {at(85), 10 * hour, at(82), at(90)},
+		"never older than its authority":   {at(-0.5), 20 * hour, at(-3), at(19.5)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,11 +65,11 @@ func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
 	ca := minted(t, epoch)
 	seen := map[time.Time]bool{}
 	for range 50 {
-		l, err := issue(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 9 to 20
+		l, err := issue(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 10 to 20
 		require.NoError(t, err)
-		latest := at(9).Add(11 * hour * 2 / 3)
+		latest := at(10).Add(10 * hour * 2 / 3)
 		assert.False(t, l.renewAt.After(latest), "renewal %s", l.renewAt)
-		assert.False(t, l.renewAt.Before(latest.Add(-11*hour/30)), "renewal %s", l.renewAt)
+		assert.False(t, l.renewAt.Before(latest.Add(-10*hour/30)), "renewal %s", l.renewAt)
 		assert.True(t, l.lastCallAt().After(l.renewAt) && l.lastCallAt().Before(l.notAfter()))
 		seen[l.renewAt] = true
 	}
@@ -102,7 +102,36 @@ func TestNextAt(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, testRules.nextAt(test.state))
+			assert.Equal(t, test.want, testRules.nextAt(test.state, sighting{}))
 		})
 	}
+}
+
+func TestAnAuthorityIsRenewedAtTwoThirdsOfItsLifeHoweverShort(t *testing.T) {
+	for _, life := range []time.Duration{15 * time.Second, 3 * hour, 90 * hour} {
+		s, err := mint("ca", life, epoch)
+		require.NoError(t, err)
+		assert.Equal(t, epoch.Add(life*2/3), renewalOf(s.cert), life)
+	}
+	theirs := &x509.Certificate{NotBefore: epoch, NotAfter: at(1.5)}
+	assert.Equal(t, at(1), renewalOf(theirs), "one that was not dated back, put there by hand")
+}
+
+func TestWhatIsConfirmedByAnotherClockIsCountedByOnesOwn(t *testing.T) {
+	old, young := minted(t, epoch), minted(t, at(60))
+	s := state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}
+	for name, c := range map[string]struct {
+		seen sighting
+		want time.Time
+	}{
+		"never seen before":              {sighting{}, at(62)},
+		"seen by a clock that is behind": {sighting{at(61), at(59)}, at(62)},
+		"seen by a clock that is ahead":  {sighting{at(61), at(63)}, at(64)},
+		"the one that was seen is over":  {sighting{at(50), at(63)}, at(62)},
+	} {
+		assert.Equal(t, c.want, testRules.promotionAt(s, c.seen), name)
+	}
+	first := sighting{}.see(at(61), at(63))
+	assert.Equal(t, first, first.see(at(61), at(70)), "the first time counts")
+	assert.Equal(t, sighting{at(62), at(70)}, first.see(at(62), at(70)))
 }

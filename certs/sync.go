@@ -44,6 +44,7 @@ func (a *Authority) attempt(ctx context.Context) error {
 	if problem != nil {
 		a.opts.Log.Error(problem, "the secret of the certificate authority is damaged")
 	}
+	a.confirmed = a.confirmed.see(found.publishedAt, now)
 	planned, steps, err := a.rules.plan(found, a.knowledge(now))
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (a *Authority) attempt(ctx context.Context) error {
 func (a *Authority) knowledge(now time.Time) knowledge {
 	a.confirming.Lock()
 	defer a.confirming.Unlock()
-	return knowledge{now: now, last: a.last, published: a.trusted}
+	return knowledge{now: now, last: a.last, published: a.trusted, confirmed: a.confirmed}
 }
 
 // afterFailedWrite goes on with what is stored where that is good: a replica
@@ -75,7 +76,7 @@ func (a *Authority) afterFailedWrite(found state, now time.Time, failure error) 
 // adopt tells the bundle of s, then serves a certificate that it verifies. The
 // order matters: nobody sees a certificate before what verifies it.
 func (a *Authority) adopt(s state, now time.Time) error {
-	a.last = s
+	a.last, a.confirmed = s, a.confirmed.see(s.publishedAt, now)
 	a.show(s.bundle())
 	if !leafDue(a.serving.Load(), s, now) {
 		return nil

@@ -85,6 +85,7 @@ const (
 	whyOverloaded  = "overloaded"
 	whyNoReview    = "no review"
 	whyUnknownPath = "unknown path"
+	whyCaller      = "caller"
 )
 
 func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyUnavailable).Inc() }
@@ -94,5 +95,7 @@ func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, whyNoRev
 func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, whyOverloaded).Inc() }
 
 func (m *Metrics) unknownPath() { m.turned.WithLabelValues(doorNone, whyUnknownPath).Inc() }
+
+func (m *Metrics) notAnyMore() { m.turned.WithLabelValues(doorNone, whyCaller).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }

@@ -71,7 +71,18 @@ func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 // notYet is the answer to all before it is known who may call.
 func (s *Server) notYet(w http.ResponseWriter) {
 	s.Metrics.unavailable(doorNone)
+	comeAgainElsewhere(w)
+}
+
+func comeAgainElsewhere(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Connection", "close")
 	http.Error(w, "not ready", http.StatusServiceUnavailable)
+}
+
+// SendBack answers a request whose connection is not good any more. Whoever may
+// call comes again with another one: the API server does so by itself.
+func (s *Server) SendBack(w http.ResponseWriter) {
+	s.Metrics.notAnyMore()
+	comeAgainElsewhere(w)
 }

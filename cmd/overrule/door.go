@@ -93,8 +93,8 @@ const (
 )
 
 func (d *frontDoor) server() *http.Server {
-	return &http.Server{
-		Handler:           d.hooks.Handler(),
+	server := &http.Server{
+		Handler:           d.handler(),
 		TLSConfig:         d.tls(),
 		ConnState:         heard,
 		HTTP2:             webhook.HTTP2(),
@@ -107,6 +107,27 @@ func (d *frontDoor) server() *http.Server {
 		// Else it answers OPTIONS * by itself, and not as any other path.
 		DisableGeneralOptionsHandler: true,
 	}
+	if d.callers != nil {
+		server.ConnContext = d.callers.Remember
+	}
+	return server
+}
+
+// handler holds each request to what the handshake was held to: a connection
+// can outlive the authorities that let it in.
+func (d *frontDoor) handler() http.Handler {
+	hooks := d.hooks.Handler()
+	if d.callers == nil {
+		return hooks
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := d.callers.Standing(r); err != nil {
+			d.log.Info("a caller may not call any more", "from", r.RemoteAddr, "reason", err.Error())
+			d.hooks.SendBack(w)
+			return
+		}
+		hooks.ServeHTTP(w, r)
+	})
 }
 
 func (d *frontDoor) tls() *tls.Config {

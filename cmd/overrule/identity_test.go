@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,4 +117,18 @@ func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
 	assert.NotNil(t, door.tls().GetConfigForClient)
 
 	assert.ErrorContains(t, addCallers(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "check callers: ")
+}
+
+func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
+	door := &frontDoor{certificates: newGiven(t), hooks: hooks(), log: logr.Discard()}
+	callers, err := certs.NewCallers(certs.CallersOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
+	require.NoError(t, err)
+	door.callers = callers
+	assert.NotNil(t, door.server().ConnContext)
+	w := httptest.NewRecorder()
+	door.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Equal(t, "not ready\n", w.Body.String())
+	assert.Equal(t, "close", w.Header().Get("Connection"), "it may call with another connection")
+	assert.Equal(t, "1", w.Header().Get("Retry-After"))
 }

@@ -138,6 +138,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
 		return err
 	}
+	crmetrics.Registry.MustRegister(door.expire(identity))
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}

@@ -1,0 +1,37 @@
+package certs
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryWayTellsWhenItsCertificatesEnd(t *testing.T) {
+	d := newDesk(t)
+	assert.Empty(t, d.Expiries(), "nothing is served yet")
+	require.NoError(t, d.sync(t.Context()))
+	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, d.Expiries())
+
+	m, ca := newMount(t, nil), minted(t, epoch)
+	assert.Empty(t, m.Expiries())
+	files := issued(t, ca, 0)
+	files[CAFile] = bytes.Join([][]byte{minted(t, at(5)).certPEM, ca.certPEM}, nil)
+	m.swap(files)
+	m.look()
+	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, m.Expiries(), "of the authority that signed it, not of one beside it")
+
+	m = newMount(t, nil)
+	delete(files, CAFile)
+	m.swap(files)
+	m.look()
+	assert.Equal(t, map[string]time.Time{NameServing: at(10)}, m.Expiries())
+
+	g := newGuarded(t, nil)
+	assert.Empty(t, g.Expiries())
+	g.write(bytes.Join([][]byte{minted(t, at(5)).certPEM, ca.certPEM}, nil))
+	g.look()
+	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first that ends")
+}

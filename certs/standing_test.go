@@ -1,0 +1,116 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// kept is a client that keeps its connection, over one version of HTTP.
+func (g *guarded) kept(version int, cert tls.Certificate) (ask func() int) {
+	g.t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := g.Standing(r); err != nil {
+			w.Header().Set("Connection", "close")
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	}))
+	server.EnableHTTP2 = version == 2
+	protocols := map[int][]string{1: {"http/1.1"}, 2: {"h2"}}[version]
+	server.TLS = g.Require(&tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return &server.TLS.Certificates[0], nil
+	}})
+	server.Config.ConnContext = g.Remember
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	g.t.Cleanup(server.Close)
+	client := server.Client()
+	client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cert}
+	return func() int {
+		r, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, server.URL, nil)
+		require.NoError(g.t, err)
+		response, err := client.Do(r)
+		if err != nil {
+			return 0
+		}
+		require.NoError(g.t, response.Body.Close())
+		assert.Equal(g.t, version, response.ProtoMajor)
+		return response.StatusCode
+	}
+}
+
+func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
+	for name, version := range map[string]int{"HTTP/1.1": 1, "HTTP/2": 2} {
+		t.Run(name, func(t *testing.T) {
+			old, next := minted(t, time.Now()), minted(t, time.Now())
+			g := newGuarded(t, old.certPEM)
+			g.look()
+			ask := g.kept(version, caller(t, old, named("a")))
+			is := func(want int, why string) {
+				t.Helper()
+				assert.Equal(t, want, ask(), why)
+			}
+			is(http.StatusOK, "it was let in")
+			is(http.StatusOK, "on the same connection")
+
+			g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
+			g.look()
+			is(http.StatusOK, "another one beside its own")
+			g.write(without(next.certPEM, 30))
+			g.look()
+			is(http.StatusOK, "a file that is no good changes nothing")
+
+			g.write(next.certPEM)
+			g.look()
+			is(http.StatusServiceUnavailable, "its own is gone")
+			is(0, "and its connection: the next handshake fails")
+
+			g.write(old.certPEM)
+			g.look()
+			is(http.StatusOK, "its own is back")
+		})
+	}
+}
+
+func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
+	now := time.Now()
+	ca := minted(t, now)
+	g := newGuarded(t, ca.certPEM)
+	g.look()
+	with := func(notAfter time.Time) *http.Request {
+		template := named("a")
+		template.NotBefore, template.NotAfter = now.Add(-hour), notAfter
+		cert, err := x509.ParseCertificate(caller(t, ca, template).Certificate[0])
+		require.NoError(t, err)
+		r := httptest.NewRequestWithContext(g.Remember(t.Context(), nil), http.MethodPost, "/", nil)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
+		return r
+	}
+	alive := with(now.Add(hour))
+	require.NoError(t, g.Standing(alive))
+	require.NoError(t, g.Standing(alive))
+	require.ErrorContains(t, g.Standing(with(now.Add(-time.Minute))), "expired")
+
+	bare := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	require.EqualError(t, g.Standing(bare), "client certificate: none was shown")
+	bare.TLS = alive.TLS
+	require.NoError(t, g.Standing(bare), "a server that remembers nothing verifies each time")
+	require.ErrorIs(t, newGuarded(t, nil).Standing(alive), ErrNoAuthorities)
+}
+
+func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {
+	ca := minted(t, time.Now())
+	g := newGuarded(t, ca.certPEM, "a")
+	g.look()
+	ask := g.kept(2, caller(t, ca, named("a")))
+	assert.Equal(t, http.StatusOK, ask())
+}
