@@ -22,12 +22,15 @@ func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
 		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+relabelled))
 }
 
+// conditionKnown is the name of the condition that lists what is judged.
+const conditionKnown = "known"
+
 // definitions is the entry of what takes whole kinds out of force: the objects
 // of a definition that is deleted go with no call for any of them.
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
 	return c.aside("definitions", Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}).WithMatchConditions(
 		// request.name is empty where a collection is deleted.
-		condition("known", "oldObject.metadata.name in "+list(c.Definitions())),
+		condition(conditionKnown, "oldObject.metadata.name in "+list(c.Definitions())),
 		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled))
 }
 

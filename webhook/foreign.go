@@ -93,3 +93,31 @@ func carry(ours, wanted hookClients) {
 		}
 	}
 }
+
+// untrusted tells that a caBundle is empty which is another's to write: then the
+// API server can verify nobody, and every call fails.
+func (r *Registrar) untrusted(ctx context.Context) error {
+	if r.Foreign == nil || !r.Foreign() {
+		return nil
+	}
+	both, err := desks(r.Client, r.Configuration.Mutating(), r.Configuration.Validating())
+	if err != nil {
+		return err
+	}
+	for _, d := range both {
+		there, err := d.look(ctx)
+		if err != nil {
+			return fmt.Errorf("%s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+		}
+		if there == nil {
+			continue
+		}
+		for _, h := range there.hooks {
+			if len(h.ClientConfig.CABundle) == 0 {
+				return fmt.Errorf("%s webhook configuration %s: caBundle of %s is empty, so calls of it fail: %s",
+					d.sort, r.Configuration.Name, h.Name, r.Untrusted)
+			}
+		}
+	}
+	return nil
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -41,12 +43,21 @@ type Registrar struct {
 	// that is there is left as it is. nil means never. While it is not, and the
 	// authority has no bundle, nothing is written.
 	Foreign func() bool
+	// Untrusted says what to do about a caBundle that is another's and empty.
+	Untrusted string
 	// Judged returns what the policy kinds want judged; known is false before
 	// the cluster was asked: rules that are there already must not be taken away
 	// by a leader that has just begun. Changed tells that it changed.
 	Judged  func() (judged Judged, known bool)
 	Changed <-chan struct{}
 	Log     logr.Logger
+	// Events and Metrics, if set, tell of what others did and is undone.
+	Events  Recorder
+	Metrics *Metrics
+
+	applied map[string][]hook // what was last written, by sort
+	mu      sync.Mutex
+	problem error
 }
 
 // Start implements manager.Runnable: it writes until ctx ends.
@@ -67,6 +78,7 @@ func (r *Registrar) Start(ctx context.Context) error {
 			r.failed(ctx, err, again)
 		} else {
 			delay = backoff
+			r.note(r.untrusted(ctx))
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -93,9 +105,10 @@ var errNotYet = errors.New("not yet")
 func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) {
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNotYet):
+	case errors.Is(err, errNotYet), apierrors.IsConflict(err): // someone wrote at the same moment
 		r.Log.V(1).Info("webhook configurations wait", "for", err.Error())
 	default:
+		r.note(err)
 		r.Log.Error(err, "write webhook configurations", "retry", retry.String())
 	}
 }
@@ -112,6 +125,11 @@ func (r *Registrar) write(ctx context.Context) error {
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
 	case r.Tokens != nil && c.Token == "":
 		return fmt.Errorf("there is no token of the path: %w", errNotYet)
+	}
+	if err := r.claim(ctx, &c); err != nil {
+		return err
+	}
+	switch {
 	case r.Foreign != nil && r.Foreign():
 		return r.published(c, r.writeAround(ctx, c))
 	case len(c.CABundle) == 0:
@@ -134,15 +152,14 @@ func (r *Registrar) published(c Configuration, err error) error {
 
 // apply writes both configurations.
 func (r *Registrar) apply(ctx context.Context, m *mutating, v *validating) error {
-	name := r.Configuration.Name
-	hooks := r.Client.AdmissionregistrationV1()
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	// Mutating first: what validating decides on then carries the annotation.
-	if _, err := hooks.MutatingWebhookConfigurations().Apply(ctx, m, options); err != nil {
-		return fmt.Errorf("mutating webhook configuration %s: %w", name, err)
+	both, err := desks(r.Client, m, v)
+	if err != nil {
+		return err
 	}
-	if _, err := hooks.ValidatingWebhookConfigurations().Apply(ctx, v, options); err != nil {
-		return fmt.Errorf("validating webhook configuration %s: %w", name, err)
+	for _, d := range both {
+		if err := r.put(ctx, d); err != nil {
+			return fmt.Errorf("%s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+		}
 	}
 	r.Log.V(1).Info("webhook configurations are in place", "webhooks", len(v.Webhooks)+len(m.Webhooks))
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -80,7 +81,7 @@ type office struct {
 // register starts a registrar in the bubble of a test.
 func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
 	t.Helper()
-	o := &office{api: fake.NewClientset(), trust: newTrust(bundle), changed: make(chan struct{}, 1), log: &book{}}
+	o := &office{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), trust: newTrust(bundle), changed: make(chan struct{}, 1), log: &book{}}
 	o.api.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -2,11 +2,13 @@ package webhook
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -62,6 +64,8 @@ type Configuration struct {
 	Token string
 	// Annotations of both.
 	Annotations map[string]string
+	// namespaceUID is that of the Namespace that they go with, "" for none.
+	namespaceUID types.UID
 	Judged
 }
 
@@ -87,7 +91,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithMatchConditions(condition("not-of-the-system", "!("+ofSystem+")")).
 		WithFailurePolicy(c.FailurePolicy)
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
 		WithWebhooks(hook, c.system(judged), c.namespaces(), c.definitions())
 }
 
@@ -99,6 +103,7 @@ func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfigur
 		WithClientConfig(c.client(PathValidate)).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
+		WithObjectSelector(acmeta.LabelSelector()). // said, so that it is taken back from whoever narrows it
 		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
 		WithTimeoutSeconds(timeoutSeconds).
 		WithAdmissionReviewVersions("v1")
@@ -116,15 +121,33 @@ func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfigura
 		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
+		WithObjectSelector(acmeta.LabelSelector()). // said, so that it is taken back from whoever narrows it
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(timeoutSeconds).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
 		WithAdmissionReviewVersions("v1")
-	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.Annotations).WithWebhooks(hook)
+	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
+		WithWebhooks(hook)
 }
 
 func labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": "overrule", "app.kubernetes.io/managed-by": "overrule"}
+}
+
+func (c Configuration) annotations() map[string]string {
+	out := map[string]string{annotationInstallation: c.installation()}
+	maps.Copy(out, c.Annotations)
+	return out
+}
+
+// owner is what the configurations go with.
+func (c Configuration) owner() []*acmeta.OwnerReferenceApplyConfiguration {
+	if c.namespaceUID == "" {
+		return nil
+	}
+	return []*acmeta.OwnerReferenceApplyConfiguration{
+		acmeta.OwnerReference().WithAPIVersion("v1").WithKind("Namespace").WithName(c.Namespace).WithUID(c.namespaceUID),
+	}
 }
 
 func (c Configuration) client(path string) *ac.WebhookClientConfigApplyConfiguration {

@@ -76,12 +76,13 @@ const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVers
 func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	head := func(kind string) string {
 		return `"kind":"` + kind + `","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"overrule",
-			"labels":{"app.kubernetes.io/managed-by":"overrule","app.kubernetes.io/name":"overrule"}}`
+			"labels":{"app.kubernetes.io/managed-by":"overrule","app.kubernetes.io/name":"overrule"},
+			"annotations":{"overrule.dev/installation":"overrule-system/hooks"}}`
 	}
 	body := func(name, path, sideEffects string, timeout ...int) string {
 		return `"name":"` + name + `","clientConfig":{"service":{"namespace":"overrule-system","name":"hooks","path":"` + path + `","port":8443},"caBundle":"YnVuZGxl"},
 			"matchPolicy":"Equivalent","sideEffects":"` + sideEffects + `","timeoutSeconds":` + fmt.Sprint(append(timeout, 3)[0]) + `,"admissionReviewVersions":["v1"],
-			"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["overrule-system"]}]}`
+			"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["overrule-system"]}]},"objectSelector":{}`
 	}
 	c := configuration()
 	c.FailurePolicy = admissionregistrationv1.Fail

@@ -42,6 +42,7 @@ type identity struct {
 	authority webhook.Authority
 	// foreign and annotations are the registrar's.
 	foreign     func() bool
+	untrusted   string // what to do about a caBundle that nobody wrote
 	annotations map[string]string
 	notes       map[string]func() error
 }
@@ -75,8 +76,9 @@ func ofFiles(o options, log logr.Logger) (*identity, error) {
 	}
 	return &identity{
 		source: files, feeder: files, authority: unconfirmed{files},
-		foreign: func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
-		notes:   map[string]func() error{"certificate": files.Problem},
+		foreign:   func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
+		untrusted: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
+		notes:     map[string]func() error{"certificate": files.Problem},
 	}, nil
 }
 
@@ -98,6 +100,7 @@ func ofCertManager(cfg *rest.Config, o options, log logr.Logger) (*identity, err
 		// Not before there is something to inject: a configuration without a
 		// caBundle makes every call fail.
 		foreign:     func() bool { return source.Healthy(nil) == nil },
+		untrusted:   "cert-manager's cainjector has not written it: look whether it runs, and at its log",
 		annotations: map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
 		notes:       map[string]func() error{"certificate": source.Problem},
 	}, nil

@@ -2,10 +2,12 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -14,22 +16,55 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
+// keepWebhooks has the webhook configurations written or, where somebody else
+// keeps them, looked at.
+func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
+	if probes.notes == nil {
+		probes.notes = map[string]func() error{}
+	}
+	if !o.manageWebhooks {
+		inspector := newInspector(client, w, i, p, o, log)
+		probes.notes["webhooks"] = inspector.Problem
+		return mgr.Add(inspector)
+	}
+	registrar := newRegistrar(client, w, i, p, o, log)
+	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
+	probes.notes["webhooks"] = registrar.Problem
+	return mgr.Add(registrar)
+}
+
 func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
 	return &webhook.Registrar{
-		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Changed: w.Changed(), Log: log.WithName("registrar"),
-		Configuration: webhook.Configuration{
-			Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
-			FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
-			Annotations:   i.annotations,
-		},
-		Judged: func() (webhook.Judged, bool) {
-			known := w.Surveyed() // before they are asked for: once it is so, they are all there
-			out := judged(w.Served())
-			for _, r := range w.Older() {
-				out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
-			}
-			return out, known
-		},
+		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Untrusted: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Configuration: configuration(i, o), Judged: judgedOf(w),
+	}
+}
+
+func newInspector(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Inspector {
+	return &webhook.Inspector{
+		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
+		Configuration: configuration(i, o), Judged: judgedOf(w),
+	}
+}
+
+// configuration is what the flags say of the webhook configurations.
+func configuration(i *identity, o options) webhook.Configuration {
+	return webhook.Configuration{
+		Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
+		FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
+		Annotations:   i.annotations,
+	}
+}
+
+// judgedOf tells what the policy kinds of a watcher want judged.
+func judgedOf(w *watch.Watcher) func() (webhook.Judged, bool) {
+	return func() (webhook.Judged, bool) {
+		known := w.Surveyed() // before they are asked for: once it is so, they are all there
+		out := judged(w.Served())
+		for _, r := range w.Older() {
+			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+		}
+		return out, known
 	}
 }
 

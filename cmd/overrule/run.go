@@ -142,10 +142,8 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
-	if o.manageWebhooks {
-		if err := mgr.Add(newRegistrar(client, watcher, identity, path, o, log)); err != nil {
-			return err
-		}
+	if err := keepWebhooks(mgr, client, watcher, identity, path, o, probes, hooks.Metrics, log); err != nil {
+		return err
 	}
 	statuses, err := newStatusWriter(cfg, watcher, log)
 	if err != nil {

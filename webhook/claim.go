@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// annotationInstallation names the installation that a configuration belongs
+// to, as NAMESPACE/SERVICE. Two that wrote it in turn would never come to rest.
+const annotationInstallation = "overrule.dev/installation"
+
+// installation is the name of the one that a configuration leads to.
+func (c Configuration) installation() string { return c.Namespace + "/" + c.Service }
+
+// anotherError tells that the configurations belong to another installation.
+type anotherError struct{ name, theirs, ours string }
+
+func (e *anotherError) Error() string {
+	return fmt.Sprintf("the webhook configurations %[1]s belong to the installation %[2]s, whose Service exists, so this one (%[3]s) writes none and judges nothing: "+
+		"a cluster has one installation; uninstall this one, or uninstall %[2]s, or give them to this one: "+
+		"kubectl annotate --overwrite mutatingwebhookconfiguration/%[1]s validatingwebhookconfiguration/%[1]s %[4]s=%[3]s",
+		e.name, e.theirs, e.ours, annotationInstallation)
+}
+
+// claim finds out whether the configurations may be written, and as whose. They
+// belong to the server's namespace, and go with it: otherwise nobody could write
+// a route where somebody just deleted all that Overrule is made of.
+func (r *Registrar) claim(ctx context.Context, c *Configuration) error {
+	own, err := r.Client.CoreV1().Namespaces().Get(ctx, c.Namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && own.DeletionTimestamp != nil:
+		return fmt.Errorf("namespace %s is gone, or on its way: %w", c.Namespace, errNotYet)
+	case err != nil:
+		return fmt.Errorf("read namespace %s: %w", c.Namespace, err)
+	}
+	c.namespaceUID = own.UID
+	both, err := desks(r.Client, c.Mutating(), c.Validating())
+	if err != nil {
+		return err
+	}
+	for _, d := range both { // the first that there is decides: both are written in this order
+		there, err := d.look(ctx)
+		if err != nil {
+			return fmt.Errorf("%s webhook configuration %s: %w", d.sort, c.Name, err)
+		}
+		if there != nil {
+			return r.mayTake(ctx, there, d)
+		}
+	}
+	return nil
+}
+
+// mayTake returns an error for a configuration of another installation that is
+// still there.
+func (r *Registrar) mayTake(ctx context.Context, there *standing, d desk) error {
+	theirs := installationOf(there, d.want)
+	namespace, service, _ := strings.Cut(theirs, "/")
+	if service == "" || namespace == r.Configuration.Namespace {
+		return nil
+	}
+	_, err := r.Client.CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		r.Log.Info("taking over the webhook configurations of an installation that is gone", "installation", theirs)
+		return nil
+	case err != nil:
+		return fmt.Errorf("find out whether the installation %s, whose the webhook configurations are, exists: %w", theirs, err)
+	}
+	another := &anotherError{r.Configuration.Name, theirs, r.Configuration.installation()}
+	if r.Events != nil && r.problemText() != another.Error() {
+		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "TwoInstallations", "Register", "%s", cut(another.Error()))
+	}
+	return another
+}
+
+// installationOf names the installation that a configuration belongs to, by its
+// annotation or, where that was written without one, by where it leads.
+func installationOf(there *standing, want []hook) string {
+	if name := there.Annotations[annotationInstallation]; strings.Contains(name, "/") {
+		return name
+	}
+	for _, h := range there.hooks {
+		if h.Name == want[0].Name {
+			return serviceOf(h)
+		}
+	}
+	return ""
+}
+
+// Problem returns why the configurations are not what they should be, nil for
+// nothing that is known. Only the leader knows.
+func (r *Registrar) Problem() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem
+}
+
+func (r *Registrar) problemText() string {
+	if err := r.Problem(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (r *Registrar) note(problem error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problem = problem
+}

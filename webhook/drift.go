@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// differences says in what the webhooks that stand there are not what they
+// should be. Webhooks of others beside ours are theirs to keep. The caBundle is
+// compared where there is one to compare with, unless that is another's to write.
+// Paths are never said: they may hold a secret.
+func differences(want, there []hook, bundles bool) []string {
+	var out []string
+	for _, w := range want {
+		i := slices.IndexFunc(there, func(h hook) bool { return h.Name == w.Name })
+		if i < 0 {
+			out = append(out, w.Name+" is missing")
+			continue
+		}
+		for _, what := range differencesOf(w, there[i], bundles) {
+			out = append(out, w.Name+": "+what)
+		}
+	}
+	return out
+}
+
+func differencesOf(w, h hook, bundles bool) []string {
+	var out []string
+	differ := func(differs bool, what string, args ...any) {
+		if differs {
+			out = append(out, fmt.Sprintf(what, args...))
+		}
+	}
+	differ(h.ClientConfig.URL != nil || !equality.Semantic.DeepEqual(w.ClientConfig.Service, h.ClientConfig.Service),
+		"clientConfig does not lead to %s by its path and port", serviceOf(w))
+	differ(len(h.ClientConfig.CABundle) == 0 && (bundles || len(w.ClientConfig.CABundle) > 0), "caBundle is empty")
+	differ(bundles && len(w.ClientConfig.CABundle) > 0 && len(h.ClientConfig.CABundle) > 0 && !bytes.Equal(w.ClientConfig.CABundle, h.ClientConfig.CABundle),
+		"caBundle is another")
+	if !equality.Semantic.DeepEqual(w.Rules, h.Rules) {
+		out = append(out, rulesDiffer(w.Rules, h.Rules))
+	}
+	differ(!equality.Semantic.DeepEqual(w.FailurePolicy, h.FailurePolicy), "failurePolicy is %s and not %s", valueOf(h.FailurePolicy), valueOf(w.FailurePolicy))
+	differ(!equality.Semantic.DeepEqual(w.TimeoutSeconds, h.TimeoutSeconds), "timeoutSeconds is %s and not %s", valueOf(h.TimeoutSeconds), valueOf(w.TimeoutSeconds))
+	differ(!equality.Semantic.DeepEqual(w.MatchPolicy, h.MatchPolicy), "matchPolicy is %s and not %s", valueOf(h.MatchPolicy), valueOf(w.MatchPolicy))
+	differ(!equality.Semantic.DeepEqual(w.SideEffects, h.SideEffects), "sideEffects is %s and not %s", valueOf(h.SideEffects), valueOf(w.SideEffects))
+	differ(!equality.Semantic.DeepEqual(w.ReinvocationPolicy, h.ReinvocationPolicy), "reinvocationPolicy is %s and not %s", valueOf(h.ReinvocationPolicy), valueOf(w.ReinvocationPolicy))
+	differ(!equality.Semantic.DeepEqual(w.NamespaceSelector, h.NamespaceSelector), "namespaceSelector is another")
+	differ(!equality.Semantic.DeepEqual(w.ObjectSelector, h.ObjectSelector), "objectSelector is another")
+	differ(!equality.Semantic.DeepEqual(w.AdmissionReviewVersions, h.AdmissionReviewVersions), "admissionReviewVersions are others")
+	differ(!sameConditions(w.MatchConditions, h.MatchConditions), "matchConditions are others")
+	return out
+}
+
+// sameConditions compares conditions but for blanks, as a manifest may fold them.
+func sameConditions(a, b []admissionregistrationv1.MatchCondition) bool {
+	return slices.EqualFunc(a, b, func(a, b admissionregistrationv1.MatchCondition) bool {
+		return a.Name == b.Name && blankless(a.Expression) == blankless(b.Expression)
+	})
+}
+
+func blankless(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// serviceOf names the Service that a webhook leads to, "" for none.
+func serviceOf(h hook) string {
+	if s := h.ClientConfig.Service; s != nil {
+		return s.Namespace + "/" + s.Name
+	}
+	return ""
+}
+
+// valueOf is a field of one value.
+func valueOf(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Trim(string(data), `"`)
+}
+
+// rulesAreOthers is said of rules that lack nothing.
+const rulesAreOthers = "rules are others"
+
+// rulesDiffer names the resources that rules lack, each with its operations: for
+// those, writes go unjudged.
+func rulesDiffer(want, there []admissionregistrationv1.RuleWithOperations) string {
+	covered := covers(there)
+	var lacking []string
+	for what := range covers(want) {
+		if !covered[what] {
+			lacking = append(lacking, what)
+		}
+	}
+	if len(lacking) == 0 {
+		return rulesAreOthers
+	}
+	slices.Sort(lacking)
+	const most = 5
+	more := ""
+	if n := len(lacking) - most; n > 0 {
+		lacking, more = lacking[:most], fmt.Sprintf(" and %d more", n)
+	}
+	return "rules lack " + strings.Join(lacking, ", ") + more
+}
+
+// covers lists what rules of ours name: "CREATE httproutes.gateway.networking.k8s.io".
+func covers(rules []admissionregistrationv1.RuleWithOperations) map[string]bool {
+	out := make(map[string]bool)
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, operation := range rule.Operations {
+					out[strings.TrimSuffix(string(operation)+" "+resource+"."+group, ".")] = true
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// kept are configurations as somebody keeps them, of all kinds that there are.
+func kept(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	t.Helper()
+	var m admissionregistrationv1.MutatingWebhookConfiguration
+	var v admissionregistrationv1.ValidatingWebhookConfiguration
+	for into, from := range map[any]any{&m: configuration().Mutating(), &v: configuration().Validating()} {
+		data, err := json.Marshal(from)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, into))
+	}
+	return &m, &v
+}
+
+// inspector looks at configurations in a cluster that has one policy kind.
+func inspector(objects ...runtime.Object) *Inspector {
+	c := configuration()
+	c.CABundle, c.Judged = nil, Judged{}
+	return &Inspector{
+		Client: fake.NewClientset(objects...), Configuration: c, Authority: newTrust(""), Log: (&book{}).logger(),
+		Judged: func() (Judged, bool) {
+			return Judged{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
+		},
+	}
+}
+
+func TestWhatAKeeperMayDecideIsNoDrift(t *testing.T) {
+	m, v := kept(t)
+	fail, ten := admissionregistrationv1.Fail, int32(10)
+	i := inspector(m, v)
+	require.NoError(t, i.inspect(t.Context()), "rules and definitions of more kinds than there are")
+	v.Webhooks[0].TimeoutSeconds = &ten
+	require.NoError(t, inspector(m, v).inspect(t.Context()))
+	i = inspector(m, v)
+	i.Configuration.FailurePolicy = fail
+	require.NoError(t, i.inspect(t.Context()), "Ignore where the default is Fail")
+}
+
+func TestWhatAKeeperForgotIsDrift(t *testing.T) {
+	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
+		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			m.Webhooks[0].ClientConfig.CABundle = nil
+		},
+		"validating webhook configuration overrule: definitions.validate.overrule.dev: matchConditions are others: apply it anew": func(_ *admissionregistrationv1.MutatingWebhookConfiguration, v *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			known := &v.Webhooks[3].MatchConditions[0]
+			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
+		},
+		"mutating webhook configuration overrule: mutate.overrule.dev: rules lack CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			m.Webhooks[0].Rules[1].Resources = []string{"ratelimitpolicies"}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			m, v := kept(t)
+			edit(m, v)
+			require.ErrorContains(t, inspector(m, v).inspect(t.Context()), want)
+		})
+	}
+}
+
+func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
+	err := inspector().inspect(t.Context())
+	require.ErrorContains(t, err, "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
+	require.ErrorContains(t, err, "validating webhook configuration overrule: it is not there")
+
+	i := inspector()
+	i.Client.(*fake.Clientset).PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no right") })
+	require.ErrorContains(t, i.inspect(t.Context()), "mutating webhook configuration overrule: no right")
+}
+
+func TestBeforeTheKindsAreKnownNothingIsToldOfDrift(t *testing.T) {
+	i := inspector()
+	i.Judged = func() (Judged, bool) { return Judged{}, false }
+	assert.ErrorIs(t, i.inspect(t.Context()), errNotYet)
+	assert.NoError(t, i.Problem())
+	assert.False(t, i.NeedLeaderElection())
+}
+
+func TestABundleThatCannotBeReadIsNotTrusted(t *testing.T) {
+	assert.False(t, trusts([]byte("no PEM"), []byte("no PEM")))
+}
+
+// oneToken accepts itself.
+type oneToken string
+
+func (o oneToken) Accepts(token string) (ok, known bool) { return token == string(o), true }
+
+func TestAPathHasToEndWithATokenWhereThereAreAny(t *testing.T) {
+	for path, good := range map[string]bool{"/mutate/s3cret": true, "/mutate": false, "/mutate/other": false, "/elsewhere/s3cret": false} {
+		m, v := kept(t)
+		validate := "/validate/s3cret"
+		m.Webhooks[0].ClientConfig.Service.Path = &path
+		for k := range v.Webhooks {
+			v.Webhooks[k].ClientConfig.Service.Path = &validate
+		}
+		i := inspector(m, v)
+		i.Tokens = oneToken("s3cret")
+		err := i.inspect(t.Context())
+		assert.Equal(t, good, err == nil, "%s: %v", path, err)
+		if !good {
+			assert.NotContains(t, err.Error(), "s3cret")
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// put writes the configuration of a desk, and tells whose edit it undoes.
+func (r *Registrar) put(ctx context.Context, d desk) error {
+	there, err := d.look(ctx)
+	if err != nil {
+		return err
+	}
+	bundles := r.Foreign == nil || !r.Foreign()
+	undone := r.undone(d, there, bundles)
+	version := ""
+	if there != nil {
+		if there, err = strip(ctx, d, there); err != nil {
+			return err
+		}
+		version = there.ResourceVersion
+	}
+	if err := d.apply(ctx, version); err != nil {
+		return err
+	}
+	if r.applied == nil {
+		r.applied = make(map[string][]hook)
+	}
+	r.applied[d.sort] = d.want
+	if len(undone) > 0 {
+		r.repaired(d, strings.Join(undone, "; "), author(there))
+	}
+	return nil
+}
+
+// undone says what others did to a configuration. A leader that has not written
+// it yet cannot tell an edit from what an older version of itself wrote, but for
+// fields that others own by now.
+func (r *Registrar) undone(d desk, there *standing, bundles bool) []string {
+	before, known := r.applied[d.sort]
+	switch {
+	case there == nil && known:
+		return []string{"it was deleted"}
+	case there == nil, !known && author(there) == "":
+		return nil
+	case !known:
+		before = d.want
+	}
+	return differences(before, there.hooks, bundles)
+}
+
+// repaired tells what was undone, for someone made it on purpose or does not
+// know of it.
+func (r *Registrar) repaired(d desk, what, by string) {
+	if by == "" {
+		by = "someone whom its fields do not name (the audit log of the API server does)"
+	}
+	r.Metrics.repaired(d.sort)
+	r.Log.Info("undid what others did to a webhook configuration", "configuration", d.sort, "name", r.Configuration.Name, "what", what, "by", by)
+	if r.Events != nil {
+		note := fmt.Sprintf("undone by overrule: %s, by %s; to switch it off see docs/install.md, Break-glass", what, by)
+		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "WebhooksRepaired", "Repair", "%s", cut(note))
+	}
+}
+
+// mostNote is how long an Event's note may be.
+const mostNote = 1024
+
+func cut(note string) string {
+	if len(note) <= mostNote {
+		return note
+	}
+	return strings.ToValidUTF8(note[:mostNote-3], "") + "..."
+}
+
+// injector is the field manager of cert-manager's cainjector, whose caBundle is
+// no edit.
+const injector = "cainjector"
+
+// author names who last wrote webhooks of a configuration beside us, "" for
+// nobody who left a trace.
+func author(there *standing) string {
+	if there == nil {
+		return ""
+	}
+	var last metav1.ManagedFieldsEntry
+	for _, m := range there.ManagedFields {
+		if m.Manager == fieldManager || strings.Contains(m.Manager, injector) || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), `"f:webhooks"`) {
+			continue
+		}
+		if last.Manager == "" || last.Time != nil && m.Time != nil && last.Time.Before(m.Time) {
+			last = m
+		}
+	}
+	if last.Manager == "" {
+		return ""
+	}
+	return fmt.Sprintf("field manager %s (%s)", last.Manager, last.Operation)
+}
+
+// strip takes away what others added to our webhooks and an apply leaves there: a
+// url beside which ours would be refused, and conditions, by which all may pass.
+func strip(ctx context.Context, d desk, there *standing) (*standing, error) {
+	ops := []operation{{"test", "/metadata/resourceVersion", there.ResourceVersion}}
+	for i, h := range there.hooks {
+		at := slices.IndexFunc(d.want, func(w hook) bool { return w.Name == h.Name })
+		if at < 0 {
+			continue
+		}
+		if h.ClientConfig.URL != nil {
+			client := d.want[at].ClientConfig
+			if len(client.CABundle) == 0 {
+				client.CABundle = h.ClientConfig.CABundle
+			}
+			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/clientConfig", i), client})
+		}
+		if added(d.want[at].MatchConditions, h.MatchConditions) {
+			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), d.want[at].MatchConditions})
+		}
+	}
+	if len(ops) == 1 {
+		return there, nil
+	}
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return nil, err
+	}
+	return d.patch(ctx, data)
+}
+
+// added reports whether there is a condition beside those that are wanted.
+func added(want, there []admissionregistrationv1.MatchCondition) bool {
+	return slices.ContainsFunc(there, func(c admissionregistrationv1.MatchCondition) bool {
+		return !slices.ContainsFunc(want, func(w admissionregistrationv1.MatchCondition) bool { return w.Name == c.Name })
+	})
+}

@@ -1,0 +1,173 @@
+package webhook
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// edit writes the validating configuration as somebody else.
+func (o *office) edit(t *testing.T, by string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) {
+	t.Helper()
+	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
+	require.NoError(t, err)
+	change(c)
+	_, err = hooks.Update(t.Context(), c, metav1.UpdateOptions{FieldManager: by})
+	require.NoError(t, err)
+	o.changed <- struct{}{}
+	synctest.Wait()
+}
+
+func (o *office) repairs() (mutating, validating float64) {
+	of := func(sort string) float64 { return testutil.ToFloat64(o.Metrics.repairs.WithLabelValues(sort)) }
+	return of(sortMutating), of(sortValidating)
+}
+
+// counted has a registrar tell of what it repairs.
+func counted(r *Registrar) { r.Metrics = NewMetrics(nil) }
+
+func TestWhoseEditWasUndoneIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first", counted)
+		ignore := admissionregistrationv1.Fail
+		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Webhooks[0].FailurePolicy = &ignore })
+		assert.Equal(t, admissionregistrationv1.Ignore, *o.validating(t).FailurePolicy)
+		assert.Contains(t, o.log.String(), "validate.overrule.dev: failurePolicy is Fail and not Ignore")
+		assert.Contains(t, o.log.String(), "field manager eve (Update)")
+		m, v := o.repairs()
+		assert.Equal(t, []float64{0, 1}, []float64{m, v})
+	})
+}
+
+func TestADeletionThatIsUndoneIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first", counted)
+		require.NoError(t, o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
+		o.changed <- struct{}{}
+		synctest.Wait()
+		assert.Contains(t, o.log.String(), "it was deleted")
+		assert.Contains(t, o.log.String(), "someone whom its fields do not name")
+		m, v := o.repairs()
+		assert.Equal(t, []float64{1, 0}, []float64{m, v})
+	})
+}
+
+// What a registrar changes itself, and what others add that is theirs, is no
+// repair.
+func TestOwnChangesAreNoRepair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first", counted)
+		o.trust.rotate("second")
+		synctest.Wait()
+		o.newKind("authpolicies")
+		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Labels["theirs"] = "too" })
+		m, v := o.repairs()
+		assert.Equal(t, []float64{0, 0}, []float64{m, v})
+		c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "too", c.Labels["theirs"])
+	})
+}
+
+func TestAWriteAtTheSameMomentIsNoFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first")
+		o.set(func() { o.fail = conflict() })
+		o.trust.rotate("second")
+		time.Sleep(time.Second)
+		o.set(func() { o.fail = nil })
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"first", "second"}, o.trust.told())
+		assert.NotContains(t, o.log.String(), `"error"`)
+		assert.NoError(t, o.Problem())
+	})
+}
+
+func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first")
+		assert.NoError(t, o.Problem())
+		o.set(func() { o.fail = errors.New("the API server is away") })
+		o.trust.rotate("second")
+		time.Sleep(time.Minute)
+		require.ErrorContains(t, o.Problem(), "mutating webhook configuration overrule: the API server is away")
+		o.set(func() { o.fail = nil })
+		time.Sleep(time.Minute)
+		assert.NoError(t, o.Problem())
+	})
+}
+
+func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *office){
+		"it is gone": func(t *testing.T, o *office) {
+			require.NoError(t, o.api.CoreV1().Namespaces().Delete(t.Context(), "overrule-system", metav1.DeleteOptions{}))
+		},
+		"it is being deleted": func(t *testing.T, o *office) {
+			now := metav1.Now()
+			_, err := o.api.CoreV1().Namespaces().Update(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", DeletionTimestamp: &now}}, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := register(t, "first")
+				end(t, o)
+				before := o.written()
+				o.trust.rotate("second")
+				time.Sleep(time.Minute)
+				assert.Equal(t, before, o.written())
+				assert.NotContains(t, o.log.String(), `"error"`)
+			})
+		})
+	}
+}
+
+func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
+	for resource, want := range map[string]string{
+		"namespaces": "read namespace overrule-system: no answer",
+		"services":   "find out whether the installation other/hooks, whose the webhook configurations are, exists: no answer",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := register(t, "first", counted)
+				o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {})
+				o.api.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
+				m, err := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+				require.NoError(t, err)
+				m.Annotations[annotationInstallation] = "other/hooks"
+				_, err = o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), m, metav1.UpdateOptions{})
+				require.NoError(t, err)
+				before := o.written()
+				o.changed <- struct{}{}
+				time.Sleep(time.Minute)
+				assert.Equal(t, before, o.written())
+				require.ErrorContains(t, o.Problem(), want)
+			})
+		})
+	}
+}
+
+func TestALongNoteIsCut(t *testing.T) {
+	got := cut(strings.Repeat("é", mostNote))
+	assert.LessOrEqual(t, len(got), mostNote)
+	assert.True(t, strings.HasSuffix(got, "é..."), got[len(got)-10:])
+	assert.Equal(t, "short", cut("short"))
+}
+
+func conflict() error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "mutatingwebhookconfigurations"}, "overrule", errors.New("changed meanwhile"))
+}
