@@ -79,6 +79,7 @@ generate: $(GEN) ## Run the code generators.
 	go generate ./...
 	$(GEN) object paths=./api/v1alpha1
 	$(GEN) crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
+	hack/prometheusrule > deploy/components/monitoring/prometheusrule.yaml
 	hack/chart
 
 ##@ Release

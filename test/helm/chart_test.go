@@ -33,6 +33,7 @@ func TestTheChartRendersWhatKustomizeDoes(t *testing.T) {
 	}{
 		"as it comes":                     {},
 		"which only warns":                {values{"enforcement": "warn"}, []string{"warn"}},
+		"with monitoring":                 {values{"monitoring.enabled": true}, []string{"monitoring"}},
 		"with a network policy":           {values{"networkPolicy.enabled": true}, []string{"network-policy"}},
 		"kept fresh":                      {values{"refresh.enabled": true}, []string{"refresh"}},
 		"with static webhooks":            {static, []string{"static-webhooks"}},

@@ -1,0 +1,123 @@
+package monitoring
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// dashboard is what Grafana's schema has of what ours uses.
+type dashboard struct {
+	UID, Title, Description, Refresh, Timezone string
+	Tags                                       []string
+	SchemaVersion, Version, GraphTooltip       int
+	Editable                                   bool
+	Time                                       struct{ From, To string }
+	Annotations                                struct{ List []any }
+	Links                                      []any
+	Templating                                 struct{ List []variable }
+	Panels                                     []panel
+}
+
+type source struct{ Type, UID string }
+
+type variable struct {
+	Name, Label, Type, Definition, Regex, AllValue string
+	Query                                          any
+	Datasource                                     *source
+	Hide, Refresh, Sort                            int
+	Multi, IncludeAll                              bool
+	Current                                        map[string]any
+	Options                                        []any
+}
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	Collapsed                bool
+	Panels                   []panel
+	Datasource               *source
+	GridPos                  struct{ H, W, X, Y int }
+	Targets                  []struct {
+		RefID, Expr, LegendFormat string
+		Datasource                *source
+	}
+	FieldConfig struct {
+		Defaults  map[string]any
+		Overrides []any
+	}
+	Options map[string]any
+}
+
+func board(t *testing.T) dashboard {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader([]byte(content(t, deploy+"/monitoring/dashboard.json"))))
+	d.DisallowUnknownFields()
+	var out dashboard
+	require.NoError(t, d.Decode(&out))
+	return out
+}
+
+// asked makes of a query what Grafana would send: with its variables filled in.
+var asked = strings.NewReplacer("$namespace", ".*", "$__rate_interval", "2m")
+
+// panelQueries are the queries of all panels, by panel and letter.
+func panelQueries(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, p := range board(t).Panels {
+		for _, q := range p.Targets {
+			out[p.Title+" "+q.RefID] = asked.Replace(q.Expr)
+		}
+	}
+	return out
+}
+
+func TestTheDashboardAsksForASourceAndANamespace(t *testing.T) {
+	d := board(t)
+	assert.Equal(t, "overrule", d.UID)
+	assert.Positive(t, d.SchemaVersion)
+	require.Len(t, d.Templating.List, 2)
+	assert.Equal(t, "datasource prometheus", d.Templating.List[0].Type+" "+d.Templating.List[0].Query.(string))
+	assert.Equal(t, "namespace", d.Templating.List[1].Name)
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			continue
+		}
+		assert.Equal(t, &source{"prometheus", "${datasource}"}, p.Datasource, p.Title)
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, q := range p.Targets {
+			assert.Equal(t, p.Datasource, q.Datasource, p.Title)
+			assert.Contains(t, q.Expr, `namespace=~"$namespace"`, p.Title)
+			assert.NotEmpty(t, q.LegendFormat, p.Title)
+		}
+	}
+}
+
+func TestPanelsHaveTheirPlaces(t *testing.T) {
+	ids, cells := map[int]string{}, map[[2]int]string{}
+	for _, p := range board(t).Panels {
+		assert.NotContains(t, ids, p.ID, p.Title)
+		ids[p.ID] = p.Title
+		assert.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				assert.NotContains(t, cells, at, "%s is over %s", p.Title, cells[at])
+				cells[at] = p.Title
+			}
+		}
+	}
+}
+
+func TestTheQueriesOfTheDashboardAreQueries(t *testing.T) {
+	queries := panelQueries(t)
+	require.NotEmpty(t, queries)
+	for name, q := range queries {
+		assert.NotEmpty(t, used(t, q), name)
+	}
+}
