@@ -46,7 +46,11 @@ BENCHTIME ?=
 BENCHPKGS ?= ./...
 # RACE=1 runs the tests under the race detector, which needs a C compiler.
 RACE ?=
-export RACE FUZZTIME BENCH BENCHTIME
+# SOAK is how long the faults of test-soak start over; each happens once at least.
+SOAK ?=
+# ROUTES is the one row that bench-footprint measures: 100, 1000 or 10000.
+ROUTES ?=
+export RACE FUZZTIME BENCH BENCHTIME SOAK
 
 ##@ See it
 
@@ -128,6 +132,11 @@ test: controlplane build ## Run every test: unit, integration and end-to-end.
 test-unit: ## Run the tests that need no API server.
 	go test -count=1 $(if $(RACE),-race) ./...
 
+.PHONY: test-soak
+test-soak: controlplane-core build ## Let servers fail one after another under a stream of writes (some 4 minutes; SOAK=30m starts over).
+	go test -count=1 -v -timeout 2h -tags soak ./test/soak
+	@$(MAKE) bench-footprint ROUTES=1000
+
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (20s).
 	@hack/fuzz
@@ -147,6 +156,10 @@ cost: ## Compare what operations cost, in allocations and statements, with the b
 .PHONY: cost-baseline
 cost-baseline: ## Make that baseline anew, where a change of cost is meant.
 	@hack/cost -update
+
+.PHONY: bench-footprint
+bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes a second (10 minutes; ROUTES=1000 is one row).
+	go test -tags e2e -run '^$$' -bench '^BenchmarkFootprint$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-growth
 bench-growth: controlplane-core build ## Draw how costs grow with the routes into docs/performance.svg (some 15 minutes).
@@ -191,4 +204,4 @@ clean: ## Remove all that was built.
 help: ## Show this.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

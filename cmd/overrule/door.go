@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type frontDoor struct {
 	feeders      []manager.Runnable
 	log          logr.Logger
 	closing      atomic.Bool
+	serving      *sync.WaitGroup // if set, until the last call is answered
+	waiting      waiting
 }
 
 // NeedLeaderElection lets every replica serve.
@@ -38,6 +41,10 @@ func (d *frontDoor) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (d *frontDoor) Start(ctx context.Context) error {
+	if d.serving != nil {
+		d.serving.Add(1)
+		defer d.serving.Done()
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", d.address)
 	if err != nil {
 		return fmt.Errorf("listen for admission reviews: %w", err)
@@ -73,11 +80,14 @@ func (d *frontDoor) leave(ctx context.Context, server *http.Server) {
 	d.hooks.Drain()
 	d.log.Info("draining", "period", d.drain.String())
 	time.Sleep(d.drain)
+	d.waiting.dismiss()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := server.Shutdown(ending); err != nil {
 		d.log.Error(err, "end the server: calls were cut off")
+		return
 	}
+	d.log.Info("drained")
 }
 
 // Limits of a connection: an admission review comes in one piece.
@@ -96,7 +106,7 @@ func (d *frontDoor) server() *http.Server {
 	server := &http.Server{
 		Handler:           d.handler(),
 		TLSConfig:         d.tls(),
-		ConnState:         heard,
+		ConnState:         d.noted,
 		HTTP2:             webhook.HTTP2(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -128,6 +138,12 @@ func (d *frontDoor) handler() http.Handler {
 		}
 		hooks.ServeHTTP(w, r)
 	})
+}
+
+// noted is told by the server what becomes of a connection.
+func (d *frontDoor) noted(conn net.Conn, state http.ConnState) {
+	heard(conn, state)
+	d.waiting.note(conn, state)
 }
 
 func (d *frontDoor) tls() *tls.Config {

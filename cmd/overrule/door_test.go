@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,8 +97,17 @@ func hooks() *webhook.Server {
 
 func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 	certificates, f := newGiven(t), &feeder{}
-	d := &frontDoor{address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates, feeders: []manager.Runnable{f}}
+	var serving sync.WaitGroup
+	d := &frontDoor{
+		address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates,
+		feeders: []manager.Runnable{f}, serving: &serving,
+	}
 	url, leave, ended := opened(t, d)
+	served := make(chan struct{})
+	go func() {
+		serving.Wait()
+		close(served)
+	}()
 	client := certificates.client()
 	ask := func() (*http.Response, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+webhook.PathValidate, strings.NewReader(
@@ -124,7 +134,13 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.True(t, response.Close, "and asks its client to go elsewhere")
 	assert.False(t, f.ended.Load(), "what feeds it is still there")
+	select {
+	case <-served:
+		t.Error("whoever waits for the last answer goes on")
+	default:
+	}
 
+	<-served
 	require.NoError(t, <-ended)
 	assert.True(t, f.ended.Load())
 	_, err = ask() //nolint:bodyclose // ask closes it

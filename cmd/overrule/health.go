@@ -23,7 +23,10 @@ type health struct {
 	checks  map[string]healthz.Checker
 	// notes tell what somebody should look at though the server does its work.
 	notes map[string]func() error
-	log   logr.Logger
+	// serving, if set, is what probes are answered for: a server that is on its
+	// way out says so for as long as it answers calls.
+	serving *sync.WaitGroup
+	log     logr.Logger
 
 	mu   sync.Mutex
 	last string
@@ -42,7 +45,12 @@ func (h *health) Start(ctx context.Context) error {
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", h.ready)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog(h.log)}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		if h.serving != nil {
+			h.serving.Wait()
+		}
+		_ = server.Close()
+	})
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve probes: %w", err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,4 +91,36 @@ func TestProbesAreServedUntilTheEnd(t *testing.T) {
 	cancel()
 	assert.NoError(t, <-ended)
 	assert.False(t, h.NeedLeaderElection())
+}
+
+func TestProbesAreAnsweredUntilTheLastCallIs(t *testing.T) {
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Add(1)
+	ctx, leave := context.WithCancel(t.Context())
+	h := &health{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), serving: &serving, checks: map[string]healthz.Checker{
+		"door": func(*http.Request) error { return ctx.Err() },
+	}}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Start(ctx) }()
+	ask := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.address+"/readyz", nil)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, time.Millisecond)
+
+	leave()
+	for range 10 {
+		require.Equal(t, http.StatusServiceUnavailable, ask(), "it says that it is not ready, rather than nothing")
+	}
+	serving.Done()
+	require.NoError(t, <-ended)
+	assert.Zero(t, ask())
 }

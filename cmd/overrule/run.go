@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -61,11 +62,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := assemble(mgr, cfg, client, traces, o, log); err != nil {
+	var serving sync.WaitGroup
+	if err := assemble(mgr, cfg, client, traces, o, &serving, log); err != nil {
 		return err
 	}
 	log.Info("starting", "version", built.Version, "revision", built.Revision, "namespace", o.namespace, "enforcement", o.enforcement, "failurePolicy", o.failurePolicy)
-	return mgr.Start(ctx)
+	err = mgr.Start(ctx)
+	serving.Wait() // a leader that loses its lease ends its manager at once, with calls under way
+	return err
 }
 
 func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, error) {
@@ -87,7 +91,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 }
 
 // assemble puts the parts together.
-func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, traces *tracing, o options, log logr.Logger) error {
+func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, traces *tracing, o options, serving *sync.WaitGroup, log logr.Logger) error {
 	objects := store.New(watch.Sources...)
 	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
 	if err != nil {
@@ -127,11 +131,11 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	}
 	door := &frontDoor{
 		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
-		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"),
+		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"), serving: serving,
 	}
 	probes := &health{
 		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
-		log: log.WithName("health"), last: "starting",
+		serving: serving, log: log.WithName("health"), last: "starting",
 	}
 	path.guard(door, probes)
 	probes.note("kinds", watcher.Unread)

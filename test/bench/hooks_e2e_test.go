@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,27 @@ type metric struct {
 // read returns the values by the label.
 func (m metric) read(tb testing.TB) map[string]float64 {
 	tb.Helper()
+	out := map[string]float64{}
+	for _, one := range m.ask(tb) {
+		for _, label := range one.GetLabel() {
+			if label.GetName() == m.by {
+				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+// value is that of a metric without labels.
+func (m metric) value(tb testing.TB) float64 {
+	tb.Helper()
+	all := m.ask(tb)
+	require.Len(tb, all, 1, m.name)
+	return all[0].GetCounter().GetValue() + all[0].GetGauge().GetValue()
+}
+
+func (m metric) ask(tb testing.TB) []*dto.Metric {
+	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, "http://"+m.address+"/metrics", nil)
 	require.NoError(tb, err)
 	answer, err := http.DefaultClient.Do(request)
@@ -103,13 +125,5 @@ func (m metric) read(tb testing.TB) map[string]float64 {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(answer.Body)
 	require.NoError(tb, err)
-	out := map[string]float64{}
-	for _, one := range families[m.name].GetMetric() {
-		for _, label := range one.GetLabel() {
-			if label.GetName() == m.by {
-				out[label.GetValue()] += one.GetCounter().GetValue() + one.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
+	return families[m.name].GetMetric()
 }

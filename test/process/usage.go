@@ -12,6 +12,7 @@ import (
 type Usage struct {
 	CPU  time.Duration // in steps of some milliseconds
 	Peak uint64        // the most memory that was resident, in bytes
+	Held uint64        // the memory that is resident now, in bytes
 }
 
 // Usage reads /proc, which other systems than Linux do not have. It fails if
@@ -29,5 +30,5 @@ func (p *Process) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("look at %s (pid %d): %w", p.name, p.PID(), err)
 	}
-	return Usage{CPU: time.Duration(stat.CPUTime() * float64(time.Second)), Peak: status.VmHWM}, nil
+	return Usage{CPU: time.Duration(stat.CPUTime() * float64(time.Second)), Peak: status.VmHWM, Held: status.VmRSS}, nil
 }

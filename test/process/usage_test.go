@@ -19,6 +19,8 @@ func TestUsageGrowsWithWhatAProgramDoes(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	assert.Greater(t, got.Peak, uint64(100<<10), "a shell has at least 100 KiB")
 	assert.Less(t, got.Peak, uint64(100<<20))
+	assert.Greater(t, got.Held, uint64(100<<10))
+	assert.LessOrEqual(t, got.Held, got.Peak)
 }
 
 func TestAProgramThatHasEndedHasNoUsage(t *testing.T) {

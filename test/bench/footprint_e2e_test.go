@@ -1,0 +1,214 @@
+//go:build e2e
+
+package bench_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"overrule.dev/overrule/test/fixture"
+	"overrule.dev/overrule/test/process"
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	// aSecond writes are sent each second, for writing long.
+	aSecond = 100
+	writing = 30 * time.Second
+	// idling is how long the server is looked at before, with nothing to do.
+	idling = 10 * time.Second
+)
+
+// BenchmarkFootprint is what one server uses at 100 writes a second through the
+// real API server: of each ten, six are of a route's policy, three of a route,
+// and one of a gateway's policy. Each is judged twice, as always: by the mutating
+// and by the validating webhook. Memory is resident memory, and the heap with its
+// garbage. One op is half a minute of that.
+func BenchmarkFootprint(b *testing.B) {
+	var rows []footprint
+	for _, routes := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
+			c := newCluster(b, routes)
+			o, err := c.site.Boot(b.Context(), server.Options{})
+			require.NoError(b, err)
+			defer func() { assert.NoError(b, o.Stop()) }()
+			var f footprint
+			for b.Loop() {
+				f = c.footprint(b, o)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(f.rate, "writes/s")
+			b.ReportMetric(f.idle, "idle-cores")
+			b.ReportMetric(f.cores, "cores")
+			b.ReportMetric(mib(f.start), "start-MiB")
+			b.ReportMetric(mib(f.most), "resident-MiB")
+			b.ReportMetric(mib(f.peak), "peak-MiB")
+			b.ReportMetric(mib(f.heap), "heap-MiB")
+			rows = append(rows, f)
+		})
+	}
+	b.Log("\n" + footprints(rows))
+}
+
+// footprint is what a server used.
+type footprint struct {
+	routes            int
+	rate, idle, cores float64
+	start, most, peak uint64 // bytes resident: when it was ready, the most while writing, the most ever
+	heap              uint64 // bytes: the most while writing
+	failed, sent      int64
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+func footprints(rows []footprint) string {
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(out, "routes\twrites/s\tcores\tcores idle\tresident\tpeak\theap\t")
+	for _, f := range rows {
+		_, _ = fmt.Fprintf(out, "%d\t%.0f\t%.2f\t%.3f\t%.0f MiB\t%.0f MiB\t%.0f MiB\t\n",
+			f.routes, f.rate, f.cores, f.idle, mib(f.most), mib(f.peak), mib(f.heap))
+	}
+	_ = out.Flush()
+	return text.String()
+}
+
+func usage(tb testing.TB, s *server.Server) process.Usage {
+	tb.Helper()
+	u, err := s.Usage()
+	require.NoError(tb, err)
+	return u
+}
+
+// footprint looks at a server while it has nothing to do, and while writes come.
+func (c *cluster) footprint(tb testing.TB, s *server.Server) footprint {
+	tb.Helper()
+	f := footprint{routes: c.size.Routes, start: usage(tb, s).Held}
+	before, since := usage(tb, s), time.Now()
+	time.Sleep(idling)
+	f.idle = cores(before, usage(tb, s), since)
+
+	ctx, cancel := context.WithTimeout(tb.Context(), writing)
+	defer cancel()
+	var looking sync.WaitGroup
+	looking.Go(func() { f.watch(ctx, tb, s) })
+	before, since = usage(tb, s), time.Now()
+	c.stream(ctx, tb, &f)
+	took := time.Since(since)
+	f.cores = cores(before, usage(tb, s), since)
+	looking.Wait()
+	f.rate, f.peak = float64(f.sent)/took.Seconds(), usage(tb, s).Peak
+	assert.Zero(tb, f.failed, "writes that were not stored")
+	return f
+}
+
+func cores(before, after process.Usage, since time.Time) float64 {
+	return (after.CPU - before.CPU).Seconds() / time.Since(since).Seconds()
+}
+
+// watch keeps the most memory that it sees.
+func (f *footprint) watch(ctx context.Context, tb testing.TB, s *server.Server) {
+	for ctx.Err() == nil {
+		if u, err := s.Usage(); assert.NoError(tb, err) {
+			f.most = max(f.most, u.Held)
+		}
+		f.heap = max(f.heap, uint64(metric{s.Metrics, "go_memstats_heap_alloc_bytes", ""}.value(tb)))
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// stream sends writes at a steady rate until ctx ends. Where the API server is
+// too slow for that, fewer are sent, and the rate tells so.
+func (c *cluster) stream(ctx context.Context, tb testing.TB, f *footprint) {
+	to, err := c.client()
+	require.NoError(tb, err)
+	jobs := make(chan int) // unbuffered: who is late sends nothing twice as fast later
+	var sent, failed atomic.Int64
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for i := range jobs {
+				sent.Add(1)
+				if err := c.rewrite(context.WithoutCancel(ctx), to, i); err != nil {
+					failed.Add(1)
+					tb.Log(err)
+				}
+			}
+		})
+	}
+	beat := time.NewTicker(time.Second / aSecond)
+	defer beat.Stop()
+	for i := 0; ctx.Err() == nil; i++ {
+		<-beat.C
+		jobs <- i
+	}
+	close(jobs)
+	group.Wait()
+	f.sent, f.failed = sent.Load(), failed.Load()
+}
+
+// rewrite sends the i-th write: of ten, six are of a route's policy, three of a
+// route and one of a gateway's policy. The objects of a kind have their turns,
+// and get back in every second what they had at first. The busy gateway's
+// policies have none: each of their writes touches half of all routes.
+func (c *cluster) rewrite(ctx context.Context, to client.Client, i int) error {
+	const busy = 3 // policies
+	round, slot := i/10, i%10
+	turn := func(n, of int, write func(int) fixture.Write) error {
+		w := write(n % of)
+		if n/of%2 == 1 {
+			w = w.Back()
+		}
+		return send(ctx, to, w)
+	}
+	switch {
+	case slot == 0:
+		return turn(round, c.size.Gateways-busy, func(n int) fixture.Write { return c.size.GatewayPolicyWrite(busy + n) })
+	case slot <= 3:
+		return turn(round*3+slot-1, c.size.Routes, c.renamed)
+	default:
+		return turn(round*6+slot-4, c.size.Routes, c.size.RoutePolicyWrite)
+	}
+}
+
+// renamed is a write of another first hostname, on the same listeners.
+func (c *cluster) renamed(i int) fixture.Write {
+	w := fixture.Write{Before: c.size.Route(i), After: c.size.Route(i)}
+	hostnames := w.After["spec"].(map[string]any)["hostnames"].([]any)
+	hostnames[0] = "new-" + hostnames[0].(string)
+	return w
+}
+
+// send patches what is stored to what is written.
+func send(ctx context.Context, to client.Client, w fixture.Write) error {
+	ref := w.Ref()
+	data, err := json.Marshal(map[string]any{"spec": w.After["spec"]})
+	if err != nil {
+		return err
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
+	if err := to.Patch(ctx, o, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("patch %s: %w", ref, err)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// TestALeaderThatLosesItsLeaseDrains takes the lease from a leader, as an API
+// server that is slow for too long does it. The server ends, so that it is started
+// anew, but not before it has sent its clients elsewhere.
+func TestALeaderThatLosesItsLeaseDrains(t *testing.T) {
+	fresh(t)
+	s := start(t)
+	require.NotEmpty(t, leader(t))
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	leases := client.CoordinationV1().Leases(server.Namespace)
+	soon(t, func() bool {
+		lease, err := leases.Get(t.Context(), server.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		other, now := "somebody-else", metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &other, &now
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err == nil // else the leader has renewed it at the same moment
+	}, "the lease cannot be written")
+	t.Cleanup(func() { // no other server has to wait until it has expired
+		assert.NoError(t, leases.Delete(context.Background(), server.Name, metav1.DeleteOptions{}))
+	})
+
+	select {
+	case <-s.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on though it does not lead")
+	}
+	assert.Equal(t, 1, s.Code(), "whoever runs it is to start it anew")
+	assert.Contains(t, s.Log(), "leader election lost")
+	assert.Contains(t, s.Log(), `"msg":"drained"`)
+}

@@ -1,0 +1,216 @@
+//go:build soak
+
+package soak
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	// calm is how long the stream goes on after a fault is mended, in its phase.
+	calm = 4 * time.Second
+	// paused is how long a server hangs: longer than the balancer takes to see
+	// that, and less than a leader's lease lasts.
+	paused = 8 * time.Second
+	// away is how long no API server runs, beside the time that it takes to end
+	// and to start.
+	away = 2 * time.Second
+)
+
+// faults happen one after another; each is mended when it returns.
+var faults = []func(*scene){
+	(*scene).restartEach, (*scene).rotate, (*scene).restartAPIServer,
+	(*scene).pauseFollower, (*scene).pauseLeader, (*scene).kill, (*scene).loseLease,
+}
+
+// restartEach restarts one server after another: nothing is lost.
+func (s *scene) restartEach() {
+	s.tally.begin("each server restarts")
+	for _, slot := range s.fleet.slots {
+		before, _ := slot.now()
+		s.fleet.signal(slot, syscall.SIGTERM)
+		s.fleet.successor(slot, before)
+		ends := slot.ended()
+		require.Zero(s.t, ends[len(ends)-1].code, "SIGTERM is a good end: %s", ends[len(ends)-1].log)
+	}
+	s.settle()
+}
+
+// rotate takes the authority away: another one follows, and signs certificates
+// for all: nothing is lost.
+func (s *scene) rotate() {
+	s.tally.begin("the authority is replaced")
+	before := s.issuers()
+	got := s.plane.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca")
+	require.Zero(s.t, got.Code, got.Stderr)
+	soon(s.t, func() bool {
+		for issuer := range s.issuers() {
+			if before[issuer] {
+				return false
+			}
+		}
+		return true
+	}, "the servers have certificates of the old authority")
+	s.settle()
+}
+
+// issuers are the authorities of the certificates that are served.
+func (s *scene) issuers() map[string]bool {
+	out := map[string]bool{}
+	for _, slot := range s.fleet.slots {
+		now, _ := slot.now()
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+		conn, err := dialer.DialContext(s.t.Context(), "tcp", now.Webhook)
+		require.NoError(s.t, err)
+		out[string(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].AuthorityKeyId)] = true
+		_ = conn.Close()
+	}
+	return out
+}
+
+// restartAPIServer ends the API server and starts it again: its writers wait,
+// and nothing is lost once it answers.
+func (s *scene) restartAPIServer() {
+	p := s.tally.begin("the API server restarts")
+	p.restarts = true
+	require.NoError(s.t, s.plane.StopAPIServer())
+	time.Sleep(away)
+	require.NoError(s.t, s.plane.StartAPIServer(s.t.Context()))
+	s.tally.begin("... and answers again")
+	s.settle()
+}
+
+func (s *scene) pauseFollower() {
+	s.pause("a server hangs", func(s *slot) bool { return !leads(s) })
+}
+
+func (s *scene) pauseLeader() { s.pause("the leader hangs", leads) }
+
+// pause stops a server for a while. Each of its connections may cost one call:
+// that which was sent on it, and had no answer in time.
+func (s *scene) pause(name string, who func(*slot) bool) {
+	s.spread()
+	slot := s.find(who)
+	p := s.tally.begin(name)
+	bound := s.connections(slot)
+	s.fleet.signal(slot, syscall.SIGSTOP)
+	time.Sleep(paused)
+	p.bound = bound()
+	s.fleet.signal(slot, syscall.SIGCONT)
+	s.settle()
+}
+
+// kill ends a server without a word. Each of its connections may cost one call.
+func (s *scene) kill() {
+	s.spread()
+	slot := s.find(func(s *slot) bool { return !leads(s) })
+	p := s.tally.begin("a server is killed")
+	before, _ := slot.now()
+	bound := s.connections(slot)
+	s.fleet.signal(slot, syscall.SIGKILL)
+	s.fleet.successor(slot, before)
+	p.bound = bound()
+	s.settle()
+}
+
+// spread has the API server call all servers: it opens a connection only where
+// the ones that it has are busy, so that a server may have none.
+func (s *scene) spread() {
+	for _, slot := range s.fleet.slots {
+		_, at := slot.now()
+		soon(s.t, func() bool {
+			var burst sync.WaitGroup
+			for range 20 {
+				burst.Go(func() {
+					got, text := read(s.try.send(s.t.Context(), s.client))
+					s.tally.book(s.tally.now(), string(s.try.want), got, text, s.try.what)
+				})
+			}
+			burst.Wait()
+			return at.open.Load() > 0
+		}, "a server gets no connection")
+	}
+}
+
+// connections returns what counts the connections of a server: those that stand
+// now, and those that are led there until it is asked.
+func (s *scene) connections(slot *slot) func() int64 {
+	_, at := slot.now()
+	open, led := at.open.Load(), at.led.Load()
+	return func() int64 { return open + at.led.Load() - led }
+}
+
+// loseLease gives the leader's lease to somebody else, who does nothing with it:
+// the leader ends and is started anew, another one leads, and nothing is lost.
+func (s *scene) loseLease() {
+	slot := s.find(leads)
+	s.tally.begin("the leader loses its lease")
+	before, _ := slot.now()
+	client, err := kubernetes.NewForConfig(s.plane.Config)
+	require.NoError(s.t, err)
+	leases := client.CoordinationV1().Leases(server.Namespace)
+	soon(s.t, func() bool {
+		lease, err := leases.Get(s.t.Context(), server.Name, metav1.GetOptions{})
+		require.NoError(s.t, err)
+		thief, now := "somebody", metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = &thief, &now
+		_, err = leases.Update(s.t.Context(), lease, metav1.UpdateOptions{})
+		return err == nil // else the leader wrote it at the same time
+	}, "the lease cannot be written")
+	s.fleet.successor(slot, before)
+	s.settle()
+}
+
+// settle waits until all servers get connections and one leads, and a little.
+func (s *scene) settle() {
+	s.fleet.awaitReady()
+	s.find(leads)
+	time.Sleep(calm)
+}
+
+// find returns the first server that is so, as soon as one is.
+func (s *scene) find(is func(*slot) bool) *slot {
+	var found *slot
+	soon(s.t, func() bool {
+		for _, slot := range s.fleet.slots {
+			if is(slot) {
+				found = slot
+				return true
+			}
+		}
+		return false
+	}, "no server is as it should be")
+	return found
+}
+
+// leads reports whether the server of a slot is the leader.
+func leads(s *slot) bool {
+	now, _ := s.now()
+	ctx, cancel := context.WithTimeout(context.Background(), pollLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+now.Metrics+"/metrics", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return err == nil && bytes.Contains(text, []byte(strings.Join([]string{`leader_election_master_status{name="overrule"}`, "1"}, " ")))
+}

@@ -1,0 +1,168 @@
+//go:build soak
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// Lives that are short enough for a serving certificate to be renewed in every
+// phase, and for an authority to be followed by another in a run of some minutes.
+const (
+	authorityLife   = 5 * time.Minute
+	certificateLife = 45 * time.Second
+	// drain is longer than it takes the balancer to see that a server leaves.
+	drain = 2 * time.Second
+)
+
+// fleet is some servers behind a balancer. One that ends is started anew, as a
+// kubelet does it.
+type fleet struct {
+	t        *testing.T
+	site     *server.Site
+	balancer *balancer
+	slots    []*slot
+	end      context.CancelFunc
+	tended   sync.WaitGroup
+}
+
+// slot is the place of one server after another.
+type slot struct {
+	mu      sync.Mutex
+	server  *server.Server
+	backend *backend
+	started int
+	ends    []end
+}
+
+// end is how a server ended.
+type end struct {
+	code int
+	log  string
+}
+
+func newFleet(t *testing.T, plane *env.Env, size int) *fleet {
+	t.Helper()
+	site, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(context.Background())
+	f := &fleet{t: t, site: site, balancer: newBalancer(t), end: end}
+	t.Cleanup(f.stop)
+	for range size {
+		s := &slot{}
+		f.slots = append(f.slots, s)
+		require.NoError(t, f.boot(ctx, s))
+		f.tended.Go(func() { f.tend(ctx, s) })
+	}
+	f.awaitReady()
+	return f
+}
+
+func (f *fleet) boot(ctx context.Context, s *slot) error {
+	started, err := f.site.Boot(ctx, server.Options{Unprobed: true, Args: []string{
+		fmt.Sprintf("--service-port=%d", f.balancer.port()),
+		"--drain-period=" + drain.String(),
+		"--ca-validity=" + authorityLife.String(), "--cert-validity=" + certificateLife.String(),
+	}})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server, s.backend, s.started = started, f.balancer.add(started.Webhook, started.Health), s.started+1
+	return nil
+}
+
+// tend starts a server anew when it has ended, until ctx ends.
+func (f *fleet) tend(ctx context.Context, s *slot) {
+	for {
+		now, at := s.now()
+		select {
+		case <-ctx.Done():
+			return
+		case <-now.Done():
+		}
+		f.balancer.remove(at)
+		s.mu.Lock()
+		s.ends = append(s.ends, end{now.Code(), now.Tail()})
+		s.mu.Unlock()
+		for ctx.Err() == nil && f.boot(ctx, s) != nil { // a kubelet does not give up
+		}
+	}
+}
+
+func (s *slot) now() (*server.Server, *backend) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server, s.backend
+}
+
+func (s *slot) ended() []end {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends
+}
+
+// signal sends a signal to the server of a slot.
+func (f *fleet) signal(s *slot, sig syscall.Signal) {
+	now, _ := s.now()
+	require.NoError(f.t, now.Signal(sig))
+}
+
+// successor waits until another server than the one of before is in a slot and
+// gets connections.
+func (f *fleet) successor(s *slot, before *server.Server) {
+	f.t.Helper()
+	soon(f.t, func() bool {
+		now, at := s.now()
+		return now != before && at.ready.Load()
+	}, "no other server takes the place of one that ended")
+}
+
+// awaitReady waits until all servers get connections.
+func (f *fleet) awaitReady() {
+	f.t.Helper()
+	for i, s := range f.slots {
+		soon(f.t, func() bool {
+			_, at := s.now()
+			return at.ready.Load()
+		}, fmt.Sprintf("server %d is not ready", i))
+	}
+}
+
+// stop ends all servers, and fails the test if one tells of a panic.
+func (f *fleet) stop() {
+	f.end()
+	f.tended.Wait()
+	for _, s := range f.slots {
+		now, at := s.now()
+		if now == nil {
+			continue
+		}
+		f.balancer.remove(at)
+		assert.NoError(f.t, now.Stop())
+		for _, e := range append(s.ended(), end{0, now.Tail()}) {
+			assert.NotContains(f.t, e.log, "panic")
+			if f.t.Failed() {
+				f.t.Logf("a server that ended with %d:\n%s", e.code, e.log)
+			}
+		}
+	}
+}
+
+// soon is for what happens a moment later.
+func soon(t *testing.T, condition func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, condition, 2*time.Minute, 50*time.Millisecond, msg)
+}

@@ -1,0 +1,106 @@
+//go:build soak
+
+// Package soak runs three servers behind a TCP balancer for some minutes, under
+// a steady stream of writes through a real API server, and lets one thing after
+// another fail. "make test-soak" runs it; SOAK=10m has the faults start over
+// until so much time has passed.
+package soak
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/env"
+)
+
+// scene is all that a fault needs.
+type scene struct {
+	t     *testing.T
+	plane *env.Env
+	fleet *fleet
+	tally *tally
+	// try is a write that has to be denied, in a world where it disturbs no
+	// writer; client sends it.
+	try    write
+	client dynamic.Interface
+}
+
+func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
+	least := atLeast(t)
+	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
+	plane := env.Start(t)
+	worlds := build(t, plane, "soak", len(sorts), ground+"---"+platform)
+	open := build(t, plane, "window", 6, ground)
+	s := &scene{t: t, plane: plane, tally: &tally{}, fleet: newFleet(t, plane, 3)}
+	called(t, plane, worlds[0])
+
+	by := developer(t, plane)
+	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].of(routeLimits, "LIMIT", "100"), api.ReasonConstraintViolated)
+	begun := time.Now()
+	s.tally.begin("nothing")
+	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.tally)
+	w := look(t, open, client(t, plane.User), s.tally)
+	time.Sleep(calm)
+	for {
+		for _, f := range faults {
+			f(s)
+		}
+		if time.Since(begun) >= least {
+			break
+		}
+	}
+	w.end()
+	writers.end()
+
+	var out bytes.Buffer
+	s.tally.write(&out)
+	w.write(&out)
+	t.Log("\n" + out.String())
+	s.check()
+}
+
+// atLeast is how long faults start over.
+func atLeast(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("SOAK")
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err, "SOAK is no time such as 10m")
+	return d
+}
+
+// called waits until the API server calls the servers: a write that has to be
+// denied is.
+func called(t *testing.T, plane *env.Env, w world) {
+	t.Helper()
+	soon(t, func() bool {
+		got := plane.Apply(w.of(routeLimits, "LIMIT", "100"), "--dry-run=server")
+		return strings.Contains(got.Stderr, "ConstraintViolated: ")
+	}, "the API server does not call the servers")
+}
+
+func (s *scene) check() {
+	for _, p := range s.tally.phases {
+		assert.Zero(s.t, p.wrong, "%s: wrongly judged", p.name)
+		assert.Zero(s.t, p.through, "%s: let through", p.name)
+		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
+		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
+		assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
+		assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
+		if !p.restarts {
+			assert.Zero(s.t, p.cut, "%s: turned away by the API server", p.name)
+		}
+	}
+}

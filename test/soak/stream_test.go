@@ -1,0 +1,76 @@
+//go:build soak
+
+package soak
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	// pace is the least time from a write of a writer to its next.
+	pace = 150 * time.Millisecond
+	// again is the pause before a writer sends again what did not reach the API
+	// server.
+	again = 100 * time.Millisecond
+)
+
+// stream is writers that write at a steady pace until it is ended.
+type stream struct {
+	tally *tally
+	end   func()
+}
+
+// start starts a writer of each sort, with a world and connections of its own.
+func start(t *testing.T, worlds []world, connect func() dynamic.Interface, into *tally) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var writers sync.WaitGroup
+	s := &stream{tally: into, end: func() {
+		cancel()
+		writers.Wait()
+	}}
+	t.Cleanup(s.end)
+	for i, w := range worlds {
+		c := connect()
+		writers.Go(func() { s.run(ctx, c, sorts[i](w)) })
+	}
+	return s
+}
+
+// run writes one after another. What has to be stored and was not is written
+// again, as a write of its own: the next one builds on it.
+func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
+	beat := time.NewTicker(pace)
+	defer beat.Stop()
+	for i := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+		w := writes[i%len(writes)]
+		if got := s.send(ctx, c, w); w.want != "" || got == stored {
+			i++
+		}
+	}
+}
+
+// send sends a write until the API server has an answer of its own or of a
+// webhook's. Not cut off by the end of the stream: what was sent is counted.
+func (s *stream) send(ctx context.Context, c dynamic.Interface, w write) outcome {
+	p := s.tally.now()
+	for {
+		err := w.send(context.WithoutCancel(ctx), c)
+		got, text := read(err)
+		s.tally.book(p, string(w.want), got, text, w.what)
+		if got != cut || ctx.Err() != nil {
+			return got
+		}
+		time.Sleep(again)
+	}
+}

@@ -1,0 +1,115 @@
+//go:build soak
+
+package soak
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"text/tabwriter"
+)
+
+// tally counts the writes of each phase. A write belongs to the phase in which
+// it was sent.
+type tally struct {
+	mu     sync.Mutex
+	phases []*phase
+}
+
+// phase is a time with one fault in it, and what became of the writes.
+type phase struct {
+	name string
+	// bound is how many writes may be lost at most.
+	bound int64
+
+	sent, allowed, denied, undecided, lost, cut, wrong, through int64
+	// restarts tells that the API server itself turns writers away.
+	restarts bool
+	notes    []string // what went wrong, in words
+}
+
+// begin starts another phase.
+func (t *tally) begin(name string) *phase {
+	p := &phase{name: name}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phases = append(t.phases, p)
+	return p
+}
+
+func (t *tally) now() *phase {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.phases[len(t.phases)-1]
+}
+
+// book counts one answer. want is the code of the denial that a write has to
+// get, "" if it has to be stored.
+func (t *tally) book(p *phase, want string, got outcome, text, what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if got == cut {
+		p.note(&p.cut, what, "sent again: "+text)
+		return
+	}
+	p.sent++
+	switch {
+	case got == lost:
+		p.note(&p.lost, what, "lost: "+text)
+	case got == undecided:
+		p.note(&p.undecided, what, "undecided: "+text)
+	case got == stored && want == "":
+		p.allowed++
+	case got == stored:
+		p.note(&p.through, what, "let through, and had to be denied: "+want)
+	case got == denied && text == want:
+		p.denied++
+	default:
+		p.note(&p.wrong, what, fmt.Sprintf("denied for %q, and not for %q", text, want))
+	}
+}
+
+// note counts what should not happen, and tells the first few times.
+func (p *phase) note(count *int64, what, text string) {
+	*count++
+	if *count <= most {
+		p.notes = append(p.notes, what+": "+text)
+	}
+}
+
+// most is how often the same is told in one phase.
+const most = 3
+
+// write prints the table.
+func (t *tally) write(w io.Writer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(out, "phase\tsent\tallowed\tdenied\tlost\tat most\twrongly judged\tlet through\tundecided\tsent again\t")
+	var sum phase
+	for _, p := range append(t.phases, &sum) {
+		if p == &sum {
+			p.name = "all"
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			p.name, p.sent, p.allowed, p.denied, p.lost, p.bound, p.wrong, p.through, p.undecided, p.cut)
+		sum.add(p)
+	}
+	_ = out.Flush()
+	for _, p := range t.phases {
+		for _, note := range p.notes {
+			_, _ = fmt.Fprintf(w, "%s: %s\n", p.name, strings.TrimSpace(note))
+		}
+	}
+}
+
+func (p *phase) add(o *phase) {
+	if p == o {
+		return
+	}
+	p.bound += o.bound
+	p.sent, p.allowed, p.denied = p.sent+o.sent, p.allowed+o.allowed, p.denied+o.denied
+	p.undecided, p.lost, p.cut = p.undecided+o.undecided, p.lost+o.lost, p.cut+o.cut
+	p.wrong, p.through = p.wrong+o.wrong, p.through+o.through
+}

@@ -1,0 +1,141 @@
+//go:build soak
+
+package soak
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"overrule.dev/overrule/test/env"
+)
+
+// world is a gateway with its policies and a route, in two namespaces of its
+// own. Each writer has one to itself, and its gateway's policies were there long
+// before the stream begins: whatever a replica has not seen of the last seconds
+// changes no verdict in it, so each verdict is known beforehand.
+type world struct{ infra, app string }
+
+// Manifests, with INFRA and APP for a world's namespaces.
+const (
+	ground = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: INFRA}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: APP}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: soak}
+spec: {controllerName: example.com/gateways}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: INFRA, name: edge}
+spec:
+  gatewayClassName: soak
+  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: INFRA, name: public}
+spec:
+  gatewayClassName: soak
+  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: toystore}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge}]
+  rules:
+  - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
+  - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
+`
+	// platform is what the routes of a world are held to: rules on the gateway
+	// edge, and that nobody is without authentication on the gateway public.
+	platform = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: INFRA, name: gw-limits}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides:
+    strategy: merge
+    when: spec.limits.login.rates.exists(r, r.limit > 50)
+    limits: {login: {rates: [{limit: 50, window: 10s}]}}
+---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: INFRA, name: gw-auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyConstraint
+metadata: {namespace: INFRA, name: authentication}
+spec:
+  policyKind: {group: kuadrant.io, kind: AuthPolicy}
+  targets: [{kind: Gateway, name: public}]
+  rules: [{path: rules.authentication.*, required: true}]
+`
+	routeLimits = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: APP, name: limits}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: LIMIT, window: 10s}]}}
+`
+	routeAuth = `
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: APP, name: auth}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  rules: {authorization: {key: {}}}
+`
+	unsettingAuth = routeAuth + `
+  unset: [rules.authentication]
+`
+	cart = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: cart}
+spec:
+  parentRefs: [{namespace: INFRA, name: GATEWAY}]
+  rules: [{matches: [{path: {type: PathPrefix, value: /cart}}]}]
+`
+)
+
+func (w world) of(manifest string, more ...string) string {
+	return strings.NewReplacer(append([]string{"INFRA", w.infra, "APP", w.app}, more...)...).Replace(manifest)
+}
+
+// build makes so many worlds.
+func build(t *testing.T, plane *env.Env, name string, n int, manifest string) []world {
+	t.Helper()
+	out := make([]world, n)
+	for i := range out {
+		out[i] = world{fmt.Sprintf("%s-%d-infra", name, i), fmt.Sprintf("%s-%d-app", name, i)}
+		got := plane.Apply(out[i].of(manifest))
+		require.Zero(t, got.Code, got.Stderr)
+	}
+	return out
+}
+
+// developer may write everything that is judged, and override nothing.
+func developer(t *testing.T, plane *env.Env) *env.User {
+	t.Helper()
+	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	return plane.MustAddUser(t, "developer", nil, rbacv1.PolicyRule{
+		APIGroups: []string{"kuadrant.io", "gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: verbs,
+	})
+}

@@ -1,0 +1,152 @@
+//go:build soak
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/env"
+)
+
+var (
+	limitPolicies = schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}
+	authPolicies  = schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies"}
+	routes        = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
+)
+
+// write is one write of a writer, and the code of the denial that it has to get,
+// "" if it has to be stored. It may be sent again.
+type write struct {
+	what string
+	want api.ReasonCode
+	send func(context.Context, dynamic.Interface) error
+}
+
+func create(r schema.GroupVersionResource, manifest string, want api.ReasonCode) write {
+	return write{"create " + r.Resource, want, func(ctx context.Context, c dynamic.Interface) error {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+			return err
+		}
+		_, err := c.Resource(r).Namespace(object.GetNamespace()).Create(ctx, &object, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // it was stored, and the connection cut before its writer was told
+		}
+		return err
+	}}
+}
+
+func patch(r schema.GroupVersionResource, namespace, name, with string, want api.ReasonCode) write {
+	return write{"patch " + r.Resource + " with " + with, want, func(ctx context.Context, c dynamic.Interface) error {
+		_, err := c.Resource(r).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(with), metav1.PatchOptions{})
+		return err
+	}}
+}
+
+func remove(r schema.GroupVersionResource, namespace, name string, want api.ReasonCode) write {
+	return write{"delete " + r.Resource, want, func(ctx context.Context, c dynamic.Interface) error {
+		err := c.Resource(r).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) && named(err) {
+			return nil // as above
+		}
+		return err
+	}}
+}
+
+// named reports whether an error is about an object: an API server that starts
+// finds no resources either.
+func named(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
+}
+
+// The sorts of writers: what each of them writes, over and over.
+
+func limitsOf(w world) []write {
+	rate := func(limit string) string {
+		return `{"spec":{"limits":{"login":{"rates":[{"limit":` + limit + `,"window":"10s"}]}}}}`
+	}
+	return []write{
+		create(limitPolicies, w.of(routeLimits, "LIMIT", "20"), ""),
+		patch(limitPolicies, w.app, "limits", rate("30"), ""),
+		patch(limitPolicies, w.app, "limits", rate("100"), api.ReasonConstraintViolated),
+		remove(limitPolicies, w.app, "limits", ""),
+		create(limitPolicies, w.of(routeLimits, "LIMIT", "100"), api.ReasonConstraintViolated),
+	}
+}
+
+func authOf(w world) []write {
+	return []write{
+		create(authPolicies, w.of(routeAuth), ""),
+		patch(authPolicies, w.app, "auth", `{"spec":{"unset":["rules.authentication"]}}`, api.ReasonUnsetOverride),
+		patch(authPolicies, w.app, "auth", `{"spec":{"rules":{"authorization":{"more":{}}}}}`, ""),
+		patch(authPolicies, w.app, "auth", `{"spec":{"rules":{"authentication":{"guest":{}}}}}`, api.ReasonOverrideWeakened),
+		remove(authPolicies, w.app, "auth", ""),
+		create(authPolicies, w.of(unsettingAuth), api.ReasonUnsetOverride),
+	}
+}
+
+func routesOf(w world) []write {
+	return []write{
+		create(routes, w.of(cart, "GATEWAY", "edge"), ""),
+		patch(routes, w.app, "cart", `{"spec":{"hostnames":["cart.example.com"]}}`, ""),
+		patch(routes, w.app, "cart", w.of(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"edge"},{"namespace":"INFRA","name":"public"}]}}`), api.ReasonRequirementUnmet),
+		remove(routes, w.app, "cart", ""),
+		create(routes, w.of(cart, "GATEWAY", "public"), api.ReasonRequirementUnmet),
+	}
+}
+
+func platformOf(w world) []write {
+	label := func(value string) string { return `{"metadata":{"labels":{"soak":"` + value + `"}}}` }
+	return []write{
+		remove(authPolicies, w.infra, "gw-auth", api.ReasonOverrideRemoved),
+		patch(authPolicies, w.infra, "gw-auth", label("a"), ""),
+		patch(authPolicies, w.infra, "gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"sso":{"issuer":"mine"}}}}}}`, api.ReasonOverrideRemoved),
+		patch(authPolicies, w.infra, "gw-auth", label("b"), ""),
+		patch(routes, w.app, "toystore", w.of(`{"spec":{"parentRefs":[{"namespace":"INFRA","name":"public"}]}}`), api.ReasonOverrideEvaded),
+	}
+}
+
+// sorts are the writers of a stream: each has a world to itself.
+var sorts = []func(world) []write{limitsOf, limitsOf, authOf, authOf, routesOf, routesOf, platformOf, platformOf}
+
+// client is one that waits for nothing and sends nothing again by itself: each
+// answer of the API server is seen, and counted.
+func client(t *testing.T, u *env.User) dynamic.Interface {
+	t.Helper()
+	config := rest.CopyConfig(u.Config)
+	config.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	config.Timeout = 20 * time.Second
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	c, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	return c
+}
+
+// once takes out of answers what has client-go send a request again.
+type once struct{ next http.RoundTripper }
+
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := o.next.RoundTrip(r)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
