@@ -84,7 +84,8 @@ func (o object) annotate(ctx context.Context, annotations map[string]string) (ui
 	if err != nil {
 		return 0, err
 	}
-	rest := maps.Clone(annotations)
+	rest := make(map[string]string, len(annotations))
+	maps.Copy(rest, annotations)
 	for name, text := range has {
 		if _, wanted := annotations[name]; !wanted && text != "" && api.IsMark(name) {
 			rest[name] = ""

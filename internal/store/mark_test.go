@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,10 +23,7 @@ func TestTheHashIsOfMarksAlone(t *testing.T) {
 	assert.NotZero(t, want)
 	assert.Zero(t, store.MarksHash(nil, nil))
 	with := func(edit func(map[string]string, []metav1.Condition) []metav1.Condition) uint64 {
-		a, c := map[string]string{}, append([]metav1.Condition{}, conditions...)
-		for name, text := range annotations {
-			a[name] = text
-		}
+		a, c := maps.Clone(annotations), slices.Clone(conditions)
 		c = edit(a, c)
 		return store.MarksHash(a, c)
 	}

@@ -188,7 +188,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 		var entry metav1.ManagedFieldsEntry
 		require.NoError(t, json.Unmarshal([]byte(got.Stdout), &entry))
 		assert.Equal(t, metav1.ManagedFieldsOperationApply, entry.Operation)
-		assert.JSONEq(t, `{"f:metadata":{"f:annotations":{"f:`+affected+`":{},"f:`+effectivePolicy+`":{}}}}`, string(entry.FieldsV1.Raw))
+		assert.JSONEq(t, `{"f:metadata":{"f:annotations":{"f:`+affected+`":{},"f:`+effectivePolicy+`":{}}}}`, entry.FieldsV1.GetRawString())
 	})
 	t.Run("who opts out is left alone", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0004", "overrule.dev/refresh=false"))
@@ -256,4 +256,35 @@ func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
 	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
 	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
 	assert.NotContains(t, plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
+}
+
+func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) {
+	fresh(t)
+	mayRefresh(t, true)
+	const routes, rate = 1000, 100
+	g := prepare(t, "thousand")
+	s := start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
+	succeed(t, g.apply(manyRoutes(routes), "--server-side"))
+	still(t, s)
+	before, begun := gauge(t, s, written), time.Now()
+	succeed(t, g.apply(gatewayAuth))
+	lost, most := 0, 0.0
+	for i := 0; ; i++ {
+		if g.apply(limits(fmt.Sprintf("name: p%d", i%5), i+1), "--server-side", "--force-conflicts").Code != 0 {
+			lost++
+		}
+		now := gauge(t, s, written) - before
+		most = max(most, now-rate*(time.Since(begun).Seconds()+1)) // a burst of one second
+		if i > 20 && now >= routes && gauge(t, s, "overrule_refresh_pending") < 10 || time.Since(begun) > 5*time.Minute {
+			break
+		}
+	}
+	assert.Zero(t, lost, "writes lost beside it")
+	assert.LessOrEqual(t, most, 0.0, "writes beyond the rate")
+	t.Logf("%v writes of marks in %s", gauge(t, s, written)-before, time.Since(begun).Round(time.Second))
+	still(t, s)
+	for name, has := range g.annotations(t, "httproutes") {
+		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
+	}
+	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
 }

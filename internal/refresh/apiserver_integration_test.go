@@ -1,0 +1,133 @@
+//go:build integration
+
+package refresh_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/refresh"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/env"
+)
+
+const objects = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: default, name: edge}
+spec: {gatewayClassName: c, listeners: [{name: http, protocol: HTTP, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: default, name: r, annotations: {overrule.dev/PaintAffected: "true", overrule.dev/effective-policy: theirs, team: toys}}
+spec: {parentRefs: [{name: edge}]}
+`
+
+var (
+	theRoute   = api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "default", Name: "r"}
+	theGateway = api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "default", Name: "edge"}
+)
+
+func at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+	resource := map[string]string{"HTTPRoute": "httproutes", "Gateway": "gateways"}[kind.Kind]
+	return schema.GroupVersionResource{Group: kind.Group, Version: "v1", Resource: resource}, resource != ""
+}
+
+// TestMarksOnAnAPIServer writes marks with no webhook in the way, as who may do
+// just that.
+func TestMarksOnAnAPIServer(t *testing.T) {
+	e := env.Start(t)
+	require.Zero(t, e.Apply(objects).Code)
+	as := func(name string, rules ...rbacv1.PolicyRule) *refresh.APIServer {
+		user := e.MustAddUser(t, name, []string{"system:authenticated"}, rules...)
+		client, err := dynamic.NewForConfig(user.Config)
+		require.NoError(t, err)
+		rights, err := authorizationv1client.NewForConfig(user.Config)
+		require.NoError(t, err)
+		return &refresh.APIServer{Client: client, Rights: rights, User: name, At: at}
+	}
+	cluster := as("refresher",
+		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"httproutes", "gateways/status"}, Verbs: []string{"patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})
+	field := func(ref api.Ref, path string) string {
+		got := e.Kubectl("-n", ref.Namespace, "get", ref.Kind, ref.Name, "-o", "jsonpath={"+path+"}")
+		require.Zero(t, got.Code, got.Stderr)
+		return got.Stdout
+	}
+	uid := func(ref api.Ref) types.UID { return types.UID(field(ref, ".metadata.uid")) }
+	write := func(ref api.Ref, w *refresh.Wanted) {
+		t.Helper()
+		got, err := cluster.Write(t.Context(), ref, uid(ref), w)
+		require.NoError(t, err)
+		assert.Equal(t, w.Hash(), got)
+	}
+
+	t.Run("annotations that others own too are taken away", func(t *testing.T) {
+		write(theRoute, &refresh.Wanted{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
+		assert.Equal(t, "true", field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
+		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/effective-policy`))
+		write(theRoute, &refresh.Wanted{})
+		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
+		assert.Equal(t, "toys", field(theRoute, ".metadata.annotations.team"))
+	})
+
+	condition := func(message string) *refresh.Wanted {
+		return &refresh.Wanted{Conditions: []metav1.Condition{{
+			Type: "overrule.dev/PaintAffected", Status: metav1.ConditionTrue, Reason: "Affected", Message: message, ObservedGeneration: 1,
+		}}}
+	}
+	const ours = `.status.conditions[?(@.type=="overrule.dev/PaintAffected")]`
+	t.Run("a condition comes beside those of others and keeps its time", func(t *testing.T) {
+		others := field(theGateway, ".status.conditions[*].type")
+		write(theGateway, condition("by a"))
+		since := field(theGateway, ours+".lastTransitionTime")
+		require.NotEmpty(t, since)
+		require.Zero(t, e.Kubectl("-n", "default", "patch", "gateway/edge", "--subresource=status", "--type=json", "-p", fmt.Sprintf(
+			`[{"op":"test","path":"/status/conditions/2/type","value":"overrule.dev/PaintAffected"},{"op":"replace","path":"/status/conditions/2/lastTransitionTime","value":%q}]`,
+			"2020-01-01T00:00:00Z")).Code)
+		write(theGateway, condition("by a and b"))
+		assert.Equal(t, "2020-01-01T00:00:00Z by a and b", field(theGateway, ours+".lastTransitionTime")+" "+field(theGateway, ours+".message"))
+		assert.Equal(t, others+" overrule.dev/PaintAffected", field(theGateway, ".status.conditions[*].type"))
+	})
+	t.Run("a condition that is not wanted goes, or says so", func(t *testing.T) {
+		write(theGateway, &refresh.Wanted{}) // somebody else owns its time since
+		assert.Contains(t, []string{"", "False"}, field(theGateway, ours+".status"))
+		assert.Equal(t, store.MarksHash(nil, nil), (&refresh.Wanted{}).Hash())
+	})
+
+	t.Run("another object of the name is not touched, and none is made", func(t *testing.T) {
+		_, err := cluster.Write(t.Context(), theRoute, "another", condition(""))
+		require.Error(t, err)
+		_, err = cluster.Write(t.Context(), theGateway, "another", condition(""))
+		require.ErrorIs(t, err, refresh.ErrGone)
+		absent := theRoute
+		absent.Name = "absent"
+		_, err = cluster.Write(t.Context(), absent, "another", &refresh.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		require.Error(t, err)
+		assert.NotZero(t, e.Kubectl("get", "httproute/absent").Code)
+		_, err = cluster.Write(t.Context(), api.Ref{Group: "x", Kind: "Y", Name: "z"}, "u", &refresh.Wanted{})
+		require.ErrorIs(t, err, refresh.ErrGone, "its kind is not served")
+	})
+
+	t.Run("a right that is missing is named", func(t *testing.T) {
+		nobody := as("nobody")
+		var right *refresh.RightError
+		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &refresh.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		require.ErrorAs(t, err, &right)
+		assert.Equal(t, []string{"nobody", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
+		reader := as("reader", rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})
+		_, err = reader.Write(t.Context(), theGateway, uid(theGateway), condition(""))
+		require.ErrorAs(t, err, &right)
+		assert.Equal(t, "gateways/status.gateway.networking.k8s.io", right.Resource)
+	})
+}

@@ -1,0 +1,107 @@
+package refresh
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/fixture"
+)
+
+// away is a cluster that takes every mark and shows none of them.
+type away struct{ writes int }
+
+func (a *away) Write(_ context.Context, _ api.Ref, _ types.UID, w *Wanted) (uint64, error) {
+	a.writes++
+	return w.Hash(), nil
+}
+
+// busy is how long the process has used a core.
+func busy(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what pools hold goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkLookAtEverything computes the marks of 10,000 routes, 1,000 gateways and
+// 11,000 policies, as a leader does that has just begun, and judges writes of routes
+// before and beside that.
+func BenchmarkLookAtEverything(b *testing.B) {
+	for b.Loop() {
+		size := fixture.Full
+		c, err := fixture.Empty(size)
+		require.NoError(b, err)
+		cluster, engine := &away{}, effective.NewEngine()
+		r := New(Options{Store: c.Store, Engine: engine, Cluster: cluster, Affected: true, Delay: time.Millisecond})
+		var seen []store.Seen
+		for object := range fixture.Objects(size) {
+			require.NoError(b, c.Put(object))
+			seen = append(seen, store.Seen{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
+		}
+		before := heap()
+		r.objects.note(seen)
+		b.ReportMetric(float64(heap()-before)/float64(len(r.objects.entries)), "heap-B/object")
+
+		g := &guard.Guard{Engine: engine}
+		quiet, _ := judged(b, g, c, size, func() bool { return true })
+		ctx, cancel := context.WithCancel(b.Context())
+		ended := make(chan error)
+		begun, used := time.Now(), busy(b)
+		go func() { ended <- r.Start(ctx) }()
+		require.Eventually(b, func() bool { n, _ := r.pending.state(time.Now()); return n > 0 }, time.Minute, time.Millisecond)
+		beside, n := judged(b, g, c, size, func() bool { n, _ := r.pending.state(time.Now()); return n > 0 })
+		took, cpu := time.Since(begun), busy(b)-used
+		for left := 1; left > 0; left, _ = r.pending.state(time.Now()) {
+			time.Sleep(time.Millisecond)
+			took, cpu = time.Since(begun), busy(b)-used
+		}
+		cancel()
+		require.NoError(b, <-ended)
+		b.ReportMetric(took.Seconds(), "s")
+		b.ReportMetric((cpu - time.Duration(n)*beside).Seconds(), "cpu-s")
+		b.ReportMetric(float64(cluster.writes), "writes")
+		b.ReportMetric(float64(quiet.Microseconds()), "judge-quiet-p50-µs")
+		b.ReportMetric(float64(beside.Microseconds()), "judge-beside-p50-µs")
+	}
+}
+
+// judged judges writes of routes, at most 2,000 and one each millisecond, while some
+// work goes on, and returns the median time of one and how many there were.
+func judged(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size, on func() bool) (time.Duration, int) {
+	b.Helper()
+	var took []time.Duration
+	for i := 0; i < 2000 && on(); i++ {
+		v, _ := c.Store.View()
+		w := size.RouteWrite(i)
+		before, err := c.Decode(w.Before)
+		require.NoError(b, err)
+		after, err := c.Decode(w.After)
+		require.NoError(b, err)
+		start := time.Now()
+		_, err = g.Judge(b.Context(), v.With(store.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
+		took = append(took, time.Since(start))
+		require.NoError(b, err)
+		time.Sleep(time.Millisecond)
+	}
+	slices.Sort(took)
+	return took[len(took)/2], len(took)
+}
