@@ -149,6 +149,9 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := keepWebhooks(mgr, client, watcher, identity, path, o, probes, hooks.Metrics, log); err != nil {
 		return err
 	}
+	if err := mgr.Add(newTrouble(probes.notes, o.namespace, mgr.GetEventRecorder("overrule"))); err != nil {
+		return err
+	}
 	statuses, err := newStatusWriter(cfg, watcher, log)
 	if err != nil {
 		return err

@@ -1,0 +1,46 @@
+package test
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// noteNames finds the notes of /readyz, each of which may become an Event.
+var noteNames = regexp.MustCompile(`notes\["(\w+)"\] = |\.note\("(\w+)", |map\[string\]func\(\) error\{"(\w+)": `)
+
+func TestEveryEventHasARow(t *testing.T) {
+	page := content(t, "docs/operations.md")
+	var reasons []string
+	for _, file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "test/") {
+			continue
+		}
+		ast.Inspect(parse(t, file), func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 6 {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Eventf" && text(call.Args[3]) != "" {
+				reasons = append(reasons, text(call.Args[3]))
+			}
+			return true
+		})
+		if !strings.HasPrefix(file, "cmd/overrule/") {
+			continue
+		}
+		for _, m := range noteNames.FindAllStringSubmatch(content(t, file), -1) {
+			name := m[1] + m[2] + m[3]
+			reasons = append(reasons, strings.ToUpper(name[:1])+name[1:]+"Trouble")
+		}
+	}
+	require.Contains(t, reasons, "WebhooksRepaired", "the Events are found")
+	require.Contains(t, reasons, "CertificateTrouble", "the notes are found")
+	for _, r := range reasons {
+		assert.Contains(t, page, "\n| `"+r+"` | ")
+	}
+}
