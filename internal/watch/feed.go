@@ -23,8 +23,9 @@ var (
 	// below a reflector's half a minute: an API server that is back calls at once,
 	// and whoever writes is judged by what is known here.
 	quick = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
-	// slow is between attempts at one that the API server does not let us read.
-	slow = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 5, Cap: 5 * time.Second}
+	// slow is between attempts at one that the API server does not let us read. It
+	// begins quickly: one that has just started forbids everything for a moment.
+	slow = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
 )
 
 // emptyWatch is what client-go returns, with no error, where the connection is

@@ -1,8 +1,9 @@
 package watch
 
 import (
-	"bytes"
 	"encoding/json"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -19,10 +20,25 @@ import (
 	"overrule.dev/overrule/internal/store"
 )
 
-// logged collects what is logged, one line each.
-func logged() (logr.Logger, *bytes.Buffer) {
-	var out bytes.Buffer
-	return funcr.New(func(_, args string) { out.WriteString(args + "\n") }, funcr.Options{}), &out
+// book has what is logged, one line each.
+type book struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *book) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func logged() (logr.Logger, *book) {
+	b := &book{}
+	return funcr.New(func(_, args string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.text.WriteString(args + "\n")
+	}, funcr.Options{}), b
 }
 
 func routeSink(s *store.Store) *sink[store.Object] {

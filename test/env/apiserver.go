@@ -23,8 +23,10 @@ const farewell = 2 * time.Second
 // StopAPIServer ends kube-apiserver as a node that shuts down does: it is asked
 // to end, and soon killed. Its etcd goes on.
 func (e *Env) StopAPIServer() error {
-	kill := time.AfterFunc(farewell, func() { _ = e.KillAPIServer() }) // it may have ended
-	defer kill.Stop()
+	if pid, err := e.apiServer(); err == nil { // else it has ended
+		kill := time.AfterFunc(farewell, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		defer kill.Stop()
+	}
 	if err := e.plane.ControlPlane.GetAPIServer().Stop(); err != nil {
 		return fmt.Errorf("stop kube-apiserver: %w", err)
 	}
@@ -61,7 +63,7 @@ func (e *Env) ResumeAPIServer() error { return e.signalAPIServer(syscall.SIGCONT
 func (e *Env) KillAPIServer() error { return e.signalAPIServer(syscall.SIGKILL) }
 
 func (e *Env) signalAPIServer(s syscall.Signal) error {
-	pid, err := childWith("--secure-port=" + e.plane.ControlPlane.GetAPIServer().Port)
+	pid, err := e.apiServer()
 	if err != nil {
 		return fmt.Errorf("signal kube-apiserver: %w", err)
 	}
@@ -69,6 +71,11 @@ func (e *Env) signalAPIServer(s syscall.Signal) error {
 		return fmt.Errorf("signal kube-apiserver (pid %d): %w", pid, err)
 	}
 	return nil
+}
+
+// apiServer returns the process id of kube-apiserver.
+func (e *Env) apiServer() (int, error) {
+	return childWith("--secure-port=" + e.plane.ControlPlane.GetAPIServer().Port)
 }
 
 // awaitReady waits for /readyz: envtest waits for /healthz alone, which says yes

@@ -1,0 +1,110 @@
+//go:build e2e
+
+package stale
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// link is the network between a server and the API server. It can drop all that
+// is sent, with every connection open, and it can cut connections.
+type link struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	flows *sync.Cond // broadcast when blocked changes
+	// blocked has what arrives wait, and its sender with it.
+	blocked bool
+	conns   map[net.Conn]bool
+}
+
+func newLink(t *testing.T, target string) *link {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := &link{listener: listener, target: target, conns: make(map[net.Conn]bool)}
+	l.flows = sync.NewCond(&l.mu)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.block(false)
+		l.cut()
+	})
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go l.serve(client)
+		}
+	}()
+	return l
+}
+
+func (l *link) address() string { return l.listener.Addr().String() }
+
+func (l *link) block(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blocked = yes
+	l.flows.Broadcast()
+}
+
+// cut resets all connections. New ones can be made.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		_ = c.Close()
+	}
+}
+
+// pass returns when nothing is blocked.
+func (l *link) pass() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.blocked {
+		l.flows.Wait()
+	}
+}
+
+func (l *link) keep(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = true
+}
+
+func (l *link) serve(client net.Conn) {
+	l.keep(client)
+	l.pass()
+	target, err := new(net.Dialer).Dial("tcp", l.target)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	l.keep(target)
+	go l.copy(client, target)
+	l.copy(target, client)
+}
+
+func (l *link) copy(to, from net.Conn) {
+	defer func() { _ = to.Close(); _ = from.Close() }()
+	_, _ = io.Copy(gate{l, to}, from)
+}
+
+// gate writes once nothing is blocked.
+type gate struct {
+	*link
+	io.Writer
+}
+
+func (g gate) Write(b []byte) (int, error) {
+	g.pass()
+	return g.Writer.Write(b)
+}

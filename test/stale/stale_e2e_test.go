@@ -1,0 +1,217 @@
+//go:build e2e
+
+// Package stale holds the server to judging nothing on an old picture: its
+// connections to a real API server are cut, blocked and made to hang.
+package stale
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	world = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: stale}
+spec: {controllerName: example.com/gateways}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: default, name: edge}
+spec:
+  gatewayClassName: stale
+  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: default, name: toystore}
+spec:
+  parentRefs: [{name: edge}]
+  rules: [{name: toys}]
+`
+	// color is warned about its target by whoever judges it.
+	color = `
+apiVersion: policies.example.com/v1
+kind: ColorPolicy
+metadata: {namespace: default, name: color}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
+`
+	// tooOld is what the server logs when it stops judging, and fresh when it goes on.
+	tooOld = "what is known of the cluster is too old to judge by"
+	fresh  = "what is known of the cluster is fresh again"
+)
+
+// override is an AuthPolicy of the gateway that sets a rule for all.
+func override(name string) string {
+	return strings.ReplaceAll(`
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: default, name: NAME}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  overrides: {strategy: merge, rules: {authorization: {NAME: {}}}}
+`, "NAME", name)
+}
+
+// unset is one of the route that takes such a rule away, which is denied to
+// whoever knows the override.
+func unset(name string) string {
+	return strings.ReplaceAll(`
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: default, name: mine}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  unset: [rules.authorization.NAME]
+`, "NAME", name)
+}
+
+// far is a server whose way to the API server is a link.
+type far struct {
+	*env.Env
+	*server.Server
+	link *link
+}
+
+func TestNothingIsJudgedOnAnOldPicture(t *testing.T) {
+	f := begin(t)
+	t.Run("an API server that starts anew costs nothing", f.startsAnew)
+	t.Run("connections that are cut cost nothing", f.isCut)
+	t.Run("a network that drops packets is noticed", f.isBlocked)
+	t.Run("an API server that hangs is noticed", f.hangs)
+	t.Run("a right that is taken away closes its kind alone", f.losesARight)
+}
+
+func begin(t *testing.T) *far {
+	e := env.Start(t)
+	got := e.Apply(world + "---" + override("always"))
+	require.Zero(t, got.Code, got.Stderr)
+	at, err := url.Parse(e.Config.Host)
+	require.NoError(t, err)
+	f := &far{Env: e, link: newLink(t, at.Host)}
+	site, err := server.Install(t.Context(), e)
+	require.NoError(t, err)
+	config, err := os.ReadFile(site.Account.Kubeconfig)
+	require.NoError(t, err)
+	path := e.File("far.kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(config), at.Host, f.link.address())), 0o600))
+	// What is not judged is let through here, so that there is something to miss. A
+	// leader that cannot renew its lease would end, which is not the matter here.
+	f.Server = server.Start(t, e, server.Options{Args: []string{"--kubeconfig=" + path, "--failure-policy=Ignore", "--leader-elect=false", "--log-level=debug"}})
+	return f
+}
+
+func (f *far) startsAnew(t *testing.T) {
+	before := f.count(tooOld)
+	require.NoError(t, f.RestartAPIServer(t.Context()))
+	got := f.Apply(override("anew"))
+	require.Zero(t, got.Code, got.Stderr)
+	f.denies(t, "anew")
+	assert.Equal(t, before, f.count(tooOld))
+	assert.True(t, f.ready(t))
+}
+
+func (f *far) isCut(t *testing.T) {
+	before := f.count(tooOld)
+	for range 3 {
+		f.link.cut()
+		f.denies(t, "always")
+		assert.True(t, f.ready(t))
+	}
+	assert.Equal(t, before, f.count(tooOld))
+}
+
+func (f *far) isBlocked(t *testing.T) {
+	f.link.block(true)
+	t.Cleanup(func() { f.link.block(false) })
+	f.soon(t, func() bool { return !f.ready(t) }, "it does not notice that the network is dead")
+	got := f.Apply(override("blocked"))
+	require.Zero(t, got.Code, got.Stderr)
+	missed := f.Apply(unset("blocked"), "--dry-run=server")
+	assert.Zero(t, missed.Code, "nobody judges it: %s", missed.Stderr)
+	assert.NotContains(t, missed.Stderr, "Warning", "nobody judges it")
+	assert.Positive(t, f.count(`"msg":"not ready","door":"validate"`))
+
+	f.link.block(false)
+	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.denies(t, "blocked") // at once: it knows what it missed
+	assert.Positive(t, f.count(fresh))
+}
+
+func (f *far) hangs(t *testing.T) {
+	before := f.count(tooOld)
+	require.NoError(t, f.PauseAPIServer())
+	t.Cleanup(func() { _ = f.ResumeAPIServer() })
+	f.soon(t, func() bool { return !f.ready(t) && f.count(tooOld) > before }, "it does not notice that the API server hangs")
+	require.NoError(t, f.ResumeAPIServer())
+	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
+	f.denies(t, "always")
+}
+
+func (f *far) losesARight(t *testing.T) {
+	judged := func() bool { return strings.Contains(f.Apply(color, "--dry-run=server").Stderr, "Warning: ") }
+	f.soon(t, judged, "a ColorPolicy is not judged to begin with")
+	binding := f.Kubectl("get", "clusterrolebinding", "test:overrule-reader-examples", "-o", "yaml")
+	require.Zero(t, binding.Code, binding.Stderr)
+	got := f.Kubectl("delete", "clusterrolebinding", "test:overrule-reader-examples")
+	require.Zero(t, got.Code, got.Stderr)
+	f.link.cut() // a watch that is open goes on without the right
+
+	told := func() bool {
+		return strings.Contains(f.page(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
+	}
+	f.soon(t, told, "it does not tell that it may not read them")
+	assert.Contains(t, f.page(t), "grant get, list and watch on colorpolicies.policies.example.com")
+	assert.True(t, f.ready(t), "all else is judged")
+	f.denies(t, "always")
+	assert.False(t, judged(), "a ColorPolicy is judged on what it was")
+
+	got = f.KubectlWith(binding.Stdout, "create", "-f", "-")
+	require.Zero(t, got.Code, got.Stderr)
+	f.soon(t, judged, "it does not mend")
+	assert.NotContains(t, f.page(t), "[!] kinds")
+}
+
+// denies requires that the override is known. The verdict may wait for the API
+// server to call again, which ignores a server that does not judge.
+func (f *far) denies(t *testing.T, name string) {
+	t.Helper()
+	got := f.Apply(unset(name), "--dry-run=server")
+	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
+	assert.Contains(t, got.Stderr, `admission webhook "validate.overrule.dev" denied the request: UnsetOverride`)
+}
+
+func (f *far) count(text string) int { return strings.Count(f.Log(), text) }
+
+func (f *far) ready(t *testing.T) bool { return !strings.Contains(f.page(t), "[-]") }
+
+// page is what /readyz says.
+func (f *far) page(t *testing.T) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+f.Health+"/readyz", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func (f *far) soon(t *testing.T, condition func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, condition, 2*time.Minute, 200*time.Millisecond, msg)
+}
