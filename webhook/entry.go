@@ -48,7 +48,7 @@ func (c Configuration) Definitions() []string {
 // aside returns an entry for edits and deletions of a resource that goes
 // without an answer if there is none.
 func (c Configuration) aside(name string, of ...Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.validator(name + ".validate").
+	return c.validator(name + "." + validateHook).
 		WithRules(rules(of, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithFailurePolicy(admissionregistrationv1.Ignore)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -50,11 +51,16 @@ type Registrar struct {
 	// by a leader that has just begun. Changed tells that it changed.
 	Judged  func() (judged Judged, known bool)
 	Changed <-chan struct{}
-	Log     logr.Logger
+	// Arming, if set, takes the place of the Configuration's FailurePolicy.
+	Arming Arming
+	// Wrote, if set, is called each time that both configurations were written.
+	Wrote func(admissionregistrationv1.FailurePolicyType)
+	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
 	Events  Recorder
 	Metrics *Metrics
 
+	adopted bool
 	applied map[string][]hook // what was last written, by sort
 	mu      sync.Mutex
 	problem error
@@ -66,6 +72,10 @@ func (r *Registrar) Start(ctx context.Context) error {
 	go r.watch(ctx, edited)
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 10, Jitter: 0.2}
 	delay := backoff
+	var armed <-chan struct{}
+	if r.Arming != nil {
+		armed = r.Arming.Changed()
+	}
 	for {
 		renewed := r.Authority.Changed() // before the bundle is read
 		var followed <-chan struct{}
@@ -86,6 +96,7 @@ func (r *Registrar) Start(ctx context.Context) error {
 		case <-renewed:
 		case <-followed:
 		case <-r.Changed:
+		case <-armed:
 		case <-edited:
 		case <-timer.C:
 		}
@@ -129,13 +140,19 @@ func (r *Registrar) write(ctx context.Context) error {
 	if err := r.claim(ctx, &c); err != nil {
 		return err
 	}
-	switch {
-	case r.Foreign != nil && r.Foreign():
-		return r.published(c, r.writeAround(ctx, c))
-	case len(c.CABundle) == 0:
+	foreign := r.Foreign != nil && r.Foreign()
+	if !foreign && len(c.CABundle) == 0 {
 		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
 	}
-	err := r.published(c, r.apply(ctx, c.Mutating(), c.Validating()))
+	policy, err := r.failurePolicy(ctx)
+	if err != nil {
+		return err
+	}
+	c.FailurePolicy = policy
+	if foreign {
+		return r.published(c, r.writeAround(ctx, c))
+	}
+	err = r.published(c, r.apply(ctx, c.Mutating(), c.Validating()))
 	if err == nil {
 		r.Authority.Published(c.CABundle)
 	}
@@ -146,6 +163,9 @@ func (r *Registrar) write(ctx context.Context) error {
 func (r *Registrar) published(c Configuration, err error) error {
 	if err == nil && r.Tokens != nil {
 		r.Tokens.Published(c.Token)
+	}
+	if err == nil && r.Wrote != nil {
+		r.Wrote(c.FailurePolicy)
 	}
 	return err
 }

@@ -78,6 +78,13 @@ type Judged struct {
 	Services bool
 }
 
+// Names of the webhooks that take what they cannot judge for what the
+// failurePolicy says.
+const (
+	validateHook = "validate.overrule.dev"
+	mutateHook   = "mutate.overrule.dev"
+)
+
 // timeoutSeconds of a call. kubectl waits for it at its worst.
 const timeoutSeconds = 3
 
@@ -87,7 +94,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 	if c.Services {
 		judged = append(judged, Resource{"", "v1", "services", true})
 	}
-	hook := c.validator("validate").
+	hook := c.validator(validateHook).
 		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithMatchConditions(condition("not-of-the-system", "!("+ofSystem+")")).
 		WithFailurePolicy(c.FailurePolicy)
@@ -99,7 +106,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 // are the Events of denials.
 func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfiguration {
 	return ac.ValidatingWebhook().
-		WithName(name + ".overrule.dev").
+		WithName(name).
 		WithClientConfig(c.client(PathValidate)).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).
@@ -114,7 +121,7 @@ func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfigur
 // with what is being deleted.
 func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfiguration {
 	hook := ac.MutatingWebhook().
-		WithName("mutate.overrule.dev").
+		WithName(mutateHook).
 		WithClientConfig(c.client(PathMutate)).
 		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
 		WithMatchConditions(condition("not-being-deleted", "!has(object.metadata.deletionTimestamp)")).

@@ -124,7 +124,9 @@ func (s *Server) door(name string, j judge) http.Handler {
 		s.sign(&a, name)
 		kind := kindLabel(view, request)
 		tell(span, kind, request, a)
-		s.Metrics.observe(name, kind, request.Operation, a, s.Now().Sub(start))
+		if !isCanary(request) {
+			s.Metrics.observe(name, kind, request.Operation, a, s.Now().Sub(start))
+		}
 		s.log(name, request, a)
 		s.record(request, a)
 		s.answer(w, request, name, a)
@@ -277,7 +279,7 @@ var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinitio
 // it is what there is to read.
 func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	level := 1
-	if a.Allowed && a.reason != "" {
+	if a.Allowed && a.reason != "" && !isCanary(r) {
 		level = 0
 	}
 	l := s.Log.V(level)

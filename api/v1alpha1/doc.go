@@ -51,5 +51,9 @@ const LabelRefresh = AnnotationPrefix + "refresh"
 // BlastRadius printed, on the object whose write it denied.
 const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
 
+// LabelCanary stands on what the canary writes in its dry runs, so that others
+// can tell it from what people write.
+const LabelCanary = AnnotationPrefix + "canary"
+
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"

@@ -50,6 +50,10 @@ type options struct {
 	pathTokens      string
 	drainPeriod     time.Duration
 	refresh         refreshing
+	canaryInterval  time.Duration
+	canaryNamespace string
+	arm             bool
+	podName         string
 }
 
 func command() *cobra.Command {
@@ -77,7 +81,7 @@ do at three in the morning.`,
 	}
 	o.bind(cmd.Flags())
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(uninstallWebhooks(), build.Command("overrule", cobra.NoArgs))
+	cmd.AddCommand(uninstallWebhooks(), canaryCommand(), build.Command("overrule", cobra.NoArgs))
 	return cmd
 }
 
@@ -111,6 +115,10 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.pathTokens, "path-token-file", "", "with --manage-webhooks=false: tokens, one a line, of which the path of a call has to end with one; read again when they change (default: any call is answered)")
 	f.DurationVar(&o.drainPeriod, "drain-period", 5*time.Second, "how long to go on answering after a SIGTERM, while clients are sent elsewhere")
 	o.refresh.bind(f)
+	f.DurationVar(&o.canaryInterval, "canary-interval", time.Minute, "how often the leader tries by dry runs whether writes are judged (0: never)")
+	f.StringVar(&o.canaryNamespace, "canary-namespace", "", "namespace of a route that the canary tries, too (default: none; the server has to be given the right)")
+	f.BoolVar(&o.arm, "arm", false, "have failurePolicy Fail only while the canary passes, else Ignore")
+	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the server, whose condition tells of the canary")
 }
 
 // settle makes one of the flags that say the same. The error tells that they
@@ -172,5 +180,6 @@ func (o *options) check() error {
 	if o.drainPeriod < 0 {
 		errs = append(errs, fmt.Errorf("--drain-period=%s is negative", o.drainPeriod))
 	}
+	errs = append(errs, o.checkCanary()...)
 	return errors.Join(append(errs, o.checkPath(), o.refresh.check())...)
 }

@@ -23,6 +23,7 @@ func parsed(t *testing.T, args ...string) options {
 
 func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
+	t.Setenv("POD_NAME", "")
 	o := parsed(t)
 	require.NoError(t, o.check())
 	want := options{
@@ -32,7 +33,8 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
-		refresh: refreshing{affected: true, qps: 10},
+		refresh:        refreshing{affected: true, qps: 10},
+		canaryInterval: time.Minute,
 	}
 	_ = want.maxBytes.String() // a quantity keeps its text
 	assert.Equal(t, want, o)

@@ -12,6 +12,6 @@ import (
 func main() {
 	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "overrule:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // keepWebhooks has the webhook configurations written or, where somebody else
 // keeps them, looked at.
-func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
+func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
 	if probes.notes == nil {
 		probes.notes = map[string]func() error{}
 	}
@@ -29,6 +29,7 @@ func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Wat
 	}
 	registrar := newRegistrar(client, w, i, p, o, log)
 	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
+	registrar.Arming, registrar.Wrote = l.arming(), l.wrote
 	probes.notes["webhooks"] = registrar.Problem
 	return mgr.Add(registrar)
 }

@@ -146,7 +146,14 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
-	if err := keepWebhooks(mgr, client, watcher, identity, path, o, probes, hooks.Metrics, log); err != nil {
+	lookout, err := newLookout(mgr, cfg, client, objects, o, log.WithName("canary"))
+	if err != nil {
+		return err
+	}
+	if err := lookout.join(mgr, crmetrics.Registry, probes); err != nil {
+		return err
+	}
+	if err := keepWebhooks(mgr, client, watcher, identity, path, lookout, o, probes, hooks.Metrics, log); err != nil {
 		return err
 	}
 	if err := mgr.Add(newTrouble(probes.notes, o.namespace, mgr.GetEventRecorder("overrule"))); err != nil {

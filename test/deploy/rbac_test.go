@@ -39,6 +39,7 @@ var besides = map[string][]rbacv1.PolicyRule{
 		APIGroups: []string{"overrule.dev"}, Verbs: []string{"patch"},
 		Resources: []string{"clusterpolicyconstraints/status", "policyconstraints/status", "policyprofiles/status"},
 	}},
+	"overrule-canary": {{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}},
 	"overrule-judging": {
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
@@ -238,9 +239,10 @@ func TestWhatAWriteWaitsForDoesNotQueueWithEveryPod(t *testing.T) {
 			Subjects: []flowcontrolv1.Subject{{
 				Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Name: "overrule", Namespace: namespace},
 			}},
-			ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
-				Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, ClusterScope: true,
-			}},
+			ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+				{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, ClusterScope: true},
+				{Verbs: []string{"create"}, APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, ClusterScope: true},
+			},
 		}},
 	}, got)
 }

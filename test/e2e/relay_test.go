@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -18,6 +19,7 @@ type relay struct {
 	listener net.Listener
 	backends atomic.Pointer[[]string]
 	next     atomic.Uint64
+	open     sync.Map // the connections of clients
 }
 
 func newRelay(t *testing.T) *relay {
@@ -50,10 +52,22 @@ func (r *relay) port() int32 {
 // lead sends new connections to backends, each in turn.
 func (r *relay) lead(addresses ...string) { r.backends.Store(&addresses) }
 
+// cut closes all connections, and each one that comes, until it leads somewhere
+// again.
+func (r *relay) cut() {
+	r.lead()
+	r.open.Range(func(client, _ any) bool {
+		_ = client.(net.Conn).Close()
+		return true
+	})
+}
+
 func (r *relay) serve(client net.Conn) {
+	r.open.Store(client, nil)
+	defer r.open.Delete(client)
 	defer func() { _ = client.Close() }()
 	addresses := r.backends.Load()
-	if addresses == nil {
+	if addresses == nil || len(*addresses) == 0 {
 		return
 	}
 	address := (*addresses)[r.next.Add(1)%uint64(len(*addresses))]

@@ -75,6 +75,21 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"clientCA.subjects": []any{"a"}},
 			"clientCA.subjects needs clientCA.configMap or clientCA.secret: say where the authorities are that sign the certificates of callers",
 		},
+		"webhooks armed by two": {
+			values{"canary.arm": true, "staticWebhooks.enabled": true},
+			"canary.arm has the server change the failurePolicy of its webhooks, and with staticWebhooks.enabled they are yours: leave one of the two",
+		},
+		"nothing to arm": {
+			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm is for failurePolicy=Fail, and it is Ignore: change one of the two",
+		},
+		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm needs the canary: give canary.interval a time"},
+		"armed blindly": {
+			values{"canary.arm": true, "enforcement": "audit"},
+			"canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged",
+		},
+		"a canary at home": {
+			values{"canary.namespace": namespace}, "canary.namespace is overrule-system, the release's own, which is exempt from judging: name another one",
+		},
 		"two classes": {
 			values{"priorityClass.create": true, "priorityClassName": "high"},
 			"priorityClass.create makes the class overrule for the pods, and priorityClassName names another: leave one of the two",

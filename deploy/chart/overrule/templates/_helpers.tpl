@@ -57,6 +57,15 @@ right to its Secret away. The names stay: the server knows its objects by them. 
 {{- if .Values.staticWebhooks.enabled }}
 - --manage-webhooks=false
 {{- end }}
+{{- if ne (toString .Values.canary.interval) "1m" }}
+- --canary-interval={{ .Values.canary.interval }}
+{{- end }}
+{{- with .Values.canary.namespace }}
+- --canary-namespace={{ . }}
+{{- end }}
+{{- if .Values.canary.arm }}
+- --arm
+{{- end }}
 {{- if ne .Values.certificates.mode "self" }}
 - --certificates={{ .Values.certificates.mode }}
 {{- end }}
@@ -137,6 +146,23 @@ secret:
 {{- end }}
 {{- if and .subjects (not (or .configMap .secret)) }}
 {{- fail "clientCA.subjects needs clientCA.configMap or clientCA.secret: say where the authorities are that sign the certificates of callers" }}
+{{- end }}
+{{- end }}
+{{- with .Values.canary }}
+{{- if and .arm $.Values.staticWebhooks.enabled }}
+{{- fail "canary.arm has the server change the failurePolicy of its webhooks, and with staticWebhooks.enabled they are yours: leave one of the two" }}
+{{- end }}
+{{- if and .arm (ne $.Values.failurePolicy "Fail") }}
+{{- fail (printf "canary.arm is for failurePolicy=Fail, and it is %s: change one of the two" $.Values.failurePolicy) }}
+{{- end }}
+{{- if and .arm (eq (toString .interval) "0") }}
+{{- fail "canary.arm needs the canary: give canary.interval a time" }}
+{{- end }}
+{{- if and .arm (eq $.Values.enforcement "audit") }}
+{{- fail "canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged" }}
+{{- end }}
+{{- if eq .namespace $.Release.Namespace }}
+{{- fail (printf "canary.namespace is %s, the release's own, which is exempt from judging: name another one" .namespace) }}
 {{- end }}
 {{- end }}
 {{- if and .Values.priorityClass.create .Values.priorityClassName }}

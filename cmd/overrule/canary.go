@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/internal/guard"
+)
+
+// The exit codes of the canary command.
+const (
+	exitFailed  = 1
+	exitUntried = 2
+)
+
+// exitError is an error that has an exit code.
+type exitError struct {
+	error
+
+	code int
+}
+
+// Unwrap implements errors.Is and errors.As.
+func (e *exitError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	return exitFailed
+}
+
+// untriable is an error for which nothing could be tried.
+func untriable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{err, exitUntried}
+}
+
+type canaryOptions struct {
+	kubeconfig, enforcement, namespace, output string
+	timeout                                    time.Duration
+}
+
+// canaryCommand is the command that tries an installation once.
+func canaryCommand() *cobra.Command {
+	var o canaryOptions
+	cmd := &cobra.Command{
+		Use:   "canary",
+		Short: "Try once, by dry runs, whether writes are judged",
+		Long: `canary sends dry runs through the API server: a PolicyProfile that must be
+rejected, one that must pass and, with --canary-namespace, an HTTPRoute without
+parents. Nothing is stored. It takes the right to create them.
+
+Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
+		Args: func(cmd *cobra.Command, args []string) error { return untriable(cobra.NoArgs(cmd, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return untriable(err)
+			}
+			return o.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that it runs in)")
+	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny, warn or audit: how the servers run")
+	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
+	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(err) })
+	return cmd
+}
+
+func (o canaryOptions) check() error {
+	var errs []error
+	if _, ok := does[o.enforcement]; !ok {
+		errs = append(errs, fmt.Errorf("--enforcement=%q is none of [deny warn audit]", o.enforcement))
+	}
+	if o.output != "text" && o.output != "json" {
+		errs = append(errs, fmt.Errorf("--output=%q is none of [text json]", o.output))
+	}
+	if o.timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--timeout=%s leaves no time: give one over 0", o.timeout))
+	}
+	return errors.Join(errs...)
+}
+
+func (o canaryOptions) run(cmd *cobra.Command) error {
+	c, err := o.canary()
+	if err != nil {
+		return untriable(err)
+	}
+	r := c.Run(cmd.Context())
+	if err := write(cmd.OutOrStdout(), r, o.output); err != nil {
+		return untriable(fmt.Errorf("write the result: %w", err))
+	}
+	switch r.Outcome {
+	case canary.Passed:
+		return nil
+	case canary.Failed:
+		return &exitError{errors.New("the canary failed"), exitFailed}
+	default:
+		return &exitError{errors.New("the canary could not be tried"), exitUntried}
+	}
+}
+
+func (o canaryOptions) canary() (*canary.Canary, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = "overrule-canary/" + build.Read().Version
+	return canary.New(cfg, canary.Options{
+		Does: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
+	})
+}
+
+func write(out io.Writer, r canary.Result, format string) error {
+	if format == "text" {
+		_, err := io.WriteString(out, r.Text())
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
+}

@@ -1,0 +1,105 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// DefaultTimeout of a run: the three seconds of each of two webhooks, and what
+// a busy API server takes.
+const DefaultTimeout = 10 * time.Second
+
+// Options of a Canary.
+type Options struct {
+	// Does is what the installation does about a denial: Deny, Warn or Audit.
+	Does api.Action
+	// Namespace, if set, is where a route is tried, too.
+	Namespace string
+	// Configuration is the name of the webhook configurations, to tell what is
+	// wrong with them.
+	Configuration string
+	// Timeout of a run; 0 means DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Canary sends writes to an API server. Make it with New.
+type Canary struct {
+	Options
+	client kubernetes.Interface
+	// api sends what no typed client does: it shows warnings, and waits for no
+	// answer that asks to come again.
+	api rest.Interface
+}
+
+// New returns a canary that acts as the user of cfg.
+func New(cfg *rest.Config, o Options) (*Canary, error) {
+	own := rest.CopyConfig(cfg)
+	own.QPS, own.RateLimiter = -1, nil // a queue in here would look like a slow API server
+	own.WarningHandlerWithContext, own.WarningHandler = rest.NoWarnings{}, nil
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	own = rest.CopyConfig(own)
+	own.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	own.ContentType, own.AcceptContentTypes = "application/json", "application/json"
+	raw, err := rest.UnversionedRESTClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return &Canary{Options: o, client: client, api: raw}, nil
+}
+
+// Run tries all writes at once and returns what came of them, within Timeout.
+func (c *Canary) Run(ctx context.Context) Result {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	begun := time.Now()
+	writes := c.writes()
+	trials := make([]Trial, len(writes))
+	var all sync.WaitGroup
+	for i, w := range writes {
+		all.Go(func() { trials[i] = c.try(ctx, w) })
+	}
+	all.Wait()
+	r := newResult(c.Does, trials)
+	r.Note = c.note()
+	r.At = time.Now()
+	r.Took = r.At.Sub(begun)
+	return r
+}
+
+// note tells what a run under audit does not prove.
+func (c *Canary) note() string {
+	switch {
+	case c.Does != api.Audit:
+		return ""
+	case c.Namespace == "":
+		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up, and not that they are judged"
+	default:
+		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up and that " + mutating + " is called, and not that they are judged"
+	}
+}
+
+func (c *Canary) try(ctx context.Context, w write) Trial {
+	begun := time.Now()
+	a := c.send(ctx, w)
+	t := Trial{Sent: w.sent, Milliseconds: time.Since(begun).Milliseconds()}
+	v := w.read(c.Does, a)
+	t.Outcome, t.Came, t.busy = v.outcome, v.came, v.busy
+	if v.unjudged {
+		t.Came += ": " + c.why(ctx)
+	}
+	return t
+}

@@ -1,0 +1,77 @@
+package canary
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+)
+
+// Reasons of the condition and of Events.
+const (
+	reasonNotLeading = "NotLeading"
+	reasonNotRun     = "NotRunYet"
+
+	notLeading = "this replica does not lead: the canary runs on the one that does"
+)
+
+// reasons of outcomes.
+var reasons = map[Outcome]string{Passed: "CanaryPassed", Failed: "CanaryFailed", Untried: "CanaryUntried"}
+
+var statuses = map[Outcome]corev1.ConditionStatus{
+	Passed: corev1.ConditionTrue, Failed: corev1.ConditionFalse, Untried: corev1.ConditionUnknown,
+}
+
+// Herald tells of the runs of a Loop.
+type Herald struct {
+	Record *Record
+	Pod    *Pod
+	// Arm, if set, is told first.
+	Arm    *Arm
+	Events events.EventRecorder
+	Note   func(string) string // fits a text into an Event
+	Log    logr.Logger
+}
+
+// Begun tells that this replica leads.
+func (h *Herald) Begun(ctx context.Context) {
+	h.Record.Begin()
+	h.Pod.Tell(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica leads, and has not run the canary yet")
+}
+
+// Ended tells that it leads no more.
+func (h *Herald) Ended(ctx context.Context) {
+	h.Record.End()
+	h.Pod.Tell(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+}
+
+// Told tells of a result.
+func (h *Herald) Told(ctx context.Context, r Result) {
+	if h.Arm != nil {
+		h.Arm.Book(r)
+	}
+	before := h.Record.Book(r)
+	message := "what must be denied is, and what must pass does"
+	if r.Outcome != Passed {
+		message = r.Why()
+	}
+	h.Pod.Tell(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
+	if before == nil || before.Outcome != r.Outcome {
+		h.change(r, message)
+	}
+}
+
+// change tells of a result that is another than the one before.
+func (h *Herald) change(r Result, message string) {
+	kind := corev1.EventTypeNormal
+	if r.Outcome == Passed {
+		h.Log.Info("the canary passed", "took", r.Took.String())
+	} else {
+		kind = corev1.EventTypeWarning
+		h.Log.Error(nil, "the canary did not pass", "outcome", r.Outcome, "why", message)
+	}
+	if pod := h.Pod.Ref(); pod != nil {
+		h.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", h.Note(message))
+	}
+}

@@ -1,0 +1,89 @@
+package canary
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	// MinInterval keeps the canary from being a load of its own.
+	MinInterval = 5 * time.Second
+	// again is when a run that did not pass is repeated: a lost packet is not
+	// worth to disarm.
+	again = 5 * time.Second
+	// settling is what API servers may take to hear of webhook configurations.
+	settling = 2 * time.Second
+)
+
+// Loop runs a canary on the leader.
+type Loop struct {
+	// Run is the canary's.
+	Run      func(context.Context) Result
+	Interval time.Duration
+	// Ready waits until the webhooks are in place. The first run is soon after,
+	// and an Interval after the start at the latest: webhooks that cannot be put
+	// in place are a failure, too.
+	Ready func(context.Context)
+	// Told is called with each result, and Ended when this replica leads no more.
+	Told  func(context.Context, Result)
+	Begun func(context.Context)
+	Ended func(context.Context)
+	Log   logr.Logger
+}
+
+// NeedLeaderElection tells controller-runtime to run a Loop on the leader.
+func (l *Loop) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable: it runs the canary until ctx ends.
+func (l *Loop) Start(ctx context.Context) error {
+	l.Begun(ctx)
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+		defer cancel()
+		l.Ended(ending)
+	}()
+	if !l.await(ctx) {
+		return nil
+	}
+	last := Passed
+	for {
+		r := l.Run(ctx)
+		if ctx.Err() != nil {
+			return nil // what was cut off says nothing
+		}
+		l.Told(ctx, r)
+		pause := l.Interval
+		if r.Outcome != Passed && last == Passed {
+			pause = min(pause, again)
+		}
+		last = r.Outcome
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// await waits until the webhooks are in place, or ought to be.
+func (l *Loop) await(ctx context.Context) bool {
+	waiting, cancel := context.WithTimeout(ctx, l.Interval)
+	defer cancel()
+	l.Ready(waiting)
+	if waiting.Err() == nil {
+		return sleep(ctx, settling)
+	}
+	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
+	return ctx.Err() == nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

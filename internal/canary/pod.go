@@ -1,0 +1,108 @@
+package canary
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// ConditionPassing is the condition of a Pod that leads: True after a run that
+// passed, False after one that failed, else Unknown.
+const ConditionPassing corev1.PodConditionType = api.AnnotationPrefix + "CanaryPassing"
+
+// Pod writes the condition of the pod that it runs in. Made without a name it
+// writes none.
+type Pod struct {
+	Client          corev1client.PodsGetter
+	Namespace, Name string
+	Log             logr.Logger
+
+	mu      sync.Mutex
+	last    *corev1.PodCondition
+	uid     types.UID
+	problem string // that was logged last
+}
+
+// Tell writes what a condition now is; its times are its own.
+func (p *Pod) Tell(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell(ctx, status, reason, message)
+}
+
+// Idle tells that the pod does not lead, unless something was told of it: its
+// container may have ended without a word while it did.
+func (p *Pod) Idle(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.tell(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+	}
+}
+
+func (p *Pod) tell(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
+	now := metav1.Now()
+	c := corev1.PodCondition{
+		Type: ConditionPassing, Status: status, Reason: reason, Message: message,
+		LastProbeTime: now, LastTransitionTime: now,
+	}
+	if p.last != nil && p.last.Status == status {
+		c.LastTransitionTime = p.last.LastTransitionTime
+	}
+	p.last = &c
+	if p.Name == "" {
+		p.report("there is no pod to write the canary's condition to: --pod-name and POD_NAME are empty", nil)
+		return
+	}
+	pod, err := p.patch(ctx, c)
+	if err != nil {
+		p.report(err.Error(), err)
+		return
+	}
+	p.uid, p.problem = pod.UID, ""
+}
+
+func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, error) {
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{c}}})
+	if err != nil {
+		return nil, fmt.Errorf("write condition %s as JSON: %w", c.Type, err)
+	}
+	// A strategic merge changes the condition of this type alone.
+	pod, err := p.Client.Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "overrule"}, "status")
+	if err != nil {
+		return nil, fmt.Errorf("write condition %s of pod %s/%s: %w", c.Type, p.Namespace, p.Name, err)
+	}
+	return pod, nil
+}
+
+// report logs what is wrong, once.
+func (p *Pod) report(problem string, err error) {
+	if problem == p.problem {
+		return
+	}
+	p.problem = problem
+	if err == nil {
+		p.Log.Info(problem)
+		return
+	}
+	p.Log.Error(err, "tell of the canary")
+}
+
+// Ref names the pod in Events, nil if there is none.
+func (p *Pod) Ref() *corev1.ObjectReference {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Name == "" {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.uid}
+}

@@ -1,0 +1,157 @@
+//go:build integration
+
+package canary
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/env"
+)
+
+// stage is a pod on a real API server, and a herald that tells of it.
+type stage struct {
+	*Herald
+	admin    kubernetes.Interface
+	recorder *events.FakeRecorder
+	log      []string
+}
+
+// newStage makes them; the herald writes as a user with those rights.
+func newStage(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyRule) *stage {
+	t.Helper()
+	admin := clientOf(t, plane.Config)
+	_, err := admin.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "overrule", Image: "overrule:dev"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s := &stage{admin: admin, recorder: events.NewFakeRecorder(10)}
+	log := funcr.New(func(_, args string) { s.log = append(s.log, args) }, funcr.Options{})
+	s.Herald = &Herald{
+		Record: NewRecord(false), Events: s.recorder, Note: strings.ToUpper, Log: log,
+		Pod: &Pod{Client: clientOf(t, plane.MustAddUser(t, name, nil, rules...).Config).CoreV1(), Namespace: "default", Name: name, Log: log},
+	}
+	return s
+}
+
+func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+// condition is that of the pod; nil if it has none.
+func (s *stage) condition(t *testing.T) *corev1.PodCondition {
+	t.Helper()
+	pod, err := s.admin.CoreV1().Pods("default").Get(t.Context(), s.Pod.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, c := range pod.Status.Conditions {
+		if c.Type == ConditionPassing {
+			return &c
+		}
+	}
+	return nil
+}
+
+// is requires a condition.
+func (s *stage) is(t *testing.T, status corev1.ConditionStatus, reason, message string) {
+	t.Helper()
+	c := s.condition(t)
+	require.NotNil(t, c)
+	assert.Equal(t, []string{string(status), reason, message}, []string{string(c.Status), c.Reason, c.Message})
+}
+
+// events are those that were recorded since the last look.
+func (s *stage) events() []string {
+	var out []string
+	for len(s.recorder.Events) > 0 {
+		out = append(out, <-s.recorder.Events)
+	}
+	return out
+}
+
+func result(o Outcome, came string) Result {
+	return newResult(api.Deny, []Trial{{Sent: "a write", Came: came, Outcome: o}})
+}
+
+var mayTell = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
+
+func TestThePodOfTheLeaderTells(t *testing.T) {
+	plane := env.Start(t, env.WithoutCRDs())
+	s := newStage(t, plane, "tells", mayTell)
+	s.Pod.Idle(t.Context())
+	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
+	s.Begun(t.Context())
+	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	s.Pod.Idle(t.Context())
+	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	assert.Empty(t, s.events())
+
+	const good = "what must be denied is, and what must pass does"
+	s.Told(t.Context(), result(Passed, "fine"))
+	s.is(t, corev1.ConditionTrue, "CanaryPassed", good)
+	assert.Equal(t, []string{"Normal CanaryPassed " + strings.ToUpper(good)}, s.events())
+	before := s.condition(t)
+	s.Told(t.Context(), result(Failed, "nobody was asked"))
+	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: nobody was asked")
+	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOBODY WAS ASKED"}, s.events())
+	s.Told(t.Context(), result(Failed, "still"))
+	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
+	assert.Empty(t, s.events(), "the outcome is the same")
+	s.Told(t.Context(), result(Untried, "no right"))
+	s.is(t, corev1.ConditionUnknown, "CanaryUntried", "a write: no right")
+	assert.Len(t, s.events(), 1)
+	assert.False(t, s.condition(t).LastProbeTime.Before(&before.LastProbeTime))
+	s.Ended(t.Context())
+	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
+	require.NoError(t, s.Record.Problem())
+
+	t.Run("a transition is when the status changed", func(t *testing.T) {
+		long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+		s.Pod.last.LastTransitionTime = long
+		s.Pod.Tell(t.Context(), corev1.ConditionUnknown, "Other", "")
+		assert.True(t, s.condition(t).LastTransitionTime.Equal(&long))
+		s.Pod.Tell(t.Context(), corev1.ConditionTrue, "Other", "")
+		assert.True(t, s.condition(t).LastTransitionTime.After(long.Time))
+	})
+	t.Run("without the right it says so once, and goes on", func(t *testing.T) {
+		s := newStage(t, plane, "forbidden")
+		s.Told(t.Context(), result(Failed, "x"))
+		s.Told(t.Context(), result(Failed, "x"))
+		assert.Nil(t, s.condition(t))
+		all := strings.Join(s.log, "\n")
+		assert.Equal(t, 1, strings.Count(all, "write condition overrule.dev/CanaryPassing of pod default/forbidden: "), all)
+		assert.Contains(t, all, `cannot patch resource \"pods/status\"`)
+		require.Error(t, s.Record.Problem())
+		assert.Len(t, s.events(), 1)
+	})
+	t.Run("without a pod it says so once, and goes on", func(t *testing.T) {
+		s := newStage(t, plane, "nameless", mayTell)
+		s.Pod.Name = ""
+		s.Begun(context.Background())
+		s.Told(t.Context(), result(Passed, "x"))
+		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "there is no pod to write the canary's condition to"))
+		assert.Empty(t, s.events())
+	})
+	t.Run("a pod of another name is told of", func(t *testing.T) {
+		s := newStage(t, plane, "other", mayTell)
+		s.Pod.Name = "nowhere"
+		s.Told(t.Context(), result(Passed, "x"))
+		assert.Contains(t, strings.Join(s.log, "\n"), `pods \"nowhere\" not found`)
+	})
+}

@@ -1,0 +1,133 @@
+package canary
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	passingDesc = prometheus.NewDesc("overrule_canary_passing",
+		"1 if the last run of the canary passed, 0 if not. The leader alone has it, once there was a run.", nil, nil)
+	successDesc = prometheus.NewDesc("overrule_canary_last_success_timestamp_seconds",
+		"When the canary last passed. The leader alone has it, once it did.", nil, nil)
+	armedDesc = prometheus.NewDesc("overrule_armed",
+		"1 if this replica leads and last wrote failurePolicy Fail, with --arm.", nil, nil)
+)
+
+// Record keeps what the runs of a replica came to, for metrics and health.
+type Record struct {
+	runs     *prometheus.CounterVec
+	duration prometheus.Histogram
+
+	mu      sync.Mutex
+	leading bool
+	last    *Result
+	success time.Time
+	arming  bool
+	armed   bool
+}
+
+// NewRecord returns one that is empty. With arming it has a metric of that, too.
+func NewRecord(arming bool) *Record {
+	r := &Record{
+		arming: arming,
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "overrule_canary_runs_total",
+			Help: "Runs of the canary, by result: passed, failed, or untried where the API server did not take the write.",
+		}, []string{"result"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "overrule_canary_duration_seconds",
+			Help:    "Time of a run of the canary.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 9),
+		}),
+	}
+	for _, o := range Outcomes {
+		r.runs.WithLabelValues(string(o))
+	}
+	return r
+}
+
+// Begin books that this replica leads, End that it does not.
+func (r *Record) Begin() { r.lead(true) }
+
+// End books that this replica leads no more.
+func (r *Record) End() { r.lead(false) }
+
+func (r *Record) lead(leads bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leading, r.last, r.success = leads, nil, time.Time{}
+	r.armed = r.armed && leads
+}
+
+// Book books a result, and returns the one before it: nil if it is the first.
+func (r *Record) Book(result Result) (before *Result) {
+	r.runs.WithLabelValues(string(result.Outcome)).Inc()
+	r.duration.Observe(result.Took.Seconds())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.last = r.last, &result
+	if result.Outcome == Passed {
+		r.success = result.At
+	}
+	return before
+}
+
+// Wrote books whether the webhooks are armed, as this replica wrote them.
+func (r *Record) Wrote(armed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.armed = armed
+}
+
+// Problem is why the last run of this leader did not pass, nil if it did, or if
+// there is none.
+func (r *Record) Problem() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil || r.last.Outcome == Passed {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", r.last.Outcome, r.last.Why())
+}
+
+// Describe implements prometheus.Collector.
+func (r *Record) Describe(ch chan<- *prometheus.Desc) {
+	r.runs.Describe(ch)
+	r.duration.Describe(ch)
+	ch <- passingDesc
+	ch <- successDesc
+	if r.arming {
+		ch <- armedDesc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *Record) Collect(ch chan<- prometheus.Metric) {
+	r.runs.Collect(ch)
+	r.duration.Collect(ch)
+	gauge := func(d *prometheus.Desc, value float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last != nil {
+		gauge(passingDesc, number(r.last.Outcome == Passed))
+	}
+	if !r.success.IsZero() {
+		gauge(successDesc, float64(r.success.UnixMilli())/1000)
+	}
+	if r.arming {
+		gauge(armedDesc, number(r.armed))
+	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

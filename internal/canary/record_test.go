@@ -1,0 +1,114 @@
+package canary
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// shows requires that a record has these metrics, and no other but the duration.
+func shows(t *testing.T, r *Record, want ...string) {
+	t.Helper()
+	var got []string
+	for line := range strings.Lines(gathered(t, r)) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "overrule_canary_duration_seconds") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	assert.ElementsMatch(t, want, got)
+}
+
+func TestTheMetricsOfTheCanary(t *testing.T) {
+	r := NewRecord(false)
+	none := []string{`overrule_canary_runs_total{result="failed"} 0`, `overrule_canary_runs_total{result="passed"} 0`, `overrule_canary_runs_total{result="untried"} 0`}
+	shows(t, r, none...)
+	r.Begin()
+	shows(t, r, none...)
+	require.NoError(t, r.Problem())
+
+	at := func(o Outcome, second int64) Result {
+		out := newResult(api.Deny, []Trial{{Sent: "a write", Came: "something", Outcome: o}})
+		out.At, out.Took = time.UnixMilli(second*1000+500), time.Second
+		return out
+	}
+	assert.Nil(t, r.Book(at(Passed, 100)))
+	shows(t, r, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 1`,
+		none[0], `overrule_canary_runs_total{result="passed"} 1`, none[2])
+	require.NoError(t, r.Problem())
+
+	assert.Equal(t, Passed, r.Book(at(Failed, 200)).Outcome, "the one before")
+	require.EqualError(t, r.Problem(), "failed: a write: something")
+	assert.Equal(t, Failed, r.Book(at(Untried, 300)).Outcome)
+	require.EqualError(t, r.Problem(), "untried: a write: something")
+	runs := []string{`overrule_canary_runs_total{result="failed"} 1`, `overrule_canary_runs_total{result="passed"} 1`, `overrule_canary_runs_total{result="untried"} 1`}
+	shows(t, r, append(runs, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 0`)...)
+
+	r.End()
+	shows(t, r, runs...)
+	require.NoError(t, r.Problem(), "it is another's now")
+}
+
+func TestThatWebhooksAreArmedIsToldByWhoLeads(t *testing.T) {
+	r := NewRecord(true)
+	armed := func() float64 {
+		if slices.Contains(strings.Split(gathered(t, r), "\n"), "overrule_armed 1") {
+			return 1
+		}
+		assert.Contains(t, gathered(t, r), "\noverrule_armed 0\n")
+		return 0
+	}
+	assert.Zero(t, armed())
+	r.Begin()
+	r.Wrote(true)
+	assert.InDelta(t, 1, armed(), 0)
+	r.Wrote(false)
+	assert.Zero(t, armed())
+	r.Wrote(true)
+	r.End()
+	assert.Zero(t, armed())
+	assert.NotContains(t, gathered(t, NewRecord(false)), "overrule_armed", "without --arm nobody shall be alarmed")
+}
+
+// gathered is what a scrape of a record gets.
+func gathered(t *testing.T, r *Record) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(r))
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	return answer.Body.String()
+}
+
+func TestAResultIsToldInWordsAndAsJSON(t *testing.T) {
+	r := newResult(api.Warn, []Trial{
+		{Sent: "one", Came: "fine", Outcome: Passed, Milliseconds: 3},
+		{Sent: "two", Came: "nobody was asked", Outcome: Failed, Milliseconds: 4},
+		{Sent: "three", Came: "no right", Outcome: Untried},
+	})
+	r.Note = "a note"
+	assert.Equal(t, Failed, r.Outcome)
+	assert.Equal(t, "two: nobody was asked; three: no right", r.Why())
+	assert.Equal(t, `passed   one (3 ms)
+         fine
+failed   two (4 ms)
+         nobody was asked
+untried  three (0 ms)
+         no right
+note     a note
+the canary failed
+`, r.Text())
+	assert.Equal(t, Untried, newResult(api.Deny, []Trial{{Outcome: Passed}, {Outcome: Untried}}).Outcome)
+	assert.Contains(t, newResult(api.Deny, []Trial{{Outcome: Untried}}).Text(), "the canary could not be tried\n")
+	assert.Contains(t, newResult(api.Deny, nil).Text(), "the canary passed\n")
+}

@@ -1,0 +1,193 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// The webhooks that a canary's writes pass through.
+const (
+	validating = "validate.overrule.dev"
+	mutating   = "mutate.overrule.dev"
+)
+
+// verdict is what an answer means.
+type verdict struct {
+	outcome Outcome
+	came    string
+	// unjudged: the write was let through as if nobody had been asked.
+	unjudged bool
+	busy     bool
+}
+
+func passed(format string, args ...any) verdict {
+	return verdict{outcome: Passed, came: fmt.Sprintf(format, args...)}
+}
+
+func failed(format string, args ...any) verdict {
+	return verdict{outcome: Failed, came: fmt.Sprintf(format, args...)}
+}
+
+func untried(format string, args ...any) verdict {
+	return verdict{outcome: Untried, came: fmt.Sprintf(format, args...)}
+}
+
+// An API server says only in words which webhook denied a write, or failed.
+var (
+	deniedBy  = regexp.MustCompile(`(?s)^admission webhook "([^"]+)" denied the request(?:: | )(.*)$`)
+	failureOf = regexp.MustCompile(`(?s)failed calling webhook "([^"]+)"(?:: |; )(.*)$`)
+	forbidden = regexp.MustCompile(`(?s)^\S+ is forbidden: User "([^"]*)" cannot create resource`)
+)
+
+const (
+	reason     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
+	wouldDeny  = "would be denied: "
+	otherwise  = "say with --enforcement how the server runs"
+	makeExempt = "exempt what has the label " + api.LabelCanary + " from it"
+)
+
+// mustBeDenied reads the answer to a write that Overrule has to reject.
+func mustBeDenied(does api.Action, a answer) verdict {
+	hook, said, denied := denial(a.err)
+	warned := warning(a.warnings)
+	switch {
+	case denied && hook == validating && !apierrors.IsTooManyRequests(a.err):
+		if !strings.HasPrefix(said, reason) {
+			return failed("%s denied it, and not as %s: %s", validating, api.ReasonInvalid, said)
+		}
+		if does != api.Deny {
+			return failed("%s denied it, which it should not with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), otherwise, said)
+		}
+		return passed("denied by %s: %s", validating, said)
+	case a.err != nil:
+		return unanswered(a)
+	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reason):
+		return failed("admitted with a warning, and not of %s: %s", api.ReasonInvalid, warned)
+	case warned != "" && does == api.Warn:
+		return passed("admitted with a warning: %s", warned)
+	case warned != "":
+		return failed("admitted with a warning, which shows --enforcement=warn; %s: %s", otherwise, warned)
+	case does == api.Audit:
+		return passed("admitted, as it should be with --enforcement=audit")
+	}
+	v := failed("admitted, and not judged")
+	v.unjudged = true
+	return v
+}
+
+// mustPass reads the answer to a write that nothing speaks against.
+func mustPass(_ api.Action, a answer) verdict {
+	if a.err != nil {
+		return unanswered(a)
+	}
+	if w := warning(a.warnings); w != "" {
+		return failed("admitted, but with a warning: %s", w)
+	}
+	return passed("admitted")
+}
+
+// mustBeMended reads the answer to a route with an annotation that the mutating
+// webhook takes off.
+func mustBeMended(does api.Action, a answer) verdict {
+	v := mustPass(does, a)
+	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != stale {
+		if v.outcome == Passed {
+			v.came += ", and mended by " + mutating
+		}
+		return v
+	}
+	return failed("admitted, and not mended by %s: it is not called for it, its calls fail and its failurePolicy is Ignore, "+
+		"or it had no time; namespace %s is exempt if it is Overrule's own", mutating, a.write.namespace)
+}
+
+// warning is what Overrule would have denied, "" if there is nothing.
+func warning(all []string) string {
+	for _, w := range all {
+		if strings.HasPrefix(w, wouldDeny) {
+			return w
+		}
+	}
+	return ""
+}
+
+// denial tells which webhook denied a write, and what it said.
+func denial(err error) (hook, said string, ok bool) {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return "", "", false
+	}
+	m := deniedBy.FindStringSubmatch(status.Status().Message)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// unanswered reads an error that is no denial as Invalid.
+func unanswered(a answer) verdict {
+	if hook, said, ok := denial(a.err); ok {
+		return deniedAs(hook, said, apierrors.IsTooManyRequests(a.err))
+	}
+	if m := failureOf.FindStringSubmatch(a.err.Error()); m != nil && apierrors.IsInternalError(a.err) {
+		if !ours(m[1]) {
+			return untried("the webhook %s, which is not Overrule's, could not be called: %s; mend it, or %s", m[1], m[2], makeExempt)
+		}
+		return failed("the API server cannot call %s: %s", m[1], m[2])
+	}
+	return notTaken(a)
+}
+
+func ours(hook string) bool { return hook == validating || hook == mutating }
+
+func deniedAs(hook, said string, again bool) verdict {
+	switch {
+	case !ours(hook):
+		return untried("the webhook %s, which is not Overrule's, denied it: %s; %s", hook, said, makeExempt)
+	case again:
+		v := untried("%s answered that it is to be tried again: %s", hook, said)
+		v.busy = true
+		return v
+	default:
+		return failed("denied by %s: %s", hook, said)
+	}
+}
+
+// notTaken reads an error of the API server's own.
+func notTaken(a answer) verdict {
+	gr := a.write.resource.GroupResource()
+	var status apierrors.APIStatus
+	details := ""
+	if errors.As(a.err, &status) && status.Status().Details != nil {
+		details = status.Status().Details.Kind
+	}
+	switch m := forbidden.FindStringSubmatch(a.err.Error()); {
+	case apierrors.IsForbidden(a.err) && m != nil:
+		return untried("%s may not create %s; look at: kubectl auth can-i create %s%s --as=%s", m[1], gr, gr, inNamespace(a.write.namespace), m[1])
+	case apierrors.IsUnauthorized(a.err):
+		return untried("the API server does not know who asks: %v; check the kubeconfig's credentials", a.err)
+	case apierrors.IsNotFound(a.err) && details == "namespaces":
+		return untried("there is no namespace %s: name another one with --canary-namespace", a.write.namespace)
+	case apierrors.IsNotFound(a.err):
+		return untried("the API server does not serve %s in version %s: install its CustomResourceDefinition", gr, a.write.resource.Version)
+	case apierrors.IsInvalid(a.err) || apierrors.IsBadRequest(a.err):
+		return untried("the CustomResourceDefinition of %s refuses it before Overrule is asked; install the one of this version of Overrule: %v", gr, a.err)
+	case errors.Is(a.err, context.DeadlineExceeded):
+		return untried("the API server did not answer in time: %v", a.err)
+	default:
+		return untried("the API server did not take it: %v", a.err)
+	}
+}
+
+func inNamespace(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " -n " + name
+}

@@ -1,0 +1,50 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// why looks for what let a write through unjudged.
+func (c *Canary) why(ctx context.Context) string {
+	hooks, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("there is no ValidatingWebhookConfiguration %s, so nothing is judged", c.Configuration)
+	case err != nil:
+		return fmt.Sprintf("whether the webhooks are there could not be read: %v", err)
+	}
+	i := slices.IndexFunc(hooks.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == validating })
+	if i < 0 {
+		return fmt.Sprintf("ValidatingWebhookConfiguration %s has no webhook %s", c.Configuration, validating)
+	}
+	return ofHook(hooks.Webhooks[i])
+}
+
+// ofHook tells what is wrong with a webhook that is there.
+func ofHook(w admissionregistrationv1.ValidatingWebhook) string {
+	switch {
+	case !slices.ContainsFunc(w.Rules, forProfiles):
+		return fmt.Sprintf("%s has no rule for creating %s", w.Name, profiles.GroupResource())
+	case slices.ContainsFunc(w.MatchConditions, foreign) || w.ObjectSelector != nil && len(w.ObjectSelector.MatchExpressions)+len(w.ObjectSelector.MatchLabels) > 0:
+		return fmt.Sprintf("%s has a condition or a selector that Overrule does not write, which may leave it out", w.Name)
+	case w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore:
+		return fmt.Sprintf("%s has failurePolicy Ignore, so calls that fail let writes pass; the API server's log says why they do, after %q", w.Name, "failing open")
+	default:
+		return fmt.Sprintf("%s is there with a rule for it and failurePolicy Fail; if it was written this moment, the API server has not heard of it yet", w.Name)
+	}
+}
+
+// foreign reports whether a condition is another than that which Overrule writes.
+func foreign(c admissionregistrationv1.MatchCondition) bool { return c.Name != "not-of-the-system" }
+
+func forProfiles(r admissionregistrationv1.RuleWithOperations) bool {
+	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
+	return has(r.APIGroups, profiles.Group) && has(r.APIVersions, profiles.Version) && has(r.Resources, profiles.Resource) &&
+		(slices.Contains(r.Operations, admissionregistrationv1.Create) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll))
+}

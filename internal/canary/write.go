@@ -1,0 +1,119 @@
+package canary
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// write is a create that is sent as a dry run.
+type write struct {
+	sent      string // what it is, in words
+	resource  schema.GroupVersionResource
+	namespace string
+	object    map[string]any
+	// read makes a verdict of what came back.
+	read func(api.Action, answer) verdict
+}
+
+// answer is what came back for a write.
+type answer struct {
+	err      error
+	warnings []string
+	object   *unstructured.Unstructured // nil after an error
+	write    write
+}
+
+var (
+	profiles   = schema.GroupVersionResource{Group: api.Group, Version: "v1alpha1", Resource: "policyprofiles"}
+	httpRoutes = schema.GroupVersionResource{Group: api.GatewayGroup, Version: "v1", Resource: "httproutes"}
+)
+
+// stale is an annotation that the mutating webhook takes off a route without
+// paths, which shows that it was called.
+const stale = "canary"
+
+// writes are those of a run. Names are generated: none can be taken. Nothing
+// is of the kind that the profiles are about.
+func (c *Canary) writes() []write {
+	out := []write{
+		{
+			sent: "PolicyProfile that must be denied", resource: profiles, read: mustBeDenied,
+			object: profile(map[string]any{}), // says not where a target is: no schema asks for that
+		},
+		{
+			sent: "PolicyProfile that must pass", resource: profiles, read: mustPass,
+			object: profile(map[string]any{"fields": []any{"targetRef"}}),
+		},
+	}
+	if c.Namespace == "" {
+		return out
+	}
+	return append(out, write{
+		sent: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, read: mustBeMended,
+		object: object(httpRoutes.GroupVersion(), "HTTPRoute", map[string]any{
+			"rules": []any{map[string]any{}},
+		}, map[string]any{api.AnnotationEffectivePolicy: stale}),
+	})
+}
+
+// profile is a PolicyProfile of a made-up kind.
+func profile(targets map[string]any) map[string]any {
+	return object(profiles.GroupVersion(), api.KindPolicyProfile, map[string]any{
+		"group": "canary." + api.Group, "kind": "CanaryPolicy", "class": "direct", "targets": targets,
+	}, nil)
+}
+
+func object(version schema.GroupVersion, kind string, spec, annotations map[string]any) map[string]any {
+	metadata := map[string]any{"generateName": "overrule-canary-", "labels": map[string]any{api.LabelCanary: "true"}}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	return map[string]any{"apiVersion": version.String(), "kind": kind, "metadata": metadata, "spec": spec}
+}
+
+// send creates the object of a write, as a dry run.
+func (c *Canary) send(ctx context.Context, w write) answer {
+	a := answer{write: w}
+	body, err := json.Marshal(w.object)
+	if err != nil {
+		a.err = fmt.Errorf("write %s as JSON: %w", w.sent, err)
+		return a
+	}
+	got := c.post(w).Body(body).Do(ctx)
+	for _, warning := range got.Warnings() {
+		a.warnings = append(a.warnings, warning.Text)
+	}
+	if a.err = got.Error(); a.err != nil {
+		return a
+	}
+	raw, err := got.Raw()
+	if err != nil {
+		a.err = err
+		return a
+	}
+	a.object = &unstructured.Unstructured{}
+	if err := a.object.UnmarshalJSON(raw); err != nil {
+		a.object, a.err = nil, fmt.Errorf("read what the API server answered: %w", err)
+	}
+	return a
+}
+
+func (c *Canary) post(w write) *rest.Request {
+	path := []string{"apis", w.resource.Group, w.resource.Version}
+	if w.namespace != "" {
+		path = append(path, "namespaces", w.namespace)
+	}
+	return c.api.Post().AbsPath(append(path, w.resource.Resource)...).
+		// To be asked to come again is an answer, too.
+		MaxRetries(0).
+		Param("dryRun", metav1.DryRunAll).
+		SetHeader("Content-Type", "application/json")
+}

@@ -1,0 +1,165 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// leaderPod is the pod of a server, which no kubelet runs.
+const leaderPod = `
+apiVersion: v1
+kind: Pod
+metadata: {namespace: overrule-system, name: NAME}
+spec:
+  automountServiceAccountToken: false
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: overrule
+    image: overrule:dev
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+`
+
+// pod makes the pod of a server, which goes with the test.
+func pod(t *testing.T, name string) {
+	t.Helper()
+	_, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	plane.Kubectl("create", "namespace", server.Namespace)
+	manifest := strings.ReplaceAll(leaderPod, "NAME", name)
+	succeed(t, plane.Apply(manifest))
+	t.Cleanup(func() { succeed(t, plane.KubectlWith(manifest, "delete", "--force", "--grace-period=0", "-f", "-")) })
+}
+
+// passing is a field of the canary's condition of a pod.
+func passing(t *testing.T, name, field string) string {
+	t.Helper()
+	got := plane.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
+	succeed(t, got)
+	return got.Stdout
+}
+
+func TestTheLeadersPodTellsOfTheCanary(t *testing.T) {
+	fresh(t)
+	pod(t, "leads")
+	pod(t, "follows")
+	r := newRelay(t)
+	flags := func(name string) []string { return []string{r.flag(), "--canary-interval=5s", "--pod-name=" + name} }
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: flags("leads")})
+	t.Cleanup(func() { unharmed(t, s) })
+	r.lead(s.Webhook)
+	soon(t, func() bool { return passing(t, "leads", "status") == "True" }, "the canary does not pass")
+	assert.Equal(t, "CanaryPassed", passing(t, "leads", "reason"))
+	assert.NotEmpty(t, passing(t, "leads", "lastProbeTime"))
+	since := passing(t, "leads", "lastTransitionTime")
+	assert.InDelta(t, 1, metric(t, s, "overrule_canary_passing"), 0)
+	assert.Positive(t, metric(t, s, "overrule_canary_last_success_timestamp_seconds"))
+	assert.NotContains(t, readyz(t, s), "canary")
+
+	second := server.Start(t, plane, server.Options{Unprobed: true, Args: flags("follows")})
+	soon(t, func() bool { return passing(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
+	assert.Equal(t, "Unknown", passing(t, "follows", "status"))
+	assert.NotContains(t, scraped(t, second), "overrule_canary_passing ", "it is the leader's alone")
+	assert.Contains(t, scraped(t, second), `overrule_canary_runs_total{result="passed"} 0`)
+	assert.Equal(t, since, passing(t, "leads", "lastTransitionTime"), "it passed all the while")
+
+	r.cut()
+	soon(t, func() bool { return passing(t, "leads", "status") == "False" }, "the canary does not fail")
+	assert.Contains(t, passing(t, "leads", "message"), "the API server cannot call validate.overrule.dev: ")
+	assert.NotEqual(t, since, passing(t, "leads", "lastTransitionTime"))
+	assert.InDelta(t, 0, metric(t, s, "overrule_canary_passing"), 0)
+	assert.Positive(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`))
+	assert.Contains(t, readyz(t, s), "[!] canary: failed: PolicyProfile that must be denied: ")
+	soon(t, func() bool {
+		got := plane.Kubectl("-n", server.Namespace, "get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid} {.type} {.reason}{"\n"}{end}`)
+		uid := plane.Kubectl("-n", server.Namespace, "get", "pod/leads", "-o", "jsonpath={.metadata.uid}").Stdout
+		return strings.Contains(got.Stdout, "leads "+uid+" Warning CanaryFailed") && strings.Contains(got.Stdout, " Normal CanaryPassed")
+	}, "no Event tells of it")
+
+	r.lead(second.Webhook)
+	require.NoError(t, s.Stop())
+	assert.Equal(t, "NotLeading", passing(t, "leads", "reason"), "it says so before it ends")
+	soon(t, func() bool { return passing(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
+}
+
+// readyz is what a server says of its health; it has to be ready.
+func readyz(t *testing.T, s *server.Server) string {
+	t.Helper()
+	return fetched(t, "http://"+s.Health+"/readyz")
+}
+
+func scraped(t *testing.T, s *server.Server) string {
+	t.Helper()
+	return fetched(t, "http://"+s.Metrics+"/metrics")
+}
+
+func fetched(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
+	fresh(t)
+	r := newRelay(t)
+	flags := []string{r.flag(), "--canary-interval=5s", "--arm", "--log-level=debug"}
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: flags})
+	t.Cleanup(func() { unharmed(t, s) })
+	r.lead(s.Webhook)
+	soon(t, func() bool { return policies(t) == disarmed }, "it begins armed")
+	assert.InDelta(t, 0, metric(t, s, "overrule_armed"), 0)
+	soon(t, func() bool { return policies(t) == armed }, "it does not arm")
+	soon(t, func() bool { return metric(t, s, "overrule_armed") == 1 }, "it does not say that it is armed")
+	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="passed"`), 3.0)
+
+	r.cut()
+	soon(t, func() bool { return policies(t) == disarmed }, "it stays armed though nobody judges")
+	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`), 2.0)
+	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it says that it is armed")
+
+	r.lead(s.Webhook)
+	soon(t, func() bool { return policies(t) == armed }, "it does not arm again")
+
+	require.NoError(t, s.Stop())
+	assert.Equal(t, armed, policies(t), "a leader that ends leaves it to the next one")
+	next := server.Start(t, plane, server.Options{Unprobed: true, Args: flags})
+	t.Cleanup(func() { unharmed(t, next) })
+	r.lead(next.Webhook)
+	soon(t, func() bool { return metric(t, next, "overrule_armed") == 1 }, "it does not take over what it found")
+	assert.Equal(t, armed, policies(t))
+	assert.Less(t, metric(t, next, "overrule_canary_runs_total", `result="passed"`), 3.0, "it was armed from the start")
+}
+
+// The failurePolicies of the mutating webhook, of the validating one, and of
+// those that are never armed.
+const (
+	armed    = "Fail Fail Ignore Ignore Ignore"
+	disarmed = "Ignore Ignore Ignore Ignore Ignore"
+)
+
+// policies are the failurePolicies of all webhooks, the mutating one's first.
+func policies(t *testing.T) string {
+	t.Helper()
+	var out []string
+	for _, configuration := range []string{configurations[1], configurations[0]} {
+		got := plane.Kubectl("get", configuration, "-o", "jsonpath={.webhooks[*].failurePolicy}", "--ignore-not-found")
+		succeed(t, got)
+		out = append(out, got.Stdout)
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,268 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// tryOnce runs the canary command as that user.
+func tryOnce(t *testing.T, as *env.User, args ...string) (r canary.Result, code int) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "overrule"),
+		append([]string{"canary", "-o", "json", "--kubeconfig=" + as.Kubeconfig}, args...)...)
+	var said, complained bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complained
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+	}
+	require.NoError(t, json.Unmarshal(said.Bytes(), &r), "%s%s", said.String(), complained.String())
+	return r, cmd.ProcessState.ExitCode()
+}
+
+// came are the outcomes of the trials, and what came back for the first one.
+func came(r canary.Result) (outcomes []canary.Outcome, first string) {
+	for _, trial := range r.Trials {
+		outcomes = append(outcomes, trial.Outcome)
+	}
+	return outcomes, r.Trials[0].Came
+}
+
+// all are the outcomes of a run in which each trial came to the same.
+func all(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
+
+func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "canary-passes")
+	s := start(t, "--canary-interval=0")
+	before := metric(t, s, "overrule_decisions_total")
+	r, code := tryOnce(t, plane.User, "--canary-namespace="+g.app)
+	outcomes, first := came(r)
+	assert.Zero(t, code, r.Text())
+	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
+	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
+	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Trials[2].Came)
+
+	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
+	assert.Empty(t, plane.Kubectl("get", "policyprofiles", "-o", "name").Stdout, "nothing is stored")
+	assert.NotContains(t, plane.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
+}
+
+func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
+	for name, c := range map[string]struct {
+		server, expected string
+		code             int
+		outcome          canary.Outcome
+		first, note      string
+	}{
+		"warn":                       {"warn", "warn", 0, canary.Passed, "admitted with a warning: would be denied: Invalid: PolicyProfile overrule-", ""},
+		"audit":                      {"audit", "audit", 0, canary.Passed, "admitted, as it should be with --enforcement=audit", "this proves that writes are not held up and that mutate.overrule.dev is called, and not that they are judged"},
+		"warn where deny is thought": {"warn", "deny", 1, canary.Failed, "admitted with a warning, which shows --enforcement=warn; say with --enforcement how the server runs", ""},
+		"deny where warn is thought": {"deny", "warn", 1, canary.Failed, "validate.overrule.dev denied it, which it should not with --enforcement=warn", ""},
+		"audit where warn is":        {"audit", "warn", 1, canary.Failed, "admitted, and not judged: validate.overrule.dev is there with a rule for it", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh(t)
+			g := prepare(t, "canary-enforcement")
+			s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--enforcement=" + c.server, "--canary-interval=0"}})
+			mended := func() bool {
+				r, _ := tryOnce(t, plane.User, "--enforcement="+c.expected, "--canary-namespace="+g.app)
+				return r.Trials[2].Outcome == canary.Passed
+			}
+			soon(t, mended, "the API server does not call it")
+			r, code := tryOnce(t, plane.User, "--enforcement="+c.expected, "--canary-namespace="+g.app)
+			_, first := came(r)
+			assert.Equal(t, c.code, code, r.Text())
+			assert.Equal(t, c.outcome, r.Trials[0].Outcome)
+			assert.Contains(t, first, c.first)
+			assert.Equal(t, canary.Passed, r.Trials[1].Outcome, r.Text())
+			assert.Contains(t, r.Note, c.note)
+			assert.Equal(t, c.note == "", r.Note == "")
+			unharmed(t, s)
+		})
+	}
+}
+
+func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "canary-none")
+	_, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	r, code := tryOnce(t, plane.User, "--canary-namespace="+g.app)
+	outcomes, first := came(r)
+	assert.Equal(t, 1, code)
+	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
+	assert.Equal(t, "admitted, and not judged: there is no ValidatingWebhookConfiguration overrule, so nothing is judged", first)
+	assert.Contains(t, r.Trials[2].Came, "not mended by mutate.overrule.dev")
+}
+
+// broken lets a server run without the right to mend its configurations, which
+// the test gives back.
+func broken(t *testing.T) {
+	t.Helper()
+	fresh(t)
+	start(t, "--canary-interval=0")
+	succeed(t, plane.Kubectl("delete", "clusterrolebinding/overrule-webhooks"))
+}
+
+func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
+	broken(t)
+	defer restoreRights(t)
+	ca := base64.StdEncoding.EncodeToString([]byte(newIssuer(t).serving(t)["ca.crt"]))
+	for _, configuration := range configurations {
+		succeed(t, plane.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"`+ca+`"}]`))
+	}
+	tells(t, 1, canary.Failed, `the API server cannot call validate.overrule.dev: failed to call webhook: Post `, "x509: certificate signed by unknown authority")
+
+	for _, configuration := range configurations {
+		succeed(t, plane.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`))
+	}
+	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
+}
+
+func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
+	broken(t)
+	defer restoreRights(t)
+	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`))
+	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
+	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["authpolicies"]}]}]`))
+	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
+	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0"}]`))
+	tells(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
+}
+
+// tells waits until the first trial comes back so: an API server hears of an
+// edit a moment later.
+func tells(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
+	t.Helper()
+	var last canary.Result
+	var got int
+	soon(t, func() bool {
+		last, got = tryOnce(t, plane.User)
+		_, first := came(last)
+		for _, part := range parts {
+			if !strings.Contains(first, part) {
+				return false
+			}
+		}
+		return got == code && last.Outcome == outcome
+	}, "it does not tell")
+	t.Log(last.Text())
+}
+
+func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
+	fresh(t)
+	s := start(t, "--canary-interval=0")
+	require.NoError(t, s.Signal(syscall.SIGSTOP))
+	r, code := tryOnce(t, plane.User)
+	require.NoError(t, s.Signal(syscall.SIGCONT))
+	outcomes, first := came(r)
+	assert.Equal(t, 1, code)
+	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Failed}, outcomes, r.Text())
+	assert.Contains(t, first, "the API server cannot call validate.overrule.dev: ")
+	assert.Contains(t, first, "context deadline exceeded")
+
+	require.NoError(t, s.Signal(syscall.SIGTERM))
+	<-s.Done()
+	tells(t, 1, canary.Failed, "the API server cannot call validate.overrule.dev: ", "connection refused")
+}
+
+func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "canary-untried")
+	start(t, "--canary-interval=0")
+	nobody := plane.MustAddUser(t, "canary-nobody", nil)
+	r, code := tryOnce(t, nobody, "--canary-namespace="+g.app)
+	outcomes, first := came(r)
+	assert.Equal(t, 2, code)
+	assert.Equal(t, all(canary.Untried), outcomes, r.Text())
+	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
+	assert.Contains(t, r.Trials[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
+
+	r, code = tryOnce(t, plane.User, "--canary-namespace=nowhere")
+	assert.Equal(t, 2, code)
+	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Trials[2].Came)
+
+	r, code = tryOnce(t, plane.User, "--canary-namespace="+server.Namespace)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, r.Trials[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
+}
+
+func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
+	bare := env.Start(t, env.WithoutCRDs())
+	r, code := tryOnce(t, bare.User)
+	_, first := came(r)
+	assert.Equal(t, 2, code)
+	assert.Equal(t, "the API server does not serve policyprofiles.overrule.dev in version v1alpha1: install its CustomResourceDefinition", first)
+
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	nobody := &env.User{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	require.NoError(t, os.WriteFile(nobody.Kubeconfig, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:%d'}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+`, port), 0o600))
+	r, code = tryOnce(t, nobody)
+	_, first = came(r)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, first, "the API server did not take it: ")
+}
+
+func TestTheCanaryTellsOfOthersThatDeny(t *testing.T) {
+	fresh(t)
+	start(t, "--canary-interval=0")
+	const policy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-canaries}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [overrule.dev], apiVersions: ['*'], operations: [CREATE], resources: [policyprofiles]}]}
+  validations: [{expression: "!('overrule.dev/canary' in object.metadata.labels)", message: no birds}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-canaries}
+spec: {policyName: no-canaries, validationActions: [Deny]}
+`
+	succeed(t, plane.Apply(policy))
+	t.Cleanup(func() { succeed(t, plane.KubectlWith(policy, "delete", "-f", "-")) })
+	var last canary.Result
+	soon(t, func() bool {
+		last, _ = tryOnce(t, plane.User)
+		return strings.Contains(last.Trials[1].Came, "no birds")
+	}, "it does not tell")
+	assert.Equal(t, canary.Untried, last.Trials[1].Outcome, last.Text())
+}
+
+// canaryRights are those that the command takes.
+var canaryRights = rbacv1.PolicyRule{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}
+
+func TestTheCanaryTakesNoOtherRight(t *testing.T) {
+	fresh(t)
+	start(t, "--canary-interval=0")
+	r, code := tryOnce(t, plane.MustAddUser(t, "canary-keeper", nil, canaryRights))
+	assert.Zero(t, code, r.Text())
+}

@@ -1,0 +1,204 @@
+package webhook
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// trigger is an Arming that a test pulls.
+type trigger struct {
+	mu      sync.Mutex
+	armed   bool
+	adopted []bool
+	changed chan struct{}
+}
+
+func (a *trigger) Armed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.armed
+}
+
+func (a *trigger) Changed() <-chan struct{} { return a.changed }
+
+func (a *trigger) Adopt(armed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.adopted, a.armed = append(a.adopted, armed), armed
+}
+
+func (a *trigger) told() []bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.adopted)
+}
+
+func (a *trigger) pull(armed bool) {
+	a.mu.Lock()
+	a.armed = armed
+	a.mu.Unlock()
+	a.changed <- struct{}{}
+	synctest.Wait()
+}
+
+// policiesOf are the failurePolicies of all webhooks.
+func policiesOf(t *testing.T, o *office) (out []admissionregistrationv1.FailurePolicyType) {
+	t.Helper()
+	hooks := o.api.AdmissionregistrationV1()
+	m, err := hooks.MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+	require.NoError(t, err)
+	v, err := hooks.ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, w := range m.Webhooks {
+		out = append(out, *w.FailurePolicy)
+	}
+	for _, w := range v.Webhooks {
+		out = append(out, *w.FailurePolicy)
+	}
+	return out
+}
+
+const (
+	fails   = admissionregistrationv1.Fail
+	ignores = admissionregistrationv1.Ignore
+)
+
+var (
+	armedOnes    = []admissionregistrationv1.FailurePolicyType{fails, fails, ignores, ignores, ignores}
+	disarmedOnes = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores}
+)
+
+func TestARegistrarArmsAndDisarms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trigger{changed: make(chan struct{}, 1)}
+		var wrote []admissionregistrationv1.FailurePolicyType
+		o := register(t, "first", func(r *Registrar) {
+			r.Arming = a
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+		})
+		assert.Equal(t, disarmedOnes, policiesOf(t, o), "whatever --failure-policy is: nothing was tried yet")
+		assert.Equal(t, []bool{false}, a.told())
+		assert.Equal(t, ignores, wrote[len(wrote)-1])
+		a.pull(true)
+		assert.Equal(t, armedOnes, policiesOf(t, o))
+		assert.Equal(t, fails, wrote[len(wrote)-1])
+		a.pull(false)
+		assert.Equal(t, disarmedOnes, policiesOf(t, o))
+		assert.Equal(t, ignores, wrote[len(wrote)-1])
+		assert.Equal(t, []bool{false}, a.told(), "once is enough")
+	})
+}
+
+// left writes what a leader before has left.
+func left(t *testing.T, r *Registrar, m, v admissionregistrationv1.FailurePolicyType) {
+	t.Helper()
+	hooks := r.Client.AdmissionregistrationV1()
+	mutating, validating := r.Configuration, r.Configuration
+	mutating.FailurePolicy, validating.FailurePolicy = m, v
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	if m != "" {
+		_, err := hooks.MutatingWebhookConfigurations().Apply(t.Context(), mutating.Mutating(), options)
+		require.NoError(t, err)
+	}
+	_, err := hooks.ValidatingWebhookConfigurations().Apply(t.Context(), validating.Validating(), options)
+	require.NoError(t, err)
+}
+
+func TestANewLeaderTakesOverWhatItFinds(t *testing.T) {
+	for name, c := range map[string]struct {
+		mutating, validating admissionregistrationv1.FailurePolicyType
+		want                 bool
+	}{
+		"armed":                        {fails, fails, true},
+		"disarmed":                     {ignores, ignores, false},
+		"half of it":                   {fails, ignores, false},
+		"the other half":               {ignores, fails, false},
+		"one of them is there no more": {"", fails, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &trigger{changed: make(chan struct{}, 1)}
+				o := register(t, "first", func(r *Registrar) {
+					r.Arming = a
+					left(t, r, c.mutating, c.validating)
+				})
+				assert.Equal(t, []bool{c.want}, a.told())
+				assert.Equal(t, map[bool][]admissionregistrationv1.FailurePolicyType{true: armedOnes, false: disarmedOnes}[c.want], policiesOf(t, o))
+			})
+		})
+	}
+}
+
+func TestALeaderThatCannotSeeWhatIsThereWritesNothingYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trigger{changed: make(chan struct{}, 1)}
+		var mended atomic.Bool
+		o := register(t, "first", func(r *Registrar) {
+			r.Arming = a
+			left(t, r, fails, fails)
+			r.Client.(interface {
+				PrependReactor(verb, resource string, f clienttesting.ReactionFunc)
+			}).PrependReactor("get", "validatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return !mended.Load(), nil, errors.New("no route to host")
+			})
+		})
+		before := o.written()
+		assert.Empty(t, a.told())
+		assert.Contains(t, o.log.String(), "look whether the webhooks are armed: no route to host")
+		assert.Equal(t, 2, before, "those of the leader before")
+		mended.Store(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []bool{true}, a.told())
+		assert.Equal(t, armedOnes, policiesOf(t, o))
+	})
+}
+
+func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trigger{changed: make(chan struct{}, 1)}
+		var wrote []admissionregistrationv1.FailurePolicyType
+		o := register(t, "", func(r *Registrar) {
+			r.Arming, r.Foreign = a, func() bool { return true }
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+		})
+		assert.Equal(t, disarmedOnes, policiesOf(t, o))
+		a.pull(true)
+		assert.Equal(t, armedOnes, policiesOf(t, o))
+		assert.Equal(t, fails, wrote[len(wrote)-1])
+	})
+}
+
+func TestOnlyADryRunIsTheCanarys(t *testing.T) {
+	request := func(label string, dry bool, op admissionv1.Operation) *admissionv1.AdmissionRequest {
+		return &admissionv1.AdmissionRequest{
+			Operation: op, DryRun: &dry,
+			Object: runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"` + label + `":"true"}}}`)},
+		}
+	}
+	assert.True(t, isCanary(request(api.LabelCanary, true, admissionv1.Create)))
+	assert.False(t, isCanary(request(api.LabelCanary, false, admissionv1.Create)))
+	assert.False(t, isCanary(request("other", true, admissionv1.Create)))
+	assert.False(t, isCanary(request(api.LabelCanary, true, admissionv1.Update)))
+	undecided := request(api.LabelCanary, true, admissionv1.Create)
+	undecided.DryRun = nil
+	assert.False(t, isCanary(undecided))
+	broken := request(api.LabelCanary, true, admissionv1.Create)
+	broken.Object.Raw = []byte(`{"metadata":`)
+	assert.False(t, isCanary(broken))
+}
