@@ -110,7 +110,7 @@ func (i *Inspector) drift(ctx context.Context, d desk) error {
 	for k := range hooks {
 		if at := slices.IndexFunc(d.want, func(w hook) bool { return w.Name == hooks[k].Name }); at >= 0 {
 			excuse(&hooks[k], d.want[at])
-			i.excusePath(&hooks[k], d.want[at])
+			i.excusePath(&hooks[k])
 		}
 	}
 	if found := differences(d.want, hooks, true); len(found) > 0 {
@@ -141,7 +141,7 @@ func excuse(h *hook, w hook) {
 
 // excusePath makes equal a path that the server takes: it ends with a token, if
 // there are any.
-func (i *Inspector) excusePath(h *hook, w hook) {
+func (i *Inspector) excusePath(h *hook) {
 	s := h.ClientConfig.Service
 	if i.Tokens == nil || s == nil || s.Path == nil {
 		return

@@ -1,0 +1,152 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/process"
+	"overrule.dev/overrule/test/server"
+)
+
+// In whatever order the parts of Overrule go, with failurePolicy Fail and no
+// server left: what it is made of can be written, and once a server is there
+// again it judges. Each row leaves the cluster as the next one may find it.
+func TestNoOrderLocksTheClusterOut(t *testing.T) {
+	elsewhere(t, env.WithControllerAccounts())
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	gatewayCRDs, err := env.ModuleFolder(t.Context(), "sigs.k8s.io/gateway-api")
+	require.NoError(t, err)
+	var (
+		base    = filepath.Join(root, "deploy", "base")
+		ours    = filepath.Join(root, "deploy", "crds")
+		gateway = filepath.Join(gatewayCRDs, "config", "crd", "standard")
+		g       = prepare(t, "orders")
+	)
+	kubectl := func(args ...string) func(*testing.T) {
+		return func(t *testing.T) { t.Helper(); succeed(t, plane.Kubectl(args...)) }
+	}
+	webhooksGo := func(t *testing.T) {
+		t.Helper()
+		soon(t, func() bool { return registered(t) == "" }, "the webhook configurations stay")
+		soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
+		succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
+	}
+	baseIsBack := func(t *testing.T) {
+		t.Helper()
+		succeed(t, plane.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // that of the tests is of another type
+		succeed(t, plane.Kubectl("apply", "--server-side", "--force-conflicts", "-k", base))
+	}
+	saved := ""
+	for _, row := range []struct {
+		name  string
+		steps []func(*testing.T)
+	}{
+		{"all is applied twice", []func(*testing.T){baseIsBack, baseIsBack}},
+		{"the authority is deleted", []func(*testing.T){kubectl("delete", "secret/overrule-ca", "-n", server.Namespace)}},
+		{"its Secrets, Leases and Services are deleted", []func(*testing.T){kubectl("delete", "secrets,leases,services", "--all", "-n", server.Namespace)}},
+		{"its rights are taken and given back", []func(*testing.T){
+			kubectl("delete", "clusterrolebindings,clusterroles", "overrule", "overrule-webhooks", "overrule-judging", "overrule-profiles", "--ignore-not-found"), baseIsBack,
+		}},
+		{"its CRDs are deleted and come back", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
+		{"those of Gateway API are deleted and come back", []func(*testing.T){
+			kubectl("delete", "-f", gateway, "--ignore-not-found"), kubectl("apply", "--server-side", "-f", gateway),
+			func(t *testing.T) {
+				t.Helper()
+				soon(t, func() bool { return plane.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
+			},
+		}},
+		{"its namespace is deleted", []func(*testing.T){
+			func(t *testing.T) {
+				got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "yaml")
+				succeed(t, got)
+				saved = got.Stdout
+			},
+			kubectl("delete", "namespace", server.Namespace, "--timeout=2m"), webhooksGo,
+		}},
+		{"old webhooks are restored from a backup, and no server ever comes", []func(*testing.T){
+			baseIsBack, kubectl(append([]string{"delete"}, configurations...)...),
+			func(t *testing.T) {
+				t.Helper()
+				require.NotEmpty(t, saved, "the row before saves them")
+				succeed(t, plane.KubectlWith(withoutIdentity(saved), "create", "-f", "-"))
+			},
+			webhooksGo,
+		}},
+		{"all of it is deleted", []func(*testing.T){
+			kubectl("delete", "-k", base, "--ignore-not-found", "--timeout=2m"), webhooksGo,
+		}},
+		{"the rest goes before the namespace", []func(*testing.T){
+			kubectl("delete", "-k", ours, "--ignore-not-found"), kubectl("delete", "clusterroles,clusterrolebindings", "overrule-webhooks", "--ignore-not-found"),
+			kubectl("delete", "namespace", server.Namespace, "--timeout=2m"), webhooksGo,
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, err := server.Boot(t.Context(), plane, server.Options{})
+			require.NoError(t, err, "the server does not come back")
+			if plane.Kubectl("get", "gateway/edge", "-n", g.infra).Code != 0 { // went with its definition
+				g = prepare(t, "orders")
+			}
+			succeed(t, g.apply(gatewayLimits))
+			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+			require.NoError(t, s.Stop())
+			require.NotZero(t, g.apply(limits("name: p", 20)).Code, "writes are refused: there is no server")
+
+			for _, step := range row.steps {
+				step(t)
+			}
+		})
+	}
+}
+
+// withoutIdentity is a saved list of objects as a backup has it: what the API
+// server gives each is left out, their owners are not.
+func withoutIdentity(saved string) string {
+	var out []string
+	for line := range strings.Lines(saved) {
+		field := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if indent == 4 && (strings.HasPrefix(field, "uid:") || strings.HasPrefix(field, "resourceVersion:") || strings.HasPrefix(field, "creationTimestamp:")) {
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "")
+}
+
+// The server writes no file: a disk that is full is none of its concerns.
+func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "full")
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	site, err := server.Install(t.Context(), plane)
+	require.NoError(t, err)
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, port))
+	s, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{
+		"-c", `trap '' XFSZ; ulimit -f 0; if echo full > "$0"; then exit 9; fi; exec "$@"`, filepath.Join(t.TempDir(), "probe"),
+		filepath.Join(root, "bin", "overrule"), "--kubeconfig=" + site.Account.Kubeconfig, "--drain-period=0s", fmt.Sprintf("--service-port=%d", port),
+		fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
+	}})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, s.Stop())
+		if t.Failed() {
+			t.Log(s.Log())
+		}
+		fresh(t)
+	})
+	called(t)
+	succeed(t, g.apply(gatewayLimits))
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+}
