@@ -95,7 +95,7 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOrder(t, c.there...)
 			o.fail = c.fail
-			o.mount.look()
+			o.look()
 			require.ErrorIs(t, o.order.look(t.Context()), o.order.problem())
 			want := "certificate own/serving: " + c.want
 			err := o.Healthy(nil)
@@ -108,7 +108,7 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 			}
 
 			o.swap(issued(t, minted(t, epoch), 0))
-			o.mount.look()
+			o.look()
 			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
 			assert.EqualError(t, o.Problem(), want)
 
@@ -121,7 +121,7 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 
 func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
-	o.mount.look()
+	o.look()
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not looked at yet")
 	require.NoError(t, o.order.look(t.Context()))
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+", and give the kubelet two minutes")
@@ -129,12 +129,12 @@ func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 	files := issued(t, minted(t, epoch), 0)
 	delete(files, CAFile)
 	o.swap(files)
-	o.mount.look()
+	o.look()
 	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not there: put the authority there", "cainjector takes it from there, too")
 
 	changed := o.mount.Changed()
 	o.swap(issued(t, minted(t, epoch), 0))
-	o.mount.look()
+	o.look()
 	require.NoError(t, o.Healthy(nil))
 	require.NoError(t, o.Problem())
 	assert.Nil(t, o.CABundle(), "cainjector writes it")

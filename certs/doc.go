@@ -1,9 +1,9 @@
 // Package certs gives a TLS server its serving certificate and the CA bundle
 // that its clients are to trust.
 //
-// Files reads both from files that others write, CertManager from those that
-// cert-manager does. An Authority manages both by
-// itself. Its certificate authority lives in a
+// Files reads both from files that others write, and holds a certificate until
+// clients trust it, CertManager reads those that cert-manager writes. An
+// Authority manages both by itself. Its certificate authority lives in a
 // Secret that all replicas share; each replica signs a serving certificate of
 // its own, whose key never leaves its memory. Nothing here elects a leader:
 // every change is one update of the Secret under its resourceVersion, planned

@@ -29,6 +29,11 @@ type FilesOptions struct {
 	// PollInterval is how often the files are read even if no event of the file
 	// system came (default DefaultFilePoll).
 	PollInterval time.Duration
+	// Standing, if set, reads the bundles that clients verify the server by, where
+	// somebody writes CABundle to them. A certificate of a wholly new authority is
+	// then held until it stands there, and CABundle has the authorities that the
+	// files had before for an hour more. It must honour ctx.
+	Standing func(ctx context.Context) ([]Standing, error)
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 	// Log takes one line for each certificate, and for each new fault.
@@ -36,13 +41,16 @@ type FilesOptions struct {
 }
 
 // Files is a Source whose certificate others write into files. It serves the
-// last pair that was good, for as long as the files hold anything else.
+// last pair that was good and that clients trust, for as long as the files hold
+// anything else.
 type Files struct {
-	*board
+	*overlap
 	opts    FilesOptions
 	folder  folder
 	serving atomic.Pointer[pair]  // nil until the first that is good
+	held    atomic.Pointer[hold]  // nil for nothing
 	fault   atomic.Pointer[error] // of the files as they are now
+	forgot  atomic.Pointer[error] // why Recall has failed
 }
 
 var _ Source = (*Files)(nil)
@@ -64,34 +72,55 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 	if opts.PollInterval < 0 {
 		errs = append(errs, errors.New("certificates: poll interval must not be negative"))
 	}
-	return &Files{
-		board: newBoard(), opts: opts,
-		folder: folder{path: opts.Dir, poll: opts.PollInterval, log: opts.Log},
-	}, errors.Join(errs...)
+	f := &Files{opts: opts, overlap: newOverlap(0)}
+	if opts.Standing != nil {
+		f.overlap = newOverlap(overlapping)
+	}
+	f.folder = folder{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, hurry: func() bool { return f.held.Load() != nil }}
+	return f, errors.Join(errs...)
 }
 
 // Start follows the files until ctx ends, and then returns nil. Call it once.
 // The last certificate is still served after it has returned.
 func (f *Files) Start(ctx context.Context) error {
-	f.folder.follow(ctx, f.look)
+	f.folder.follow(ctx, func() { f.look(ctx) })
 	return nil
 }
 
 // NeedLeaderElection tells controller-runtime to run Files on every replica.
 func (f *Files) NeedLeaderElection() bool { return false }
 
-// look reads the files, and serves what they hold if that is good.
-func (f *Files) look() {
-	p, err := f.read()
-	f.book(err)
-	if err != nil || p.same(f.serving.Load()) {
+// look reads the files, and serves what they hold if that is good and trusted.
+func (f *Files) look(ctx context.Context) {
+	now := f.opts.Clock.Now()
+	p := f.good(now)
+	if p == nil {
+		f.lapse(now)
 		return
 	}
-	if len(p.ca) > 0 {
-		f.show(encodeChain(p.ca)) // before anybody sees what it verifies
+	held := f.holding(ctx, p, now)
+	f.trust(p.ca, now) // before anybody sees what it verifies
+	f.held.Store(held)
+	if held != nil || p.same(f.serving.Load()) {
+		return
 	}
 	f.serving.Store(p)
 	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", stamp(p.tls.Leaf.NotAfter))
+}
+
+// good returns the pair to go by: that of the files or, while they are bad, the
+// good one that is held; nil for none.
+func (f *Files) good(now time.Time) *pair {
+	p, err := f.read()
+	f.book(err)
+	if err == nil {
+		return p
+	}
+	if h := f.held.Load(); h != nil && h.pair.check(f.opts.Name, now) == nil {
+		return h.pair
+	}
+	f.held.Store(nil)
+	return nil
 }
 
 func (f *Files) read() (*pair, error) {
@@ -134,15 +163,19 @@ func (f *Files) served() string {
 	return "nothing"
 }
 
-// Problem returns what is wrong with the files though a certificate is served;
-// nil if nothing is.
+// Problem returns what is wrong with the files though a certificate is served,
+// or what they wait for; nil if nothing is.
 func (f *Files) Problem() error {
-	fault, p := f.fault.Load(), f.serving.Load()
+	fault, p, held, forgot := f.fault.Load(), f.serving.Load(), f.held.Load(), f.forgot.Load()
 	switch {
 	case fault == nil || p == nil:
 		return nil
+	case forgot != nil && *forgot != nil:
+		return fmt.Errorf("the webhook configurations are not written: %w", *forgot)
 	case *fault != nil:
 		return fmt.Errorf("%w; serving %s", *fault, f.served())
+	case held != nil:
+		return fmt.Errorf("%w; serving %s", held.note(f.path(CertFile)), f.served())
 	case late(p.tls, f.opts.Clock.Now()):
 		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", stamp(p.tls.Leaf.NotAfter)), "renew it"}
 	}

@@ -84,6 +84,8 @@ func (m *mount) swap(files map[string][]byte) {
 	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, mountedData)))
 }
 
+func (m *mount) look() { m.Files.look(m.t.Context()) }
+
 func (m *mount) served() *x509.Certificate {
 	m.t.Helper()
 	cert, err := m.GetCertificate(nil)

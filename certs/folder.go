@@ -32,6 +32,8 @@ type folder struct {
 	path string
 	poll time.Duration // at most this between two looks
 	log  logr.Logger
+	// hurry, if set, reports whether to look again after holdPoll.
+	hurry func() bool
 }
 
 // follow looks now, after each change, and every poll, until ctx ends. The
@@ -60,7 +62,11 @@ func (f folder) polled(ctx context.Context, look func()) {
 
 // pause waits for a change that is over, or for the next poll.
 func (f folder) pause(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) {
-	timer := time.NewTimer(f.poll)
+	next := f.poll
+	if f.hurry != nil && f.hurry() {
+		next = min(next, holdPoll)
+	}
+	timer := time.NewTimer(next)
 	defer timer.Stop()
 	for {
 		select {

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,6 +27,8 @@ type pair struct {
 	// trustedUntil is when the authority of ca ends that verifies the certificate,
 	// the last if there are more; known once it was checked.
 	trustedUntil time.Time
+	// roots are all of ca that verify it; known once it was checked.
+	roots []*x509.Certificate
 }
 
 // readPair makes a pair of the contents of files. Its errors are *FileError
@@ -131,22 +134,37 @@ func (p *pair) check(name string, now time.Time) error {
 	if len(p.ca) == 0 {
 		return nil
 	}
-	if err := p.verify(name, now); err != nil {
+	chains, err := p.verify(p.ca, name, now)
+	if err != nil {
 		return &FileError{CAFile, fmt.Errorf("it does not verify %s: %w", CertFile, err), "put the authority there that signed " + CertFile}
+	}
+	p.roots, p.trustedUntil = nil, time.Time{}
+	for _, chain := range chains {
+		root := chain[len(chain)-1]
+		p.roots, p.trustedUntil = append(p.roots, root), later(p.trustedUntil, root.NotAfter)
 	}
 	return nil
 }
 
-// verify does what the API server will do.
-func (p *pair) verify(name string, now time.Time) error {
+// succeeds reports whether whoever trusts q trusts p, with any of the authorities
+// that verify q; of no use before q was checked, or without a ca.crt.
+func (p *pair) succeeds(q *pair, name string, now time.Time) bool {
+	return len(q.roots) > 0 && !slices.ContainsFunc(q.roots, func(root *x509.Certificate) bool {
+		_, err := p.verify([]*x509.Certificate{root}, name, now)
+		return err != nil
+	})
+}
+
+// verify does what an API server will do that trusts these, and returns how.
+func (p *pair) verify(trusted []*x509.Certificate, name string, now time.Time) ([][]*x509.Certificate, error) {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
-	for _, ca := range p.ca {
+	for _, ca := range trusted {
 		roots.AddCert(ca)
 	}
 	for _, der := range p.tls.Certificate[1:] {
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
-			return fmt.Errorf("read the chain: %w", err)
+			return nil, fmt.Errorf("read the chain: %w", err)
 		}
 		between.AddCert(cert)
 	}
@@ -156,18 +174,19 @@ func (p *pair) verify(name string, now time.Time) error {
 	})
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		// x509's own text has the time of now, and so never is the same again.
-		return fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), ErrExpired)
+		return nil, fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), ErrExpired)
 	}
-	for _, chain := range chains {
-		p.trustedUntil = later(p.trustedUntil, chain[len(chain)-1].NotAfter)
-	}
-	return err
+	return chains, err
 }
 
 // same reports whether two pairs serve the same, with the same trust.
 func (p *pair) same(q *pair) bool {
-	return q != nil && bytes.Equal(bytes.Join(p.tls.Certificate, nil), bytes.Join(q.tls.Certificate, nil)) &&
-		bytes.Equal(encodeChain(p.ca), encodeChain(q.ca))
+	return q != nil && p.sameLeaf(q) && bytes.Equal(encodeChain(p.ca), encodeChain(q.ca))
+}
+
+// sameLeaf reports whether two pairs serve the same.
+func (p *pair) sameLeaf(q *pair) bool {
+	return bytes.Equal(bytes.Join(p.tls.Certificate, nil), bytes.Join(q.tls.Certificate, nil))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

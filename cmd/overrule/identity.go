@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -44,6 +45,7 @@ type identity struct {
 	foreign     func() bool
 	untrusted   string // what to do about a caBundle that nobody wrote
 	annotations map[string]string
+	recall      func(context.Context) // runs before a new leader writes; nil for nothing
 	notes       map[string]func() error
 }
 
@@ -51,7 +53,7 @@ type identity struct {
 func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
 	switch o.certificates {
 	case byFiles:
-		return ofFiles(o, log)
+		return ofFiles(client, o, log)
 	case byCertManager:
 		return ofCertManager(cfg, o, log)
 	}
@@ -69,8 +71,12 @@ func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log l
 
 // ofFiles is an identity that somebody mounts. Without a ca.crt it is theirs to
 // have it trusted.
-func ofFiles(o options, log logr.Logger) (*identity, error) {
-	files, err := certs.NewFiles(filesOptions(o, log))
+func ofFiles(client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
+	opts := filesOptions(o, log)
+	if o.manageWebhooks {
+		opts.Standing = standing(client, o)
+	}
+	files, err := certs.NewFiles(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +84,7 @@ func ofFiles(o options, log logr.Logger) (*identity, error) {
 		source: files, feeder: files, authority: unconfirmed{files},
 		foreign:   func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
 		untrusted: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
+		recall:    files.Recall,
 		notes:     map[string]func() error{"certificate": files.Problem},
 	}, nil
 }

@@ -31,7 +31,7 @@ func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Wat
 	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
 	registrar.Arming, registrar.Wrote = l.arming(), l.wrote
 	probes.notes["webhooks"] = registrar.Problem
-	return mgr.Add(registrar)
+	return mgr.Add(&successor{registrar, i.recall})
 }
 
 func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {

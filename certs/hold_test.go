@@ -1,0 +1,384 @@
+package certs
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// standings is what clients trust, and why that cannot be read.
+type standings struct {
+	mutating, validating []byte
+	fail                 error
+	absent               bool
+	reads                atomic.Int32
+}
+
+func (c *standings) standing(ctx context.Context) ([]Standing, error) {
+	c.reads.Add(1)
+	if _, bounded := ctx.Deadline(); !bounded {
+		return nil, errors.New("a read may hang for ever")
+	}
+	if c.fail != nil || c.absent {
+		return nil, c.fail
+	}
+	return []Standing{{"mutate", c.mutating}, {"validate", c.validating}}, nil
+}
+
+func (c *standings) publish(bundle []byte) { c.mutating, c.validating = bundle, bundle }
+
+// trustedMount serves a certificate of ca, which clients trust.
+func trustedMount(t *testing.T, ca *signer) (*mount, *standings) {
+	t.Helper()
+	c := &standings{}
+	c.publish(ca.certPEM)
+	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	m.swap(issued(t, ca, 0))
+	m.look()
+	require.NoError(t, m.Problem())
+	return m, c
+}
+
+func (m *mount) after(d time.Duration) {
+	m.clock.Step(d)
+	m.look()
+}
+
+func (m *mount) serves(files map[string][]byte) bool {
+	m.t.Helper()
+	return string(encodeCertificates(m.served().Raw)) == string(files[CertFile])
+}
+
+// assertBundle expects a bundle, whatever the order after its first.
+func assertBundle(t *testing.T, m *mount, want ...*signer) {
+	t.Helper()
+	got := trustedIn(m.CABundle())
+	require.Len(t, got, len(want))
+	assert.Equal(t, want[0].cert.Raw, got[0].Raw, "ca.crt comes first")
+	for _, s := range want {
+		assert.Contains(t, string(m.CABundle()), string(s.certPEM))
+	}
+}
+
+func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *testing.T) {
+	old, next := minted(t, epoch), minted(t, epoch)
+	m, c := trustedMount(t, old)
+	files := issued(t, next, 0)
+	m.swap(files)
+	m.look()
+	assert.False(t, m.serves(files))
+	assertBundle(t, m, next, old)
+	require.NoError(t, m.Healthy(nil))
+	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": held until 2026-01-01T00:05:00Z at most: "+
+		"the caBundle of mutate does not verify it yet: the leader adds ca.crt to it once the same files are mounted there; "+
+		"serving the certificate before them, until 2026-01-01T10:00:00Z")
+	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"))
+
+	c.mutating = m.CABundle()
+	m.after(20 * time.Second)
+	assert.False(t, m.serves(files), "one configuration has it")
+	assert.ErrorContains(t, m.Problem(), "the caBundle of validate does not verify it yet")
+
+	c.validating = m.CABundle()
+	m.after(2 * time.Second)
+	assert.False(t, m.serves(files), "an API server may not know yet")
+	assert.ErrorContains(t, m.Problem(), "tls.crt: held until every API server trusts it, 10s after its authority was published; serving the certificate before")
+	m.after(9 * time.Second)
+	assert.False(t, m.serves(files))
+	m.after(time.Second)
+	assert.True(t, m.serves(files))
+	require.NoError(t, m.Problem())
+	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"), "it is told once")
+	assert.NotContains(t, m.log.String(), "calls may fail")
+}
+
+func TestTrustThatIsTakenBackStartsTheWaitAnew(t *testing.T) {
+	old, next := minted(t, epoch), minted(t, epoch)
+	m, c := trustedMount(t, old)
+	files := issued(t, next, 0)
+	m.swap(files)
+	c.publish(next.certPEM)
+	m.look()
+	c.publish(old.certPEM)
+	m.after(9 * time.Second)
+	c.publish(next.certPEM)
+	m.after(time.Second)
+	m.after(9 * time.Second)
+	assert.False(t, m.serves(files))
+	m.after(time.Second)
+	assert.True(t, m.serves(files))
+}
+
+func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
+	for name, fail := range map[string]error{
+		"nobody publishes it":              nil,
+		"what stands cannot be read":       errors.New("forbidden"),
+		"the API server cannot be reached": context.DeadlineExceeded,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, c := trustedMount(t, minted(t, epoch))
+			c.fail = fail
+			files := issued(t, minted(t, epoch), 0)
+			m.swap(files)
+			m.look()
+			if fail != nil {
+				assert.ErrorContains(t, m.Problem(), "at most: find out which authorities API servers trust: "+fail.Error()+"; serving")
+			}
+			m.after(5*time.Minute - time.Second)
+			assert.False(t, m.serves(files))
+			m.after(time.Second)
+			assert.True(t, m.serves(files))
+			assert.Contains(t, m.log.String(), "a certificate was held for as long as it may be, and calls may fail now")
+		})
+	}
+}
+
+func TestNothingIsHeldForWantOfAnythingBetter(t *testing.T) {
+	c := &standings{}
+	m, files := newMount(t, func(o *FilesOptions) { o.Standing = c.standing }), issued(t, minted(t, epoch), 0)
+	m.swap(files)
+	m.look()
+	assert.True(t, m.serves(files), "nothing was served before")
+
+	m.clock.SetTime(at(10.5))
+	files = issued(t, minted(t, epoch), 10)
+	m.swap(files)
+	m.look()
+	assert.True(t, m.serves(files), "what was served is expired")
+
+	files = issued(t, minted(t, epoch), 10.5)
+	m.swap(files)
+	m.look()
+	require.False(t, m.serves(files))
+	m.clock.SetTime(at(20.4))
+	m.look()
+	assert.True(t, m.serves(files), "it expired meanwhile")
+}
+
+func TestWhatEverybodyTrustsAlreadyIsServedAtOnce(t *testing.T) {
+	ca := minted(t, epoch)
+	m, c := trustedMount(t, ca)
+	c.fail = errors.New("nobody has to ask")
+	files := issued(t, ca, 1)
+	m.swap(files)
+	m.look()
+	assert.True(t, m.serves(files), "the authority that signed what is served")
+	assert.Zero(t, c.reads.Load())
+
+	// API servers may know but the one of the two that signed what is served.
+	next := minted(t, epoch)
+	files[CAFile] = append([]byte(nil), append(ca.certPEM, next.certPEM...)...)
+	m.swap(files)
+	m.look()
+	held := issued(t, next, 1)
+	held[CAFile] = files[CAFile]
+	m.swap(held)
+	m.look()
+	assert.False(t, m.serves(held), "trusted by the files before, and not yet by all")
+}
+
+func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
+	m, next := newMount(t, nil), minted(t, epoch)
+	m.swap(issued(t, minted(t, epoch), 0))
+	m.look()
+	files := issued(t, next, 0)
+	m.swap(files)
+	m.look()
+	assert.True(t, m.serves(files))
+	assertBundle(t, m, next)
+	m.Recall(t.Context())
+	assertBundle(t, m, next)
+}
+
+func TestAFirstAuthorityIsHeldBesideTheOneThatOthersWrote(t *testing.T) {
+	theirs, ours := minted(t, epoch), minted(t, epoch)
+	c := &standings{}
+	c.publish(theirs.certPEM)
+	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	first := issued(t, theirs, 0)
+	delete(first, CAFile)
+	m.swap(first)
+	m.look()
+	require.Nil(t, m.CABundle())
+	assert.Zero(t, c.reads.Load())
+	m.swap(issued(t, ours, 0))
+	m.look()
+	assert.True(t, m.serves(first))
+	assertBundle(t, m, ours, theirs)
+}
+
+func TestWhereNobodyCallsACertificateIsHeldForAMoment(t *testing.T) {
+	m, c := trustedMount(t, minted(t, epoch))
+	c.absent = true
+	files := issued(t, minted(t, epoch), 0)
+	m.swap(files)
+	m.look()
+	m.after(10 * time.Second)
+	assert.True(t, m.serves(files))
+}
+
+func TestFilesThatGoBadDoNotEndTheWait(t *testing.T) {
+	next := minted(t, epoch)
+	m, c := trustedMount(t, minted(t, epoch))
+	files := issued(t, next, 0)
+	m.swap(files)
+	m.look()
+	m.swap(map[string][]byte{CertFile: files[CertFile]})
+	m.look()
+	assert.ErrorIs(t, m.Problem(), ErrMissing, "the fault is what somebody has to mend")
+	c.publish(m.CABundle())
+	m.after(time.Second)
+	m.after(10 * time.Second)
+	assert.True(t, m.serves(files), "they were good")
+}
+
+func TestAHeldCertificateThatExpiresIsDropped(t *testing.T) {
+	m, c := trustedMount(t, minted(t, epoch))
+	c.fail = errors.New("no")
+	m.clock.SetTime(at(9.95))
+	before := m.served()
+	files := issued(t, minted(t, epoch), -0.01)
+	m.swap(files)
+	m.look()
+	require.NotNil(t, m.held.Load())
+	m.swap(nil)
+	m.clock.SetTime(at(9.995))
+	m.look()
+	assert.Nil(t, m.held.Load())
+	assert.Equal(t, before, m.served())
+}
+
+func TestFilesThatAreTakenBackEndTheWait(t *testing.T) {
+	old, next := minted(t, epoch), minted(t, epoch)
+	m, _ := trustedMount(t, old)
+	was := map[string][]byte{}
+	for _, name := range []string{CertFile, KeyFile, CAFile} {
+		data, err := readFile(filepath.Join(m.dir, name))
+		require.NoError(t, err)
+		was[name] = data
+	}
+	m.swap(issued(t, next, 0))
+	m.look()
+	require.Error(t, m.Problem())
+	m.swap(was)
+	m.look()
+	require.NoError(t, m.Problem())
+	assert.True(t, m.serves(was))
+	assertBundle(t, m, old, next)
+}
+
+func TestAFormerAuthorityIsToldForAnHour(t *testing.T) {
+	a, b, z := minted(t, epoch), minted(t, epoch), minted(t, epoch)
+	m, c := trustedMount(t, a)
+	m.swap(issued(t, b, 0))
+	m.look()
+	m.after(30 * time.Minute)
+	m.swap(issued(t, z, 0))
+	m.look()
+	assertBundle(t, m, z, b, a)
+	m.after(30*time.Minute - time.Second)
+	assertBundle(t, m, z, b, a)
+	changed := m.Changed()
+	m.after(time.Second)
+	assertBundle(t, m, z, b)
+	<-changed
+	c.publish(a.certPEM) // not written anew yet
+	m.Recall(t.Context())
+	assertBundle(t, m, z, b)
+	m.after(30 * time.Minute)
+	assertBundle(t, m, z)
+
+	m.swap(issued(t, a, 1))
+	m.look()
+	assertBundle(t, m, a, z)
+	m.after(10 * time.Minute)
+	m.swap(issued(t, z, 1))
+	m.look()
+	m.after(59 * time.Minute)
+	assertBundle(t, m, z, a)
+}
+
+func TestAFormerAuthorityThatExpiresIsToldNoMore(t *testing.T) {
+	ca := minted(t, epoch)
+	m, _ := trustedMount(t, ca)
+	next := minted(t, at(ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
+	m.clock.SetTime(ca.cert.NotAfter.Add(-20 * time.Minute))
+	m.swap(issued(t, next, ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
+	m.look()
+	assertBundle(t, m, next, ca)
+	m.after(21 * time.Minute)
+	assertBundle(t, m, next)
+}
+
+func TestALeaderRecallsWhatItsPredecessorPublished(t *testing.T) {
+	mine, theirs := minted(t, epoch), minted(t, epoch)
+	m, c := trustedMount(t, mine)
+	c.mutating = []byte("no certificate at all\n" + string(theirs.certPEM) + string(pemOfKey([]byte("x"))) + string(encodeCertificates([]byte("none"))))
+	m.Recall(t.Context())
+	assertBundle(t, m, mine, theirs)
+	m.after(time.Hour)
+	assertBundle(t, m, mine)
+}
+
+func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
+	mine, theirs := minted(t, epoch), minted(t, epoch)
+	m, c := trustedMount(t, mine)
+	fail := errors.New("forbidden")
+	m.opts.Standing = func(ctx context.Context) ([]Standing, error) {
+		if c.reads.Load() < 1 {
+			c.reads.Add(1)
+			return nil, fail
+		}
+		assert.EqualError(t, m.Problem(), "the webhook configurations are not written: find out which authorities API servers trust: forbidden")
+		c.publish(theirs.certPEM)
+		return c.standing(ctx)
+	}
+	m.Recall(t.Context())
+	assertBundle(t, m, mine, theirs)
+	require.NoError(t, m.Problem())
+	assert.Equal(t, 1, strings.Count(m.log.String(), "are not written before that is known"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.fail, m.opts.Standing = fail, c.standing
+	m.Recall(ctx) // ends
+}
+
+func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {
+	next := minted(t, epoch)
+	m, c := trustedMount(t, minted(t, epoch))
+	m.folder.poll = time.Hour
+	files := issued(t, next, 0)
+	m.swap(files)
+	c.publish(next.certPEM)
+	started(t, m)
+	require.Eventually(t, func() bool { return c.reads.Load() > 0 }, time.Minute, time.Millisecond)
+	m.clock.Step(holdSettling)
+	m.eventuallyServes(files)
+}
+
+func TestACertificateSucceedsAnotherOnlyWithAllItsAuthorities(t *testing.T) {
+	ca, next := minted(t, epoch), minted(t, epoch)
+	of := func(files map[string][]byte) *pair {
+		p, err := readPair(files)
+		require.NoError(t, err)
+		require.NoError(t, p.check(servedName, at(1)))
+		return p
+	}
+	p, renewed, other := of(issued(t, ca, 0)), of(issued(t, ca, 1)), of(issued(t, next, 0))
+	assert.Equal(t, []*x509.Certificate{ca.cert}, p.roots)
+	assert.True(t, renewed.succeeds(p, servedName, at(1)))
+	assert.False(t, other.succeeds(p, servedName, at(1)))
+	p.roots = append(p.roots, next.cert)
+	assert.False(t, renewed.succeeds(p, servedName, at(1)))
+	p.roots = nil
+	assert.False(t, renewed.succeeds(p, servedName, at(1)))
+}

@@ -1,0 +1,114 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// mounted is a replica with certificate files of its own, behind a relay.
+type mounted struct {
+	*server.Server
+	dir string
+}
+
+func bootMounted(t *testing.T, r *relay, dir string) *mounted {
+	t.Helper()
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{
+		"--log-level=debug", "--drain-period=2s", r.flag(), "--certificates=files", "--cert-dir=" + dir,
+	}})
+	t.Cleanup(func() { unharmed(t, s) })
+	return &mounted{s, dir}
+}
+
+// says counts the lines of a replica's log with a text.
+func (m *mounted) says(text string) int { return strings.Count(m.Log(), text) }
+
+const holds = `"msg":"holding a new certificate"`
+
+// probing waits for something and shakes hands all the while, trusting what
+// the API server was told just before.
+func probing(t *testing.T, until func() bool, replicas ...*mounted) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "it does not come")
+		for _, m := range replicas {
+			require.NoError(t, verified(t, m.Server))
+		}
+	}
+}
+
+// wholly returns files of an authority that nobody has seen, with a serial that
+// none had before.
+func wholly(t *testing.T, round int64) (files map[string]string, served int64) {
+	t.Helper()
+	by := newIssuer(t)
+	by.issued = 100 * round
+	return by.serving(t), by.issued
+}
+
+// Files come to replicas at different times, and to a leader that is new.
+func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
+	fresh(t)
+	g := prepare(t, "wholly-new")
+	r, dirs := newRelay(t), [2]string{t.TempDir(), t.TempDir()}
+	files, _ := wholly(t, 1)
+	bundles := []string{files["ca.crt"]}
+	for _, dir := range dirs {
+		mount(t, dir, files)
+	}
+	leads := bootMounted(t, r, dirs[0])
+	soon(t, func() bool { return leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "nobody leads")
+	follows := bootMounted(t, r, dirs[1])
+	r.lead(leads.Webhook, follows.Webhook)
+	called(t)
+	w := write(t, g, 4)
+
+	for round, order := range [][2]*mounted{{leads, follows}, {follows, leads}} {
+		files, served := wholly(t, int64(round)+2)
+		bundles = append(bundles, files["ca.crt"])
+		before := order[0].says(holds)
+		mount(t, order[0].dir, files)
+		probing(t, func() bool { return order[0].says(holds) > before }, leads, follows)
+		at := time.Now()
+		probing(t, func() bool { return time.Since(at) > 3*time.Second }, leads, follows)
+		mount(t, order[1].dir, files)
+		probing(t, func() bool {
+			return serial(t, leads.Webhook) == served && serial(t, follows.Webhook) == served
+		}, leads, follows)
+	}
+
+	files, served := wholly(t, 4)
+	bundles = append(bundles, files["ca.crt"])
+	mount(t, leads.dir, files)
+	probing(t, func() bool { return serial(t, leads.Webhook) == served }, leads, follows)
+	r.lead(follows.Webhook)
+	led := leader(t)
+	require.NoError(t, leads.Stop())
+	probing(t, func() bool { return leader(t) != led && follows.says("webhook configurations are in place") > 0 }, follows)
+	again := bootMounted(t, r, leads.dir)
+	assert.Equal(t, served, serial(t, again.Webhook), "it has nothing else to serve")
+	r.lead(again.Webhook, follows.Webhook)
+	at := time.Now()
+	probing(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
+	mount(t, follows.dir, files)
+	probing(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
+
+	w.end()
+	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
+	assert.Greater(t, w.writes.Load(), int64(50))
+	for i, ca := range bundles {
+		assert.Contains(t, bundle(t), ca, "authority %d is trusted for an hour more", i+1)
+	}
+	for _, m := range []*mounted{leads, follows, again} {
+		assert.Zero(t, m.says("calls may fail now"), m.Log())
+	}
+	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
+}
