@@ -63,10 +63,13 @@ func (s *stream) run(ctx context.Context, c dynamic.Interface, writes []write) {
 // send sends a write until the API server has an answer of its own or of a
 // webhook's. Not cut off by the end of the stream: what was sent is counted.
 func (s *stream) send(ctx context.Context, c dynamic.Interface, w write) outcome {
-	p := s.tally.now()
 	for {
-		err := w.send(context.WithoutCancel(ctx), c)
-		got, text := read(err)
+		sent := s.tally.now()
+		got, text := read(w.send(context.WithoutCancel(ctx), c))
+		p := sent
+		if got != cut {
+			p = s.tally.now()
+		}
 		s.tally.book(p, string(w.want), got, text, w.what)
 		if got != cut || ctx.Err() != nil {
 			return got

@@ -11,7 +11,9 @@ import (
 )
 
 // tally counts the writes of each phase. A write belongs to the phase in which
-// it was sent.
+// it was answered: a fault hits what is under way when it begins, and a phase
+// goes on for longer than a call may take after its fault is mended. What has to
+// be sent again belongs to the phase in which it was sent.
 type tally struct {
 	mu     sync.Mutex
 	phases []*phase
