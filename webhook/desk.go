@@ -28,8 +28,9 @@ type desk struct {
 	get  func(ctx context.Context) (*standing, error)
 	// patch applies a JSON patch.
 	patch func(ctx context.Context, data []byte) (*standing, error)
-	// apply writes what is wanted over a resourceVersion, "" for any.
-	apply func(ctx context.Context, version string) error
+	// apply writes what is wanted over a resourceVersion, "" for any, and returns
+	// what came of it.
+	apply func(ctx context.Context, version string) (*standing, error)
 	want  []hook
 	// about is what Events are about.
 	about runtime.Object
@@ -59,12 +60,11 @@ func mutatingDesk(client kubernetes.Interface, want *mutating) (desk, error) {
 		patch: func(ctx context.Context, data []byte) (*standing, error) {
 			return read(api.Patch(ctx, *want.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: fieldManager}))
 		},
-		apply: func(ctx context.Context, version string) error {
+		apply: func(ctx context.Context, version string) (*standing, error) {
 			if version != "" {
 				want.WithResourceVersion(version)
 			}
-			_, err := api.Apply(ctx, want, applyOptions)
-			return err
+			return read(api.Apply(ctx, want, applyOptions))
 		},
 	}, err
 }
@@ -88,12 +88,11 @@ func validatingDesk(client kubernetes.Interface, want *validating) (desk, error)
 		patch: func(ctx context.Context, data []byte) (*standing, error) {
 			return read(api.Patch(ctx, *want.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: fieldManager}))
 		},
-		apply: func(ctx context.Context, version string) error {
+		apply: func(ctx context.Context, version string) (*standing, error) {
 			if version != "" {
 				want.WithResourceVersion(version)
 			}
-			_, err := api.Apply(ctx, want, applyOptions)
-			return err
+			return read(api.Apply(ctx, want, applyOptions))
 		},
 	}, err
 }

@@ -27,8 +27,12 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 		}
 		version = there.ResourceVersion
 	}
-	if err := d.apply(ctx, version); err != nil {
+	now, err := d.apply(ctx, version)
+	if err != nil {
 		return err
+	}
+	if there != nil && now.UID != there.UID {
+		undone = []string{deleted} // after it was looked at: the apply made it anew
 	}
 	if r.applied == nil {
 		r.applied = make(map[string][]hook)
@@ -40,6 +44,9 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 	return nil
 }
 
+// deleted is said of a configuration that somebody deleted.
+const deleted = "it was deleted"
+
 // undone says what others did to a configuration. A leader that has not written
 // it yet cannot tell an edit from what an older version of itself wrote, but for
 // fields that others own by now.
@@ -47,7 +54,7 @@ func (r *Registrar) undone(d desk, there *standing, bundles bool) []string {
 	before, known := r.applied[d.sort]
 	switch {
 	case there == nil && known:
-		return []string{"it was deleted"}
+		return []string{deleted}
 	case there == nil, !known && author(there) == "":
 		return nil
 	case !known:

@@ -66,6 +66,23 @@ func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 	})
 }
 
+// An apply over a resourceVersion makes anew what was deleted since that was read.
+func TestADeletionWhileItIsWrittenIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := register(t, "first", counted)
+		hooks := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		o.api.PrependReactor("get", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "overrule", UID: "before"}}, nil
+		})
+		require.NoError(t, hooks.Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
+		o.changed <- struct{}{}
+		synctest.Wait()
+		assert.Contains(t, o.log.String(), `"what"="it was deleted"`)
+		m, v := o.repairs()
+		assert.Equal(t, []float64{1, 0}, []float64{m, v})
+	})
+}
+
 // What a registrar changes itself, and what others add that is theirs, is no
 // repair.
 func TestOwnChangesAreNoRepair(t *testing.T) {
