@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
@@ -58,9 +59,9 @@ func (h *health) Start(ctx context.Context) error {
 	return nil
 }
 
-func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+// check makes all checks: what fails, and a line for each.
+func (h *health) check(r *http.Request) (failing []string, lines string) {
 	var text strings.Builder
-	var failing []string
 	for _, name := range slices.Sorted(maps.Keys(h.checks)) {
 		if err := h.checks[name](r); err != nil {
 			failing = append(failing, name)
@@ -69,6 +70,26 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(&text, "[+] %s\n", name)
 	}
+	return failing, text.String()
+}
+
+// gauge is what /readyz would answer when it is scraped. No probe has to come
+// first, and what a scrape finds is not logged: scrapes are no probes.
+func (h *health) gauge() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "overrule_ready", Help: "1 while the replica can judge, as /readyz says it.",
+	}, func() float64 {
+		if failing, _ := h.check(&http.Request{}); len(failing) > 0 {
+			return 0
+		}
+		return 1
+	})
+}
+
+func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+	var text strings.Builder
+	failing, lines := h.check(r)
+	text.WriteString(lines)
 	for _, name := range slices.Sorted(maps.Keys(h.notes)) {
 		if err := h.notes[name](); err != nil {
 			fmt.Fprintf(&text, "[!] %s: %v\n", name, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -62,6 +63,33 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	note = nil
 	_, text = ask()
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
+}
+
+func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
+	var logged int
+	var certificate, watches error
+	h := &health{last: "starting", log: funcr.New(func(string, string) { logged++ }, funcr.Options{}),
+		checks: map[string]healthz.Checker{
+			"caches":      func(*http.Request) error { return nil },
+			"certificate": func(*http.Request) error { return certificate },
+			"watches":     func(*http.Request) error { return watches },
+		},
+		notes: map[string]func() error{"kinds": func() error { return errors.New("somebody should look at one") }}}
+	gauge := h.gauge()
+	h.checks["callers"] = func(r *http.Request) error { return r.Context().Err() } // checks may be added later, and may use their request
+
+	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0, "a note does not count")
+	certificate = errors.New("no serving certificate yet")
+	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0, "the cluster was read, and every call fails")
+	certificate, watches = nil, errors.New("gateways: no watch for 11s")
+	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0)
+	watches = nil
+	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0)
+	assert.Zero(t, logged, "the log tells of probes")
+
+	problems, err := testutil.CollectAndLint(gauge)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
 }
 
 func TestProbesAreServedUntilTheEnd(t *testing.T) {

@@ -142,7 +142,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
 		return err
 	}
-	crmetrics.Registry.MustRegister(door.expire(identity))
+	crmetrics.Registry.MustRegister(door.expire(identity), probes.gauge())
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}

@@ -123,15 +123,22 @@ func TestACertificateOfFiles(t *testing.T) {
 	require.NoError(t, err)
 	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
 	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
-	s := unready(t, r, "--certificates=files", "--cert-dir="+dir)
+	port, err := env.FreePort(t.Context())
+	require.NoError(t, err)
+	scraped := &server.Server{Metrics: loopback(port)}
+	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
+	s := unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not there: put certificates in PEM there")
 	}, "it does not say what is missing")
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
+	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
+	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
 	assert.Contains(t, plane.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "nobody is to be sent to a server without a certificate")
 
 	mount(t, dir, by.serving(t))
 	called(t)
+	assert.InDelta(t, 1, ready(), 0)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, inPEM(by.cert), bundle(t))
 

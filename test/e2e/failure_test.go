@@ -89,11 +89,11 @@ func unready(t *testing.T, r *relay, flags ...string) *process.Process {
 	require.NoError(t, err)
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append(flags,
-		"--kubeconfig="+account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
+	s, err := process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: append([]string{
+		"--kubeconfig=" + account.Kubeconfig, "--log-level=debug", "--drain-period=0s",
 		r.flag(), fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port),
 		"--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
-	)})
+	}, flags...)})
 	require.NoError(t, err)
 	r.lead(fmt.Sprintf("127.0.0.1:%d", port))
 	t.Cleanup(func() {

@@ -75,15 +75,15 @@ var worlds = map[string]struct {
 		after: 10 * minute,
 	},
 	"OverruleNotReady": {
-		bad: `overrule_cache_ready{namespace="o", pod="a"} 0x60
-		      overrule_cache_ready{namespace="other", pod="a"} 1x60`,
-		good: `overrule_cache_ready{namespace="o", pod="a"} 0x60
-		       overrule_cache_ready{namespace="o", pod="b"} 1x60`,
+		bad: `overrule_ready{namespace="o", pod="a"} 0x60
+		      overrule_ready{namespace="other", pod="a"} 1x60`,
+		good: `overrule_ready{namespace="o", pod="a"} 0x60
+		       overrule_ready{namespace="o", pod="b"} 1x60`,
 		after: 10 * minute,
 	},
 	"OverruleReplicaNotReady": {
-		bad:   `overrule_cache_ready{namespace="o", pod="a"} 0x60`,
-		good:  `overrule_cache_ready{namespace="o", pod="a"} 0x10 1x50`,
+		bad:   `overrule_ready{namespace="o", pod="a"} 0x60`,
+		good:  `overrule_ready{namespace="o", pod="a"} 0x10 1x50`,
 		after: 30 * minute,
 	},
 	"OverruleNoLeader": {
