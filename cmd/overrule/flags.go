@@ -73,7 +73,7 @@ do at three in the morning.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(o.settle(cmd.Flags()), o.check()); err != nil {
+			if err := errors.Join(o.settle(cmd.Flags()), o.check(), o.checkRanges(cmd.Context())); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
