@@ -14,8 +14,10 @@ TOOLS   := $(BIN)/tools
 LINT    := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GEN     := $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Stamped, since Go leaves it out with -buildvcs=false. Empty where there is no git.
+REVISION ?= $(shell commit=$$(git rev-parse HEAD 2>/dev/null) && echo $$commit$$([ -z "$$(git status --porcelain)" ] || echo -dirty))
 STAMPS  := overrule.dev/overrule/internal/build
-LDFLAGS := -s -w -X $(STAMPS).version=$(VERSION)
+LDFLAGS := -s -w -X $(STAMPS).version=$(VERSION) -X $(STAMPS).revision=$(REVISION)
 # Without the pages of gRPC for debugging, which make the server half as large again.
 TAGS    := grpcnotrace
 
