@@ -34,7 +34,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"door"}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_turned_away_total",
-			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.",
+			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).",
 		}, []string{"door", "why"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
@@ -58,6 +58,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}
 	}
 	m.turned.WithLabelValues(doorNone, whyUnknownPath)
+	m.turned.WithLabelValues(doorNone, whyCaller)
 	if r != nil {
 		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting, m.repairs)
 	}

@@ -55,7 +55,7 @@ overrule_decisions_total{allowed="true",door="validate",kind="HTTPRoute.gateway.
 overrule_panics_total 1
 `)
 	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_turned_away_total counter
 overrule_turned_away_total{door="mutate",why="no review"} 1
 `)
@@ -78,7 +78,7 @@ func TestNotBeingReadyIsCounted(t *testing.T) {
 	d := open(t, Options{Store: store.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, or unknown path.
+# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_turned_away_total counter
 overrule_turned_away_total{door="validate",why="unavailable"} 1
 `)
@@ -127,4 +127,10 @@ func TestWhatIsAlertedOnIsThereBeforeItHappens(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, n, name)
 	}
+}
+
+func TestACallerThatIsTurnedAwayIsAnIncreaseFromZero(t *testing.T) {
+	m := NewMetrics(nil)
+	assert.Equal(t, 3*2+2, testutil.CollectAndCount(m.turned), "three for each door, an unknown path, a caller")
+	assert.Zero(t, testutil.ToFloat64(m.turned.WithLabelValues(doorNone, whyCaller)))
 }

@@ -66,8 +66,8 @@ policy, a route or a gateway is stored it computes what the write does to the
 effective policy of every path that it touches, tells the writer, and rejects
 what breaks a constraint or takes an override away.
 
-In a cluster it needs no flags. docs/install.md has the manifests, and what to
-do at three in the morning.`,
+In a cluster it needs no flags. docs/install.md has the manifests, and
+docs/operations.md what to do at three in the morning.`,
 		Args:          cobra.NoArgs,
 		Version:       build.Read().Version,
 		SilenceUsage:  true,
