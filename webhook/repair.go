@@ -72,8 +72,12 @@ func (r *Registrar) repaired(d desk, what, by string) {
 	r.Metrics.repaired(d.sort)
 	r.Log.Info("undid what others did to a webhook configuration", "configuration", d.sort, "name", r.Configuration.Name, "what", what, "by", by)
 	if r.Events != nil {
+		action := "Repair"
+		if what == deleted {
+			action = "Recreate" // else it is counted on an Event of an edit, whose note stays
+		}
 		note := fmt.Sprintf("undone by overrule: %s, by %s; to switch it off see docs/install.md, Break-glass", what, by)
-		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "WebhooksRepaired", "Repair", "%s", cut(note))
+		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "WebhooksRepaired", action, "%s", cut(note))
 	}
 }
 

@@ -53,16 +53,26 @@ func TestWhoseEditWasUndoneIsTold(t *testing.T) {
 	})
 }
 
+// acts are the actions of Events.
+type acts []string
+
+func (a *acts) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) { *a = append(*a, action) }
+
 func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first", counted)
+		var events acts
+		o := register(t, "first", counted, func(r *Registrar) { r.Events = &events })
+		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			c.Webhooks[0].FailurePolicy = new(admissionregistrationv1.Fail)
+		})
 		require.NoError(t, o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 		o.changed <- struct{}{}
 		synctest.Wait()
 		assert.Contains(t, o.log.String(), "it was deleted")
 		assert.Contains(t, o.log.String(), "someone whom its fields do not name")
 		m, v := o.repairs()
-		assert.Equal(t, []float64{1, 0}, []float64{m, v})
+		assert.Equal(t, []float64{1, 1}, []float64{m, v})
+		assert.Equal(t, acts{"Repair", "Recreate"}, events, "Events of one action are counted, with the note of the first")
 	})
 }
 
