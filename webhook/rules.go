@@ -116,6 +116,10 @@ func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfigur
 		WithAdmissionReviewVersions("v1")
 }
 
+// notBeingDeleted is the condition of what is annotated. What server-side apply
+// creates may claim a deletionTimestamp that nobody's deletion gave it.
+const notBeingDeleted = "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)"
+
 // Mutating returns the mutating configuration: it writes annotations on
 // policies and routes, and so has nothing to do on a DELETE, nor with others, nor
 // with what is being deleted.
@@ -124,7 +128,7 @@ func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfigura
 		WithName(mutateHook).
 		WithClientConfig(c.client(PathMutate)).
 		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
-		WithMatchConditions(condition("not-being-deleted", "!has(object.metadata.deletionTimestamp)")).
+		WithMatchConditions(condition("not-being-deleted", notBeingDeleted)).
 		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithNamespaceSelector(c.selector()).

@@ -33,6 +33,7 @@ func TestKubectl(t *testing.T) {
 		"diff":      diffs,
 		"generate":  generatesNames,
 		"annotate":  mendsAnnotations,
+		"claim":     annotatesWhatClaimsToBeDeleted,
 		"status":    leavesStatusAlone,
 		"delete":    deletes,
 		"finalize":  finalizes,
@@ -146,6 +147,23 @@ func mendsAnnotations(t *testing.T, g ground, _ *server.Server) {
 	assert.Equal(t, want, g.get(t, "ratelimitpolicy/mended", outcome))
 	denied(t, g.kubectl("patch", "ratelimitpolicy/mended", "--type=merge", "-p", `{"spec":{"limits":{"login":{"rates":[{"limit":51,"window":"10s"}]}}}}`),
 		"ConstraintViolated: ")
+}
+
+// claimed says that it is being deleted, as it is created.
+const claimed = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {name: forged, namespace: APP, deletionTimestamp: "2026-01-01T00:00:00Z", annotations: {overrule.dev/outcome: forged}}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: 20, window: 10s}]}}
+`
+
+// Server-side apply creates an object with whatever deletionTimestamp it claims.
+// It lives, so nobody may say for us what becomes of it.
+func annotatesWhatClaimsToBeDeleted(t *testing.T, g ground, _ *server.Server) {
+	succeed(t, g.apply(claimed, "--server-side", "--validate=false"))
+	assert.Contains(t, g.get(t, "ratelimitpolicy/forged", outcome), `"state":`)
 }
 
 func leavesStatusAlone(t *testing.T, g ground, s *server.Server) {

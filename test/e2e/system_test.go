@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,14 @@ metadata: {namespace: APP, name: held, finalizers: [e2e.example.com/hold]}
 spec:
   parentRefs: [{namespace: INFRA, name: edge}]
 `
+	// crowdedRoute is a held one with an owner for each of many names.
+	crowdedRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: APP, name: crowded, finalizers: [e2e.example.com/hold], ownerReferences: [%s]}
+spec:
+  parentRefs: [{namespace: INFRA, name: edge}]
+`
 	heldAuth = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
@@ -52,6 +61,15 @@ spec:
 func ownedAuth(uid string) string {
 	return strings.Replace(gatewayAuth, "name: gw-auth}",
 		"name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: "+uid+"}]}", 1)
+}
+
+// owners are so many ownerReferences.
+func owners(n int) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"o%d","uid":"5f0d4b1e-0000-4000-8000-%012d"}`, i, i)
+	}
+	return strings.Join(out, ",")
 }
 
 // populate makes what a namespace that is to be deleted may hold.
@@ -103,6 +121,10 @@ func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
 	}
 }
 
+// crowd is so many owners that comparing each with each is over the budget of
+// matchConditions.
+const crowd = 700
+
 // The entry that goes without an answer is for what nothing can be said
 // against, and for nothing else.
 func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
@@ -110,11 +132,14 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 	g := prepare(t, "alone")
 	s := start(t)
 	populate(t, g)
-	succeed(t, g.kubectl("delete", "authpolicy/held", "--wait=false"))
+	succeed(t, g.apply(fmt.Sprintf(crowdedRoute, owners(crowd))))
+	succeed(t, g.kubectl("delete", "authpolicy/held", "httproute/crowded", "--wait=false"))
 	require.NoError(t, s.Stop())
 	t.Cleanup(func() { fresh(t) })
 
-	patch := func(what string) []string { return []string{"patch", "authpolicy/held", "--type=merge", "-p", what} }
+	const crowded = "httproute/crowded"
+	patchOf := func(object, what string) []string { return []string{"patch", object, "--type=merge", "-p", what} }
+	patch := func(what string) []string { return patchOf("authpolicy/held", what) }
 	for name, c := range map[string]struct {
 		args []string
 		pass bool
@@ -124,6 +149,10 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 		"a label changes with it":                  {patch(`{"metadata":{"finalizers":null,"labels":{"a":"b"}}}`), false},
 		"an annotation, that may rank, changes":    {patch(`{"metadata":{"finalizers":null,"annotations":{"a":"b"}}}`), false},
 		"an owner comes":                           {patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`), false},
+		"a finalizer goes from one of many owners": {patchOf(crowded, `{"metadata":{"finalizers":null}}`), true},
+		"all of many owners go":                    {patchOf(crowded, `{"metadata":{"ownerReferences":null}}`), true},
+		"a few of many owners stay":                {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(3)+`]}}`), true},
+		"one comes to many owners":                 {patchOf(crowded, `{"metadata":{"ownerReferences":[`+owners(crowd+1)+`]}}`), false},
 		"one that is not being deleted is edited":  {[]string{"patch", "ratelimitpolicy/p", "--type=merge", "-p", `{"metadata":{"finalizers":["e2e.example.com/hold"]}}`}, false},
 		"somebody deletes":                         {[]string{"delete", "ratelimitpolicy/p"}, false},
 		"the namespace controller deletes":         {[]string{"delete", "ratelimitpolicy/p", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters"}, true},
