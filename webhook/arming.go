@@ -58,7 +58,7 @@ func (r *Registrar) leftArmed(ctx context.Context) (bool, error) {
 	for _, h := range v.Webhooks {
 		policies[h.Name] = h.FailurePolicy
 	}
-	for _, hook := range []string{validateHook, mutateHook} { // the others are never armed
+	for _, hook := range armable {
 		if p := policies[hook]; p == nil || *p != admissionregistrationv1.Fail {
 			return false, nil
 		}

@@ -53,7 +53,8 @@ type Registrar struct {
 	Changed <-chan struct{}
 	// Arming, if set, takes the place of the Configuration's FailurePolicy.
 	Arming Arming
-	// Wrote, if set, is called each time that both configurations were written.
+	// Wrote, if set, is called each time that both configurations were written, and
+	// when they were disarmed, with the failurePolicy that they have by now.
 	Wrote func(admissionregistrationv1.FailurePolicyType)
 	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
@@ -124,7 +125,20 @@ func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) 
 	}
 }
 
+// write writes both configurations. What cannot be written as a whole is
+// disarmed all the same, if it is to be.
 func (r *Registrar) write(ctx context.Context) error {
+	err := r.writeWhole(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if failed := r.disarm(ctx, err); failed != nil {
+		return fmt.Errorf("%w (besides: %s)", failed, err.Error())
+	}
+	return err
+}
+
+func (r *Registrar) writeWhole(ctx context.Context) error {
 	c := r.Configuration
 	judged, known := r.Judged()
 	c.Judged, c.CABundle = judged, r.Authority.CABundle()

@@ -1,0 +1,104 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// disarm takes failurePolicy Fail away where it may not be, and leaves all else
+// as it is. It is for a leader that cannot write the configurations as a whole,
+// since it knows no kinds or has no certificate: that is when writes fail.
+func (r *Registrar) disarm(ctx context.Context, because error) error {
+	if r.Arming == nil || r.adopted && r.Arming.Armed() {
+		return nil
+	}
+	both, err := desks(r.Client, r.Configuration.Mutating(), r.Configuration.Validating())
+	if err != nil {
+		return err
+	}
+	found := make(map[string]*standing)
+	for _, d := range both {
+		there, err := d.look(ctx)
+		if err != nil {
+			return fmt.Errorf("look whether the webhooks are armed: %s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+		}
+		if there != nil && r.ours(there, d.want) {
+			found[d.sort] = there
+		}
+	}
+	if len(found) == 0 {
+		return nil // nor is there anything to adopt
+	}
+	if policy, err := r.failurePolicy(ctx); err != nil || policy == admissionregistrationv1.Fail {
+		return err
+	}
+	disarmed := false
+	for _, d := range both {
+		did, err := r.loosen(ctx, d, found[d.sort])
+		if err != nil {
+			return fmt.Errorf("disarm the %s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+		}
+		disarmed = disarmed || did
+	}
+	if !disarmed {
+		return nil
+	}
+	r.note(nil) // that it could not be done is over; why the rest cannot be is told after this
+	r.Log.Info("disarmed the webhooks, whose configurations cannot be written as a whole", "name", r.Configuration.Name, "because", because.Error())
+	if r.Wrote != nil {
+		r.Wrote(admissionregistrationv1.Ignore)
+	}
+	return nil
+}
+
+// ours reports whether a configuration is for this installation to write,
+// whatever its Service was called before.
+func (r *Registrar) ours(there *standing, want []hook) bool {
+	namespace, service, _ := strings.Cut(installationOf(there, want), "/")
+	return service != "" && namespace == r.Configuration.Namespace
+}
+
+// loosen writes failurePolicy Ignore to those webhooks of a configuration that
+// are armed, and reports whether there were any.
+func (r *Registrar) loosen(ctx context.Context, d desk, there *standing) (bool, error) {
+	if there == nil {
+		return false, nil
+	}
+	const ignore = admissionregistrationv1.Ignore
+	var ops []operation
+	for i, h := range there.hooks {
+		if armed(h) {
+			at := fmt.Sprintf("/webhooks/%d/", i)
+			ops = append(ops, operation{"test", at + "name", h.Name}, operation{"replace", at + "failurePolicy", ignore})
+		}
+	}
+	if len(ops) == 0 {
+		return false, nil
+	}
+	data, err := json.Marshal(ops)
+	if err != nil {
+		return false, err
+	}
+	if _, err := d.patch(ctx, data); err != nil {
+		return false, err
+	}
+	for i, h := range r.applied[d.sort] { // or it would be taken for what others did
+		if slices.Contains(armable, h.Name) {
+			r.applied[d.sort][i].FailurePolicy = new(ignore)
+		}
+	}
+	return true, nil
+}
+
+// armable are the webhooks that arming is about: the others never have Fail.
+var armable = []string{validateHook, mutateHook}
+
+// armed reports whether a webhook, as it stands, is one of them and has Fail.
+func armed(h hook) bool {
+	return slices.Contains(armable, h.Name) && h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Fail
+}
