@@ -11,13 +11,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-
-	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // trigger is an Arming that a test pulls.
@@ -182,23 +179,4 @@ func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 		assert.Equal(t, armedOnes, policiesOf(t, o))
 		assert.Equal(t, fails, wrote[len(wrote)-1])
 	})
-}
-
-func TestOnlyADryRunIsTheCanarys(t *testing.T) {
-	request := func(label string, dry bool, op admissionv1.Operation) *admissionv1.AdmissionRequest {
-		return &admissionv1.AdmissionRequest{
-			Operation: op, DryRun: &dry,
-			Object: runtime.RawExtension{Raw: []byte(`{"metadata":{"labels":{"` + label + `":"true"}}}`)},
-		}
-	}
-	assert.True(t, isCanary(request(api.LabelCanary, true, admissionv1.Create)))
-	assert.False(t, isCanary(request(api.LabelCanary, false, admissionv1.Create)))
-	assert.False(t, isCanary(request("other", true, admissionv1.Create)))
-	assert.False(t, isCanary(request(api.LabelCanary, true, admissionv1.Update)))
-	undecided := request(api.LabelCanary, true, admissionv1.Create)
-	undecided.DryRun = nil
-	assert.False(t, isCanary(undecided))
-	broken := request(api.LabelCanary, true, admissionv1.Create)
-	broken.Object.Raw = []byte(`{"metadata":`)
-	assert.False(t, isCanary(broken))
 }

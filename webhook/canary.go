@@ -6,11 +6,14 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // isCanary reports whether a write is one of the canary's, which nobody shall
-// take for what people do: neither metrics nor log count it. Anybody can label
-// a dry run so; it is judged like all others, and nothing comes of it.
+// take for what people do: neither metrics nor log count it. Anybody can send
+// the same, but learns nothing by it: it is of a kind that is made up, or a route
+// that leads nowhere. Whatever else has the label counts as any other write.
 func isCanary(r *admissionv1.AdmissionRequest) bool {
 	if r.DryRun == nil || !*r.DryRun || r.Operation != admissionv1.Create {
 		return false
@@ -19,6 +22,21 @@ func isCanary(r *admissionv1.AdmissionRequest) bool {
 		Metadata struct {
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
+		Spec struct {
+			Group           string            `json:"group"`
+			ParentRefs      []json.RawMessage `json:"parentRefs"`
+			DefaultGateways string            `json:"useDefaultGateways"`
+		} `json:"spec"`
 	}
-	return json.Unmarshal(r.Object.Raw, &o) == nil && o.Metadata.Labels[api.LabelCanary] != ""
+	if json.Unmarshal(r.Object.Raw, &o) != nil || o.Metadata.Labels[api.LabelCanary] == "" {
+		return false
+	}
+	switch kindOf(r) {
+	case policykind.KindProfile:
+		return o.Spec.Group == api.GroupCanary
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}:
+		return len(o.Spec.ParentRefs) == 0 && o.Spec.DefaultGateways == ""
+	default:
+		return false
+	}
 }

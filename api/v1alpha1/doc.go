@@ -55,5 +55,9 @@ const AnnotationAcknowledge = AnnotationPrefix + "acknowledge-blast-radius"
 // can tell it from what people write.
 const LabelCanary = AnnotationPrefix + "canary"
 
+// GroupCanary is the group of the kind that the canary's PolicyProfiles are
+// about. It is made up.
+const GroupCanary = "canary." + Group
+
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"

@@ -67,7 +67,7 @@ func (c *Canary) writes() []write {
 // profile is a PolicyProfile of a made-up kind.
 func profile(targets map[string]any) map[string]any {
 	return object(profiles.GroupVersion(), api.KindPolicyProfile, map[string]any{
-		"group": "canary." + api.Group, "kind": "CanaryPolicy", "class": "direct", "targets": targets,
+		"group": api.GroupCanary, "kind": "CanaryPolicy", "class": "direct", "targets": targets,
 	}, nil)
 }
 
