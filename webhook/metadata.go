@@ -22,8 +22,11 @@ const (
 	controllerManager   = "system:kube-controller-manager"
 )
 
-// collectors are those as whom the garbage collector deletes.
-var collectors = []string{garbageCollector, controllerManager}
+// Those as whom the garbage collector deletes, and what a namespace holds.
+var (
+	collectors = []string{garbageCollector, controllerManager}
+	emptiers   = []string{namespaceController, controllerManager}
+)
 
 // head is what the metadata of an object say about the write itself.
 type head struct {

@@ -120,7 +120,7 @@ func (s *Server) door(name string, j judge) http.Handler {
 			s.unavailable(w, name, request, err)
 			return
 		}
-		a := s.ask(ctx, view, request, l, j)
+		a := s.spared(request, s.ask(ctx, view, request, l, j))
 		s.sign(&a, name)
 		kind := kindLabel(view, request)
 		tell(span, kind, request, a)

@@ -29,10 +29,13 @@ const systemTimeoutSeconds = 1
 // an object may have a say in effective policies has to stay as it is.
 var ofSystem = fmt.Sprintf("request.operation == 'DELETE' && (%s && has(oldObject.metadata.namespace) || %s && has(oldObject.metadata.ownerReferences)) || "+
 	"request.operation == 'UPDATE' && has(oldObject.metadata.deletionTimestamp) && %s && %s && %s",
-	byOneOf(namespaceController, controllerManager), byOneOf(garbageCollector, controllerManager),
-	unchanged("", "metadata", "status"),
-	unchanged(".metadata", "finalizers", "generation", "managedFields", "ownerReferences", "resourceVersion"),
-	noNewOwner)
+	byOneOf(emptiers...), byOneOf(collectors...), unchanged("", freeFields...), unchanged(".metadata", freeMetadata...), noNewOwner)
+
+// What may change of an object that is being deleted; owners may only go.
+var (
+	freeFields   = []string{"metadata", "status"}
+	freeMetadata = []string{"finalizers", "generation", "managedFields", "ownerReferences", "resourceVersion"}
+)
 
 // noNewOwner is the condition that an object has no owner that it did not have
 // (guard.NewOwners): the garbage collector edits and takes away what is there.
