@@ -63,6 +63,9 @@ type Registrar struct {
 
 	adopted bool
 	applied map[string][]hook // what was last written, by sort
+	paces   map[string]pace   // of what was undone, by sort
+	pause   time.Duration     // until what others did is to be looked at again
+	clashes int               // writes in a row that met another's
 	mu      sync.Mutex
 	problem error
 }
@@ -83,13 +86,20 @@ func (r *Registrar) Start(ctx context.Context) error {
 		if r.Tokens != nil {
 			followed = r.Tokens.Changed()
 		}
-		again := time.Hour
+		again, heeded := time.Hour, edited
+		r.pause = again
 		if err := r.write(ctx); err != nil {
 			again = delay.Step()
+			if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+				heeded = nil // who writes all the time would have us do so, too
+			}
 			r.failed(ctx, err, again)
 		} else {
-			delay = backoff
+			delay, r.clashes = backoff, 0
 			r.note(r.untrusted(ctx))
+			if r.pause < again {
+				again, heeded = min(r.pause, glance), nil
+			}
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -98,7 +108,7 @@ func (r *Registrar) Start(ctx context.Context) error {
 		case <-followed:
 		case <-r.Changed:
 		case <-armed:
-		case <-edited:
+		case <-heeded:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -114,12 +124,22 @@ func (r *Registrar) NeedLeaderElection() bool { return true }
 // errNotYet tells that what to write is not known yet.
 var errNotYet = errors.New("not yet")
 
+// fewClashes in a row are a matter of seconds, and of nobody's concern.
+const fewClashes = 5
+
 func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) {
+	clash := apierrors.IsConflict(err)
+	if clash {
+		r.clashes++
+	}
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNotYet), apierrors.IsConflict(err): // someone wrote at the same moment
+	case errors.Is(err, errNotYet), clash && r.clashes <= fewClashes: // someone wrote at the same moment
 		r.Log.V(1).Info("webhook configurations wait", "for", err.Error())
 	default:
+		if clash {
+			err = fmt.Errorf("somebody else writes the webhook configurations all the time, and has to be stopped (the audit log of the API server says who): %w", err)
+		}
 		r.note(err)
 		r.Log.Error(err, "write webhook configurations", "retry", retry.String())
 	}

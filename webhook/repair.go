@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +23,10 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 	}
 	bundles := r.Foreign == nil || !r.Foreign()
 	undone := r.undone(d, there, bundles)
+	if left := r.standing(d, undone); left > 0 {
+		r.pause = min(r.pause, left)
+		return nil
+	}
 	version := ""
 	if there != nil {
 		if there, err = strip(ctx, d, there); err != nil {
@@ -28,6 +35,9 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 		version = there.ResourceVersion
 	}
 	now, err := d.apply(ctx, version)
+	if by := author(there); apierrors.IsConflict(err) && by != "" {
+		return fmt.Errorf("%s writes it, too: %w", by, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -39,9 +49,26 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 	}
 	r.applied[d.sort] = d.want
 	if len(undone) > 0 {
+		r.book(d, undone)
 		r.repaired(d, strings.Join(undone, "; "), author(there))
 	}
 	return nil
+}
+
+// standing is how long an edit is left as it is, since it was undone before and
+// is made again each time. What there is to write of our own does not wait.
+func (r *Registrar) standing(d desk, undone []string) time.Duration {
+	if len(undone) == 0 || !equality.Semantic.DeepEqual(r.applied[d.sort], d.want) {
+		return 0
+	}
+	return r.paces[d.sort].left(undone, time.Now())
+}
+
+func (r *Registrar) book(d desk, undone []string) {
+	if r.paces == nil {
+		r.paces = map[string]pace{sortMutating: {}, sortValidating: {}}
+	}
+	r.paces[d.sort].note(undone, time.Now())
 }
 
 // deleted is said of a configuration that somebody deleted.
