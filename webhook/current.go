@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,6 +30,17 @@ func (s *Server) whole(kind api.PolicyKind) (*store.View, error) {
 		return v, s.Current(kind)
 	}
 	return v, nil
+}
+
+// await waits for half of the time at most while a watch is opened again: what
+// was written meanwhile, and judged by another replica, has to count here.
+func (s *Server) await(ctx context.Context) {
+	if s.Await == nil {
+		return
+	}
+	ctx, cancel := aPart(ctx, 2)
+	defer cancel()
+	s.Await(ctx)
 }
 
 // unavailable answers that nobody can judge just now. The API server retries

@@ -1,9 +1,11 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -31,4 +33,19 @@ func TestWhatIsKnownToBeOldIsNoGroundToJudgeOn(t *testing.T) {
 
 	delete(old, limits)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
+}
+
+func TestAReviewIsJudgedByWhatWasWaitedFor(t *testing.T) {
+	waited := 0
+	var d *doors
+	d = open(t, Options{Await: func(ctx context.Context) {
+		waited++
+		end, ok := ctx.Deadline()
+		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "judging needs time, too")
+		if waited == 2 {
+			fill(t, d.Store, gatewayLimits)
+		}
+	}}, cluster)
+	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
+	assert.False(t, d.validated(t, create(t, routeLimits(100))).Allowed, "the limits of the gateway came while it waited")
 }

@@ -40,6 +40,9 @@ type Options struct {
 	// Current, if set, tells why the write of an object of a kind may not be
 	// judged by what the store holds, as it is too old (watch.Watcher.Current).
 	Current func(api.PolicyKind) error
+	// Await, if set, waits until the store hears of all changes, or until the
+	// context ends (watch.Watcher.Await).
+	Await func(context.Context)
 	// Replica is the name of this server for the audit log.
 	Replica string
 	// Enforcement is what is done about a denial.
@@ -114,6 +117,7 @@ func (s *Server) door(name string, j judge) http.Handler {
 			s.refuse(w, name, err)
 			return
 		}
+		s.await(ctx)
 		view, err := s.whole(kindOf(request))
 		if err != nil {
 			turned(span, whyUnavailable)
@@ -192,7 +196,7 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return a
 	}
-	ctx, cancel := aThird(ctx)
+	ctx, cancel := aPart(ctx, 3)
 	defer cancel()
 	ops, err := s.annotate(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
 	if err != nil {
@@ -207,14 +211,15 @@ func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.Admis
 	return a
 }
 
-// aThird is a third of the time that is left: what a write does is told if that is
-// quickly known, and its writer waits for the judgement yet.
-func aThird(ctx context.Context) (context.Context, context.CancelFunc) {
+// aPart is one part of so many of the time that is left: a third of it for what a
+// write does, which is told if that is quickly known, as its writer waits for the
+// judgement yet.
+func aPart(ctx context.Context, of time.Duration) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Until(end)/3)
+	return context.WithTimeout(ctx, time.Until(end)/of)
 }
 
 // unpatched is the answer of mutating where it fails, unasked that where there

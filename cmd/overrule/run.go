@@ -117,7 +117,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
-		Current: watcher.Current, Replica: replica(),
+		Current: watcher.Current, Await: watcher.Await, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  path.tokens,
 		Events:  mgr.GetEventRecorder("overrule"),

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +52,8 @@ type contact struct {
 	open bool
 	// listed is the time of the last full list.
 	listed time.Time
+	// dark counts the sources that are blind, with others; nil if nobody asks.
+	dark *atomic.Int64
 }
 
 func newContact(source string) *contact {
@@ -113,13 +116,39 @@ func (c *contact) stopped(since time.Time) {
 
 func (c *contact) sees() (mended bool) {
 	mended = c.health.Err != nil
+	c.lit()
 	c.health.Blind, c.health.Err = time.Time{}, nil
 	return mended
 }
 
+// countIn has the source count among those that are blind while it is.
+func (c *contact) countIn(dark *atomic.Int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dark = dark
+}
+
+// countOut takes it out: nobody reads it any more.
+func (c *contact) countOut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lit()
+	c.dark = nil
+}
+
+func (c *contact) lit() {
+	if c.dark != nil && !c.health.Blind.IsZero() {
+		c.dark.Add(-1)
+	}
+}
+
 func (c *contact) blind(since time.Time) {
-	if c.health.Synced && c.health.Blind.IsZero() {
-		c.health.Blind = since
+	if !c.health.Synced || !c.health.Blind.IsZero() {
+		return
+	}
+	c.health.Blind = since
+	if c.dark != nil {
+		c.dark.Add(1)
 	}
 }
 

@@ -36,6 +36,7 @@ type Watcher struct {
 	definitions *feed
 	core        []*feed
 	ground      atomic.Pointer[ground] // nil before the first look
+	dark        atomic.Int64           // how many sources are blind, with whatever reason
 }
 
 // New returns a Watcher that feeds the store once it is started. The store is
@@ -71,7 +72,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 	start := func(f *feed) {
 		ctx, cancel := context.WithCancel(ctx)
 		f.cancel = cancel
+		f.contact.countIn(&w.dark)
 		crew.Go(func() {
+			defer f.contact.countOut()
 			defer cancel()
 			f.run(ctx)
 		})

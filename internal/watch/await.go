@@ -1,0 +1,44 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// glance is the time between two looks at what is waited for.
+const glance = 10 * time.Millisecond
+
+// Await waits while a watch that has just ended is being opened again, until the
+// context ends at the latest: what another replica let through meanwhile is
+// known then. It does not wait for what may not be read, nor for what is too old
+// to judge by already (see Current).
+func (w *Watcher) Await(ctx context.Context) {
+	if w.dark.Load() == 0 {
+		return
+	}
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for w.reopening(time.Now()) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *Watcher) reopening(now time.Time) bool {
+	waits := false
+	for _, s := range w.Health() {
+		switch {
+		case s.Blind.IsZero(), apierrors.IsForbidden(s.Err), apierrors.IsNotFound(s.Err):
+		case s.stale(now):
+			return false
+		default:
+			waits = true
+		}
+	}
+	return waits
+}
