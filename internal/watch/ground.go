@@ -59,9 +59,10 @@ func (h SourceHealth) staleness(now time.Time) error {
 
 // assess finds what can be judged by sources that are sorted.
 //
-// A policy kind that may not be read any more closes that kind alone: all else
-// is judged by the last that is known of it, since a right that is missing for
-// one kind must not close the gateways to everyone. Whatever else is stale
+// A policy kind that the API server does not give out any more closes that kind
+// alone: all else is judged by the last that is known of it, since a right that
+// is missing for one kind, or a conversion webhook that is gone, must not close
+// the gateways to everyone. Whatever else is stale
 // closes all: a connection that is dead hides what matters to any path.
 func assess(sources []SourceHealth, now time.Time) *ground {
 	g := &ground{at: now, kinds: make(map[api.PolicyKind]error)}
@@ -69,7 +70,7 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
-		case s.Kind != api.PolicyKind{} && apierrors.IsForbidden(s.Err):
+		case s.Kind != api.PolicyKind{} && refuses(s.Err):
 			g.kinds[s.Kind] = s.staleness(now)
 		case g.whole == nil:
 			g.whole = s.staleness(now)
@@ -82,6 +83,11 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 	}
 	return g
 }
+
+// refuses reports whether it is the API server that says why it does not give
+// out a kind: who asks may not read it, or it cannot be converted. Whatever it
+// says of its own state, as when it starts or is overloaded, is about all kinds.
+func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInternalError(err) }
 
 // Stale tells why nothing may be judged by what is known of the cluster: it is
 // too old. It is nil as long as nothing is known at all, which the store tells.
@@ -99,7 +105,7 @@ func (w *Watcher) Stale() error {
 
 // Current tells why the write of an object of a kind may not be judged by what
 // is known of the cluster, or nil if it may: Stale, and for a policy kind that
-// may not be read any more that, too.
+// cannot be read any more that, too.
 func (w *Watcher) Current(kind api.PolicyKind) error {
 	if err := w.Stale(); err != nil {
 		return err
@@ -110,7 +116,7 @@ func (w *Watcher) Current(kind api.PolicyKind) error {
 	return nil
 }
 
-// Unread tells which policy kinds may not be read any more, so that their writes
+// Unread tells which policy kinds cannot be read any more, so that their writes
 // are not judged, and nil if there are none.
 func (w *Watcher) Unread() error {
 	g := w.ground.Load()
@@ -153,6 +159,7 @@ func (w *Watcher) look(now time.Time) {
 			f.reopen("not even a bookmark came for minutes")
 		}
 	}
+	w.registry.giveUp(now)
 	g := assess(w.Health(), now)
 	w.ground.Store(g)
 	switch {

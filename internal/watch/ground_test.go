@@ -16,13 +16,16 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
 var (
-	colors     = api.PolicyKind{Group: "policies.example.com", Kind: "ColorPolicy"}
-	errLost    = errors.New("connection refused")
-	errNoRight = apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
+	colors         = api.PolicyKind{Group: "policies.example.com", Kind: "ColorPolicy"}
+	errLost        = errors.New("connection refused")
+	errUnconverted = apierrors.NewInternalError(errors.New("conversion webhook failed"))
+	errBusy        = apierrors.NewTooManyRequests("busy", 1)
+	errNoRight     = apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
 )
 
 func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
@@ -53,6 +56,14 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 			sources: []SourceHealth{blind(policies, longAgo, errNoRight), gateways},
 			kinds: `colorpolicies.policies.example.com: no watch has told of changes for 11s: x is forbidden: no; ` +
 				"grant get, list and watch on colorpolicies.policies.example.com",
+		},
+		"a policy kind cannot be converted any more": {
+			sources: []SourceHealth{blind(policies, longAgo, errUnconverted), gateways},
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: Internal error occurred: conversion webhook failed",
+		},
+		"an API server that is overloaded says so of a policy kind": {
+			sources: []SourceHealth{blind(policies, longAgo, errBusy), gateways},
+			whole:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
 		},
 		"gateways may not be read any more": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
@@ -243,4 +254,34 @@ func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
 	assert.NoError(t, w.Current(route), "all else is judged")
 	assert.NoError(t, w.Stale())
+}
+
+func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.New(sourcePolicies)
+		r := newRegistry(st, nil, nil, Options{})
+		kinds, err := policykind.BuiltinKinds()
+		require.NoError(t, err)
+		broken := &kind{definition: &definition{name: "colors"}, policy: kinds[0], feed: &feed{contact: newContact("colors")}}
+		r.reading["colors"], r.waiting["colors"], r.profiled = broken, true, true
+		look := func() bool {
+			r.giveUp(time.Now())
+			_, ready := st.View()
+			return ready
+		}
+
+		assert.False(t, look())
+		broken.contact.failed(errUnconverted)
+		time.Sleep(StaleAfter)
+		assert.False(t, look(), "it may be there soon")
+		broken.contact.failed(errBusy)
+		time.Sleep(time.Second)
+		assert.False(t, look(), "the API server itself is in trouble")
+		broken.contact.failed(errUnconverted)
+		assert.True(t, look())
+		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")
+
+		r.listed(broken)
+		assert.Empty(t, r.problems)
+	})
 }

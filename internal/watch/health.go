@@ -52,6 +52,8 @@ type contact struct {
 	open bool
 	// listed is the time of the last full list.
 	listed time.Time
+	// failing is since when all calls fail; zero if the last one did not.
+	failing time.Time
 	// dark counts the sources that are blind, with others; nil if nobody asks.
 	dark *atomic.Int64
 }
@@ -117,7 +119,7 @@ func (c *contact) stopped(since time.Time) {
 func (c *contact) sees() (mended bool) {
 	mended = c.health.Err != nil
 	c.lit()
-	c.health.Blind, c.health.Err = time.Time{}, nil
+	c.health.Blind, c.health.Err, c.failing = time.Time{}, nil, time.Time{}
 	return mended
 }
 
@@ -169,12 +171,26 @@ func (c *contact) silent() bool {
 	return c.open && c.now().Sub(c.health.LastContact) > silentAfter
 }
 
+// hopeless returns why a source that was never listed is not given out, and nil
+// as long as it may be soon.
+func (c *contact) hopeless(now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.health.Synced || !refuses(c.health.Err) || now.Sub(c.failing) <= StaleAfter {
+		return nil
+	}
+	return c.health.Err
+}
+
 // failed tells that a call failed, and reports whether that is news: what an
 // error says may differ each time, by a port if nothing else.
 func (c *contact) failed(err error) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news = c.health.Err == nil || apierrors.ReasonForError(c.health.Err) != apierrors.ReasonForError(err)
+	if c.failing.IsZero() {
+		c.failing = c.now()
+	}
 	c.health.Err = err
 	c.health.Failures++
 	return news

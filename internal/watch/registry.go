@@ -52,6 +52,8 @@ type kind struct {
 	listed bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
+	// broken is why it has not been listed for so long that nobody waits for it.
+	broken error
 }
 
 func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Options) *registry {
@@ -152,13 +154,14 @@ func (r *registry) await() {
 }
 
 // settle tells the store when no policy kind is waited for. A kind that may
-// not be listed is not: it is a Problem, and stays pending.
+// not be listed, or that the API server does not give out, is not: it is a
+// Problem, and stays pending.
 func (r *registry) settle() {
 	if !r.profiled {
 		return
 	}
 	for name := range r.waiting {
-		if k := r.reading[name]; k == nil || k.listed || k.forbidden != nil {
+		if k := r.reading[name]; k == nil || k.listed || k.forbidden != nil || k.broken != nil {
 			delete(r.waiting, name)
 		}
 	}

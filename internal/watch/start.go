@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -98,7 +99,7 @@ func (r *registry) policiesListed(k *kind) {
 }
 
 func (r *registry) listed(k *kind) {
-	k.listed, k.forbidden = true, nil
+	k.listed, k.forbidden, k.broken = true, nil, nil
 	delete(r.problems, k.name)
 }
 
@@ -113,4 +114,22 @@ func (r *registry) refused(k *kind, err error) {
 	r.problem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
 	r.settle()
 	r.notify()
+}
+
+// giveUp has nobody wait for policy kinds that the API server does not give out,
+// as those whose conversion webhook is gone: a server that starts judges all
+// others.
+func (r *registry) giveUp(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.reading {
+		if k.policy == nil || k.listed || k.forbidden != nil || k.broken != nil {
+			continue
+		}
+		if err := k.contact.hopeless(now); err != nil {
+			k.broken = err
+			r.problem(k.name, fmt.Errorf("%w; its writes are not judged until it can be listed", err))
+		}
+	}
+	r.settle()
 }
