@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // glance is the time between two looks at what is waited for.
@@ -12,8 +14,8 @@ const glance = 10 * time.Millisecond
 
 // Await waits while a watch that has just ended is being opened again, until the
 // context ends at the latest: what another replica let through meanwhile is
-// known then. It does not wait for what may not be read, nor for what is too old
-// to judge by already (see Current).
+// known then. It does not wait for a policy kind that the API server does not give
+// out, nor for what is too old to judge by already (see Current).
 func (w *Watcher) Await(ctx context.Context) {
 	if w.dark.Load() == 0 {
 		return
@@ -33,7 +35,7 @@ func (w *Watcher) reopening(now time.Time) bool {
 	waits := false
 	for _, s := range w.Health() {
 		switch {
-		case s.Blind.IsZero(), apierrors.IsForbidden(s.Err), apierrors.IsNotFound(s.Err):
+		case s.Blind.IsZero(), apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && answered(s.Err):
 		case s.stale(now):
 			return false
 		default:

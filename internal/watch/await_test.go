@@ -63,8 +63,20 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(errLost) },
 			want: StaleAfter,
 		},
-		"one may not be read": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(errNoRight) },
+		"a policy kind may not be read": {
+			with: func(of map[string]*contact) {
+				of["gateways"].health.Kind = colors
+				of["gateways"].closed()
+				of["gateways"].failed(errNoRight)
+			},
+		},
+		"an API server that has just started lets nobody read": {
+			with: func(of map[string]*contact) {
+				of["gateways"].closed()
+				of["gateways"].failed(errNoRight)
+				time.AfterFunc(time.Second, func() { of["gateways"].opened(false) })
+			},
+			want: time.Second,
 		},
 		"one is not served any more": {
 			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(missing) },

@@ -21,6 +21,9 @@ const (
 	// judged by a picture as old as this, and by what it takes to notice that a
 	// connection is dead.
 	StaleAfter = 10 * time.Second
+	// hopelessAfter is how long a server that starts waits for a policy kind that the
+	// API server does not give out: it may only be overloaded.
+	hopelessAfter = 30 * time.Second
 	// silentAfter is how long an open watch may tell nothing. Bookmarks come about
 	// once a minute: two of them are missing.
 	silentAfter = 3 * time.Minute
@@ -70,7 +73,7 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
-		case s.Kind != api.PolicyKind{} && refuses(s.Err):
+		case s.Kind != api.PolicyKind{} && answered(s.Err):
 			g.kinds[s.Kind] = s.staleness(now)
 		case g.whole == nil:
 			g.whole = s.staleness(now)
@@ -84,10 +87,13 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 	return g
 }
 
-// refuses reports whether it is the API server that says why it does not give
-// out a kind: who asks may not read it, or it cannot be converted. Whatever it
-// says of its own state, as when it starts or is overloaded, is about all kinds.
-func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInternalError(err) }
+// answered reports whether it is the API server that says why it does not give
+// out a resource: were the connection dead, nobody would say anything. One that
+// starts or is overloaded says so of its other resources, too.
+func answered(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok
+}
 
 // Stale tells why nothing may be judged by what is known of the cluster: it is
 // too old. It is nil as long as nothing is known at all, which the store tells.

@@ -61,9 +61,14 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 			sources: []SourceHealth{blind(policies, longAgo, errUnconverted), gateways},
 			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: Internal error occurred: conversion webhook failed",
 		},
-		"an API server that is overloaded says so of a policy kind": {
-			sources: []SourceHealth{blind(policies, longAgo, errBusy), gateways},
-			whole:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
+		"an API server that is overloaded says so of all": {
+			sources: []SourceHealth{blind(policies, longAgo, errBusy), blind(gateways, longAgo, errBusy)},
+			whole:   "gateways: no watch has told of changes for 11s: busy",
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
+		},
+		"a policy kind whose connection is dead": {
+			sources: []SourceHealth{blind(policies, longAgo, errLost), gateways},
+			whole:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused",
 		},
 		"gateways may not be read any more": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
@@ -272,11 +277,11 @@ func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
 
 		assert.False(t, look())
 		broken.contact.failed(errUnconverted)
-		time.Sleep(StaleAfter)
+		time.Sleep(hopelessAfter)
 		assert.False(t, look(), "it may be there soon")
-		broken.contact.failed(errBusy)
+		broken.contact.failed(errLost)
 		time.Sleep(time.Second)
-		assert.False(t, look(), "the API server itself is in trouble")
+		assert.False(t, look(), "nobody answers for the API server")
 		broken.contact.failed(errUnconverted)
 		assert.True(t, look())
 		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")

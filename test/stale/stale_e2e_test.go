@@ -93,6 +93,7 @@ func TestNothingIsJudgedOnAnOldPicture(t *testing.T) {
 	t.Run("a network that drops packets is noticed", f.isBlocked)
 	t.Run("an API server that hangs is noticed", f.hangs)
 	t.Run("a right that is taken away closes its kind alone", f.losesARight)
+	t.Run("a kind that cannot be converted is closed alone", f.cannotConvert)
 }
 
 func begin(t *testing.T) *far {
@@ -183,6 +184,64 @@ func (f *far) losesARight(t *testing.T) {
 	require.Zero(t, got.Code, got.Stderr)
 	f.soon(t, judged, "it does not mend")
 	assert.NotContains(t, f.page(t), "[!] kinds")
+}
+
+// cannotConvert has an object of a policy kind stored that nobody can convert any
+// more, in sight of a server and of one that starts.
+func (f *far) cannotConvert(t *testing.T) {
+	shape := func(version, storage string) string {
+		return "{name: " + version + ", served: true, storage: " + storage +
+			", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}"
+	}
+	definition := func(versions ...string) string {
+		return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: odds.policies.example.org, labels: {gateway.networking.k8s.io/policy: Direct}}
+spec:
+  group: policies.example.org
+  scope: Namespaced
+  names: {plural: odds, singular: odd, kind: Odd, listKind: OddList}
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/convert"}}
+  versions: [` + strings.Join(versions, ", ") + "]\n"
+	}
+	const odd = `
+apiVersion: policies.example.org/v1
+kind: Odd
+metadata: {namespace: default, name: odd}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}
+`
+	f.applied(t, definition(shape("v1", "true")))
+	f.applied(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: odds}
+rules: [{apiGroups: [policies.example.org], resources: [odds], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: odds}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: odds}
+subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+server.Name+`}]
+`)
+	f.soon(t, func() bool { return f.Apply(odd).Code == 0 }, "the kind is not served")
+	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
+
+	f.soon(t, func() bool { return strings.Contains(f.page(t), "[!] kinds: odds.policies.example.org: ") }, "it does not tell that it cannot read them")
+	assert.True(t, f.ready(t), "all else is judged")
+	f.denies(t, "always")
+
+	started := server.Start(t, f.Env, server.Options{Args: []string{"--leader-elect=false", "--failure-policy=Ignore"}})
+	assert.Contains(t, started.Log(), "its writes are not judged until it can be listed")
+	f.denies(t, "always")
+}
+
+func (f *far) applied(t *testing.T, manifest string) {
+	t.Helper()
+	got := f.Apply(manifest)
+	require.Zero(t, got.Code, got.Stderr)
 }
 
 // denies requires that the override is known. The verdict may wait for the API
