@@ -35,7 +35,7 @@ func (w *Watcher) reopening(now time.Time) bool {
 	waits := false
 	for _, s := range w.Health() {
 		switch {
-		case s.Blind.IsZero(), apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && answered(s.Err):
+		case s.Blind.IsZero(), apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && (s.stale(now) || apierrors.IsForbidden(s.Err)):
 		case s.stale(now):
 			return false
 		default:

@@ -62,18 +62,18 @@ func (h SourceHealth) staleness(now time.Time) error {
 
 // assess finds what can be judged by sources that are sorted.
 //
-// A policy kind that the API server does not give out any more closes that kind
-// alone: all else is judged by the last that is known of it, since a right that
-// is missing for one kind, or a conversion webhook that is gone, must not close
-// the gateways to everyone. Whatever else is stale
-// closes all: a connection that is dead hides what matters to any path.
+// A policy kind closes that kind alone: all else is judged by the last that is
+// known of it, since a right that is missing for one kind, or a conversion
+// webhook that is gone, must not close the gateways to everyone. A connection
+// that is dead hides what matters to any path; but then the other resources,
+// which come by the same, are stale as well, and they close all.
 func assess(sources []SourceHealth, now time.Time) *ground {
 	g := &ground{at: now, kinds: make(map[api.PolicyKind]error)}
 	others := 0
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
-		case s.Kind != api.PolicyKind{} && answered(s.Err):
+		case s.Kind != api.PolicyKind{}:
 			g.kinds[s.Kind] = s.staleness(now)
 		case g.whole == nil:
 			g.whole = s.staleness(now)
@@ -85,14 +85,6 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 		g.whole = fmt.Errorf("%w (and %d more resources)", g.whole, others)
 	}
 	return g
-}
-
-// answered reports whether it is the API server that says why it does not give
-// out a resource: were the connection dead, nobody would say anything. One that
-// starts or is overloaded says so of its other resources, too.
-func answered(err error) bool {
-	_, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok
 }
 
 // Stale tells why nothing may be judged by what is known of the cluster: it is
@@ -122,18 +114,21 @@ func (w *Watcher) Current(kind api.PolicyKind) error {
 	return nil
 }
 
-// Unread tells which policy kinds cannot be read any more, so that their writes
-// are not judged, and nil if there are none.
+// Unread tells which policy kinds cannot be read any more, or could never be, so
+// that their writes are not judged, and nil if there are none.
 func (w *Watcher) Unread() error {
 	g := w.ground.Load()
-	if g == nil || len(g.kinds) == 0 {
+	if g == nil {
 		return nil
 	}
-	var out []string
+	out := w.registry.givenUp()
 	for _, s := range w.Health() { // for the order
 		if err := g.kinds[s.Kind]; err != nil {
 			out = append(out, err.Error())
 		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return errors.New(strings.Join(out, "; ")) //nolint:err113 // it is text for whoever reads /readyz
 }
@@ -165,7 +160,9 @@ func (w *Watcher) look(now time.Time) {
 			f.reopen("not even a bookmark came for minutes")
 		}
 	}
-	w.registry.giveUp(now)
+	if h := w.definitions.contact.get(); h.Synced && h.Blind.IsZero() {
+		w.registry.giveUp(now) // the API server is there: it is they who are not
+	}
 	g := assess(w.Health(), now)
 	w.ground.Store(g)
 	switch {

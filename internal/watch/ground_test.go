@@ -50,7 +50,8 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 		},
 		"all are gone": {
 			sources: []SourceHealth{blind(policies, longAgo, errLost), blind(gateways, longAgo, nil), blind(routes, longAgo, errLost)},
-			whole:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused (and 2 more resources)",
+			whole:   "gateways: no watch has told of changes for 11s (and 1 more resources)",
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused",
 		},
 		"a policy kind may not be read any more": {
 			sources: []SourceHealth{blind(policies, longAgo, errNoRight), gateways},
@@ -66,9 +67,10 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 			whole:   "gateways: no watch has told of changes for 11s: busy",
 			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
 		},
-		"a policy kind whose connection is dead": {
-			sources: []SourceHealth{blind(policies, longAgo, errLost), gateways},
-			whole:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused",
+		"a policy kind whose watches end before they begin": {
+			sources: []SourceHealth{blind(policies, longAgo, errCut), gateways},
+			kinds: "colorpolicies.policies.example.com: no watch has told of changes for 11s: " +
+				"the connection was cut or timed out before the watch began",
 		},
 		"gateways may not be read any more": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
@@ -279,14 +281,16 @@ func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
 		broken.contact.failed(errUnconverted)
 		time.Sleep(hopelessAfter)
 		assert.False(t, look(), "it may be there soon")
-		broken.contact.failed(errLost)
 		time.Sleep(time.Second)
-		assert.False(t, look(), "nobody answers for the API server")
-		broken.contact.failed(errUnconverted)
 		assert.True(t, look())
 		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")
+		w := &Watcher{registry: r, definitions: &feed{contact: newContact(sourceDefinitions)}}
+		assert.NoError(t, w.Unread())
+		w.look(time.Now())
+		assert.EqualError(t, w.Unread(), "read colors: "+r.problems["colors"].Error())
 
 		r.listed(broken)
 		assert.Empty(t, r.problems)
+		assert.NoError(t, w.Unread())
 	})
 }

@@ -176,7 +176,7 @@ func (c *contact) silent() bool {
 func (c *contact) hopeless(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.health.Synced || !answered(c.health.Err) || now.Sub(c.failing) <= hopelessAfter {
+	if c.health.Synced || c.failing.IsZero() || now.Sub(c.failing) <= hopelessAfter {
 		return nil
 	}
 	return c.health.Err

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -132,4 +133,18 @@ func (r *registry) giveUp(now time.Time) {
 		}
 	}
 	r.settle()
+}
+
+// givenUp tells which policy kinds nobody waits for any more, and why.
+func (r *registry) givenUp() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for name, k := range r.reading {
+		if k.broken != nil {
+			out = append(out, Problem{name, r.problems[name]}.String())
+		}
+	}
+	slices.Sort(out)
+	return out
 }

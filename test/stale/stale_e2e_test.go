@@ -229,10 +229,11 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	f.soon(t, func() bool { return f.Apply(odd).Code == 0 }, "the kind is not served")
 	f.applied(t, definition(shape("v1", "false"), shape("v2", "true")))
 
-	f.soon(t, func() bool { return strings.Contains(f.page(t), "[!] kinds: odds.policies.example.org: ") }, "it does not tell that it cannot read them")
+	f.soon(t, func() bool { return strings.Contains(f.page(t), "[!] kinds: read odds.policies.example.org: ") }, "it does not tell that it cannot read them")
 	assert.True(t, f.ready(t), "all else is judged")
 	f.denies(t, "always")
 
+	require.NoError(t, f.Stop())
 	started := server.Start(t, f.Env, server.Options{Args: []string{"--leader-elect=false", "--failure-policy=Ignore"}})
 	assert.Contains(t, started.Log(), "its writes are not judged until it can be listed")
 	f.denies(t, "always")
