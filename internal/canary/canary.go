@@ -3,7 +3,6 @@ package canary
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -102,14 +101,6 @@ func (c *Canary) try(ctx context.Context, w write) Trial {
 	if v.unjudged {
 		t.Came += ": " + c.why(ctx)
 	}
-	t.Came = untold(t.Came)
+	t.Came = api.Untold(t.Came)
 	return t
 }
-
-// calledPath is the path of a call, in the URL that an API server puts into its
-// message.
-var calledPath = regexp.MustCompile(`(/(?:validate|mutate)/)[^?#"\s\\]+`)
-
-// untold leaves out the token that the paths of the webhooks end with. What a canary
-// says is read by people who may not know it.
-func untold(said string) string { return calledPath.ReplaceAllString(said, "${1}…") }

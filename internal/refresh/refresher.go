@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -120,6 +122,10 @@ func (r *Refresher) lookOn(ctx context.Context, q queue) {
 			continue
 		}
 		if err := r.look(ctx, q); err != nil {
+			if errors.Is(err, errPanic) {
+				r.Log.Error(err, "look for stale marks; everything will be looked at again")
+				pause(ctx, lastRetry)
+			}
 			r.changes.everything()
 			continue
 		}
@@ -130,8 +136,10 @@ func (r *Refresher) lookOn(ctx context.Context, q queue) {
 	}
 }
 
-// look queues the objects whose marks may be stale. The error is that of ctx.
-func (r *Refresher) look(ctx context.Context, q queue) error {
+// look queues the objects whose marks may be stale. The error is that of ctx, or
+// a panic.
+func (r *Refresher) look(ctx context.Context, q queue) (err error) {
+	defer recovered(&err)
 	r.computing.Lock()
 	defer r.computing.Unlock()
 	changed := r.changes.take()
@@ -189,6 +197,10 @@ func (r *Refresher) next(ctx context.Context, q queue) bool {
 	defer q.Done(ref)
 	r.pending.begin(ref)
 	after, err := r.refresh(ctx, ref)
+	if errors.Is(err, errPanic) {
+		r.counted.add(resultFailed)
+		r.Log.Error(err, "refresh marks; tried again", "object", ref.String())
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -200,4 +212,14 @@ func (r *Refresher) next(ctx context.Context, q queue) bool {
 		r.pending.end(ref)
 	}
 	return true
+}
+
+// errPanic is in the error of what panicked.
+var errPanic = errors.New("panic")
+
+// recovered makes a panic an error: what judges must outlive what only tells.
+func recovered(err *error) {
+	if cause := recover(); cause != nil {
+		*err = fmt.Errorf("%w: %v\n%s", errPanic, cause, debug.Stack())
+	}
 }

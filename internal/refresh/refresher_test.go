@@ -359,3 +359,31 @@ func (m metric) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 }
+
+func TestAPanicCostsTheMarksOfOneObjectAndNothingElse(t *testing.T) {
+	w := newWorld(t, Options{}, class, edge, routeR, routeS, onGateway("g", "edge", "a: 5"))
+	w.fail = func(ref api.Ref) error {
+		if ref.Name == "r" {
+			panic("it cannot be written")
+		}
+		return nil
+	}
+	assert.Contains(t, w.settle(), "HTTPRoute app/s", "the others go on")
+	assert.NotEmpty(t, w.on("HTTPRoute app/s"))
+	assert.Empty(t, w.on("HTTPRoute app/r"))
+	assert.Contains(t, strings.Join(w.lines, "\n"), "panic: it cannot be written")
+
+	w.Engine = nil // whatever it asks of it panics
+	w.put(onGateway("g", "edge", "a: 6"))
+	require.ErrorIs(t, w.look(t.Context(), w.q), errPanic)
+	assert.True(t, w.computing.TryLock(), "nobody waits for it")
+}
+
+func TestTheTokenOfThePathIsNotLogged(t *testing.T) {
+	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 5"))
+	w.fail = func(api.Ref) error { return errors.New(`Post "https://x.y.svc:443/validate/s3cr3t?timeout=3s": EOF`) }
+	w.settle()
+	log := strings.Join(w.lines, "\n")
+	assert.Contains(t, log, `/validate/…?timeout=3s`)
+	assert.NotContains(t, log, "s3cr3t")
+}

@@ -35,6 +35,7 @@ func (e *RightError) Unwrap() error { return e.Cause }
 // refresh writes an object if its marks are not as they are to be. It is to be seen
 // to again after a time unless that is 0, or after a while if there is an error.
 func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
+	defer recovered(&err)
 	v, ready := r.Store.View()
 	if !ready {
 		return r.Delay, nil
@@ -108,7 +109,7 @@ func (r *Refresher) booked(ctx context.Context, ref api.Ref, w *Wanted, err erro
 		r.Log.V(1).Info("marks differ after a write; tried again", "object", ref.String())
 	default:
 		r.counted.add(resultFailed)
-		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", err.Error())
+		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", api.Untold(err.Error()))
 	}
 	return 0, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -403,10 +404,14 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	objects := store.New("routes")
 	audits := make(chan *store.View, 10)
 	fail := make(chan error, 1)
+	var panics atomic.Bool
 	s := New(Options{
 		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
 		Audit: func(_ context.Context, v *store.View, _ effective.Scope) ([]api.Violation, error) {
 			audits <- v
+			if panics.CompareAndSwap(true, false) {
+				panic("an object that nobody foresaw")
+			}
 			select {
 			case err := <-fail:
 				return nil, err
@@ -428,10 +433,12 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	assert.NotNil(t, first.Gateway("infra", "edge"))
 	assert.Same(t, first, <-audits, "what failed is tried again")
 
+	panics.Store(true)
 	objects.Apply(store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
 	for (<-audits).Gateway("infra", "two") == nil {
 		// what was there may be looked at once more before
 	}
+	assert.NotNil(t, (<-audits).Gateway("infra", "two"), "what panicked is tried again")
 	cancel()
 	require.NoError(t, <-ended)
 }

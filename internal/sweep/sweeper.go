@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -156,10 +157,15 @@ func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violatio
 	return out, nil
 }
 
-func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope) ([]api.Violation, error) {
+func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope) (found []api.Violation, err error) {
+	defer func() { // what judges must outlive what only tells
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("audit: panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	found, err := s.Audit(ctx, v, scope)
+	found, err = s.Audit(ctx, v, scope)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
