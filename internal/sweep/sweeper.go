@@ -107,7 +107,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return ctx.Err() == nil // both may have come
 	case <-ctx.Done():
 		return false
 	}
