@@ -64,7 +64,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Trials[2].Came)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
-	assert.Empty(t, plane.Kubectl("get", "policyprofiles", "-o", "name").Stdout, "nothing is stored")
+	assert.Empty(t, plane.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
 	assert.NotContains(t, plane.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
 }
 
