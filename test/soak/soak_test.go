@@ -97,9 +97,9 @@ func (s *scene) check() {
 		assert.Zero(s.t, p.through, "%s: let through", p.name)
 		assert.Zero(s.t, p.undecided, "%s: not decided", p.name)
 		assert.LessOrEqual(s.t, p.lost, p.bound, "%s: lost", p.name)
-		assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
-		assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
-		if !p.restarts {
+		if !p.restarts { // while an API server is away there may be next to none
+			assert.Greater(s.t, p.allowed, int64(10), "%s: allowed", p.name)
+			assert.Greater(s.t, p.denied, int64(10), "%s: denied", p.name)
 			assert.Zero(s.t, p.cut, "%s: turned away by the API server", p.name)
 		}
 	}
