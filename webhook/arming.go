@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Arming says whether failurePolicy may be Fail just now.
@@ -40,28 +38,17 @@ func (r *Registrar) failurePolicy(ctx context.Context) (admissionregistrationv1.
 
 // leftArmed reports whether both configurations are there and armed.
 func (r *Registrar) leftArmed(ctx context.Context) (bool, error) {
-	hooks, name := r.Client.AdmissionregistrationV1(), r.Configuration.Name
-	m, errMutating := hooks.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
-	v, errValidating := hooks.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
-	for _, err := range []error{errMutating, errValidating} {
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
+	both, err := lookAt(ctx, r.Client, r.Configuration)
+	if err != nil {
+		return false, err
 	}
-	policies := map[string]*admissionregistrationv1.FailurePolicyType{}
-	for _, h := range m.Webhooks {
-		policies[h.Name] = h.FailurePolicy
-	}
-	for _, h := range v.Webhooks {
-		policies[h.Name] = h.FailurePolicy
-	}
-	for _, hook := range armable {
-		if p := policies[hook]; p == nil || *p != admissionregistrationv1.Fail {
-			return false, nil
+	found := make(map[string]bool)
+	for _, d := range both {
+		for _, h := range d.hooks() {
+			if armed(h) {
+				found[h.Name] = true
+			}
 		}
 	}
-	return true, nil
+	return len(found) == len(armable), nil
 }

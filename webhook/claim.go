@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"overrule.dev/overrule/internal/guard"
 )
 
 // annotationInstallation names the installation that a configuration belongs
@@ -39,17 +41,13 @@ func (r *Registrar) claim(ctx context.Context, c *Configuration) error {
 		return fmt.Errorf("read namespace %s: %w", c.Namespace, err)
 	}
 	c.namespaceUID = own.UID
-	both, err := desks(r.Client, c.Mutating(), c.Validating())
+	both, err := lookAt(ctx, r.Client, *c)
 	if err != nil {
 		return err
 	}
 	for _, d := range both { // the first that there is decides: both are written in this order
-		there, err := d.look(ctx)
-		if err != nil {
-			return fmt.Errorf("%s webhook configuration %s: %w", d.sort, c.Name, err)
-		}
-		if there != nil {
-			return r.mayTake(ctx, there, d)
+		if d.there != nil {
+			return r.mayTake(ctx, d)
 		}
 	}
 	return nil
@@ -57,8 +55,8 @@ func (r *Registrar) claim(ctx context.Context, c *Configuration) error {
 
 // mayTake returns an error for a configuration of another installation that is
 // still there.
-func (r *Registrar) mayTake(ctx context.Context, there *standing, d desk) error {
-	theirs := installationOf(there, d.want)
+func (r *Registrar) mayTake(ctx context.Context, d desk) error {
+	theirs := installationOf(d)
 	namespace, service, _ := strings.Cut(theirs, "/")
 	if service == "" || namespace == r.Configuration.Namespace {
 		return nil
@@ -73,19 +71,22 @@ func (r *Registrar) mayTake(ctx context.Context, there *standing, d desk) error 
 	}
 	another := &anotherError{r.Configuration.Name, theirs, r.Configuration.installation()}
 	if r.Events != nil && r.problemText() != another.Error() {
-		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "TwoInstallations", "Register", "%s", cut(another.Error()))
+		r.Events.Eventf(d.about(), nil, corev1.EventTypeWarning, "TwoInstallations", "Register", "%s", guard.EventNote(another.Error()))
 	}
 	return another
 }
 
 // installationOf names the installation that a configuration belongs to, by its
-// annotation or, where that was written without one, by where it leads.
-func installationOf(there *standing, want []hook) string {
-	if name := there.Annotations[annotationInstallation]; strings.Contains(name, "/") {
+// annotation or, where that was written without one, by where it leads; "" for none.
+func installationOf(d desk) string {
+	if d.there == nil {
+		return ""
+	}
+	if name := d.there.Annotations[annotationInstallation]; strings.Contains(name, "/") {
 		return name
 	}
-	for _, h := range there.hooks {
-		if h.Name == want[0].Name {
+	for _, h := range d.there.Hooks {
+		if h.Name == d.want.Hooks[0].Name {
 			return serviceOf(h)
 		}
 	}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,20 +16,11 @@ func (r *Registrar) disarm(ctx context.Context, because error) error {
 	if r.Arming == nil || r.adopted && r.Arming.Armed() {
 		return nil
 	}
-	both, err := desks(r.Client, r.Configuration.Mutating(), r.Configuration.Validating())
+	found, err := lookAt(ctx, r.Client, r.Configuration)
 	if err != nil {
-		return err
+		return fmt.Errorf("look whether the webhooks are armed: %w", err)
 	}
-	found := make(map[string]*standing)
-	for _, d := range both {
-		there, err := d.look(ctx)
-		if err != nil {
-			return fmt.Errorf("look whether the webhooks are armed: %s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
-		}
-		if there != nil && r.ours(there, d.want) {
-			found[d.sort] = there
-		}
-	}
+	found = slices.DeleteFunc(found, func(d desk) bool { return !r.ours(d) })
 	if len(found) == 0 {
 		return nil // nor is there anything to adopt
 	}
@@ -38,8 +28,8 @@ func (r *Registrar) disarm(ctx context.Context, because error) error {
 		return err
 	}
 	disarmed := false
-	for _, d := range both {
-		did, err := r.loosen(ctx, d, found[d.sort])
+	for _, d := range found {
+		did, err := r.loosen(ctx, d)
 		if err != nil {
 			return fmt.Errorf("disarm the %s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
 		}
@@ -58,20 +48,17 @@ func (r *Registrar) disarm(ctx context.Context, because error) error {
 
 // ours reports whether a configuration is for this installation to write,
 // whatever its Service was called before.
-func (r *Registrar) ours(there *standing, want []hook) bool {
-	namespace, service, _ := strings.Cut(installationOf(there, want), "/")
+func (r *Registrar) ours(d desk) bool {
+	namespace, service, _ := strings.Cut(installationOf(d), "/")
 	return service != "" && namespace == r.Configuration.Namespace
 }
 
 // loosen writes failurePolicy Ignore to those webhooks of a configuration that
 // are armed, and reports whether there were any.
-func (r *Registrar) loosen(ctx context.Context, d desk, there *standing) (bool, error) {
-	if there == nil {
-		return false, nil
-	}
+func (r *Registrar) loosen(ctx context.Context, d desk) (bool, error) {
 	const ignore = admissionregistrationv1.Ignore
 	var ops []operation
-	for i, h := range there.hooks {
+	for i, h := range d.hooks() {
 		if armed(h) {
 			at := fmt.Sprintf("/webhooks/%d/", i)
 			ops = append(ops, operation{"test", at + "name", h.Name}, operation{"replace", at + "failurePolicy", ignore})
@@ -80,11 +67,7 @@ func (r *Registrar) loosen(ctx context.Context, d desk, there *standing) (bool, 
 	if len(ops) == 0 {
 		return false, nil
 	}
-	data, err := json.Marshal(ops)
-	if err != nil {
-		return false, err
-	}
-	if _, err := d.patch(ctx, data); err != nil {
+	if err := d.change(ctx, ops); err != nil {
 		return false, err
 	}
 	for i, h := range r.applied[d.sort] { // or it would be taken for what others did

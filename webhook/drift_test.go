@@ -11,9 +11,9 @@ import (
 
 func wanted(t *testing.T) []hook {
 	t.Helper()
-	hooks, err := hooksOf(configuration().Validating().Webhooks)
+	want, err := standingOf(configuration().Validating())
 	require.NoError(t, err)
-	return hooks
+	return want.Hooks
 }
 
 func TestEachDifferenceIsSaid(t *testing.T) {

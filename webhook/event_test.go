@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,13 +149,4 @@ func TestEventsDoNotPileUp(t *testing.T) {
 	for range 10 * eventBurst {
 		open(t, Options{}).record(create(t, routeLimits(1)), deny("X", "x")) // without a recorder there is none
 	}
-}
-
-func TestANoteIsCutToWhatAnEventTakes(t *testing.T) {
-	assert.Equal(t, "a; b", guard.EventNote("a\nb"))
-	exact := strings.Repeat("x", 1024)
-	assert.Equal(t, exact, guard.EventNote(exact))
-	long := guard.EventNote(strings.Repeat("é", 600))
-	assert.Equal(t, strings.Repeat("é", 510)+" …", long, "no rune is cut in two")
-	require.LessOrEqual(t, len(long), 1024)
 }

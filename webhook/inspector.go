@@ -82,14 +82,14 @@ func (i *Inspector) inspect(ctx context.Context) error {
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
 	}
 	c.Judged, c.CABundle = judged, i.Authority.CABundle()
-	both, err := desks(i.Client, c.Mutating(), c.Validating())
+	both, err := desks(i.Client, c)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, d := range both {
 		if err := i.drift(ctx, d); err != nil {
-			errs = append(errs, fmt.Errorf("%s webhook configuration %s: %w", d.sort, c.Name, err))
+			errs = append(errs, d.failed(err))
 		}
 	}
 	return errors.Join(errs...)
@@ -99,21 +99,20 @@ func (i *Inspector) inspect(ctx context.Context) error {
 // hold more: rules for kinds that this cluster does not have, an authority that
 // is another's, and a failurePolicy of its keeper's.
 func (i *Inspector) drift(ctx context.Context, d desk) error {
-	there, err := d.look(ctx)
-	switch {
-	case err != nil:
+	if err := d.look(ctx); err != nil {
 		return err
-	case there == nil:
+	}
+	if d.there == nil {
 		return errors.New("it is not there, so nothing is judged: apply it (docs/install.md, Static webhook configurations)")
 	}
-	hooks := slices.Clone(there.hooks)
+	hooks := slices.Clone(d.there.Hooks)
 	for k := range hooks {
-		if at := slices.IndexFunc(d.want, func(w hook) bool { return w.Name == hooks[k].Name }); at >= 0 {
-			excuse(&hooks[k], d.want[at])
+		if at := slices.IndexFunc(d.want.Hooks, func(w hook) bool { return w.Name == hooks[k].Name }); at >= 0 {
+			excuse(&hooks[k], d.want.Hooks[at])
 			i.excusePath(&hooks[k])
 		}
 	}
-	if found := differences(d.want, hooks, true); len(found) > 0 {
+	if found := differences(d.want.Hooks, hooks, true); len(found) > 0 {
 		return fmt.Errorf("%s: apply it anew (docs/install.md, Static webhook configurations)", strings.Join(found, "; "))
 	}
 	return nil

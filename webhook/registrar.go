@@ -174,8 +174,11 @@ func (r *Registrar) writeWhole(ctx context.Context) error {
 	if err := r.claim(ctx, &c); err != nil {
 		return err
 	}
-	foreign := r.Foreign != nil && r.Foreign()
-	if !foreign && len(c.CABundle) == 0 {
+	foreign := r.foreign()
+	switch {
+	case foreign:
+		c.CABundle = nil
+	case len(c.CABundle) == 0:
 		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
 	}
 	policy, err := r.failurePolicy(ctx)
@@ -183,39 +186,40 @@ func (r *Registrar) writeWhole(ctx context.Context) error {
 		return err
 	}
 	c.FailurePolicy = policy
-	if foreign {
-		return r.published(c, r.writeAround(ctx, c))
+	if err := r.apply(ctx, c, foreign); err != nil {
+		return err
 	}
-	err = r.published(c, r.apply(ctx, c.Mutating(), c.Validating()))
-	if err == nil {
-		r.Authority.Published(c.CABundle)
-	}
-	return err
+	r.published(c, foreign)
+	return nil
 }
 
-// published tells what has been written, unless that failed.
-func (r *Registrar) published(c Configuration, err error) error {
-	if err == nil && r.Tokens != nil {
+func (r *Registrar) foreign() bool { return r.Foreign != nil && r.Foreign() }
+
+// published tells what has been written.
+func (r *Registrar) published(c Configuration, foreign bool) {
+	if r.Tokens != nil {
 		r.Tokens.Published(c.Token)
 	}
-	if err == nil && r.Wrote != nil {
+	if r.Wrote != nil {
 		r.Wrote(c.FailurePolicy)
 	}
-	return err
+	if !foreign {
+		r.Authority.Published(c.CABundle)
+	}
 }
 
-// apply writes both configurations.
-func (r *Registrar) apply(ctx context.Context, m *mutating, v *validating) error {
-	both, err := desks(r.Client, m, v)
+// apply writes both configurations, once both could be looked at.
+func (r *Registrar) apply(ctx context.Context, c Configuration, foreign bool) error {
+	both, err := lookAt(ctx, r.Client, c)
 	if err != nil {
 		return err
 	}
 	for _, d := range both {
-		if err := r.put(ctx, d); err != nil {
-			return fmt.Errorf("%s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+		if err := r.put(ctx, d, foreign); err != nil {
+			return d.failed(err)
 		}
 	}
-	r.Log.V(1).Info("webhook configurations are in place", "webhooks", len(v.Webhooks)+len(m.Webhooks))
+	r.Log.V(1).Info("webhook configurations are in place", "name", c.Name)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,44 +12,42 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"overrule.dev/overrule/internal/guard"
 )
 
 // put writes the configuration of a desk, and tells whose edit it undoes.
-func (r *Registrar) put(ctx context.Context, d desk) error {
-	there, err := d.look(ctx)
-	if err != nil {
-		return err
+func (r *Registrar) put(ctx context.Context, d desk, foreign bool) error {
+	if foreign {
+		if err := carry(d); err != nil {
+			return err
+		}
 	}
-	bundles := r.Foreign == nil || !r.Foreign()
-	undone := r.undone(d, there, bundles)
+	undone := r.undone(d, foreign)
 	if left := r.standing(d, undone); left > 0 {
 		r.pause = min(r.pause, left)
 		return nil
 	}
-	version := ""
-	if there != nil {
-		if there, err = strip(ctx, d, there); err != nil {
-			return err
-		}
-		version = there.ResourceVersion
+	if err := strip(ctx, &d); err != nil {
+		return err
 	}
-	now, err := d.apply(ctx, version)
-	if by := author(there); apierrors.IsConflict(err) && by != "" {
+	now, err := d.apply(ctx)
+	if by := author(d.there); apierrors.IsConflict(err) && by != "" {
 		return fmt.Errorf("%s writes it, too: %w", by, err)
 	}
 	if err != nil {
 		return err
 	}
-	if there != nil && now.UID != there.UID {
+	if d.there != nil && now.UID != d.there.UID {
 		undone = []string{deleted} // after it was looked at: the apply made it anew
 	}
 	if r.applied == nil {
 		r.applied = make(map[string][]hook)
 	}
-	r.applied[d.sort] = d.want
+	r.applied[d.sort] = d.want.Hooks
 	if len(undone) > 0 {
 		r.book(d, undone)
-		r.repaired(d, strings.Join(undone, "; "), author(there))
+		r.repaired(d, strings.Join(undone, "; "), author(d.there))
 	}
 	return nil
 }
@@ -58,7 +55,7 @@ func (r *Registrar) put(ctx context.Context, d desk) error {
 // standing is how long an edit is left as it is, since it was undone before and
 // is made again each time. What there is to write of our own does not wait.
 func (r *Registrar) standing(d desk, undone []string) time.Duration {
-	if len(undone) == 0 || !equality.Semantic.DeepEqual(r.applied[d.sort], d.want) {
+	if len(undone) == 0 || !equality.Semantic.DeepEqual(r.applied[d.sort], d.want.Hooks) {
 		return 0
 	}
 	return r.paces[d.sort].left(undone, time.Now())
@@ -77,17 +74,17 @@ const deleted = "it was deleted"
 // undone says what others did to a configuration. A leader that has not written
 // it yet cannot tell an edit from what an older version of itself wrote, but for
 // fields that others own by now.
-func (r *Registrar) undone(d desk, there *standing, bundles bool) []string {
+func (r *Registrar) undone(d desk, foreign bool) []string {
 	before, known := r.applied[d.sort]
 	switch {
-	case there == nil && known:
+	case d.there == nil && known:
 		return []string{deleted}
-	case there == nil, !known && author(there) == "":
+	case d.there == nil, !known && author(d.there) == "":
 		return nil
 	case !known:
-		before = d.want
+		before = d.want.Hooks
 	}
-	return differences(before, there.hooks, bundles)
+	return differences(before, d.there.Hooks, !foreign)
 }
 
 // repaired tells what was undone, for someone made it on purpose or does not
@@ -104,18 +101,8 @@ func (r *Registrar) repaired(d desk, what, by string) {
 			action = "Recreate" // else it is counted on an Event of an edit, whose note stays
 		}
 		note := fmt.Sprintf("undone by overrule: %s, by %s; to switch it off see docs/install.md, Break-glass", what, by)
-		r.Events.Eventf(d.about, nil, corev1.EventTypeWarning, "WebhooksRepaired", action, "%s", cut(note))
+		r.Events.Eventf(d.about(), nil, corev1.EventTypeWarning, "WebhooksRepaired", action, "%s", guard.EventNote(note))
 	}
-}
-
-// mostNote is how long an Event's note may be.
-const mostNote = 1024
-
-func cut(note string) string {
-	if len(note) <= mostNote {
-		return note
-	}
-	return strings.ToValidUTF8(note[:mostNote-3], "") + "..."
 }
 
 // injector is the field manager of cert-manager's cainjector, whose caBundle is
@@ -145,32 +132,32 @@ func author(there *standing) string {
 
 // strip takes away what others added to our webhooks and an apply leaves there: a
 // url beside which ours would be refused, and conditions, by which all may pass.
-func strip(ctx context.Context, d desk, there *standing) (*standing, error) {
-	ops := []operation{{"test", "/metadata/resourceVersion", there.ResourceVersion}}
-	for i, h := range there.hooks {
-		at := slices.IndexFunc(d.want, func(w hook) bool { return w.Name == h.Name })
+func strip(ctx context.Context, d *desk) error {
+	if d.there == nil {
+		return nil
+	}
+	ops := []operation{{"test", "/metadata/resourceVersion", d.there.ResourceVersion}}
+	for i, h := range d.there.Hooks {
+		at := slices.IndexFunc(d.want.Hooks, func(w hook) bool { return w.Name == h.Name })
 		if at < 0 {
 			continue
 		}
+		want := d.want.Hooks[at]
 		if h.ClientConfig.URL != nil {
-			client := d.want[at].ClientConfig
+			client := want.ClientConfig
 			if len(client.CABundle) == 0 {
 				client.CABundle = h.ClientConfig.CABundle
 			}
 			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/clientConfig", i), client})
 		}
-		if added(d.want[at].MatchConditions, h.MatchConditions) {
-			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), d.want[at].MatchConditions})
+		if added(want.MatchConditions, h.MatchConditions) {
+			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), want.MatchConditions})
 		}
 	}
 	if len(ops) == 1 {
-		return there, nil
+		return nil
 	}
-	data, err := json.Marshal(ops)
-	if err != nil {
-		return nil, err
-	}
-	return d.patch(ctx, data)
+	return d.change(ctx, ops)
 }
 
 // added reports whether there is a condition beside those that are wanted.

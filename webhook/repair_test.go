@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,13 +185,6 @@ func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestALongNoteIsCut(t *testing.T) {
-	got := cut(strings.Repeat("é", mostNote))
-	assert.LessOrEqual(t, len(got), mostNote)
-	assert.True(t, strings.HasSuffix(got, "é..."), got[len(got)-10:])
-	assert.Equal(t, "short", cut("short"))
 }
 
 func conflict() error {

@@ -23,7 +23,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -359,12 +358,6 @@ func TestTheSubjectOfAPath(t *testing.T) {
 	s := newSweeping(t, Options{})
 	assert.Nil(t, s.regarding(t.Context(), api.Ref{}))
 	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "s"}, s.regarding(t.Context(), api.Ref{Kind: "Service", Name: "s"}))
-}
-
-func TestTheNoteOfAnEventIsNotTooLong(t *testing.T) {
-	assert.Equal(t, "a; b", guard.EventNote("a\nb"))
-	long := guard.EventNote(strings.Repeat("é", 1000))
-	assert.Equal(t, strings.Repeat("é", 510)+" …", long)
 }
 
 func TestViolationsOfOneConstraintAreToldApart(t *testing.T) {
