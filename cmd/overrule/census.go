@@ -2,16 +2,20 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
+	"weak"
 
-	api "overrule.dev/overrule/api/v1alpha1"
+	"github.com/go-logr/logr"
+
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/store"
 )
 
-// censusAge is for how long a census holds: it walks every path of the cluster,
+// censusAge is for how long a census holds: it looks at every path of the cluster,
 // and whoever scrapes asks for it as often as they like.
 const censusAge = 30 * time.Second
 
@@ -20,43 +24,37 @@ const noPolicy = "none"
 
 // census counts the paths by policy kind and state.
 type census struct {
-	mu     sync.Mutex
-	of     *store.View
+	engine *effective.Engine
+	log    logr.Logger
+
+	mu     sync.Mutex               // of scrapes: one counts, the others wait for it
+	of     weak.Pointer[store.View] // what was counted, not kept alive by that
 	at     time.Time
-	counts map[pathsOf]int
+	counts effective.Census
 }
 
-// pathStates are the states that a path can have.
-var pathStates = []string{string(api.Enforced), string(api.PartiallyEnforced), string(api.Inactive), noPolicy}
-
-type pathsOf struct{ kind, state string }
-
 // count returns the counts of a view, or of an earlier one that is not older
-// than censusAge. They must not be edited.
-func (c *census) count(e *effective.Engine, v *store.View) map[pathsOf]int {
+// than censusAge; nil if they cannot be told. They must not be edited.
+func (c *census) count(v *store.View) effective.Census {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.counts != nil && (c.of == v || time.Since(c.at) < censusAge) {
+	if c.of == weak.Make(v) || !c.at.IsZero() && time.Since(c.at) < censusAge {
 		return c.counts
 	}
-	counts := make(map[pathsOf]int)
-	for _, k := range v.Kinds() {
-		for _, state := range pathStates { // what is not there is 0: an alert may wait for it
-			counts[pathsOf{k.Ref().String(), state}] = 0
-		}
-	}
-	budget := effective.NewBudget(context.Background(), math.MaxUint64)
-	err := e.Walk(v, effective.Scope{All: true}, true, budget, func(x *effective.Effective) error {
-		state := string(x.State())
-		if state == "" {
-			state = noPolicy
-		}
-		counts[pathsOf{x.Kind.Ref().String(), state}]++
-		return nil
-	})
+	counts, err := c.fresh(v)
 	if err != nil {
-		return c.counts // an unlimited budget does not end
+		c.log.Error(err, "count paths; the metric overrule_paths is left out")
 	}
-	c.of, c.at, c.counts = v, time.Now(), counts
+	c.of, c.at, c.counts = weak.Make(v), time.Now(), counts
 	return counts
+}
+
+// fresh counts. A panic is an error: what judges must outlive what only tells.
+func (c *census) fresh(v *store.View) (_ effective.Census, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

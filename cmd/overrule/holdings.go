@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -11,13 +12,12 @@ import (
 
 // holdings are metrics of what the store holds.
 type holdings struct {
-	store  *store.Store
-	engine *effective.Engine
-	paths  *census
+	store *store.Store
+	paths *census
 }
 
-func newHoldings(s *store.Store, e *effective.Engine) holdings {
-	return holdings{store: s, engine: e, paths: &census{}}
+func newHoldings(s *store.Store, e *effective.Engine, log logr.Logger) holdings {
+	return holdings{store: s, paths: &census{engine: e, log: log}}
 }
 
 var (
@@ -53,7 +53,11 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 	for _, kind := range append([]string{hierarchy.KindGateway, hierarchy.KindListenerSet}, hierarchy.RouteKinds...) {
 		gauge(objects, float64(v.Count(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})), kind)
 	}
-	for at, n := range h.paths.count(h.engine, v) {
-		gauge(paths, float64(n), at.kind, at.state)
+	for kind, n := range h.paths.count(v) {
+		for state, n := range map[string]int{ // what is not there is 0: an alert may wait for it
+			string(api.Enforced): n.Enforced, string(api.PartiallyEnforced): n.PartiallyEnforced, string(api.Inactive): n.Inactive, noPolicy: n.None,
+		} {
+			gauge(paths, float64(n), kind.String(), state)
+		}
 	}
 }

@@ -125,7 +125,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Log:     log.WithName("webhook"),
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
-	crmetrics.Registry.MustRegister(newHoldings(objects, engine), newFreshness(watcher), sweeper, buildInfo(build.Read()))
+	crmetrics.Registry.MustRegister(newHoldings(objects, engine, log.WithName("metrics")), newFreshness(watcher), sweeper, buildInfo(build.Read()))
 	if err := addRefresher(mgr, cfg, objects, watcher, engine, o, log.WithName("refresh")); err != nil {
 		return err
 	}

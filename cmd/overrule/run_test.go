@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,7 +77,7 @@ overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="none"} 2
 overrule_policies{kind="AuthPolicy.kuadrant.io"} 1
 overrule_policies{kind="RateLimitPolicy.kuadrant.io"} 0
 `
-	held := newHoldings(s, effective.NewEngine())
+	held := newHoldings(s, effective.NewEngine(), logr.Discard())
 	names := []string{"overrule_cache_ready", "overrule_objects", "overrule_paths", "overrule_policies"}
 	require.NoError(t, testutil.CollectAndCompare(held, strings.NewReader(want[1:]), names...))
 	s.Listed("gateways")

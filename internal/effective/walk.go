@@ -20,7 +20,11 @@ func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(
 	for i := range w.by {
 		w.by[i].empty = empty || slices.Contains(s.Empty, w.by[i].kind.Ref())
 	}
-	p := s.plan(v)
+	return w.all(s.plan(v))
+}
+
+// all visits all paths of a plan.
+func (w *walk) all(p *plan) error {
 	for br := range p.branches() {
 		if err := w.branch(p, br); err != nil {
 			return err
@@ -62,6 +66,9 @@ type walk struct {
 	put    int
 	own    map[string]*folded // what was not put there
 
+	// passing tells that nobody holds on to what is visited.
+	passing bool
+
 	key   []byte      // used again and again
 	fresh []Effective // made and not used yet
 	made  int
@@ -74,6 +81,7 @@ type kindWalk struct {
 	shape *shape
 	meet  merge.Meet
 	empty bool // paths without a policy are visited
+	bare  *int // counts the paths, which are not visited: no policy can be on any
 	on    above
 	stack stack   // of the path at hand
 	last  *folded // of the one before
@@ -334,6 +342,14 @@ func (w *walk) virtualPath(ref api.Ref) error {
 // fields the kind controls.
 func (w *walk) path(kind int, p hierarchy.Path) error {
 	k := &w.by[kind]
+	if k.bare != nil {
+		if members, controlled := membersOf(k.kind, p); controlled {
+			*k.bare += len(members)
+		} else {
+			*k.bare++
+		}
+		return nil
+	}
 	p = k.shape.namespaces(p)
 	var set, backend []attachment
 	if p.Set != nil {
@@ -444,7 +460,9 @@ func (w *walk) effective() *Effective {
 		w.made += len(w.fresh)
 	}
 	e := &w.fresh[0]
-	w.fresh = w.fresh[1:]
+	if !w.passing {
+		w.fresh = w.fresh[1:]
+	}
 	return e
 }
 

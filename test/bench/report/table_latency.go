@@ -63,6 +63,16 @@ func (f figures) others() [][]string {
 	if v, ok := f.get("GatewayPolicyWrite/mix", nsPerOp); ok {
 		rows = append(rows, []string{"a write of the busy gateway's policy: 5,000 routes of the mix", nanos(v)})
 	}
+	for _, scrape := range [][2]string{
+		{"unchanged", "a scrape of what the store holds, nothing changed"},
+		{"changed", "the same, all paths counted anew"},
+		{"bare", "the same, where there are no policies"},
+		{"walk", "a visit of all these paths, for comparison"},
+	} {
+		if v, ok := f.get("Scrape/"+scrape[0], nsPerOp); ok {
+			rows = append(rows, []string{scrape[1], nanos(v)})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.values)) {
 		if !strings.HasPrefix(name, "Load/") {
 			continue

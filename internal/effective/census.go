@@ -1,0 +1,96 @@
+package effective
+
+import (
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// States are how many paths are in which state (Effective.State). None are
+// those on which no policy falls.
+type States struct{ Enforced, PartiallyEnforced, Inactive, None int }
+
+func (s *States) add(state api.State) {
+	switch state {
+	case api.Enforced:
+		s.Enforced++
+	case api.PartiallyEnforced:
+		s.PartiallyEnforced++
+	case api.Inactive:
+		s.Inactive++
+	default:
+		s.None++
+	}
+}
+
+// Census is how many paths of each policy kind are in which state.
+type Census map[api.PolicyKind]States
+
+// Census counts the paths of all kinds of a view, those that Walk visits with
+// empty. Kinds of which there is no policy cost next to nothing: their paths are
+// not visited, and are counted once for all kinds that have the same. The error is
+// the budget's.
+func (e *Engine) Census(v *store.View, b *Budget) (Census, error) {
+	kinds := slices.Clone(v.Populated())
+	populated := len(kinds)
+	alike := make(map[outline]int) // the place of the kind that is counted for all of an outline
+	for _, k := range v.Kinds() {
+		if o := e.outline(k); !slices.Contains(kinds[:populated], k) && alike[o] == 0 {
+			kinds = append(kinds, k)
+			alike[o] = len(kinds) // one more than its place
+		}
+	}
+	counts := make([]States, len(kinds))
+	place := 0 // paths come kind by kind
+	w := newWalk(e, v, kinds, b, func(x *Effective) error {
+		if kinds[place] != x.Kind {
+			place = slices.Index(kinds, x.Kind)
+		}
+		counts[place].add(x.State())
+		return nil
+	})
+	w.passing = true
+	for i := range w.by {
+		w.by[i].empty = true
+		if i >= populated {
+			w.by[i].bare = &counts[i].None
+		}
+	}
+	if err := w.all(Scope{All: true}.plan(v)); err != nil {
+		return nil, err
+	}
+	out := make(Census, len(v.Kinds()))
+	for _, k := range v.Kinds() {
+		i := slices.Index(kinds[:populated], k)
+		if i < 0 {
+			i = alike[e.outline(k)] - 1
+		}
+		out[k.Ref()] = counts[i]
+	}
+	return out, nil
+}
+
+// outline is what decides which paths a kind has while there is no policy of it.
+type outline struct {
+	gateway, mesh       bool
+	gatewayEnd, meshEnd hierarchy.Level
+	anyRoute, short     bool
+	routes              string
+	fields              *policykind.Kind // one that controls fields is like no other
+}
+
+func (e *Engine) outline(k *policykind.Kind) outline {
+	s := e.shape(k)
+	o := outline{
+		gateway: s.gateway, mesh: s.mesh, gatewayEnd: s.gatewayEnd, meshEnd: s.meshEnd,
+		anyRoute: s.routes == nil, short: k.ShortPaths, routes: strings.Join(slices.Sorted(slices.Values(s.routes)), " "),
+	}
+	if len(k.Controls()) > 0 {
+		o.fields = k
+	}
+	return o
+}
