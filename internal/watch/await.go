@@ -17,7 +17,7 @@ const glance = 10 * time.Millisecond
 // known then. It does not wait for a policy kind that the API server does not give
 // out, nor for what is too old to judge by already (see Current).
 func (w *Watcher) Await(ctx context.Context) {
-	if w.dark.Load() == 0 {
+	if w.peers.dark.Load() == 0 {
 		return
 	}
 	tick := time.NewTicker(glance)

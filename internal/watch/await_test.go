@@ -16,7 +16,7 @@ func watching(names ...string) (*Watcher, map[string]*contact) {
 	w, all := &Watcher{registry: &registry{}}, map[string]*contact{}
 	for _, name := range names {
 		c := newContact(name)
-		c.countIn(&w.dark)
+		c.join(&w.peers)
 		c.opened(false)
 		c.list()
 		w.core = append(w.core, &feed{source: name, contact: c})
@@ -82,7 +82,7 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(missing) },
 		},
 		"one is not read any more": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].countOut() },
+			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].leave() },
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -117,11 +117,11 @@ func TestSourcesAreCountedWhileTheyAreBlind(t *testing.T) {
 		all["gateways"].closed()
 		all["services"].closed()
 	}
-	assert.EqualValues(t, 2, w.dark.Load())
+	assert.EqualValues(t, 2, w.peers.dark.Load())
 	all["gateways"].opened(false)
 	all["gateways"].opened(false)
-	assert.EqualValues(t, 1, w.dark.Load())
-	all["services"].countOut()
+	assert.EqualValues(t, 1, w.peers.dark.Load())
+	all["services"].leave()
 	all["services"].opened(false)
-	assert.Zero(t, w.dark.Load())
+	assert.Zero(t, w.peers.dark.Load())
 }

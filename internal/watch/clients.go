@@ -37,7 +37,7 @@ const (
 )
 
 // newClients returns clients that give each request the time; 0 is no limit,
-// as watches need.
+// as watches need, and what an API server turns away is not sent again by them.
 func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = timeout
@@ -49,6 +49,9 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 		// late where the API server has another one, or is back.
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}
+	if timeout == 0 {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	}
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
 	web, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -59,6 +62,21 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
 	}
 	return c, nil
+}
+
+// once takes out of answers what has a client send a request again. It would do
+// so ten times, and wait as long each time as the API server says: half a minute
+// where a resource cannot be converted. Nobody would know meanwhile that the
+// resource is not watched, nor when it could be.
+type once struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := o.next.RoundTrip(r)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
 }
 
 func (c *clients) connect(cfg *rest.Config, web *http.Client) error {

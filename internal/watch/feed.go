@@ -79,8 +79,9 @@ func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, 
 	}
 }
 
-// run reads until the context ends.
-func (f *feed) run(ctx context.Context) {
+// run reads until the context ends. After a failure it waits for another source
+// to work again, and for some time at most.
+func (f *feed) run(ctx context.Context, all *peers) {
 	own := quick
 	r := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.into,
@@ -99,6 +100,9 @@ func (f *feed) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-all.mended():
+			// Not all at the same moment, nor without end where two break in turn.
+			time.Sleep(wait.Jitter(glance, 5))
 		case <-time.After(delay()):
 		}
 	}

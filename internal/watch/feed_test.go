@@ -147,7 +147,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		f := s.feed(st, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { f.run(ctx); close(done) }()
+		go func() { f.run(ctx, &peers{}); close(done) }()
 
 		synctest.Wait()
 		assert.EqualError(t, f.contact.get().Err, "lost")

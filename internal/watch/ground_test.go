@@ -105,7 +105,7 @@ func watcherOf(s *server, log logr.Logger) *Watcher {
 func during(t *testing.T, w *Watcher, look func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
-	go func() { w.definitions.run(ctx); done <- struct{}{} }()
+	go func() { w.definitions.run(ctx, &w.peers); done <- struct{}{} }()
 	go func() { w.supervise(ctx); done <- struct{}{} }()
 	look()
 	cancel()
@@ -217,7 +217,7 @@ func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
 		w := watcherOf(s, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { w.definitions.run(ctx); close(done) }()
+		go func() { w.definitions.run(ctx, &w.peers); close(done) }()
 		<-s.watched
 		synctest.Wait()
 		w.look(time.Now())

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,8 +53,8 @@ type contact struct {
 	listed time.Time
 	// failing is since when all calls fail; zero if the last one did not.
 	failing time.Time
-	// dark counts the sources that are blind, with others; nil if nobody asks.
-	dark *atomic.Int64
+	// among are the sources that it is one of; nil if nobody asks.
+	among *peers
 }
 
 func newContact(source string) *contact {
@@ -119,28 +118,31 @@ func (c *contact) stopped(since time.Time) {
 func (c *contact) sees() (mended bool) {
 	mended = c.health.Err != nil
 	c.lit()
+	if mended && c.among != nil {
+		c.among.wake()
+	}
 	c.health.Blind, c.health.Err, c.failing = time.Time{}, nil, time.Time{}
 	return mended
 }
 
-// countIn has the source count among those that are blind while it is.
-func (c *contact) countIn(dark *atomic.Int64) {
+// join makes the source one of some.
+func (c *contact) join(s *peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dark = dark
+	c.among = s
 }
 
-// countOut takes it out: nobody reads it any more.
-func (c *contact) countOut() {
+// leave takes it out: nobody reads it any more.
+func (c *contact) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lit()
-	c.dark = nil
+	c.among = nil
 }
 
 func (c *contact) lit() {
-	if c.dark != nil && !c.health.Blind.IsZero() {
-		c.dark.Add(-1)
+	if c.among != nil && !c.health.Blind.IsZero() {
+		c.among.dark.Add(-1)
 	}
 }
 
@@ -149,8 +151,8 @@ func (c *contact) blind(since time.Time) {
 		return
 	}
 	c.health.Blind = since
-	if c.dark != nil {
-		c.dark.Add(1)
+	if c.among != nil {
+		c.among.dark.Add(1)
 	}
 }
 

@@ -36,7 +36,7 @@ type Watcher struct {
 	definitions *feed
 	core        []*feed
 	ground      atomic.Pointer[ground] // nil before the first look
-	dark        atomic.Int64           // how many sources are blind, with whatever reason
+	peers       peers
 }
 
 // New returns a Watcher that feeds the store once it is started. The store is
@@ -72,11 +72,11 @@ func (w *Watcher) Start(ctx context.Context) error {
 	start := func(f *feed) {
 		ctx, cancel := context.WithCancel(ctx)
 		f.cancel = cancel
-		f.contact.countIn(&w.dark)
+		f.contact.join(&w.peers)
 		crew.Go(func() {
-			defer f.contact.countOut()
+			defer f.contact.leave()
 			defer cancel()
-			f.run(ctx)
+			f.run(ctx, &w.peers)
 		})
 	}
 	// Feeds of kinds are started from that of the definitions, which is part

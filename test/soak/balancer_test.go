@@ -32,6 +32,10 @@ type balancer struct {
 	listener net.Listener
 	next     atomic.Uint64
 
+	// frozen keeps the backends as they are: no endpoint changes while there is no
+	// API server to write it.
+	frozen atomic.Bool
+
 	mu       sync.Mutex
 	backends []*backend
 }
@@ -72,7 +76,7 @@ func (b *balancer) add(address, health string) *backend {
 	b.mu.Lock()
 	b.backends = append(b.backends, e)
 	b.mu.Unlock()
-	go e.poll(ctx)
+	go e.poll(ctx, &b.frozen)
 	return e
 }
 
@@ -85,12 +89,12 @@ func (b *balancer) remove(e *backend) {
 }
 
 // poll keeps what the proxies know in step with what the server says.
-func (e *backend) poll(ctx context.Context) {
+func (e *backend) poll(ctx context.Context, frozen *atomic.Bool) {
 	client := &http.Client{Timeout: pollLimit, Transport: &http.Transport{DisableKeepAlives: true}}
 	said := false
 	for ctx.Err() == nil {
 		now := says(ctx, client, e.health)
-		if now != said {
+		if now != said && !frozen.Load() {
 			said = now
 			time.AfterFunc(lag, func() { e.ready.Store(now) })
 		}

@@ -17,15 +17,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/server"
 )
 
 const (
 	// calm is how long the stream goes on after a fault is mended, in its phase.
 	calm = 4 * time.Second
-	// paused is how long a server hangs: longer than the balancer takes to see
-	// that, and less than a leader's lease lasts.
-	paused = 8 * time.Second
+	// asleep is how long a server hangs that does not lead: longer than what it
+	// knows may be out of date. A leader hangs for nap: longer than the balancer
+	// takes to see that, and less than its lease lasts.
+	asleep = watch.StaleAfter + 2*time.Second
+	nap    = 8 * time.Second
 	// away is how long no API server runs, beside the time that it takes to end
 	// and to start.
 	away = 2 * time.Second
@@ -87,22 +90,24 @@ func (s *scene) issuers() map[string]bool {
 func (s *scene) restartAPIServer() {
 	p := s.tally.begin("the API server restarts")
 	p.restarts = true
+	s.fleet.balancer.frozen.Store(true)
 	require.NoError(s.t, s.plane.StopAPIServer())
 	time.Sleep(away)
 	require.NoError(s.t, s.plane.StartAPIServer(s.t.Context()))
+	s.fleet.balancer.frozen.Store(false)
 	s.tally.begin("... and answers again")
 	s.settle()
 }
 
 func (s *scene) pauseFollower() {
-	s.pause("a server hangs", func(s *slot) bool { return !leads(s) })
+	s.pause("a server hangs", func(s *slot) bool { return !leads(s) }, asleep)
 }
 
-func (s *scene) pauseLeader() { s.pause("the leader hangs", leads) }
+func (s *scene) pauseLeader() { s.pause("the leader hangs", leads, nap) }
 
 // pause stops a server for a while. Each of its connections may cost one call:
 // that which was sent on it, and had no answer in time.
-func (s *scene) pause(name string, who func(*slot) bool) {
+func (s *scene) pause(name string, who func(*slot) bool, paused time.Duration) {
 	s.spread()
 	slot := s.find(who)
 	p := s.tally.begin(name)
