@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"overrule.dev/overrule/internal/background"
 )
 
 const (
@@ -59,7 +61,7 @@ func (l *Loop) Start(ctx context.Context) error {
 			pause = min(pause, again)
 		}
 		last = r.Outcome
-		if !sleep(ctx, pause) {
+		if !background.Pause(ctx, pause) {
 			return nil
 		}
 	}
@@ -71,19 +73,8 @@ func (l *Loop) await(ctx context.Context) bool {
 	defer cancel()
 	l.Ready(waiting)
 	if waiting.Err() == nil {
-		return sleep(ctx, settling)
+		return background.Pause(ctx, settling)
 	}
 	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
 	return ctx.Err() == nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

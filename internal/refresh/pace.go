@@ -3,6 +3,8 @@ package refresh
 import (
 	"context"
 	"time"
+
+	"overrule.dev/overrule/internal/background"
 )
 
 const (
@@ -30,19 +32,7 @@ func (p *pace) step(ctx context.Context) error {
 		return nil
 	}
 	// What took very long was not all work: a request, or a wait for one.
-	pause(ctx, min(took, 2*stretch))
+	background.Pause(ctx, min(took, 2*stretch))
 	p.begun = time.Now()
 	return ctx.Err()
-}
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil // both may have come
-	case <-ctx.Done():
-		return false
-	}
 }

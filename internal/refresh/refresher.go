@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
@@ -64,7 +64,7 @@ type Options struct {
 type Refresher struct {
 	Options
 	objects inventory
-	changes *changes
+	changes *store.Changes
 	pending pending
 	counted counter
 
@@ -83,10 +83,10 @@ type Refresher struct {
 func New(o Options) *Refresher {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
 	r := &Refresher{
-		Options: o, changes: newChanges(cmp.Or(o.Queue, DefaultQueue)), barred: make(map[api.PolicyKind]time.Time),
+		Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue)), barred: make(map[api.PolicyKind]time.Time),
 	}
-	o.Store.Subscribe(r.changes.note)
-	o.Store.Watch(func(seen []store.Seen) { r.changes.other(r.objects.note(seen)) })
+	o.Store.Subscribe(r.changes.Note)
+	o.Store.Watch(func(seen []store.Seen) { r.changes.Mark(r.objects.note(seen)) })
 	return r
 }
 
@@ -101,7 +101,6 @@ func (r *Refresher) Start(ctx context.Context) error {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](firstRetry, lastRetry),
 		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
-	r.changes.everything()
 	var crew sync.WaitGroup
 	crew.Go(func() { r.lookOn(ctx, q) })
 	crew.Go(func() {
@@ -117,20 +116,20 @@ func (r *Refresher) Start(ctx context.Context) error {
 
 // lookOn looks at what changed, until ctx ends.
 func (r *Refresher) lookOn(ctx context.Context, q queue) {
-	for pause(ctx, r.Delay) {
+	for background.Pause(ctx, r.Delay) {
 		if _, ready := r.Store.View(); !ready {
 			continue
 		}
 		if err := r.look(ctx, q); err != nil {
-			if errors.Is(err, errPanic) {
+			if errors.Is(err, background.ErrPanic) {
 				r.Log.Error(err, "look for stale marks; everything will be looked at again")
-				pause(ctx, lastRetry)
+				background.Pause(ctx, lastRetry)
 			}
-			r.changes.everything()
+			r.changes.Everything()
 			continue
 		}
 		select {
-		case <-r.changes.wake:
+		case <-r.changes.Wake():
 		case <-ctx.Done():
 		}
 	}
@@ -139,46 +138,41 @@ func (r *Refresher) lookOn(ctx context.Context, q queue) {
 // look queues the objects whose marks may be stale. The error is that of ctx, or
 // a panic.
 func (r *Refresher) look(ctx context.Context, q queue) (err error) {
-	defer recovered(&err)
+	defer background.Recovered(&err, "look")
 	r.computing.Lock()
 	defer r.computing.Unlock()
-	changed := r.changes.take()
+	changed := r.changes.Take()
 	v, _ := r.Store.View()
 	before := r.last
 	r.last = v
-	if changed.all || before == nil {
+	if changed.All { // as it is at first
 		r.queue(q, r.objects.all(""))
 		return nil
 	}
 	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
-	var was, is []store.Object
-	for _, e := range changed.events {
-		if e.Before != nil && e.After != nil && store.Same(e.Before, e.After) {
-			continue // a mark or a status was written, by us most likely
-		}
-		for _, o := range []store.Object{e.Before, e.After} {
-			if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
-				r.queue(q, r.objects.all(n.Name))
-			}
-		}
-		if e.Before != nil {
-			was = append(was, e.Before)
-		}
-		if e.After != nil {
-			is = append(is, e.After)
+	both := store.Objects(slices.DeleteFunc(changed.Events, idle))
+	for _, o := range both {
+		if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
+			r.queue(q, r.objects.all(n.Name))
 		}
 	}
-	both := append(was, is...)
 	if err := errors.Join(t.look(ctx, before, both), t.look(ctx, v, both)); err != nil {
 		return err
 	}
-	r.queue(q, changed.objects)
+	r.queue(q, changed.Marked)
 	for ref := range t.found {
 		if _, ok := r.objects.get(ref); ok {
 			r.queue(q, []api.Ref{ref})
 		}
 	}
 	return nil
+}
+
+// idle reports whether an event has no bearing on any mark: what is demanded of
+// effective policies is no part of them, and where all is the same a mark or a
+// status was written, by us most likely.
+func idle(e store.Event) bool {
+	return e.OfConstraint() || e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
 }
 
 func (r *Refresher) queue(q queue, objects []api.Ref) {
@@ -197,7 +191,7 @@ func (r *Refresher) next(ctx context.Context, q queue) bool {
 	defer q.Done(ref)
 	r.pending.begin(ref)
 	after, err := r.refresh(ctx, ref)
-	if errors.Is(err, errPanic) {
+	if errors.Is(err, background.ErrPanic) {
 		r.counted.add(resultFailed)
 		r.Log.Error(err, "refresh marks; tried again", "object", ref.String())
 	}
@@ -212,14 +206,4 @@ func (r *Refresher) next(ctx context.Context, q queue) bool {
 		r.pending.end(ref)
 	}
 	return true
-}
-
-// errPanic is in the error of what panicked.
-var errPanic = errors.New("panic")
-
-// recovered makes a panic an error: what judges must outlive what only tells.
-func recovered(err *error) {
-	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("%w: %v\n%s", errPanic, cause, debug.Stack())
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -35,7 +36,7 @@ func (e *RightError) Unwrap() error { return e.Cause }
 // refresh writes an object if its marks are not as they are to be. It is to be seen
 // to again after a time unless that is 0, or after a while if there is an error.
 func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
-	defer recovered(&err)
+	defer background.Recovered(&err, "refresh")
 	v, ready := r.Store.View()
 	if !ready {
 		return r.Delay, nil

@@ -177,7 +177,7 @@ func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
 	}{
 		"a route":                {func(s *sweeping) { s.put(routeS) }, false},
 		"a constraint":           {func(s *sweeping) { s.Store.Apply(store.Put(demand)) }, true},
-		"a constraint that goes": {func(s *sweeping) { s.dirt.note([]store.Event{{Before: demand}}) }, true},
+		"a constraint that goes": {func(s *sweeping) { s.changes.Note([]store.Event{{Before: demand}}) }, true},
 		"a policy kind":          {func(s *sweeping) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
 		"more than can be kept in mind": {func(s *sweeping) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
@@ -200,10 +200,7 @@ func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
 			s.swept()
 			require.Len(t, s.scopes, 1)
 			assert.Equal(t, c.whole, len(s.scopes[0].Roots) == 1, "%+v", s.scopes[0])
-			s.dirt.mu.Lock()
-			defer s.dirt.mu.Unlock()
-			assert.False(t, s.dirt.all)
-			assert.Empty(t, s.dirt.objects)
+			assert.Empty(t, s.changes.Take())
 		})
 	}
 }

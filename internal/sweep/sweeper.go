@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/store"
 )
@@ -44,8 +44,7 @@ type Options struct {
 	// Delay is how long changes are gathered before a sweep; 0 means
 	// DefaultDelay.
 	Delay time.Duration
-	// Queue is how many changed objects are looked at one by one; beyond it,
-	// everything is. 0 means DefaultQueue.
+	// Queue is how many changes are looked at one by one; beyond it, everything is. 0 means DefaultQueue.
 	Queue int
 	Log   logr.Logger
 }
@@ -53,7 +52,7 @@ type Options struct {
 // Sweeper keeps the set of current violations. Make it with New.
 type Sweeper struct {
 	Options
-	dirt    *dirt
+	changes *store.Changes
 	current atomic.Pointer[violations]
 	counted counter
 
@@ -65,9 +64,9 @@ type Sweeper struct {
 // fed yet.
 func New(o Options) *Sweeper {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	s := &Sweeper{Options: o, dirt: newDirt(cmp.Or(o.Queue, DefaultQueue))}
+	s := &Sweeper{Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue))}
 	s.current.Store(&violations{})
-	o.Store.Subscribe(s.dirt.note)
+	o.Store.Subscribe(s.changes.Note)
 	return s
 }
 
@@ -78,7 +77,7 @@ func (s *Sweeper) NeedLeaderElection() bool { return false }
 // each change.
 func (s *Sweeper) Start(ctx context.Context) error {
 	retry := s.Delay
-	for pause(ctx, s.Delay) {
+	for background.Pause(ctx, s.Delay) {
 		if _, ready := s.Store.View(); !ready {
 			continue
 		}
@@ -88,34 +87,23 @@ func (s *Sweeper) Start(ctx context.Context) error {
 		}
 		if err != nil {
 			s.Log.Error(err, "look for violations; everything will be looked at again", "retry", retry.String())
-			pause(ctx, retry)
+			background.Pause(ctx, retry)
 			retry = min(2*retry, patience)
 			continue
 		}
 		retry = s.Delay
 		select {
-		case <-s.dirt.wake:
+		case <-s.changes.Wake():
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil // both may have come
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// sweep looks at what is dirty.
+// sweep looks at what changed.
 func (s *Sweeper) sweep(ctx context.Context) error {
-	objects, all := s.dirt.take()
+	changed := s.changes.Take()
+	all := changed.All || slices.ContainsFunc(changed.Events, store.Event.OfConstraint) // what is demanded may be of any path
 	v, _ := s.Store.View()
 	var found []api.Violation
 	var err error
@@ -123,12 +111,13 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	if all { // as it is at first
 		found, err = s.everything(ctx, v)
 	} else {
+		objects := store.Objects(changed.Events)
 		found, err = s.look(ctx, v, effective.ScopeOf(objects...))
 		looked = effective.FootprintOf(objects, s.last, v).Through()
 	}
 	s.counted.add(all, err)
 	if err != nil {
-		s.dirt.everything()
+		s.changes.Everything()
 		return err
 	}
 	next, fresh, gone := s.current.Load().replace(found, looked)
@@ -150,7 +139,7 @@ func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violatio
 			return nil, err
 		}
 		out = append(out, found...)
-		if !pause(ctx, time.Since(start)) {
+		if !background.Pause(ctx, time.Since(start)) {
 			return nil, fmt.Errorf("look at all paths: %w", ctx.Err())
 		}
 	}
@@ -158,11 +147,7 @@ func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violatio
 }
 
 func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope) (found []api.Violation, err error) {
-	defer func() { // what judges must outlive what only tells
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("audit: panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
+	defer background.Recovered(&err, "audit")
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	found, err = s.Audit(ctx, v, scope)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/store"
 )
@@ -66,7 +67,7 @@ func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
 	if !ok {
 		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
 	}
-	defer recovered(&err)
+	defer background.Recovered(&err, "read it")
 	var head struct {
 		metav1.ObjectMeta `json:"metadata"`
 		Status            api.ConstraintStatus `json:"status"`

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,6 +9,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
@@ -155,13 +155,7 @@ func policies(k *policykind.Kind) decoder {
 		if !ok {
 			return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
 		}
-		defer recovered(&err)
+		defer background.Recovered(&err, "read it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil
-	}
-}
-
-func recovered(err *error) {
-	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("read it: panic: %v\n%s", cause, debug.Stack())
 	}
 }

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"sync"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// Changes gathers what changes in a store, for whoever looks at it a moment later.
+type Changes struct {
+	most int
+	wake chan struct{}
+
+	mu  sync.Mutex
+	now Changed
+}
+
+// Changed is what changed since the last look.
+type Changed struct {
+	// All tells that everything may have changed. Nothing else is known then.
+	All    bool
+	Events []Event
+	// Marked are objects that have other marks than before.
+	Marked []api.Ref
+}
+
+// NewChanges gathers so many changes at most: beyond that, everything may have
+// changed, as it may have at first.
+func NewChanges(most int) *Changes {
+	return &Changes{most: most, wake: make(chan struct{}, 1), now: Changed{All: true}}
+}
+
+// Note books events of the store. Policies that are read in another way may be any.
+func (c *Changes) Note(events []Event) {
+	c.book(func() {
+		for _, e := range events {
+			c.now.All = c.now.All || e.Kinds
+		}
+		c.now.Events = append(c.now.Events, events...)
+	})
+	c.tell()
+}
+
+// Mark books objects that have other marks now.
+func (c *Changes) Mark(objects []api.Ref) {
+	if len(objects) > 0 {
+		c.book(func() { c.now.Marked = append(c.now.Marked, objects...) })
+		c.tell()
+	}
+}
+
+// Everything has everything looked at, the next time that someone looks.
+func (c *Changes) Everything() { c.book(func() { c.now.All = true }) }
+
+func (c *Changes) book(act func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	act()
+	if c.now.All || len(c.now.Events)+len(c.now.Marked) > c.most {
+		c.now = Changed{All: true}
+	}
+}
+
+func (c *Changes) tell() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // whoever looks will wake up anyway
+	}
+}
+
+// Wake returns a channel that has something once there is something new to look at.
+func (c *Changes) Wake() <-chan struct{} { return c.wake }
+
+// Take returns what changed, and begins anew. A view that is taken after it shows
+// all of that.
+func (c *Changes) Take() Changed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.now
+	c.now = Changed{}
+	return out
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
+	c := NewChanges(3)
+	assert.Equal(t, Changed{All: true}, c.Take(), "at first nothing was looked at")
+	assert.Empty(t, c.Take())
+
+	put, removed := Event{After: &hierarchy.Class{Name: "a"}}, Event{Before: &hierarchy.Class{Name: "b"}}
+	marked := api.Ref{Kind: "Gateway", Name: "edge"}
+	c.Note([]Event{put})
+	c.Note([]Event{removed})
+	c.Mark([]api.Ref{marked})
+	assert.Equal(t, Changed{Events: []Event{put, removed}, Marked: []api.Ref{marked}}, c.Take(), "no more than is remembered")
+	assert.Empty(t, c.Take())
+}
+
+func TestEverythingMayHaveChanged(t *testing.T) {
+	put := Event{After: &hierarchy.Class{Name: "a"}}
+	for name, act := range map[string]func(*Changes){
+		"where policies are read in another way": func(c *Changes) { c.Note([]Event{put, {Kinds: true}}) },
+		"where more did than is remembered":      func(c *Changes) { c.Note([]Event{put, put, put}) },
+		"where more is marked than is remembered": func(c *Changes) {
+			c.Note([]Event{put})
+			c.Mark([]api.Ref{{Name: "a"}, {Name: "b"}})
+		},
+		"where someone says so": func(c *Changes) { c.Everything() },
+		"whatever comes later": func(c *Changes) {
+			c.Everything()
+			c.Note([]Event{put})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewChanges(2)
+			c.Take()
+			act(c)
+			assert.Equal(t, Changed{All: true}, c.Take())
+		})
+	}
+}
+
+func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
+	c := NewChanges(10)
+	c.Mark(nil)
+	c.Everything()
+	assert.Empty(t, c.Wake(), "whoever asks for another look looks anyway")
+	c.Note([]Event{{After: &hierarchy.Class{Name: "a"}}})
+	c.Mark([]api.Ref{{Name: "a"}})
+	assert.Len(t, c.Wake(), 1)
+}
+
+func TestTheObjectsOfEventsAreThoseBeforeAndAfter(t *testing.T) {
+	a, b := &hierarchy.Class{Name: "a"}, &hierarchy.Class{Name: "b"}
+	assert.Equal(t, []Object{a, b, a}, Objects([]Event{{Before: a, After: b}, {Kinds: true}, {After: a}}))
+}
+
+func TestAnEventIsOfAConstraintBeforeOrAfterIt(t *testing.T) {
+	demand := &constraint.Constraint{}
+	assert.True(t, Event{Before: demand}.OfConstraint())
+	assert.True(t, Event{After: demand}.OfConstraint())
+	assert.False(t, Event{After: &hierarchy.Class{}}.OfConstraint())
+	assert.False(t, Event{Kinds: true}.OfConstraint())
+}
