@@ -40,6 +40,9 @@ func (s *Server) Handler() http.Handler {
 		case !ok:
 			s.unknownPath(w, r)
 		default:
+			if s.Known != nil {
+				s.Known(r)
+			}
 			door.ServeHTTP(w, r)
 		}
 	})

@@ -84,6 +84,40 @@ func TestAHandshakeAloneKeepsNoPlace(t *testing.T) {
 	b.answers()
 }
 
+// The preface of HTTP/2 needs no token, and what is asked by an unknown path is
+// no reason to keep a place either.
+func TestWhoDoesNotKnowThePathKeepsNoPlace(t *testing.T) {
+	for name, say := range map[string]string{
+		"http2":             http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00", // an empty SETTINGS frame
+		"half a head":       "POST /validate HTTP/1.1\r\nHost: ",
+		"an unknown path":   "GET /elsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
+		"no HTTP":           "\x00\x00\x00\x00",
+		"nothing but blank": "\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := besiege(t, 2)
+			config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			if name == "http2" {
+				config.NextProtos = []string{"h2"}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // half of what an idle one may stay for
+			defer cancel()
+			for range 6 {
+				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", b.address)
+				require.NoError(t, err)
+				defer func() { _ = conn.Close() }()
+				_, err = io.WriteString(conn, say)
+				require.NoError(t, err)
+				if name == "http2" {
+					_, err = io.ReadFull(conn, make([]byte, 9)) // the head of its SETTINGS frame: it speaks HTTP/2 by now
+					require.NoError(t, err)
+				}
+			}
+			b.answers()
+		})
+	}
+}
+
 // endless is a body of so many blanks.
 type endless struct {
 	left int
@@ -195,7 +229,7 @@ func TestALobbyThatIsClosedLetsNobodyWait(t *testing.T) {
 	dial()
 	first, err := l.Accept()
 	require.NoError(t, err)
-	heard(first, http.StateActive)
+	heard(new(http.Request).WithContext(greet(t.Context(), first)))
 	dial()
 	waiting := make(chan error, 1)
 	go func() {

@@ -103,10 +103,11 @@ const (
 )
 
 func (d *frontDoor) server() *http.Server {
-	server := &http.Server{
+	return &http.Server{
 		Handler:           d.handler(),
 		TLSConfig:         d.tls(),
-		ConnState:         d.noted,
+		ConnState:         d.waiting.note,
+		ConnContext:       d.greet,
 		HTTP2:             webhook.HTTP2(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -117,15 +118,21 @@ func (d *frontDoor) server() *http.Server {
 		// Else it answers OPTIONS * by itself, and not as any other path.
 		DisableGeneralOptionsHandler: true,
 	}
+}
+
+// greet is what is known of a connection when its requests come.
+func (d *frontDoor) greet(ctx context.Context, conn net.Conn) context.Context {
+	ctx = greet(ctx, conn)
 	if d.callers != nil {
-		server.ConnContext = d.callers.Remember
+		ctx = d.callers.Remember(ctx, conn)
 	}
-	return server
+	return ctx
 }
 
 // handler holds each request to what the handshake was held to: a connection
 // can outlive the authorities that let it in.
 func (d *frontDoor) handler() http.Handler {
+	d.hooks.Known = heard
 	hooks := d.hooks.Handler()
 	if d.callers == nil {
 		return hooks
@@ -138,12 +145,6 @@ func (d *frontDoor) handler() http.Handler {
 		}
 		hooks.ServeHTTP(w, r)
 	})
-}
-
-// noted is told by the server what becomes of a connection.
-func (d *frontDoor) noted(conn net.Conn, state http.ConnState) {
-	heard(conn, state)
-	d.waiting.note(conn, state)
 }
 
 func (d *frontDoor) tls() *tls.Config {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/list"
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -9,8 +10,9 @@ import (
 )
 
 // lobby lets in so many connections at once. One that has not sent a request
-// yet may lose its place to the next that comes: whoever opens connections and
-// says nothing keeps nobody out. Where all have sent one, the next waits.
+// by a path that is known may lose its place to the next that comes: whoever
+// opens connections, and shakes hands at most, keeps nobody out. Where all have
+// sent one, the next waits.
 type lobby struct {
 	net.Listener
 	places chan struct{}
@@ -30,7 +32,7 @@ type guest struct {
 	net.Conn
 	lobby  *lobby
 	leaves sync.Once
-	seat   *list.Element // nil once it has sent a request; under the lobby's lock
+	seat   *list.Element // nil once it keeps its place; under the lobby's lock
 }
 
 // Accept implements net.Listener.
@@ -104,15 +106,24 @@ func (g *guest) settle() {
 	}
 }
 
-// heard is told by the server what becomes of a connection.
-func heard(conn net.Conn, state http.ConnState) {
-	if state != http.StateActive {
-		return
-	}
+// guestKey is where the context of a connection has its guest.
+type guestKey struct{}
+
+// greet keeps a guest in the context of all requests that it sends.
+func greet(ctx context.Context, conn net.Conn) context.Context {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
 	if g, ok := conn.(*guest); ok {
+		return context.WithValue(ctx, guestKey{}, g)
+	}
+	return ctx
+}
+
+// heard is told of a request by a path that is known. That a connection speaks
+// HTTP proves nothing: the preface of HTTP/2 takes no secret.
+func heard(r *http.Request) {
+	if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
 		g.settle()
 	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -32,21 +33,31 @@ func path(t *testing.T) string {
 // forged posts a review that somebody made up, as one who reaches the port does.
 func forged(t *testing.T, s *server.Server, path string, g ground) (status int, answer string) {
 	t.Helper()
+	status, answer, err := forge(t.Context(), s, path, g)
+	require.NoError(t, err)
+	return status, answer
+}
+
+// forge does so on a connection of its own.
+func forge(ctx context.Context, s *server.Server, path string, g ground) (status int, answer string, err error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	body := g.of(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","namespace":"APP","name":"p",
 		"kind":{"group":"kuadrant.io","version":"v1","kind":"RateLimitPolicy"},
 		"object":{"apiVersion":"kuadrant.io/v1","kind":"RateLimitPolicy","metadata":{"namespace":"APP","name":"p"},"spec":{
 			"targetRef":{"group":"gateway.networking.k8s.io","kind":"HTTPRoute","name":"toystore"},"limits":{"login":{"rates":[{"limit":100,"window":"10s"}]}}}}}}`)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.Webhook+path, strings.NewReader(body))
-	require.NoError(t, err)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+s.Webhook+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(r)
-	require.NoError(t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(text)
+	return response.StatusCode, string(text), err
 }
 
 func TestWhoReachesThePortAndCannotReadTheConfigurationsLearnsNothing(t *testing.T) {

@@ -1,0 +1,153 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/server"
+)
+
+const (
+	besiegers = 10_000
+	places    = 2048 // mostConnections of the server
+)
+
+// Some say nothing, some half a ClientHello, some shake hands and then send a
+// byte a second, or the preface of HTTP/2 and no more: more of each than the
+// server has places, which has its default limits. Meanwhile there are writes through the API server, and calls each of
+// which takes a connection of its own, as the first one of an API server does.
+func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
+	enoughFiles(t, besiegers+1000)
+	fresh(t)
+	g := prepare(t, "siege")
+	succeed(t, g.apply(gatewayLimits))
+	s := server.Start(t, plane, server.Options{})
+	t.Cleanup(func() { unharmed(t, s) })
+	other := prepare(t, "siege-calls") // or what is written there would be in force instead
+	succeed(t, other.apply(gatewayLimits))
+	writes, calls := write(t, g, 2), call(t, s, other)
+	time.Sleep(time.Second) // as long as they take to come up to speed
+	before := footprint(t, s)
+
+	b := besiege(t, s.Webhook, besiegers)
+	most := watch(t, s, b)
+	b.retreat()
+	calls.end()
+	writes.end()
+	soon(t, func() bool {
+		now := footprint(t, s)
+		return now.files <= before.files+10 && now.goroutines <= before.goroutines+50
+	}, "files or goroutines stay behind")
+
+	t.Logf("before: %v; at most: %v; after: %v", before, most, footprint(t, s))
+	t.Logf("connections were let be for at most %v", b.longest)
+	t.Logf("%d writes, %d lost; %d calls on connections of their own, %d lost, the longest took %s",
+		writes.writes.Load(), len(writes.failures()), calls.calls.Load(), len(calls.failures()), calls.longest)
+	assert.Empty(t, b.failed, "whoever comes is let in")
+	assert.Empty(t, writes.failures(), "of %d writes", writes.writes.Load())
+	assert.Greater(t, writes.writes.Load(), int64(50))
+	assert.Empty(t, calls.failures(), "of %d calls", calls.calls.Load())
+	assert.Greater(t, calls.calls.Load(), int64(50))
+	assert.LessOrEqual(t, most.files, before.files+places+10, "as many as there are places, and none beside")
+	assert.Less(t, most.resident-before.resident, 256.0*(1<<20), "what docs/operations.md says of connections")
+	denied(t, other.apply(limits("name: after", 100)), "ConstraintViolated: ")
+}
+
+// watch looks at a server while it is besieged, and returns the most that it
+// had. It ends once all are closed that have not come to the end of a handshake,
+// or of a head that they began: nobody has to come for their places.
+func watch(t *testing.T, s *server.Server, b *besieger) load {
+	t.Helper()
+	var most load
+	look := func() {
+		now := footprint(t, s)
+		most = load{max(most.resident, now.resident), max(most.heap, now.heap), max(most.stacks, now.stacks), max(most.goroutines, now.goroutines), max(most.files, now.files)}
+	}
+	for opened := false; !opened; {
+		look()
+		select {
+		case <-b.opened:
+			opened = true
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	soon(t, func() bool { look(); return b.left(patient) == 0 }, "half-open connections outlive their five seconds")
+	return most
+}
+
+// load is what a server has in its hands.
+type load struct{ resident, heap, stacks, goroutines, files float64 }
+
+func (l load) String() string {
+	return fmt.Sprintf("%.0f MiB (heap %.0f, stacks %.0f), %.0f goroutines, %.0f files", l.resident/(1<<20), l.heap/(1<<20), l.stacks/(1<<20), l.goroutines, l.files)
+}
+
+func footprint(t *testing.T, s *server.Server) load {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, s.Metrics)))
+	require.NoError(t, err)
+	gauge := func(name string) float64 {
+		require.Contains(t, families, name)
+		return families[name].GetMetric()[0].GetGauge().GetValue()
+	}
+	return load{gauge("process_resident_memory_bytes"), gauge("go_memstats_heap_inuse_bytes"), gauge("go_memstats_stack_inuse_bytes"), gauge("go_goroutines"), gauge("process_open_fds")}
+}
+
+// callers call a server without pause, each time on a connection of its own.
+type callers struct {
+	calls   atomic.Int64
+	end     func()
+	longest time.Duration
+
+	mu     sync.Mutex
+	failed []string
+}
+
+func call(t *testing.T, s *server.Server, g ground) *callers {
+	t.Helper()
+	c, where := &callers{}, path(t)
+	var over atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		for !over.Load() {
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the longest that a call may take
+			status, answer, err := forge(ctx, s, where, g)
+			cancel()
+			c.done(time.Since(begun), status, answer, err)
+		}
+	})
+	c.end = func() { over.Store(true); group.Wait() }
+	t.Cleanup(c.end)
+	return c
+}
+
+func (c *callers) done(took time.Duration, status int, answer string, err error) {
+	c.calls.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.longest = max(c.longest, took)
+	if err != nil || status != http.StatusOK || !strings.Contains(answer, "ConstraintViolated: ") {
+		c.failed = append(c.failed, fmt.Sprintf("%d %s %v", status, answer, err))
+	}
+}
+
+func (c *callers) failures() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}

@@ -1,0 +1,174 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+)
+
+// besieger opens connections to a server and sends no request on any of them.
+type besieger struct {
+	hello  []byte        // half a ClientHello
+	opened chan struct{} // closed once all were opened
+
+	ended   sync.WaitGroup
+	mu      sync.Mutex
+	conns   []net.Conn
+	failed  []error
+	open    map[string]int           // by manner, those that the server has not closed yet
+	longest map[string]time.Duration // by manner, that the server let one be
+}
+
+// manner is what a connection does instead of sending a request. It ends once the
+// connection is of no more use.
+type manner struct {
+	name string
+	say  func(context.Context, *besieger, net.Conn)
+}
+
+// patient is the manner that the server may let be for two minutes.
+const patient = "the preface of HTTP/2"
+
+// manners are taken in turn by the connections of a siege.
+var manners = []manner{
+	{"silence", func(_ context.Context, _ *besieger, conn net.Conn) {
+		_, _ = io.Copy(io.Discard, conn)
+	}},
+	{"half a ClientHello", func(_ context.Context, b *besieger, conn net.Conn) {
+		_, _ = conn.Write(b.hello)
+		_, _ = io.Copy(io.Discard, conn)
+	}},
+	{"one byte a second", func(ctx context.Context, _ *besieger, conn net.Conn) {
+		secure, ok := shake(ctx, conn, "http/1.1")
+		for _, char := range []byte("POST /validate HTTP/1.1\r\nHost: overrule\r\nX-Never: ending") {
+			if !ok || !sent(secure, char) {
+				return
+			}
+		}
+	}},
+	{patient, func(ctx context.Context, _ *besieger, conn net.Conn) {
+		if secure, ok := shake(ctx, conn, "h2"); ok {
+			_, _ = io.WriteString(secure, http2.ClientPreface)
+			_ = http2.NewFramer(secure, nil).WriteSettings()
+			_, _ = io.Copy(io.Discard, secure)
+		}
+	}},
+}
+
+// shake reports whether a handshake came to its end.
+func shake(ctx context.Context, conn net.Conn, protocol string) (*tls.Conn, bool) {
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
+	return secure, secure.HandshakeContext(ctx) == nil
+}
+
+// sent sends a byte and waits for a second. It is false once the other side has
+// closed the connection.
+func sent(conn net.Conn, char byte) bool {
+	if _, err := conn.Write([]byte{char}); err != nil {
+		return false
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	_, err := conn.Read(make([]byte, 1))
+	late, ok := err.(net.Error) //nolint:errorlint // it is not wrapped
+	return ok && late.Timeout()
+}
+
+// halfAHello is the first half of what a client says first.
+func halfAHello(t *testing.T) []byte {
+	t.Helper()
+	here, there := net.Pipe()
+	go func() {
+		_ = tls.Client(there, &tls.Config{ServerName: "overrule.overrule-system.svc"}).HandshakeContext(t.Context())
+	}()
+	record := make([]byte, 4096)
+	n, err := here.Read(record)
+	require.NoError(t, err)
+	require.NoError(t, here.Close())
+	return record[:n/2]
+}
+
+// besiege begins to open so many connections, as fast as it can, and leaves them
+// open.
+func besiege(t *testing.T, address string, connections int) *besieger {
+	t.Helper()
+	b := &besieger{hello: halfAHello(t), opened: make(chan struct{}), open: map[string]int{}, longest: map[string]time.Duration{}}
+	var next atomic.Int64
+	var dialers sync.WaitGroup
+	for range 32 {
+		dialers.Go(func() {
+			for n := next.Add(1) - 1; n < int64(connections); n = next.Add(1) - 1 {
+				conn, err := (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", address)
+				b.hold(t.Context(), conn, err, manners[n%int64(len(manners))])
+			}
+		})
+	}
+	go func() { dialers.Wait(); close(b.opened) }()
+	t.Cleanup(func() { <-b.opened; b.retreat() })
+	return b
+}
+
+// hold has the manner of a connection, and notes how long the server lets it.
+func (b *besieger) hold(ctx context.Context, conn net.Conn, err error, m manner) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		b.failed = append(b.failed, err)
+		return
+	}
+	b.conns = append(b.conns, conn)
+	b.open[m.name]++
+	begun := time.Now()
+	b.ended.Go(func() {
+		m.say(ctx, b, conn)
+		_ = conn.Close()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.open[m.name]--
+		b.longest[m.name] = max(b.longest[m.name], time.Since(begun))
+	})
+}
+
+// left is how many the server has not closed, of all manners but one.
+func (b *besieger) left(but string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := 0
+	for name, open := range b.open {
+		if name != but {
+			left += open
+		}
+	}
+	return left
+}
+
+// retreat closes what is open yet, of all that were opened.
+func (b *besieger) retreat() {
+	b.mu.Lock()
+	for _, conn := range b.conns {
+		_ = conn.Close()
+	}
+	b.mu.Unlock()
+	b.ended.Wait()
+}
+
+// enoughFiles skips a test that this process may not open enough files for. Go
+// raises the soft limit to the hard one by itself.
+func enoughFiles(t *testing.T, files uint64) {
+	t.Helper()
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	if limit.Cur < files {
+		t.Skipf("this process may open %d files, and this takes %d: raise the hard limit (ulimit -Hn)", limit.Cur, files)
+	}
+}
