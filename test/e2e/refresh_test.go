@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,43 +14,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
-	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
-// mayRefresh gives the rights of components/refresh, those for policy kinds only if
-// asked for, as the controller manager of a cluster does.
+// mayRefresh gives the rights to refresh, those for policy kinds only if asked for.
 func mayRefresh(t *testing.T, kinds bool) {
 	t.Helper()
-	root, err := env.Repository(t.Context())
-	require.NoError(t, err)
-	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy/base/namespace.yaml")))
-	for _, file := range []string{"rbac.yaml", "rbac-kinds.yaml"} {
-		file = filepath.Join(root, "deploy/components/refresh", file)
-		succeed(t, plane.Kubectl("apply", "--server-side", "-f", file))
-		t.Cleanup(func() { plane.Kubectl("delete", "-f", file) })
-	}
-	client, err := kubernetes.NewForConfig(plane.Config)
-	require.NoError(t, err)
-	roles, err := client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "overrule.dev/aggregate-to-refresher=true"})
-	require.NoError(t, err)
-	for _, role := range roles.Items {
-		if !kinds {
-			continue
-		}
-		name := "test:" + role.Name
-		_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: server.Namespace, Name: "overrule-refresher"}},
-		}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		t.Cleanup(func() { plane.Kubectl("delete", "clusterrolebinding", name) })
-	}
+	server.LetRefresh(t, plane, kinds)
 }
 
 // manyRoutes are routes like toystore, with numbers.

@@ -1,0 +1,152 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"overrule.dev/overrule/test/server"
+)
+
+// TestARefreshGoesOnWhereItsLeaderLeft has two replicas that refresh, and takes the
+// one that leads away in the middle of it. The other does what is left: every route is
+// right in the end, was written once, and not again.
+func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
+	const routes, rate, middle = 300, "50", 100.0
+	for name, leave := range map[string]func(t *testing.T, led *server.Server){
+		"it is killed": func(t *testing.T, led *server.Server) {
+			require.NoError(t, led.Signal(syscall.SIGKILL))
+		},
+		"it is asked to end": func(t *testing.T, led *server.Server) {
+			require.NoError(t, led.Signal(syscall.SIGTERM))
+		},
+		// With what it knew, and with a lease that has expired meanwhile.
+		"it is paused and comes back": func(t *testing.T, led *server.Server) {
+			require.NoError(t, led.Signal(syscall.SIGSTOP))
+			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
+			was := leader(t)
+			require.Eventually(t, func() bool { return leader(t) != was }, time.Minute, 100*time.Millisecond, "nobody else leads")
+			require.NoError(t, led.Signal(syscall.SIGCONT))
+			soon(t, func() bool { return ended(led) }, "it goes on though it does not lead any more")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh(t)
+			mayRefresh(t, true)
+			g := prepare(t, strings.ReplaceAll(name, " ", "-"))
+			t.Cleanup(func() { plane.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false") })
+			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
+			service := newRelay(t)
+			first := refreshing(t, service, rate)
+			service.lead(first.Webhook)
+			called(t)
+			second := refreshing(t, service, rate)
+			service.lead(first.Webhook, second.Webhook)
+			still(t, first)
+
+			seen := g.watchRoutes(t)
+			succeed(t, g.apply(gatewayAuth))
+			require.Eventually(t, func() bool { return gauge(t, first, written) >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
+			assert.Zero(t, gauge(t, second, written), "the other writes, too")
+			service.lead(second.Webhook) // as a Service does
+			leave(t, first)
+
+			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
+			still(t, second)
+			time.Sleep(6 * time.Second) // one object is written again after five, if somebody thinks that it should be
+			for name, has := range g.annotations(t, "httproutes") {
+				assert.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
+				assert.Equal(t, "true", has[affected], name)
+			}
+			// toystore is a route, too. A replica that is behind for a moment may
+			// have had one written without the policy, or twice.
+			total, most := seen.writes()
+			t.Logf("%d writes stored, of them %.0f by the second", total, gauge(t, second, written))
+			assert.LessOrEqual(t, total, routes+1+routes/20)
+			assert.LessOrEqual(t, most, 2, "a route was written again and again")
+			assert.Positive(t, gauge(t, second, written))
+			assert.LessOrEqual(t, gauge(t, second, written), float64(routes)-middle+20, "what the first had done was written again")
+			assert.Zero(t, gauge(t, second, `overrule_refresh_writes_total{result="otherwise"}`), "they do not agree")
+		})
+	}
+}
+
+// ended reports whether a server has ended.
+func ended(s *server.Server) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// refreshing is a replica behind a Service that keeps marks fresh.
+func refreshing(t *testing.T, service *relay, rate string) *server.Server {
+	t.Helper()
+	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{
+		"--log-level=debug", "--drain-period=1s", "--refresh", "--refresh-qps=" + rate, service.flag(),
+	}})
+	t.Cleanup(func() { unharmed(t, s) })
+	return s
+}
+
+// versions are those that were stored of objects while somebody watched, by name.
+type versions struct {
+	mu     sync.Mutex
+	stored map[string][]string
+}
+
+// watchRoutes has each write that is stored of a route of the application counted,
+// until the test ends.
+func (g ground) watchRoutes(t *testing.T) *versions {
+	t.Helper()
+	client, err := dynamic.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	routes := client.Resource(schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}).Namespace(g.app)
+	list, err := routes.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	w, err := routes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	require.NoError(t, err)
+	t.Cleanup(w.Stop)
+	v := &versions{stored: make(map[string][]string)}
+	go func() {
+		for event := range w.ResultChan() {
+			if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type == apiwatch.Modified {
+				v.mu.Lock()
+				v.stored[o.GetName()] = append(v.stored[o.GetName()], o.GetResourceVersion())
+				v.mu.Unlock()
+			}
+		}
+	}()
+	return v
+}
+
+// count is how many objects were written.
+func (v *versions) count() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.stored)
+}
+
+// writes is how many writes were stored, and how many of the object that had most.
+func (v *versions) writes() (total, most int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, all := range v.stored {
+		total, most = total+len(all), max(most, len(all))
+	}
+	return total, most
+}
