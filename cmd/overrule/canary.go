@@ -89,6 +89,9 @@ func (o canaryOptions) check() error {
 	if o.output != "text" && o.output != "json" {
 		errs = append(errs, fmt.Errorf("--output=%q is none of [text json]", o.output))
 	}
+	if err := checkCanaryNamespace(o.namespace); err != nil {
+		errs = append(errs, err)
+	}
 	if o.timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--timeout=%s leaves no time: give one over 0", o.timeout))
 	}

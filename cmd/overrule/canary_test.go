@@ -25,6 +25,9 @@ func TestTheCanarysFlagsAreChecked(t *testing.T) {
 		"more often":                {[]string{"--canary-interval=4s"}, "--canary-interval=4s is less than 5s: 0 is never"},
 		"back in time":              {[]string{"--canary-interval=-1m"}, "--canary-interval=-1m0s is less than 5s: 0 is never"},
 		"at home":                   {[]string{"--canary-namespace=overrule-system"}, "--canary-namespace=overrule-system is the server's own, which is exempt from judging: name another one"},
+		"a namespace of no name":    {[]string{"--canary-namespace=App"}, `--canary-namespace="App" is no name: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
+		"a namespace for nobody":    {[]string{"--canary-namespace=app", "--canary-interval=0"}, "--canary-namespace=app is for the canary, and --canary-interval=0 is none: give that a time, or leave --canary-namespace out"},
+		"a namespace of its own":    {[]string{"--canary-namespace=app"}, ""},
 		"armed":                     {[]string{"--arm"}, ""},
 		"armed, and only warning":   {[]string{"--arm", "--enforcement=warn"}, ""},
 		"armed without a canary":    {[]string{"--arm", "--canary-interval=0"}, "--arm needs the canary: give a --canary-interval over 0"},
@@ -61,6 +64,7 @@ func TestACanaryThatCannotBeTriedEndsWithTwo(t *testing.T) {
 		"a flag of no kind":   {[]string{"--loud"}, "unknown flag: --loud"},
 		"a wrong enforcement": {[]string{"--enforcement=maybe"}, `--enforcement="maybe" is none of [deny warn audit]`},
 		"a wrong output":      {[]string{"-o", "xml"}, `--output="xml" is none of [text json]`},
+		"no name":             {[]string{"--canary-namespace=App"}, `--canary-namespace="App" is no name: `},
 		"no time":             {[]string{"--timeout=0s"}, "--timeout=0s leaves no time: give one over 0"},
 		"no kubeconfig":       {[]string{"--kubeconfig", missing}, `read kubeconfig "` + missing + `": `},
 	} {

@@ -132,7 +132,7 @@ func (o *options) settle(f *pflag.FlagSet) error {
 	default:
 		o.enforcement = string(guard.EnforceAudit)
 	}
-	errs = append(errs, o.refresh.settle(f))
+	errs = append(errs, o.refresh.settle(f), o.checkGiven(f))
 	for _, c := range certificateFlags {
 		if f.Changed(c.flag) && slices.Contains(certificateWays, o.certificates) && !slices.Contains(c.ways, o.certificates) {
 			errs = append(errs, fmt.Errorf("--%s is for --certificates=%s and excludes --certificates=%s: give one of the two",
@@ -159,8 +159,8 @@ func (o *options) check() error {
 	if o.blastRadius < 0 {
 		errs = append(errs, fmt.Errorf("--blast-radius-limit=%d is negative: 0 is no limit", o.blastRadius))
 	}
-	if o.maxBytes.Sign() < 0 {
-		errs = append(errs, fmt.Errorf("--max-bytes=%s is negative: 0 is the default", o.maxBytes.String()))
+	if err := o.checkRoom(); err != nil {
+		errs = append(errs, err)
 	}
 	if o.certDir == "" && (o.certificates == byFiles || o.certificates == byCertManager) {
 		errs = append(errs, fmt.Errorf("--certificates=%s needs --cert-dir: name the directory of tls.crt and tls.key", o.certificates))

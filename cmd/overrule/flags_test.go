@@ -59,7 +59,7 @@ func TestWhatIsWrongWithTheFlagsIsSaidAllAtOnce(t *testing.T) {
 }
 
 func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "1000": 1000, "64Mi": 64 << 20, "1G": 1e9} {
+	for text, want := range map[string]int64{"0": 0, "8Mi": 8 << 20, "8388608": 8 << 20, "64Mi": 64 << 20, "1G": 1e9} {
 		o := parsed(t, "--max-bytes="+text)
 		require.NoError(t, o.check())
 		assert.Equal(t, want, o.maxBytes.Value(), text)

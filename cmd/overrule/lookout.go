@@ -130,6 +130,12 @@ func (o *options) checkCanary() []error {
 	if o.canaryInterval < 0 || o.canaryInterval > 0 && o.canaryInterval < canary.MinInterval {
 		refuse("--canary-interval=%s is less than %s: 0 is never", o.canaryInterval, canary.MinInterval)
 	}
+	if err := checkCanaryNamespace(o.canaryNamespace); err != nil {
+		errs = append(errs, err)
+	}
+	if o.canaryNamespace != "" && o.canaryInterval == 0 {
+		refuse("--canary-namespace=%s is for the canary, and --canary-interval=0 is none: give that a time, or leave --canary-namespace out", o.canaryNamespace)
+	}
 	if o.canaryNamespace != "" && o.canaryNamespace == o.namespace {
 		refuse("--canary-namespace=%s is the server's own, which is exempt from judging: name another one", o.canaryNamespace)
 	}

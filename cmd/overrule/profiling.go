@@ -54,12 +54,9 @@ func profiles() http.Handler {
 	return mux // not /cmdline: what it was started with is in its manifest
 }
 
-// noProfiles are the addresses that stand for none.
-func noProfiles(address string) bool { return address == "" || address == "0" }
-
 // checkProfiling tells what is wrong with the address of profiles.
 func checkProfiling(address string) error {
-	if noProfiles(address) {
+	if none(address) {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(address)

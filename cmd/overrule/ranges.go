@@ -41,10 +41,13 @@ func (o *options) checkRanges(ctx context.Context) error {
 	life("ca-validity", o.caValidity)
 	life("cert-validity", o.certValidity)
 	errs = append(errs, bindable(ctx, "webhook-bind-address", o.webhookAddress))
-	if o.metricsAddress != "" && o.metricsAddress != "0" {
+	if !none(o.metricsAddress) {
 		errs = append(errs, bindable(ctx, "metrics-bind-address", o.metricsAddress))
 	}
-	errs = append(errs, bindable(ctx, "health-bind-address", o.healthAddress))
+	errs = append(errs, bindable(ctx, "health-bind-address", o.healthAddress), o.checkAddresses())
+	if !none(o.pprofAddress) && checkProfiling(o.pprofAddress) == nil {
+		errs = append(errs, bindable(ctx, "pprof-bind-address", o.pprofAddress))
+	}
 	return errors.Join(errs...)
 }
 

@@ -166,7 +166,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := mgr.Add(statuses); err != nil {
 		return err
 	}
-	if !noProfiles(o.pprofAddress) {
+	if !none(o.pprofAddress) {
 		if err := mgr.Add(&profiling{address: o.pprofAddress, log: log.WithName("pprof")}); err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ const (
 	configurations = "overrule"
 	// webhooksBinding gives the server the right to write them (deploy/base).
 	webhooksBinding = "overrule-webhooks"
+	// looks is how often in a row, a second apart, they have to be away.
+	looks = 5
 )
 
 // uninstallWebhooks is the command that the Helm chart runs before it deletes
@@ -37,6 +39,9 @@ configurations (ClusterRoleBinding overrule-webhooks), deletes both of them, and
 looks on until they stay away. What is written from then on is not judged.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if least := looks * time.Second; timeout < least {
+				return fmt.Errorf("--timeout=%s is less than the %s for which they have to stay away: give more", timeout, least)
+			}
 			cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {
 				return fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
@@ -48,7 +53,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return remover{client: client, looks: 5, pause: time.Second, out: cmd.OutOrStdout()}.remove(ctx)
+			return remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}.remove(ctx)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that it runs in)")

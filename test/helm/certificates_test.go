@@ -83,6 +83,10 @@ func TestValuesThatExcludeOneAnother(t *testing.T) {
 			values{"canary.arm": true, "failurePolicy": "Ignore"}, "canary.arm is for failurePolicy=Fail, and it is Ignore: change one of the two",
 		},
 		"armed by nobody": {values{"canary.arm": true, "canary.interval": "0"}, "canary.arm needs the canary: give canary.interval a time"},
+		"a namespace for no canary": {
+			values{"canary.namespace": "app", "canary.interval": 0},
+			"canary.namespace is app, and there is no canary: give canary.interval a time, or leave the namespace out",
+		},
 		"armed blindly": {
 			values{"canary.arm": true, "enforcement": "audit"},
 			"canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged",

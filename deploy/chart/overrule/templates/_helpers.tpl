@@ -158,6 +158,9 @@ secret:
 {{- if and .arm (eq (toString .interval) "0") }}
 {{- fail "canary.arm needs the canary: give canary.interval a time" }}
 {{- end }}
+{{- if and .namespace (eq (toString .interval) "0") }}
+{{- fail (printf "canary.namespace is %s, and there is no canary: give canary.interval a time, or leave the namespace out" .namespace) }}
+{{- end }}
 {{- if and .arm (eq $.Values.enforcement "audit") }}
 {{- fail "canary.arm excludes enforcement=audit: the canary cannot see there whether writes are judged" }}
 {{- end }}
