@@ -209,10 +209,13 @@ func (f *Files) Healthy(*http.Request) error {
 	return nil
 }
 
-// because adds what is wrong with the files to err.
+// because adds to err what is wrong with the files, or what they wait for.
 func (f *Files) because(err error) error {
 	if fault := f.fault.Load(); fault != nil && *fault != nil {
 		return fmt.Errorf("%w: %w", err, *fault)
+	}
+	if h := f.held.Load(); h != nil && f.serving.Load() == nil {
+		return fmt.Errorf("%w: %w", err, h.note(f.path(CertFile)))
 	}
 	return err
 }

@@ -52,16 +52,20 @@ func (h *hold) note(path string) error {
 }
 
 // holding returns the hold on p, nil if it is to be served. Nothing is held that
-// is trusted wherever what is served now is, and nothing for want of anything
-// better to serve.
+// is trusted wherever what is served now is, and nothing while what is served is
+// expired. A replica that starts serves nothing yet: others answer while it waits
+// for what it begins with to be trusted.
 func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
 	serving := f.serving.Load()
-	if f.opts.Standing == nil || serving == nil || len(p.ca) == 0 || now.After(serving.tls.Leaf.NotAfter) ||
-		p.sameLeaf(serving) || p.succeeds(serving, f.opts.Name, now) {
+	if f.opts.Standing == nil || len(p.ca) == 0 || serving != nil &&
+		(now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.succeeds(serving, f.opts.Name, now)) {
 		return nil
 	}
 	h := &hold{pair: p, since: now, waits: f.untrusted(ctx, p, now)}
 	before := f.held.Load()
+	if serving == nil && before == nil && h.waits == nil {
+		return nil // it stands there since before this replica began
+	}
 	if before != nil && p.sameLeaf(before.pair) {
 		h.since, h.trusted = before.since, before.trusted
 	} else {

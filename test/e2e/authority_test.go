@@ -101,13 +101,26 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	mount(t, follows.dir, files)
 	probing(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
 
+	files, served = wholly(t, 5)
+	bundles = append(bundles, files["ca.crt"])
+	r.lead(follows.Webhook)
+	require.NoError(t, again.Stop())
+	mount(t, again.dir, files)
+	late := time.AfterFunc(5*time.Second, func() { mount(t, follows.dir, files) })
+	defer late.Stop()
+	starts := bootMounted(t, r, again.dir) // once the leader has the files, too
+	assert.Equal(t, served, serial(t, starts.Webhook))
+	assert.Positive(t, starts.says(holds), starts.Log())
+	r.lead(starts.Webhook, follows.Webhook)
+	probing(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
+
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Greater(t, w.writes.Load(), int64(50))
 	for i, ca := range bundles {
 		assert.Contains(t, bundle(t), ca, "authority %d is trusted for an hour more", i+1)
 	}
-	for _, m := range []*mounted{leads, follows, again} {
+	for _, m := range []*mounted{leads, follows, again, starts} {
 		assert.Zero(t, m.says("calls may fail now"), m.Log())
 	}
 	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
