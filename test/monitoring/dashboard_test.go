@@ -3,6 +3,7 @@ package monitoring
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -119,5 +120,20 @@ func TestTheQueriesOfTheDashboardAreQueries(t *testing.T) {
 	require.NotEmpty(t, queries)
 	for name, q := range queries {
 		assert.NotEmpty(t, used(t, q), name)
+	}
+}
+
+// What one replica does for all is seen nowhere else.
+func TestWhatTheLeaderDoesIsOnTheDashboard(t *testing.T) {
+	var shown []string
+	for _, q := range panelQueries(t) {
+		for _, name := range used(t, q) {
+			shown = append(shown, strings.TrimSuffix(name, "_bucket"))
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(overrule_(?:canary|refresh|armed|sweeps)[a-z_]*)` \\| ").FindAllStringSubmatch(content(t, page), -1)
+	require.Greater(t, len(rows), 8, "the table of metrics has them")
+	for _, row := range rows {
+		assert.Contains(t, shown, row[1])
 	}
 }
