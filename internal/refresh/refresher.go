@@ -168,11 +168,10 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 	return nil
 }
 
-// idle reports whether an event has no bearing on any mark: what is demanded of
-// effective policies is no part of them, and where all is the same a mark or a
-// status was written, by us most likely.
+// idle reports whether an event has no bearing on any mark: a mark or a status was
+// written, by us most likely.
 func idle(e store.Event) bool {
-	return e.OfConstraint() || e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
+	return e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
 }
 
 func (r *Refresher) queue(q queue, objects []api.Ref) {

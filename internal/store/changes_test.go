@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
@@ -61,12 +60,4 @@ func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
 func TestTheObjectsOfEventsAreThoseBeforeAndAfter(t *testing.T) {
 	a, b := &hierarchy.Class{Name: "a"}, &hierarchy.Class{Name: "b"}
 	assert.Equal(t, []Object{a, b, a}, Objects([]Event{{Before: a, After: b}, {Kinds: true}, {After: a}}))
-}
-
-func TestAnEventIsOfAConstraintBeforeOrAfterIt(t *testing.T) {
-	demand := &constraint.Constraint{}
-	assert.True(t, Event{Before: demand}.OfConstraint())
-	assert.True(t, Event{After: demand}.OfConstraint())
-	assert.False(t, Event{After: &hierarchy.Class{}}.OfConstraint())
-	assert.False(t, Event{Kinds: true}.OfConstraint())
 }

@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/constraint"
 )
 
 // Event is a change of the current view.
@@ -15,14 +14,6 @@ type Event struct {
 	// Kinds tells that the policy kinds are others now, and with them any
 	// number of policies. There is no object then.
 	Kinds bool
-}
-
-// OfConstraint reports whether it is about what is demanded of effective policies,
-// and so no part of them.
-func (e Event) OfConstraint() bool {
-	_, before := e.Before.(*constraint.Constraint)
-	_, after := e.After.(*constraint.Constraint)
-	return before || after
 }
 
 // Objects returns those of events, before and after each.

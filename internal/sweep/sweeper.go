@@ -12,6 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/store"
 )
@@ -103,7 +104,7 @@ func (s *Sweeper) Start(ctx context.Context) error {
 // sweep looks at what changed.
 func (s *Sweeper) sweep(ctx context.Context) error {
 	changed := s.changes.Take()
-	all := changed.All || slices.ContainsFunc(changed.Events, store.Event.OfConstraint) // what is demanded may be of any path
+	all := changed.All || slices.ContainsFunc(changed.Events, demands)
 	v, _ := s.Store.View()
 	var found []api.Violation
 	var err error
@@ -126,6 +127,14 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	s.last = v
 	s.tell(ctx, fresh, gone, first)
 	return nil
+}
+
+// demands reports whether an event is about a constraint: what is demanded of
+// effective policies may be of any path.
+func demands(e store.Event) bool {
+	_, before := e.Before.(*constraint.Constraint)
+	_, after := e.After.(*constraint.Constraint)
+	return before || after
 }
 
 // everything looks at all paths, root by root, and rests after each for as long
