@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"overrule.dev/overrule/test/shop"
 )
 
 const (
@@ -30,36 +32,7 @@ const (
 	tooMuch  = 4                     // each how many-th write has to be denied
 )
 
-// ground is a gateway whose policy overrides limits over 50, and the routes'
-// policies that the load writes.
-const ground = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: load}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: load}
-spec: {controllerName: example.com/gateways}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: load, name: edge}
-spec:
-  gatewayClassName: load
-  listeners: [{name: http, protocol: HTTP, port: 80}]
----
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: load, name: edge}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides:
-    strategy: merge
-    when: spec.limits.login.rates.exists(r, r.limit > 50)
-    limits: {login: {rates: [{limit: 50, window: 10s}]}}
-`
-
+// routeAndPolicy are a route, and the policy of it that the load writes.
 const routeAndPolicy = `
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -79,7 +52,7 @@ spec:
 func prepare(t *testing.T) {
 	t.Helper()
 	manifest := strings.Builder{}
-	manifest.WriteString(ground)
+	manifest.WriteString(shop.In("load", "load", shop.Namespaces+"---"+shop.Gateway+"---"+shop.GatewayLimits))
 	for i := range writers {
 		fmt.Fprintf(&manifest, routeAndPolicy, i)
 	}

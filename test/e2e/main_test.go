@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/shop"
 )
 
 // plane is the control plane of all tests here.
@@ -45,24 +47,14 @@ func run(m *testing.M) int {
 func fresh(t *testing.T) {
 	t.Helper()
 	succeed(t, plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
-	soon(t, func() bool { return plane.KubectlWith(probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
+	soon(t, func() bool { return plane.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
 }
-
-// probe is a policy without a target, whose writer is warned about that.
-const probe = `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {name: probe, namespace: default}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: nothing}
-  rules: {authentication: {a: 1}}
-`
 
 // called waits until the API server calls a server that judges.
 func called(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
-		got := plane.KubectlWith(probe, "create", "--dry-run=server", "-f", "-")
+		got := plane.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-")
 		return got.Code == 0 && strings.Contains(got.Stderr, "Warning: ")
 	}, "the API server does not call the server")
 }
@@ -91,52 +83,16 @@ type ground struct{ infra, app string }
 func prepare(t *testing.T, name string) ground {
 	t.Helper()
 	g := ground{name + "-infra", name + "-app"}
-	succeed(t, plane.Apply(g.of(`
-apiVersion: v1
-kind: Namespace
-metadata: {name: INFRA}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: APP}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: e2e}
-spec: {controllerName: example.com/gateways}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: INFRA, name: edge}
-spec:
-  gatewayClassName: e2e
-  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
----
-`+toystore)))
+	succeed(t, plane.Apply(g.of(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
 	return g
 }
 
 // Manifests, with INFRA and APP for a test's own namespaces.
 const (
-	toystore = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {namespace: APP, name: toystore}
-spec:
-  parentRefs: [{namespace: INFRA, name: edge}]
-  rules:
-  - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
-  - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
-`
-	gatewayAuth = `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {namespace: INFRA, name: gw-auth}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
-`
-	routeAuth = `
+	toystore      = shop.Route
+	gatewayAuth   = shop.GatewayAuth
+	gatewayLimits = shop.GatewayLimits
+	routeAuth     = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
 metadata: {namespace: APP, name: toystore-auth}
@@ -144,34 +100,16 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
   rules: {authentication: {sso: {issuer: mine}}, authorization: {key: {}}}
 `
-	gatewayLimits = `
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: INFRA, name: gw-limits}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides:
-    strategy: merge
-    when: spec.limits.login.rates.exists(r, r.limit > 50)
-    limits: {login: {rates: [{limit: 50, window: 10s}]}}
-`
 )
 
 // limits is a RateLimitPolicy on the route; metadata is what stands beside its
 // namespace.
 func limits(metadata string, login int) string {
-	return fmt.Sprintf(`
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: APP, %s}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
-  limits: {login: {rates: [{limit: %d, window: 10s}]}}
-`, metadata, login)
+	return strings.NewReplacer("NAME", metadata, "LIMIT", strconv.Itoa(login)).Replace(shop.RouteLimits)
 }
 
 func (g ground) of(manifest string) string {
-	return strings.NewReplacer("INFRA", g.infra, "APP", g.app).Replace(manifest)
+	return shop.In(g.infra, g.app, manifest)
 }
 
 // kubectl runs kubectl in the application's namespace.

@@ -72,7 +72,7 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: INFRA, name: pair-N}
 spec:
-  gatewayClassName: e2e
+  gatewayClassName: shop
   listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
 ---
 apiVersion: gateway.networking.k8s.io/v1

@@ -164,7 +164,7 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 		"the namespace controller writes": {[]string{
 			"label", "ratelimitpolicy/p", "a=b", "--as=system:serviceaccount:kube-system:namespace-controller", "--as-group=system:masters",
 		}, false},
-		"the class of gateways, which is in no namespace": {[]string{"delete", "gatewayclass/e2e", "--as=system:kube-controller-manager", "--as-group=system:masters"}, false},
+		"the class of gateways, which is in no namespace": {[]string{"delete", "gatewayclass/shop", "--as=system:kube-controller-manager", "--as-group=system:masters"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := g.kubectl(append(c.args, "--dry-run=server")...)

@@ -30,8 +30,8 @@ func (s *Server) waitUntilReady(ctx context.Context, every time.Duration) error 
 	return err
 }
 
-// probe is a policy without a target, whose writer is warned about that.
-const probe = `
+// Probe is a policy without a target, whose writer is warned about that.
+const Probe = `
 apiVersion: kuadrant.io/v1
 kind: AuthPolicy
 metadata: {name: probe, namespace: default}
@@ -47,7 +47,7 @@ spec:
 func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 	wait := process.Wait{Limit: patience, Pause: pause, Problem: "the API server does not call it"}
 	return s.until(ctx, wait, func(context.Context) (bool, string) {
-		got := e.KubectlWith(probe, "create", "--dry-run=server", "-o", "json", "-f", "-")
+		got := e.KubectlWith(Probe, "create", "--dry-run=server", "-o", "json", "-f", "-")
 		called := strings.Contains(got.Stderr, "Warning: ") && strings.Contains(got.Stdout, `"overrule.dev/`)
 		return called, got.Stdout + got.Stderr
 	})

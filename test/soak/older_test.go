@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/shop"
 )
 
 // window is the writer that asks for what the others avoid: it makes an
@@ -62,7 +63,7 @@ func look(t *testing.T, worlds []world, c dynamic.Interface, beside *tally) *win
 
 func (w *window) try(ctx context.Context, c dynamic.Interface, in world, pause time.Duration) {
 	ctx = context.WithoutCancel(ctx)
-	override := create(authPolicies, in.of(overridingAuth), "")
+	override := create(authPolicies, in.of(shop.GatewayAuth), "")
 	if got, _ := read(override.send(ctx, c)); got == stored {
 		time.Sleep(pause)
 		got, text := read(create(authPolicies, in.of(unsettingAuth), api.ReasonUnsetOverride).send(ctx, c))
@@ -77,15 +78,6 @@ func (w *window) try(ctx context.Context, c dynamic.Interface, in world, pause t
 		}
 	}
 }
-
-const overridingAuth = `
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {namespace: INFRA, name: gw-auth}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
-`
 
 func (w *window) book(pause time.Duration, got outcome, text string) {
 	w.mu.Lock()

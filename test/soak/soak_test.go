@@ -45,7 +45,7 @@ func TestNoWriteIsMisjudgedWhateverFails(t *testing.T) {
 	called(t, plane, worlds[0])
 
 	by := developer(t, plane)
-	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].of(routeLimits, "LIMIT", "100"), api.ReasonConstraintViolated)
+	s.client, s.try = client(t, by), create(limitPolicies, worlds[len(worlds)-1].limits("100"), api.ReasonConstraintViolated)
 	begun := time.Now()
 	s.tally.begin("nothing")
 	writers := start(t, worlds, func() dynamic.Interface { return client(t, by) }, s.tally)
@@ -86,7 +86,7 @@ func atLeast(t *testing.T) time.Duration {
 func called(t *testing.T, plane *env.Env, w world) {
 	t.Helper()
 	soon(t, func() bool {
-		got := plane.Apply(w.of(routeLimits, "LIMIT", "100"), "--dry-run=server")
+		got := plane.Apply(w.limits("100"), "--dry-run=server")
 		return strings.Contains(got.Stderr, "ConstraintViolated: ")
 	}, "the API server does not call the servers")
 }

@@ -4,13 +4,13 @@ package soak
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/shop"
 )
 
 // world is a gateway with its policies and a route, in two namespaces of its
@@ -21,63 +21,18 @@ type world struct{ infra, app string }
 
 // Manifests, with INFRA and APP for a world's namespaces.
 const (
-	ground = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: INFRA}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: APP}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: soak}
-spec: {controllerName: example.com/gateways}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: INFRA, name: edge}
-spec:
-  gatewayClassName: soak
-  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
+	ground = shop.Namespaces + "---" + shop.Gateway + "---" + shop.Route + `
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: INFRA, name: public}
 spec:
-  gatewayClassName: soak
+  gatewayClassName: shop
   listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {namespace: APP, name: toystore}
-spec:
-  parentRefs: [{namespace: INFRA, name: edge}]
-  rules:
-  - {name: toys, matches: [{path: {type: PathPrefix, value: /toys}}]}
-  - {name: admin, matches: [{path: {type: PathPrefix, value: /admin}}]}
 `
 	// platform is what the routes of a world are held to: rules on the gateway
 	// edge, and that nobody is without authentication on the gateway public.
-	platform = `
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: INFRA, name: gw-limits}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides:
-    strategy: merge
-    when: spec.limits.login.rates.exists(r, r.limit > 50)
-    limits: {login: {rates: [{limit: 50, window: 10s}]}}
----
-apiVersion: kuadrant.io/v1
-kind: AuthPolicy
-metadata: {namespace: INFRA, name: gw-auth}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
-  overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
----
+	platform = shop.GatewayLimits + "---" + shop.GatewayAuth + `---
 apiVersion: overrule.dev/v1alpha1
 kind: PolicyConstraint
 metadata: {namespace: INFRA, name: authentication}
@@ -85,14 +40,6 @@ spec:
   policyKind: {group: kuadrant.io, kind: AuthPolicy}
   targets: [{kind: Gateway, name: public}]
   rules: [{path: rules.authentication.*, required: true}]
-`
-	routeLimits = `
-apiVersion: kuadrant.io/v1
-kind: RateLimitPolicy
-metadata: {namespace: APP, name: limits}
-spec:
-  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
-  limits: {login: {rates: [{limit: LIMIT, window: 10s}]}}
 `
 	routeAuth = `
 apiVersion: kuadrant.io/v1
@@ -116,7 +63,12 @@ spec:
 )
 
 func (w world) of(manifest string, more ...string) string {
-	return strings.NewReplacer(append([]string{"INFRA", w.infra, "APP", w.app}, more...)...).Replace(manifest)
+	return shop.In(w.infra, w.app, manifest, more...)
+}
+
+// limits are those of the route, so many.
+func (w world) limits(most string) string {
+	return w.of(shop.RouteLimits, "NAME", "name: limits", "LIMIT", most)
 }
 
 // build makes so many worlds.

@@ -83,11 +83,11 @@ func limitsOf(w world) []write {
 		return `{"spec":{"limits":{"login":{"rates":[{"limit":` + limit + `,"window":"10s"}]}}}}`
 	}
 	return []write{
-		create(limitPolicies, w.of(routeLimits, "LIMIT", "20"), ""),
+		create(limitPolicies, w.limits("20"), ""),
 		patch(limitPolicies, w.app, "limits", rate("30"), ""),
 		patch(limitPolicies, w.app, "limits", rate("100"), api.ReasonConstraintViolated),
 		remove(limitPolicies, w.app, "limits", ""),
-		create(limitPolicies, w.of(routeLimits, "LIMIT", "100"), api.ReasonConstraintViolated),
+		create(limitPolicies, w.limits("100"), api.ReasonConstraintViolated),
 	}
 }
 
