@@ -50,7 +50,7 @@ BENCHPKGS ?= ./...
 RACE ?=
 # SOAK is how long the faults of test-soak start over; each happens once at least.
 SOAK ?=
-# ROUTES is the one row that bench-footprint measures: 100, 1000 or 10000.
+# ROUTES is the one row that bench-footprint measures, 100, 1000 or 10000, or bench-refresh, 1000 or 10000.
 ROUTES ?=
 export RACE FUZZTIME BENCH BENCHTIME SOAK
 
@@ -162,6 +162,10 @@ cost-baseline: ## Make that baseline anew, where a change of cost is meant.
 .PHONY: bench-footprint
 bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes a second (10 minutes; ROUTES=1000 is one row).
 	go test -tags e2e -run '^$$' -bench '^BenchmarkFootprint$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
+
+.PHONY: bench-refresh
+bench-refresh: controlplane-core build ## Measure how long annotations are stale after a gateway policy's write (10 minutes; ROUTES=1000 is one row).
+	go test -tags e2e -run '^$$' -bench '^BenchmarkRefresh$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-growth
 bench-growth: controlplane-core build ## Draw how costs grow with the routes into docs/performance.svg (some 15 minutes).

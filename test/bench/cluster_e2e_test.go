@@ -38,10 +38,17 @@ type cluster struct {
 // stopped, and its data removed, when the test or benchmark ends.
 func newCluster(tb testing.TB, routes int) *cluster {
 	tb.Helper()
+	size := fixture.Size{Gateways: max(routes/10, 2), Routes: routes}
+	return storing(tb, size, fixture.Objects(size))
+}
+
+// storing boots one that stores some of the objects of a fixture.
+func storing(tb testing.TB, size fixture.Size, objects iter.Seq[map[string]any]) *cluster {
+	tb.Helper()
 	ctrl.SetLogger(logr.Discard()) // envtest tells of each CRD that it installs
-	c := &cluster{Env: env.Start(tb), size: fixture.Size{Gateways: max(routes/10, 2), Routes: routes}}
+	c := &cluster{Env: env.Start(tb), size: size}
 	start := time.Now()
-	require.NoError(tb, c.fill(tb.Context(), fixture.Objects(c.size)))
+	require.NoError(tb, c.fill(tb.Context(), objects))
 	tb.Logf("created %d routes, %d gateways and their policies in %s", c.size.Routes, c.size.Gateways, time.Since(start).Round(time.Second))
 	var err error
 	c.site, err = server.Install(tb.Context(), c.Env)
