@@ -53,7 +53,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}.remove(ctx)
+			return (&remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that it runs in)")
@@ -67,12 +67,13 @@ type remover struct {
 	looks  int // in a row that have to find nothing
 	pause  time.Duration
 	out    io.Writer
+	gone   map[string]int // how often each was deleted; nil before the first
 }
 
 // remove takes the right first: a leader that has it puts back what is deleted.
 // It may do so once more, by a write that is under way or was allowed by an API
 // server that has not heard of the binding's end; so one look is not enough.
-func (r remover) remove(ctx context.Context) error {
+func (r *remover) remove(ctx context.Context) error {
 	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksBinding); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (r remover) remove(ctx context.Context) error {
 }
 
 // deleteBoth reports whether there was something to delete.
-func (r remover) deleteBoth(ctx context.Context) (bool, error) {
+func (r *remover) deleteBoth(ctx context.Context) (bool, error) {
 	hooks := r.client.AdmissionregistrationV1()
 	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+configurations, hooks.ValidatingWebhookConfigurations().Delete, configurations)
 	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+configurations, hooks.MutatingWebhookConfigurations().Delete, configurations)
@@ -106,7 +107,7 @@ func (r remover) deleteBoth(ctx context.Context) (bool, error) {
 }
 
 // delete reports whether it was there.
-func (r remover) delete(ctx context.Context, what string, del func(context.Context, string, metav1.DeleteOptions) error, name string) (bool, error) {
+func (r *remover) delete(ctx context.Context, what string, del func(context.Context, string, metav1.DeleteOptions) error, name string) (bool, error) {
 	err := del(ctx, name, metav1.DeleteOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -114,6 +115,22 @@ func (r remover) delete(ctx context.Context, what string, del func(context.Conte
 	case err != nil:
 		return false, fmt.Errorf("delete %s: %w", what, err)
 	}
-	_, err = fmt.Fprintln(r.out, "deleted", what)
-	return true, err
+	return true, r.tell(what)
+}
+
+// tell says what was deleted, and that it was put back: each once, however
+// often that goes on.
+func (r *remover) tell(what string) error {
+	if r.gone == nil {
+		r.gone = map[string]int{}
+	}
+	r.gone[what]++
+	var err error
+	switch r.gone[what] {
+	case 1:
+		_, err = fmt.Fprintln(r.out, "deleted", what)
+	case 2:
+		_, err = fmt.Fprintf(r.out, "%s was put back: deleting it until it stays away\n", what)
+	}
+	return err
 }
