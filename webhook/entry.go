@@ -8,9 +8,26 @@ import (
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 )
 
-// Writes of namespaces and of CustomResourceDefinitions have entries of their
-// own: few of them matter here, and none may be held up by a server that cannot
-// be reached, for a cluster could not be mended without them.
+// Writes of Services, of namespaces and of CustomResourceDefinitions have entries
+// of their own: few of them matter here, and none may be held up by a server that
+// cannot be reached, for a cluster could not be mended without them: the network
+// that Overrule's pods wait for may itself come with a Service.
+
+// serviceResource is judged where policies depend on Services.
+var serviceResource = Resource{"", "v1", "services", true}
+
+// services is the entry of Services, none if no policy depends on them. Those
+// that the system writes are in the entry of all that it writes.
+func (c Configuration) services() []*ac.ValidatingWebhookApplyConfiguration {
+	if !c.Services {
+		return nil
+	}
+	return []*ac.ValidatingWebhookApplyConfiguration{
+		c.aside("services").
+			WithRules(rules([]Resource{serviceResource}, allOperations...)...).
+			WithMatchConditions(notOfSystem()),
+	}
+}
 
 // namespaces is the entry of what takes the policies of a namespace out of
 // force, or its routes off a listener: its deletion and its labels, which its

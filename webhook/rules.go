@@ -91,16 +91,20 @@ const timeoutSeconds = 3
 // Validating returns the validating configuration.
 func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
 	judged := append(CoreResources(), c.Policies...)
-	if c.Services {
-		judged = append(judged, Resource{"", "v1", "services", true})
-	}
 	hook := c.validator(validateHook).
-		WithRules(rules(judged, admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
-		WithMatchConditions(condition("not-of-the-system", "!("+ofSystem+")")).
+		WithRules(rules(judged, allOperations...)...).
+		WithMatchConditions(notOfSystem()).
 		WithFailurePolicy(c.FailurePolicy)
+	ofTheSystem := judged
+	if c.Services {
+		ofTheSystem = append(ofTheSystem, serviceResource)
+	}
 	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
-		WithWebhooks(hook, c.system(judged), c.namespaces(), c.definitions())
+		WithWebhooks(hook, c.system(ofTheSystem)).WithWebhooks(c.services()...).WithWebhooks(c.namespaces(), c.definitions())
 }
+
+// allOperations are those of objects that are judged.
+var allOperations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
 
 // validator returns an entry of the validating configuration. Its side effects
 // are the Events of denials.

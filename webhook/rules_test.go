@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,21 +104,34 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 }
 
 func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
-	judged := func(c Configuration) []string {
-		var out []string
-		for _, rule := range c.Validating().Webhooks[0].Rules {
-			for _, r := range rule.Resources {
-				out = append(out, rule.APIGroups[0]+"/"+r)
+	// services are the entries that have them, with their failurePolicy and operations.
+	services := func(c Configuration) map[string]string {
+		out := map[string]string{}
+		for _, hook := range c.Validating().Webhooks {
+			for _, rule := range hook.Rules {
+				if slices.Contains(rule.Resources, "services") {
+					out[*hook.Name] = fmt.Sprintf("%s %v", *hook.FailurePolicy, rule.Operations)
+				}
 			}
 		}
 		return out
 	}
-	c := configuration()
-	assert.NotContains(t, judged(c), "/services")
+	without := configuration()
+	without.FailurePolicy = admissionregistrationv1.Fail
+	assert.Empty(t, services(without))
+	c := without
 	c.Services = true
-	assert.Contains(t, judged(c), "/services")
-	assert.Equal(t, configuration().Mutating(), c.Mutating(), "they carry no annotation of ours")
-	assert.Equal(t, configuration().Definitions(), c.Definitions(), "nor have they a definition")
+	assert.Equal(t, map[string]string{
+		"services.validate.overrule.dev": "Ignore [CREATE UPDATE DELETE]", // a cluster can be mended while nobody answers
+		"system.validate.overrule.dev":   "Ignore [UPDATE DELETE]",
+	}, services(c))
+	byName := map[string]string{}
+	for _, hook := range c.Validating().Webhooks {
+		byName[*hook.Name] = *hook.MatchConditions[0].Expression
+	}
+	assert.Equal(t, byName["validate.overrule.dev"], byName["services.validate.overrule.dev"], "no write is judged twice")
+	assert.Equal(t, without.Mutating(), c.Mutating(), "they carry no annotation of ours")
+	assert.Equal(t, without.Definitions(), c.Definitions(), "nor have they a definition")
 }
 
 func TestTheOrderOfTheKindsDoesNotMatter(t *testing.T) {

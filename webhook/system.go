@@ -20,6 +20,11 @@ func (c Configuration) system(judged []Resource) *ac.ValidatingWebhookApplyConfi
 		WithTimeoutSeconds(systemTimeoutSeconds)
 }
 
+// notOfSystem is the condition of the entries that leave these writes to it.
+func notOfSystem() *ac.MatchConditionApplyConfiguration {
+	return condition("not-of-the-system", "!("+ofSystem+")")
+}
+
 // systemTimeoutSeconds is how long each deletion by the system waits for a
 // server that hangs.
 const systemTimeoutSeconds = 1

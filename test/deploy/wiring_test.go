@@ -94,7 +94,7 @@ func static(t *testing.T) (validating []admissionregistrationv1.ValidatingWebhoo
 
 func TestStaticWebhooksCallTheService(t *testing.T) {
 	validating, mutating := static(t)
-	require.Len(t, validating, 4)
+	require.Len(t, validating, 5)
 	require.Len(t, mutating, 1)
 	for _, hook := range validating {
 		assertCallsService(t, hook.ClientConfig.Service, "/validate")

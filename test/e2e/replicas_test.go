@@ -45,7 +45,7 @@ func verified(t *testing.T, s *server.Server) error {
 
 func leader(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("-n", server.Namespace, "get", "lease/overrule", "-o", "jsonpath={.spec.holderIdentity}")
+	got := plane.Kubectl("-n", server.Namespace, "get", "lease/overrule", "--ignore-not-found", "-o", "jsonpath={.spec.holderIdentity}")
 	succeed(t, got)
 	return got.Stdout
 }

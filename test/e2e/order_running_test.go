@@ -1,0 +1,164 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// uidOf is the uid of an object, "" if it is not there.
+func uidOf(t *testing.T, args ...string) string {
+	t.Helper()
+	got := plane.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"}, args...)...)
+	succeed(t, got)
+	return got.Stdout
+}
+
+// What a server made for itself and somebody deletes comes back, and no write
+// passes unjudged or is refused meanwhile.
+func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
+	elsewhere(t, env.WithControllerAccounts())
+	g := prepare(t, "deleted")
+	s := start(t)
+	judges(t, g)
+	for _, what := range []string{"secret/overrule-ca", "secret/overrule-path", "lease/overrule"} {
+		t.Run(what, func(t *testing.T) {
+			before := uidOf(t, "-n", server.Namespace, what)
+			require.NotEmpty(t, before)
+			succeed(t, plane.Kubectl("-n", server.Namespace, "delete", what))
+			judges(t, g)
+			soon(t, func() bool {
+				after := uidOf(t, "-n", server.Namespace, what)
+				return after != "" && after != before
+			}, "it does not come back")
+			judges(t, g)
+			runs(t, s)
+		})
+	}
+	t.Run("all of them, and whoever leads goes on leading", func(t *testing.T) {
+		leads := leader(t)
+		succeed(t, plane.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all"))
+		judges(t, g)
+		soon(t, func() bool {
+			return leader(t) == leads && uidOf(t, "-n", server.Namespace, "secret/overrule-ca") != "" && uidOf(t, "-n", server.Namespace, "secret/overrule-path") != ""
+		}, "they do not come back")
+		judges(t, g)
+		runs(t, s)
+	})
+	t.Run("its Service: writes are refused until it is back", func(t *testing.T) {
+		saved := plane.Kubectl("-n", server.Namespace, "get", "service/overrule", "-o", "yaml")
+		succeed(t, saved)
+		succeed(t, plane.Kubectl("-n", server.Namespace, "delete", "service/overrule"))
+		soon(t, func() bool { return g.apply(limits("name: p", 30), "--dry-run=server").Code != 0 }, "the API server still finds it")
+		refused(t, g.apply(limits("name: p", 30)))
+		goesOn(t)
+		succeed(t, plane.KubectlWith(withoutIdentity(saved.Stdout), "apply", "-f", "-"))
+		judgesSoon(t, g)
+		runs(t, s)
+	})
+}
+
+// In a cluster the pods go with the namespace. Here the server lives on, with its
+// rights but nowhere to write: it must not register itself again.
+func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
+	elsewhere(t, env.WithControllerAccounts())
+	g := prepare(t, "homeless")
+	s := start(t)
+	judges(t, g)
+
+	succeed(t, plane.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
+	soon(t, func() bool { return registered(t) == "" }, "the webhook configurations stay")
+	soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
+	assert.Empty(t, registered(t), "nobody brings them back")
+	succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
+	require.NoError(t, s.Stop())
+
+	s = start(t)
+	judges(t, g)
+	uid := uidOf(t, "namespace", server.Namespace)
+	for _, configuration := range configurations {
+		got := plane.Kubectl("get", configuration, "-o", "jsonpath={.metadata.ownerReferences[*].uid}")
+		succeed(t, got)
+		assert.Equal(t, uid, got.Stdout, "%s belongs to the namespace that there is now", configuration)
+	}
+	runs(t, s)
+}
+
+// Definitions come and go while a server runs.
+func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
+	elsewhere(t, env.WithControllerAccounts())
+	_, ours, gateway := folders(t)
+	g := prepare(t, "defined")
+	s := start(t)
+	judges(t, g)
+	ready := func() bool { return !strings.Contains(wget(t, s.Health+"/readyz"), "[-]") }
+
+	t.Run("Overrule's own, with a profile and a constraint", func(t *testing.T) {
+		holds := func() bool {
+			return strings.Contains(g.apply(atTheGate, "--dry-run=server").Stderr, "there is a limit at the gate")
+		}
+		succeed(t, g.apply(profileOf("glaze", "targetRef")+"---"+noGate))
+		soon(t, holds, "the constraint does not hold")
+
+		succeed(t, plane.Kubectl("delete", "-k", ours, "--timeout=1m"))
+		soon(t, func() bool { return ready() && !holds() }, "the constraint still holds, or it is not ready")
+		judges(t, g)
+		goesOn(t)
+
+		succeed(t, plane.Kubectl("apply", "--server-side", "-k", ours))
+		soon(t, func() bool { return g.apply(noGate).Code == 0 }, "a constraint cannot be written")
+		soon(t, holds, "the constraint does not hold again")
+		judges(t, g)
+		runs(t, s)
+	})
+
+	t.Run("those of Gateway API, with an object that a finalizer holds", func(t *testing.T) {
+		succeed(t, g.apply(heldRoute))
+		succeed(t, plane.Kubectl("delete", "-f", gateway, "--ignore-not-found", "--wait=false"))
+		soon(t, func() bool { return g.get(t, "httproute/held", ".metadata.deletionTimestamp") != "" }, "the route is not deleted")
+		succeed(t, g.kubectl("patch", "httproute/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+		gone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
+		goesOn(t)
+		soon(t, ready, "it is not ready without them")
+		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy that is on nothing cannot be written")
+
+		succeed(t, plane.Kubectl("apply", "--server-side", "-f", gateway))
+		soon(t, func() bool { return plane.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
+		succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
+		soon(t, func() bool { return g.apply(toystore).Code == 0 }, "a route cannot be written")
+		g = prepare(t, "defined")
+		judgesSoon(t, g)
+		runs(t, s)
+	})
+}
+
+// noGate is a constraint on the limits of what is in the gateway's namespace,
+// and atTheGate a policy that breaks it.
+const (
+	noGate = `
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: no-gate}
+spec:
+  policyKind: {group: kuadrant.io, kind: RateLimitPolicy}
+  targets: [{group: "", kind: Namespace, name: INFRA}]
+  validations:
+  - expression: "!(has(effective.limits) && has(effective.limits.gate))"
+    message: there is a limit at the gate
+`
+	atTheGate = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: APP, name: p}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {gate: {rates: [{limit: 1, window: 10s}]}}
+`
+)

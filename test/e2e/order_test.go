@@ -1,0 +1,164 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// needs is what a cluster has to be able to write to start Overrule, or
+// anything that Overrule may wait for: in its own namespace, in that of the
+// system, in one of somebody else, and in none.
+const needs = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: others}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: overrule-system, name: needed}
+spec:
+  selector: {matchLabels: {app: needed}}
+  template:
+    metadata: {labels: {app: needed}}
+    spec: {containers: [{name: a, image: a}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {namespace: kube-system, name: needed}
+spec:
+  selector: {matchLabels: {app: needed}}
+  template:
+    metadata: {labels: {app: needed}}
+    spec: {containers: [{name: a, image: a}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: needed}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: needed}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: needed}
+subjects: [{kind: ServiceAccount, namespace: overrule-system, name: needed}]
+---
+apiVersion: v1
+kind: Node
+metadata: {name: needed}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: needed.policies.example.com}
+spec:
+  group: policies.example.com
+  scope: Namespaced
+  names: {kind: Needed, plural: needed, singular: needed}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: needed}
+webhooks: []
+`
+
+// needsOfANamespace are those that each namespace has.
+const needsOfANamespace = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: NAMESPACE, name: needed, labels: {app: needed}}
+spec:
+  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers: [{name: a, image: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: NAMESPACE, name: needed}
+spec: {selector: {app: needed}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: NAMESPACE, name: needed}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: NAMESPACE, name: needed}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {namespace: NAMESPACE, name: needed}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {namespace: NAMESPACE, name: needed}
+`
+
+// goesOn requires that whatever a cluster needs to start Overrule can be
+// created, changed and deleted.
+func goesOn(t *testing.T) {
+	t.Helper()
+	all := needs
+	for _, namespace := range []string{server.Namespace, "kube-system", "others"} {
+		all += strings.ReplaceAll(needsOfANamespace, "NAMESPACE", namespace)
+	}
+	succeed(t, plane.Apply(all))
+	succeed(t, plane.KubectlWith(all, "label", "-f", "-", "changed=yes"))
+	succeed(t, plane.KubectlWith(all, "delete", "-f", "-", "--wait=false"))
+	gone(t, "namespace/others")
+}
+
+// refused requires that a write failed since nobody answers, and that it says
+// whose webhook that is and where it leads.
+func refused(t *testing.T, got env.Result) {
+	t.Helper()
+	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
+	assert.Regexp(t, `failed calling webhook "(mutate|validate)\.overrule\.dev"`, got.Stderr)
+	assert.Contains(t, got.Stderr, "https://overrule.overrule-system.svc:", "it says where it leads")
+}
+
+// judges requires that writes are judged, whatever was before: the gateway's
+// limits hold.
+func judges(t *testing.T, g ground) {
+	t.Helper()
+	soon(t, func() bool { return g.apply(gatewayLimits).Code == 0 }, "a policy cannot be written")
+	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
+	succeed(t, g.apply(limits("name: p", 20)))
+}
+
+// judgesSoon is judges where servers have yet to notice what changed.
+func judgesSoon(t *testing.T, g ground) {
+	t.Helper()
+	soon(t, func() bool {
+		return g.apply(gatewayLimits).Code == 0 && strings.Contains(g.apply(limits("name: p", 100)).Stderr, "ConstraintViolated: ")
+	}, "writes are not judged")
+	judges(t, g)
+}
+
+// runs requires that a server did not end.
+func runs(t *testing.T, s *server.Server) {
+	t.Helper()
+	select {
+	case <-s.Done():
+		t.Fatalf("the server ended: %s", s.Tail())
+	default:
+	}
+}
+
+// folders of what is installed.
+func folders(t *testing.T) (base, ours, gateway string) {
+	t.Helper()
+	root, err := env.Repository(t.Context())
+	require.NoError(t, err)
+	module, err := env.ModuleFolder(t.Context(), "sigs.k8s.io/gateway-api")
+	require.NoError(t, err)
+	return filepath.Join(root, "deploy", "base"), filepath.Join(root, "deploy", "crds"), filepath.Join(module, "config", "crd", "standard")
+}

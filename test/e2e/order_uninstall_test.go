@@ -1,0 +1,55 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/server"
+)
+
+// heldConfigMap keeps Overrule's namespace in Terminating.
+const heldConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: overrule-system, name: held, finalizers: [e2e.example.com/hold]}
+`
+
+// The namespace is deleted first and does not end, so the garbage collector
+// leaves the configurations where they are, and nobody answers.
+func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
+	elsewhere(t, env.WithControllerAccounts())
+	g := prepare(t, "wrong")
+	s := start(t)
+	judges(t, g)
+	succeed(t, plane.Apply(heldConfigMap))
+	succeed(t, plane.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
+	require.NoError(t, s.Stop())
+	refused(t, g.apply(limits("name: p", 30)))
+	require.Equal(t, 2, strings.Count(registered(t), "overrule"), "nobody takes them away")
+
+	job := plane.MustAddUser(t, "uninstaller", nil, hookRights...)
+	said, err := uninstallWebhooks(t, job)
+	require.NoError(t, err, said)
+	assert.Equal(t, `deleted ClusterRoleBinding overrule-webhooks
+deleted ValidatingWebhookConfiguration overrule
+deleted MutatingWebhookConfiguration overrule
+the webhook configurations are gone: writes are not judged any more
+`, said)
+	soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "writes are still refused")
+	said, err = uninstallWebhooks(t, job)
+	require.NoError(t, err, said)
+	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may be run again")
+
+	succeed(t, plane.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+	gone(t, "namespace", server.Namespace)
+	succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
+	s = start(t)
+	judges(t, g)
+	runs(t, s)
+}
