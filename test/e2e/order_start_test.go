@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,7 +51,7 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 		{"Gateway API's", "Overrule's", "the policies'"},
 	} {
 		t.Run(strings.Join(order, ", then "), func(t *testing.T) {
-			succeed(t, plane.Kubectl("delete", "crds", "--all", "--timeout=1m"))
+			undefine(t)
 			s, err := site.Boot(t.Context(), server.Options{Unprobed: true}) // it is ready
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Stop()) })
@@ -66,6 +67,18 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 			unharmed(t, s)
 		})
 	}
+}
+
+// undefine deletes all definitions. The API server may forget one that was made a
+// moment ago: it looks again when something changes.
+func undefine(t *testing.T) {
+	t.Helper()
+	succeed(t, plane.Kubectl("delete", "crds", "--all", "--wait=false"))
+	soon(t, func() bool {
+		plane.Kubectl("label", "crds", "--all", "--overwrite", fmt.Sprintf("looked=%d", time.Now().UnixNano()))
+		left := plane.Kubectl("get", "crds", "-o", "name")
+		return left.Code == 0 && left.Stdout == ""
+	}, "there are definitions left")
 }
 
 // orphan is a route without a gateway.
