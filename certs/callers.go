@@ -2,17 +2,13 @@ package certs
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,75 +38,50 @@ var ErrNoAuthorities = errors.New("no authorities of callers yet")
 // Callers demands certificates of those who call a server. It trusts the last
 // authorities that were good, for as long as the file holds anything else.
 type Callers struct {
-	opts    CallersOptions
-	folder  folder
-	trusted atomic.Pointer[callerTrust] // nil until the first that is good
-	fault   atomic.Pointer[error]       // of the file as it is now
+	*followed[callerTrust]
+
+	subjects []string
 }
 
 type callerTrust struct {
-	bundle   []byte
-	pool     *x509.CertPool
-	firstEnd time.Time // of the authority that expires first
+	bundle      []byte
+	authorities int
+	pool        *x509.CertPool
+	firstEnd    time.Time // of the authority that expires first
 }
 
 // NewCallers returns Callers that read nothing until Start, or why opts cannot
 // be used.
 func NewCallers(opts CallersOptions) (*Callers, error) {
-	poll := cmp.Or(opts.PollInterval, DefaultFilePoll)
-	switch {
-	case opts.File == "":
-		return nil, errors.New("callers: no file of authorities given")
-	case slices.Contains(opts.Subjects, ""):
+	if slices.Contains(opts.Subjects, "") {
 		return nil, fmt.Errorf("callers: subjects %q: none may be empty", opts.Subjects)
-	case poll < 0:
-		return nil, errors.New("callers: poll interval must not be negative")
 	}
-	return &Callers{opts: opts, folder: folder{path: filepath.Dir(opts.File), poll: poll, log: opts.Log}}, nil
-}
-
-// Start follows the file until ctx ends, and then returns nil. Call it once.
-func (c *Callers) Start(ctx context.Context) error {
-	c.folder.follow(ctx, c.look)
-	return nil
-}
-
-// NeedLeaderElection tells controller-runtime to run Callers on every replica.
-func (c *Callers) NeedLeaderElection() bool { return false }
-
-func (c *Callers) look() {
-	certs, err := c.read()
-	before := c.fault.Swap(&err)
+	file, err := newFollowed(followedOptions[callerTrust]{
+		what: "callers", file: opts.File, poll: opts.PollInterval,
+		read: readTrust,
+		same: func(was, now *callerTrust) bool { return bytes.Equal(was.bundle, now.bundle) },
+		tell: func(now *callerTrust) {
+			opts.Log.Info("callers need a certificate", "file", opts.File, "authorities", now.authorities, "subjects", opts.Subjects)
+		},
+		unread: "the authorities of callers cannot be read", log: opts.Log,
+	})
 	if err != nil {
-		if before == nil || *before == nil || (*before).Error() != err.Error() {
-			c.opts.Log.Error(err, "the authorities of callers cannot be read")
-		}
-		return
+		return nil, err
 	}
-	bundle := encodeChain(certs)
-	if was := c.trusted.Load(); was != nil && bytes.Equal(was.bundle, bundle) {
-		return
+	return &Callers{file, opts.Subjects}, nil
+}
+
+func readTrust(files map[string][]byte, name string) (*callerTrust, error) {
+	certs, err := certificatesIn(files, name)
+	if err != nil {
+		return nil, err
 	}
-	trusted := &callerTrust{bundle: bundle, pool: x509.NewCertPool(), firstEnd: certs[0].NotAfter}
+	trusted := &callerTrust{bundle: encodeChain(certs), authorities: len(certs), pool: x509.NewCertPool(), firstEnd: certs[0].NotAfter}
 	for _, cert := range certs {
 		trusted.pool.AddCert(cert)
 		trusted.firstEnd = earlier(trusted.firstEnd, cert.NotAfter)
 	}
-	c.trusted.Store(trusted)
-	c.opts.Log.Info("callers need a certificate", "file", c.opts.File, "authorities", len(certs), "subjects", c.opts.Subjects)
-}
-
-func (c *Callers) read() ([]*x509.Certificate, error) {
-	name := filepath.Base(c.opts.File)
-	files, err := c.folder.read(name)
-	if err != nil {
-		return nil, err
-	}
-	certs, err := certificatesIn(files, name)
-	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = c.opts.File
-	}
-	return certs, err
+	return trusted, nil
 }
 
 // Require returns base with the demand for a certificate: each handshake is held
@@ -122,9 +93,9 @@ func (c *Callers) Require(base *tls.Config) *tls.Config {
 	demanding.SessionTicketsDisabled = true
 	demanding.VerifyConnection = c.verify
 	demanding.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		trusted := c.trusted.Load()
+		trusted := c.good.Load()
 		if trusted == nil {
-			return nil, c.because(ErrNoAuthorities)
+			return nil, c.fault.because(ErrNoAuthorities)
 		}
 		now := demanding.Clone()
 		now.GetConfigForClient = nil
@@ -136,15 +107,15 @@ func (c *Callers) Require(base *tls.Config) *tls.Config {
 
 // verify holds a certificate that was verified to the subjects.
 func (c *Callers) verify(state tls.ConnectionState) error {
-	if len(c.opts.Subjects) == 0 {
+	if len(c.subjects) == 0 {
 		return nil
 	}
 	cert := state.PeerCertificates[0]
 	names := namesOf(cert)
-	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.opts.Subjects, name) }) {
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.subjects, name) }) {
 		return nil
 	}
-	return fmt.Errorf("client certificate of %s: %w: it has to name one of %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.opts.Subjects, ", "))
+	return fmt.Errorf("client certificate of %s: %w: it has to name one of %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
 }
 
 // namesOf are the common name and the alternative names of a certificate.
@@ -160,24 +131,7 @@ func namesOf(cert *x509.Certificate) []string {
 }
 
 // Healthy is a readiness check: nil once there are authorities to trust.
-func (c *Callers) Healthy(*http.Request) error {
-	if c.trusted.Load() == nil {
-		return c.because(ErrNoAuthorities)
-	}
-	return nil
-}
+func (c *Callers) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
 
 // Problem returns what is wrong with the file though callers can be verified.
-func (c *Callers) Problem() error {
-	if fault := c.fault.Load(); fault != nil && *fault != nil && c.trusted.Load() != nil {
-		return fmt.Errorf("%w; trusting the authorities before them", *fault)
-	}
-	return nil
-}
-
-func (c *Callers) because(err error) error {
-	if fault := c.fault.Load(); fault != nil && *fault != nil {
-		return fmt.Errorf("%w: %w", err, *fault)
-	}
-	return err
-}
+func (c *Callers) Problem() error { return c.problem("trusting the authorities before them") }

@@ -167,7 +167,7 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 
 func TestCallersOptionsThatCannotBeUsed(t *testing.T) {
 	for want, opts := range map[string]CallersOptions{
-		"callers: no file of authorities given":         {},
+		"callers: no file given":                        {},
 		`callers: subjects ["a" ""]: none may be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},
 		"callers: poll interval must not be negative":   {File: "ca.crt", PollInterval: -1},
 	} {

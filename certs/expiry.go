@@ -37,7 +37,7 @@ func (f *Files) Expiries() map[string]time.Time {
 // Expiries returns when the first of the authorities of callers ends; nothing
 // before there are any. Nobody knows here which of them is needed.
 func (c *Callers) Expiries() map[string]time.Time {
-	trusted := c.trusted.Load()
+	trusted := c.good.Load()
 	if trusted == nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ type Files struct {
 	folder  folder
 	serving atomic.Pointer[pair]  // nil until the first that is good
 	held    atomic.Pointer[hold]  // nil for nothing
-	fault   atomic.Pointer[error] // of the files as they are now
+	fault   fault                 // of the files as they are now
 	forgot  atomic.Pointer[error] // why Recall has failed
 }
 
@@ -146,11 +146,12 @@ func (f *Files) path(name string) string { return filepath.Join(f.opts.Dir, name
 
 // book keeps what is wrong with the files, and logs it where that is new.
 func (f *Files) book(err error) {
-	before := f.fault.Swap(&err)
+	before := f.fault.now()
+	fresh := f.fault.book(err)
 	switch {
-	case err == nil && before != nil && *before != nil:
+	case err == nil && before != nil:
 		f.opts.Log.Info("the certificate files are good again", "directory", f.opts.Dir)
-	case err != nil && (before == nil || *before == nil || (*before).Error() != err.Error()):
+	case err != nil && fresh:
 		f.opts.Log.Error(err, "the certificate files cannot be served", "serving", f.served())
 	}
 }
@@ -166,14 +167,14 @@ func (f *Files) served() string {
 // Problem returns what is wrong with the files though a certificate is served,
 // or what they wait for; nil if nothing is.
 func (f *Files) Problem() error {
-	fault, p, held, forgot := f.fault.Load(), f.serving.Load(), f.held.Load(), f.forgot.Load()
+	fault, p, held, forgot := f.fault.now(), f.serving.Load(), f.held.Load(), f.forgot.Load()
 	switch {
-	case fault == nil || p == nil:
+	case p == nil:
 		return nil
 	case forgot != nil && *forgot != nil:
 		return fmt.Errorf("the webhook configurations are not written: %w", *forgot)
-	case *fault != nil:
-		return fmt.Errorf("%w; serving %s", *fault, f.served())
+	case fault != nil:
+		return fmt.Errorf("%w; serving %s", fault, f.served())
 	case held != nil:
 		return fmt.Errorf("%w; serving %s", held.note(f.path(CertFile)), f.served())
 	case late(p.tls, f.opts.Clock.Now()):
@@ -211,11 +212,8 @@ func (f *Files) Healthy(*http.Request) error {
 
 // because adds to err what is wrong with the files, or what they wait for.
 func (f *Files) because(err error) error {
-	if fault := f.fault.Load(); fault != nil && *fault != nil {
-		return fmt.Errorf("%w: %w", err, *fault)
-	}
-	if h := f.held.Load(); h != nil && f.serving.Load() == nil {
+	if h := f.held.Load(); h != nil && f.fault.now() == nil && f.serving.Load() == nil {
 		return fmt.Errorf("%w: %w", err, h.note(f.path(CertFile)))
 	}
-	return err
+	return f.fault.because(err)
 }

@@ -47,7 +47,7 @@ func TestASwapIsSeenByItsEvent(t *testing.T) {
 func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
 	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), minted(t, epoch)
 	started(t, m)
-	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.fault.Load() != nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.fault.err.Load() != nil }, time.Minute, time.Millisecond)
 	first := issued(t, ca, 0)
 	m.swap(first)
 	m.eventuallyServes(first)

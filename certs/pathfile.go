@@ -1,16 +1,11 @@
 package certs
 
 import (
-	"cmp"
-	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,76 +26,48 @@ type PathFileOptions struct {
 // PathFile is the tokens of a webhook's path where others keep the webhook
 // configurations. It accepts the last tokens that were good, for as long as the
 // file holds anything else.
-type PathFile struct {
-	opts   PathFileOptions
-	folder folder
-	tokens atomic.Pointer[[]string] // nil until the first that are good
-	fault  atomic.Pointer[error]    // of the file as it is now
-}
+type PathFile struct{ *followed[[]string] }
 
 // NewPathFile returns a PathFile that reads nothing until Start, or why opts
 // cannot be used.
 func NewPathFile(opts PathFileOptions) (*PathFile, error) {
-	poll := cmp.Or(opts.PollInterval, DefaultFilePoll)
-	switch {
-	case opts.File == "":
-		return nil, errors.New("path tokens: no file given")
-	case poll < 0:
-		return nil, errors.New("path tokens: poll interval must not be negative")
-	}
-	return &PathFile{opts: opts, folder: folder{path: filepath.Dir(opts.File), poll: poll, log: opts.Log}}, nil
-}
-
-// Start follows the file until ctx ends, and then returns nil. Call it once.
-func (f *PathFile) Start(ctx context.Context) error {
-	f.folder.follow(ctx, f.look)
-	return nil
-}
-
-// NeedLeaderElection tells controller-runtime to run a PathFile on every replica.
-func (f *PathFile) NeedLeaderElection() bool { return false }
-
-func (f *PathFile) look() {
-	tokens, err := f.read()
-	before := f.fault.Swap(&err)
-	if err != nil {
-		if before == nil || *before == nil || (*before).Error() != err.Error() {
-			f.opts.Log.Error(err, "the tokens of the webhook path cannot be read")
-		}
-		return
-	}
-	if was := f.tokens.Swap(&tokens); was == nil || !slices.Equal(*was, tokens) {
-		f.opts.Log.Info("the webhook path ends with a token", "file", f.opts.File, "tokens", len(tokens))
-	}
-}
-
-func (f *PathFile) read() ([]string, error) {
-	const remedy = `put tokens there, one a line, such as "openssl rand -hex 32" makes`
-	name := filepath.Base(f.opts.File)
-	files, err := f.folder.read(name)
+	file, err := newFollowed(followedOptions[[]string]{
+		what: "path tokens", file: opts.File, poll: opts.PollInterval,
+		read: readTokens,
+		same: func(was, now *[]string) bool { return slices.Equal(*was, *now) },
+		tell: func(now *[]string) {
+			opts.Log.Info("the webhook path ends with a token", "file", opts.File, "tokens", len(*now))
+		},
+		unread: "the tokens of the webhook path cannot be read", log: opts.Log,
+	})
 	if err != nil {
 		return nil, err
 	}
+	return &PathFile{file}, nil
+}
+
+func readTokens(files map[string][]byte, name string) (*[]string, error) {
+	const remedy = `put tokens there, one a line, such as "openssl rand -hex 32" makes`
 	data, there := files[name]
 	if !there {
-		return nil, &FileError{f.opts.File, ErrMissing, remedy}
+		return nil, &FileError{name, ErrMissing, remedy}
 	}
 	tokens := strings.Fields(string(data))
 	for i, token := range tokens {
 		if !tokenPattern.MatchString(token) {
-			return nil, &FileError{f.opts.File, fmt.Errorf("number %d is %w", i+1, ErrNoToken), remedy}
+			return nil, &FileError{name, fmt.Errorf("number %d is %w", i+1, ErrNoToken), remedy}
 		}
 	}
 	if len(tokens) == 0 {
-		return nil, &FileError{f.opts.File, ErrNoToken, remedy}
+		return nil, &FileError{name, ErrNoToken, remedy}
 	}
-	return tokens, nil
+	return &tokens, nil
 }
 
 // Accepts reports whether a path that ends with a token may be called. known is
 // false as long as no token is known.
 func (f *PathFile) Accepts(token string) (ok, known bool) {
-	tokens := f.tokens.Load()
+	tokens := f.good.Load()
 	if tokens == nil {
 		return false, false
 	}
@@ -112,20 +79,7 @@ func (f *PathFile) Accepts(token string) (ok, known bool) {
 }
 
 // Healthy is a readiness check: nil once there is a token to accept.
-func (f *PathFile) Healthy(*http.Request) error {
-	if f.tokens.Load() != nil {
-		return nil
-	}
-	if fault := f.fault.Load(); fault != nil && *fault != nil {
-		return fmt.Errorf("%w: %w", ErrNoTokenYet, *fault)
-	}
-	return ErrNoTokenYet
-}
+func (f *PathFile) Healthy(*http.Request) error { return f.healthy(ErrNoTokenYet) }
 
 // Problem returns what is wrong with the file though tokens are known.
-func (f *PathFile) Problem() error {
-	if fault := f.fault.Load(); fault != nil && *fault != nil && f.tokens.Load() != nil {
-		return fmt.Errorf("%w; accepting the tokens before them", *fault)
-	}
-	return nil
-}
+func (f *PathFile) Problem() error { return f.problem("accepting the tokens before them") }

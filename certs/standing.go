@@ -26,9 +26,9 @@ func (c *Callers) Remember(ctx context.Context, _ net.Conn) context.Context {
 // holds a certificate to the authorities of its moment, and a connection can
 // outlive them, and the certificate.
 func (c *Callers) Standing(r *http.Request) error {
-	trusted := c.trusted.Load()
+	trusted := c.good.Load()
 	if trusted == nil {
-		return c.because(ErrNoAuthorities)
+		return c.fault.because(ErrNoAuthorities)
 	}
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return errors.New("client certificate: none was shown")
