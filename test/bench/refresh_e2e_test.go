@@ -78,6 +78,40 @@ type refreshing struct {
 	writes        float64
 	highest       float64 // writes a second, over span
 	alone, beside []time.Duration
+	// what the server itself took to judge, in all: of all writes that it was asked
+	// about, those of the refresher included.
+	judgedAlone, judgedBeside judged
+}
+
+// judged is how many reviews were answered, and how long that took in all.
+type judged struct{ reviews, seconds float64 }
+
+// since adds what was answered since an earlier look.
+func (j *judged) since(before, after judged) {
+	j.reviews += after.reviews - before.reviews
+	j.seconds += after.seconds - before.seconds
+}
+
+// mean is in milliseconds.
+func (j judged) mean() float64 { return j.seconds / j.reviews * 1000 }
+
+// judged is what was answered so far.
+func (r *refreshing) judged(tb testing.TB) judged {
+	tb.Helper()
+	var out judged
+	for _, door := range (metric{address: r.written.address, name: "overrule_decision_duration_seconds"}).ask(tb) {
+		out.reviews += float64(door.GetHistogram().GetSampleCount())
+		out.seconds += door.GetHistogram().GetSampleSum()
+	}
+	return out
+}
+
+// undisturbed sends writes while nothing is refreshed.
+func (r *refreshing) undisturbed(tb testing.TB) {
+	tb.Helper()
+	before := r.judged(tb)
+	r.send(tb.Context(), tb, alone/2, &r.alone)
+	r.judgedAlone.since(before, r.judged(tb))
 }
 
 func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
@@ -98,7 +132,8 @@ func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
 // tell of it.
 func (r *refreshing) round(b *testing.B, n int) {
 	b.Helper()
-	r.send(b.Context(), b, alone/2, &r.alone)
+	r.undisturbed(b)
+	judged := r.judged(b)
 	before, start := r.attempts(b), time.Now()
 	r.write(b, n)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -110,9 +145,10 @@ func (r *refreshing) round(b *testing.B, n int) {
 	r.took += r.settle(b, start, before)
 	cancel()
 	<-stopped
+	r.judgedBeside.since(judged, r.judged(b))
 	r.writes += r.attempts(b) - before
 	r.told(b)
-	r.send(b.Context(), b, alone/2, &r.alone)
+	r.undisturbed(b)
 }
 
 // write creates the gateway's policy, or gives it another value.
@@ -209,6 +245,8 @@ func (r *refreshing) report(b *testing.B) {
 	b.ReportMetric(r.writes/float64(b.N), "writes")
 	b.ReportMetric(r.writes/r.took.Seconds(), "writes/s")
 	b.ReportMetric(r.highest, "most-writes/s")
+	b.ReportMetric(r.judgedAlone.mean(), "alone-judged-ms")
+	b.ReportMetric(r.judgedBeside.mean(), "beside-judged-ms")
 	for name, took := range map[string][]time.Duration{"alone": r.alone, "beside": r.beside} {
 		slices.Sort(took)
 		b.ReportMetric(milliseconds(quantile(took, 0.5)), name+"-p50-ms")
