@@ -53,6 +53,8 @@ type contact struct {
 	listed time.Time
 	// failing is since when all calls fail; zero if the last one did not.
 	failing time.Time
+	// told is the failure that was last worth telling of since then.
+	told error
 	// among are the sources that it is one of; nil if nobody asks.
 	among *peers
 }
@@ -74,8 +76,8 @@ func (c *contact) event() {
 	c.health.LastContact = c.now()
 }
 
-// list tells that a full list arrived, and reports whether that mends a failure.
-// A list without a watch mends none: it ages at once.
+// list tells that a full list arrived, and reports whether that mends a failure that
+// was told. A list without a watch mends none: it ages at once.
 func (c *contact) list() (mended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,12 +118,12 @@ func (c *contact) stopped(since time.Time) {
 }
 
 func (c *contact) sees() (mended bool) {
-	mended = c.health.Err != nil
+	mended = c.told != nil
 	c.lit()
-	if mended && c.among != nil {
+	if c.health.Err != nil && c.among != nil {
 		c.among.wake()
 	}
-	c.health.Blind, c.health.Err, c.failing = time.Time{}, nil, time.Time{}
+	c.health.Blind, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
 	return mended
 }
 
@@ -185,15 +187,22 @@ func (c *contact) hopeless(now time.Time) error {
 }
 
 // failed tells that a call failed, and reports whether that is news: what an
-// error says may differ each time, by a port if nothing else.
+// error says may differ each time, by a port if nothing else. That a resource is
+// to be asked for again is none at first: each one says so when it has just come.
 func (c *contact) failed(err error) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news = c.health.Err == nil || apierrors.ReasonForError(c.health.Err) != apierrors.ReasonForError(err)
 	if c.failing.IsZero() {
 		c.failing = c.now()
 	}
 	c.health.Err = err
 	c.health.Failures++
-	return news
+	if apierrors.IsTooManyRequests(err) && c.now().Sub(c.failing) < StaleAfter {
+		return false
+	}
+	if c.told != nil && apierrors.ReasonForError(c.told) == apierrors.ReasonForError(err) {
+		return false
+	}
+	c.told = err
+	return true
 }

@@ -103,3 +103,26 @@ func TestAnOpenWatchThatTellsNothingIsSilent(t *testing.T) {
 	c.event()
 	assert.False(t, c.silent())
 }
+
+// Each resource whose definition has just come or changed is to be asked for again
+// for a moment.
+func TestAResourceThatIsBeingMadeReadyIsToldOfWhenThatLasts(t *testing.T) {
+	now := time.Unix(100, 0)
+	c := newContact("gateways")
+	c.now = func() time.Time { return now }
+	busy := apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+
+	assert.False(t, c.failed(busy))
+	assert.Equal(t, busy, c.get().Err)
+	c.opened(true)
+	assert.False(t, c.list(), "nobody was told")
+	c.closed()
+
+	assert.False(t, c.failed(busy))
+	now = now.Add(StaleAfter - time.Second)
+	assert.False(t, c.failed(busy))
+	now = now.Add(time.Second)
+	assert.True(t, c.failed(busy))
+	assert.False(t, c.failed(busy), "once")
+	assert.True(t, c.opened(false))
+}

@@ -130,7 +130,11 @@ func (a *applying) rounds(tb testing.TB, n int, write func(testing.TB, *way) tim
 		a.n++
 	}
 	for i, w := range all {
-		require.InDelta(tb, w.perWrite()*float64(n), w.reviews(tb)-before[i], 0, "reviews of %d writes to %s", n, w.name)
+		// An API server that finds that its cache was late does a write, and all of its
+		// reviews, over again.
+		got, want := w.reviews(tb)-before[i], w.perWrite()*float64(n)
+		require.GreaterOrEqual(tb, got, want, "reviews of %d writes to %s", n, w.name)
+		require.LessOrEqual(tb, got, 2*want, "reviews of %d writes to %s", n, w.name)
 	}
 }
 
