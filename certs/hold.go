@@ -32,55 +32,102 @@ type Standing struct {
 // immutable.
 type hold struct {
 	pair    *pair
-	since   time.Time
+	since   time.Time // zero for no limit: serving it would help nobody
 	trusted time.Time // since when they do; zero while they do not
 	waits   error     // what for; nil once they do
 }
 
 // over reports whether the pair is to be served.
 func (h *hold) over(now time.Time) bool {
-	return !h.trusted.IsZero() && now.Sub(h.trusted) >= holdSettling || now.Sub(h.since) >= holdLimit
+	return !h.trusted.IsZero() && now.Sub(h.trusted) >= holdSettling || !h.since.IsZero() && now.Sub(h.since) >= holdLimit
 }
 
 // note says what is held, and why.
 func (h *hold) note(path string) error {
-	until := stamp(h.since.Add(holdLimit))
-	if h.waits == nil {
+	switch {
+	case h.waits == nil:
 		return fmt.Errorf("%s: held until every API server trusts it, %s after its authority was published", path, holdSettling)
+	case h.since.IsZero():
+		return fmt.Errorf("%s: held until it is trusted: %w", path, h.waits)
 	}
-	return fmt.Errorf("%s: held until %s at most: %w", path, until, h.waits)
+	return fmt.Errorf("%s: held until %s at most: %w", path, stamp(h.since.Add(holdLimit)), h.waits)
 }
 
-// holding returns the hold on p, nil if it is to be served. Nothing is held that
-// is trusted wherever what is served now is, and nothing while what is served is
-// expired. A replica that starts serves nothing yet: others answer while it waits
-// for what it begins with to be trusted.
-func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
-	serving := f.serving.Load()
-	if f.opts.Standing == nil || len(p.ca) == 0 || serving != nil &&
-		(now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.succeeds(serving, f.opts.Name, now)) {
-		return nil
-	}
-	h := &hold{pair: p, since: now, waits: f.untrusted(ctx, p, now)}
-	before := f.held.Load()
-	if serving == nil && before == nil && h.waits == nil {
-		return nil // it stands there since before this replica began
-	}
-	if before != nil && p.sameLeaf(before.pair) {
-		h.since, h.trusted = before.since, before.trusted
-	} else {
-		before = nil
-	}
+// passed books when the wait for trust was over.
+func (h *hold) passed(now time.Time) {
 	switch {
 	case h.waits != nil:
 		h.trusted = time.Time{}
 	case h.trusted.IsZero():
 		h.trusted = now
 	}
-	if !h.over(now) {
-		if before == nil {
-			f.opts.Log.Info("holding a new certificate", "why", h.note(f.path(CertFile)).Error(), "serving", f.served())
+}
+
+// holding returns the hold on p, nil if it is to be served. Nothing is held that
+// is trusted wherever what is served now is, and nothing while what is served is
+// expired.
+func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
+	if f.opts.Standing == nil || len(p.ca) == 0 {
+		return nil
+	}
+	before := f.held.Load()
+	if before != nil && !p.sameLeaf(before.pair) {
+		before = nil
+	}
+	serving := f.serving.Load()
+	var h *hold
+	switch {
+	case serving == nil:
+		h = f.starting(ctx, p, before, now)
+	case now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.succeeds(serving, f.opts.Name, now):
+	default:
+		h = f.replacing(ctx, p, before, now)
+	}
+	if h != nil && before == nil {
+		f.opts.Log.Info("holding a new certificate", "why", h.note(f.path(CertFile)).Error(), "serving", f.served())
+	}
+	return h
+}
+
+// starting returns the hold on the first pair of a replica. It is held where it is
+// known that no client trusts it: others answer, or nobody could. If this replica
+// leads, it has it trusted by itself.
+func (f *Files) starting(ctx context.Context, p *pair, before *hold, now time.Time) *hold {
+	standing, err := f.standing(ctx)
+	if err != nil {
+		return before
+	}
+	h := &hold{pair: p}
+	for i, s := range standing {
+		if i == 0 {
+			h.waits = unverified(s)
 		}
+		if _, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now); err == nil {
+			h.waits = nil
+			break
+		}
+	}
+	if before == nil && h.waits == nil {
+		return nil // it stands there since before this replica began
+	}
+	if before != nil {
+		h.trusted = before.trusted
+	}
+	h.passed(now)
+	if h.over(now) {
+		return nil
+	}
+	return h
+}
+
+// replacing returns the hold on a pair that another one is served before.
+func (f *Files) replacing(ctx context.Context, p *pair, before *hold, now time.Time) *hold {
+	h := &hold{pair: p, since: now, waits: f.untrusted(ctx, p, now)}
+	if before != nil {
+		h.since, h.trusted = before.since, before.trusted
+	}
+	h.passed(now)
+	if !h.over(now) {
 		return h
 	}
 	if h.waits != nil {
@@ -100,10 +147,14 @@ func (f *Files) untrusted(ctx context.Context, p *pair, now time.Time) error {
 	}
 	for _, s := range standing {
 		if _, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now); err != nil {
-			return fmt.Errorf("the caBundle of %s does not verify it yet: the leader adds %s to it once the same files are mounted there", s.Where, CAFile)
+			return unverified(s)
 		}
 	}
 	return nil
+}
+
+func unverified(s Standing) error {
+	return fmt.Errorf("the caBundle of %s does not verify it yet: the leader adds %s to it once the same files are mounted there", s.Where, CAFile)
 }
 
 func (f *Files) standing(ctx context.Context) ([]Standing, error) {

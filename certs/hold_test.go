@@ -148,26 +148,49 @@ func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testi
 	m, files := newMount(t, func(o *FilesOptions) { o.Standing = c.standing }), issued(t, next, 0)
 	m.swap(files)
 	m.look()
-	assertBundle(t, m, next, old) // for when it leads
+	assertBundle(t, m, next) // for when it leads: it recalls the other then
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	assert.EqualError(t, m.Healthy(nil), err.Error())
-	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": held until 2026-01-01T00:05:00Z at most: "+
+	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": held until it is trusted: "+
 		"the caBundle of mutate does not verify it yet: the leader adds ca.crt to it once the same files are mounted there")
+	m.after(time.Hour)
+	require.Error(t, m.Healthy(nil), "nobody could call it")
+	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"))
 
 	c.publish(append(append([]byte(nil), old.certPEM...), next.certPEM...))
 	m.after(2 * time.Second)
 	require.ErrorContains(t, m.Healthy(nil), "held until every API server trusts it")
-	m.after(10 * time.Second)
+	c.fail = errors.New("no connection")
+	m.after(9 * time.Second)
+	require.Error(t, m.Healthy(nil))
+	c.fail = nil
+	m.after(time.Second)
 	require.NoError(t, m.Healthy(nil))
 	assert.True(t, m.serves(files))
 }
 
-func TestAReplicaThatStartsServesAtOnceWhatIsTrusted(t *testing.T) {
-	ca := minted(t, epoch)
+func TestAReplicaThatStartsServesWhatItIsGivenInstead(t *testing.T) {
+	old := minted(t, epoch)
+	c := &standings{}
+	c.publish(old.certPEM)
+	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	m.swap(issued(t, minted(t, epoch), 0))
+	m.look()
+	require.Error(t, m.Healthy(nil))
+	files := issued(t, old, 0)
+	m.swap(files)
+	m.look()
+	assert.True(t, m.serves(files))
+}
+
+func TestAReplicaThatStartsIsNotHeldUpForNothing(t *testing.T) {
+	ca, other := minted(t, epoch), minted(t, epoch)
 	for name, c := range map[string]*standings{
-		"it stands in the configurations": {mutating: ca.certPEM, validating: ca.certPEM},
-		"there are none yet":              {absent: true},
+		"it stands in the configurations":        {mutating: ca.certPEM, validating: ca.certPEM},
+		"there are none yet":                     {absent: true},
+		"what stands cannot be read":             {mutating: other.certPEM, validating: other.certPEM, fail: errors.New("forbidden")},
+		"one of the two is another's, or broken": {mutating: other.certPEM, validating: ca.certPEM},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, files := newMount(t, func(o *FilesOptions) { o.Standing = c.standing }), issued(t, ca, 0)

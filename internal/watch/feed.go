@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"overrule.dev/overrule/internal/background"
 )
 
 var (
@@ -23,8 +25,8 @@ var (
 	// below a reflector's half a minute: an API server that is back calls at once,
 	// and whoever writes is judged by what is known here.
 	quick = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
-	// slow is between attempts at one that the API server does not let us read. It
-	// begins quickly: one that has just started forbids everything for a moment.
+	// slow is between attempts at one that the API server does not let us read, or not
+	// yet. It begins quickly: one that has just started forbids everything for a moment.
 	slow = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
 )
 
@@ -34,7 +36,8 @@ var (
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var (
-	errCut = errors.New("the connection was cut or timed out before the watch began")
+	errCut    = errors.New("the connection was cut or timed out before the watch began")
+	errPutOff = errors.New("the API server wants to be asked again later")
 	// errOutdated has the reflector list anew.
 	errOutdated = errors.New("too much was missed to go on from there")
 )
@@ -89,20 +92,22 @@ func (f *feed) run(ctx context.Context, all *peers) {
 	// The reflector's own loop would log each failure anew.
 	ctx = logr.NewContext(ctx, f.log.V(1))
 	soon, late := delays(quick), delays(slow)
+	var heeded time.Time // when another source last had this one try
 	for ctx.Err() == nil {
 		err := r.ListAndWatchWithContext(ctx)
 		delay := soon
 		if err != nil {
 			f.log.V(1).Info("starting over", "cause", err.Error())
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || errors.Is(err, errPutOff) {
 				delay = late // nothing is gained by asking each second
 			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-all.mended():
-			// Not all at the same moment, nor without end where two break in turn.
-			time.Sleep(wait.Jitter(glance, 5))
+			// Not all at the same moment, nor all the time where others break and mend.
+			background.Pause(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(heeded)))
+			heeded = time.Now()
 		case <-time.After(delay()):
 		}
 	}
@@ -154,6 +159,9 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 		// An API server that cannot stream lists: the reflector lists instead.
 	default:
 		f.failed(ctx, err)
+		if apierrors.IsTooManyRequests(err) {
+			return nil, errPutOff // else the reflector would ask by itself, each second
+		}
 	}
 	return w, err
 }

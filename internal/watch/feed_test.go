@@ -72,6 +72,13 @@ func (s *server) refuse(err error) {
 	s.listErr, s.watchErr = err, err
 }
 
+// putOff sets the error of watches alone.
+func (s *server) putOff(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchErr = err
+}
+
 // answer sets what lists get from now on.
 func (s *server) answer(err error, routes ...hierarchy.RouteObject) {
 	s.mu.Lock()

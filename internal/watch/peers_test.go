@@ -54,3 +54,50 @@ func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 		<-ends
 	})
 }
+
+func TestSourcesThatBreakAndMendHaveNoOtherAskAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := &peers{}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &server{}
+		s.answer(apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil))
+		f := s.feed(store.New(), logr.Discard())
+		f.contact.join(all)
+		end := make(chan struct{})
+		go func() { f.run(ctx, all); close(end) }()
+		time.Sleep(time.Minute)
+		before := f.contact.get().Failures
+		for range 1000 {
+			all.wake()
+			time.Sleep(10 * time.Millisecond)
+		}
+		asked := f.contact.get().Failures - before
+		assert.Greater(t, asked, uint64(8))
+		assert.Less(t, asked, uint64(20), "in ten seconds")
+		cancel()
+		<-end
+	})
+}
+
+// An API server that has too much to do is not asked each second, for each resource.
+func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &server{watched: make(chan *watch.FakeWatcher, 1)}
+		s.answer(nil, *httpRoute("a"))
+		f := s.feed(store.New(), logr.Discard())
+		end := make(chan struct{})
+		go func() { f.run(ctx, &peers{}); close(end) }()
+		w := <-s.watched
+		s.putOff(apierrors.NewTooManyRequests("busy", 1))
+		w.Stop()
+		time.Sleep(time.Minute)
+		before := f.contact.get().Failures
+		time.Sleep(time.Minute)
+		assert.Less(t, f.contact.get().Failures-before, uint64(20), "one in each five seconds")
+		s.putOff(nil)
+		<-s.watched
+		cancel()
+		<-end
+	})
+}

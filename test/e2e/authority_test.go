@@ -115,12 +115,21 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	probing(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
 
 	w.end()
+	// Whoever is alone has its authority trusted by itself.
+	require.NoError(t, follows.Stop())
+	require.NoError(t, starts.Stop())
+	files, served = wholly(t, 6)
+	mount(t, starts.dir, files)
+	alone := bootMounted(t, r, starts.dir)
+	assert.Equal(t, served, serial(t, alone.Webhook))
+	assert.Contains(t, bundle(t), files["ca.crt"])
+
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Greater(t, w.writes.Load(), int64(50))
 	for i, ca := range bundles {
 		assert.Contains(t, bundle(t), ca, "authority %d is trusted for an hour more", i+1)
 	}
-	for _, m := range []*mounted{leads, follows, again, starts} {
+	for _, m := range []*mounted{leads, follows, again, starts, alone} {
 		assert.Zero(t, m.says("calls may fail now"), m.Log())
 	}
 	t.Logf("%d writes, %d lost", w.writes.Load(), len(w.failures()))
