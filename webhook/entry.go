@@ -16,17 +16,15 @@ import (
 // serviceResource is judged where policies depend on Services.
 var serviceResource = Resource{"", "v1", "services", true}
 
-// services is the entry of Services, none if no policy depends on them. Those
-// that the system writes are in the entry of all that it writes.
-func (c Configuration) services() []*ac.ValidatingWebhookApplyConfiguration {
-	if !c.Services {
-		return nil
+// services is the entry of Services: without rules, and so never called for, while
+// no policy depends on them. It stays then, with the caBundle that somebody else may
+// have written to it. Those that the system writes are in the entry of all that it writes.
+func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
+	entry := c.aside("services").WithMatchConditions(notOfSystem())
+	if c.Services {
+		entry.WithRules(rules([]Resource{serviceResource}, allOperations...)...)
 	}
-	return []*ac.ValidatingWebhookApplyConfiguration{
-		c.aside("services").
-			WithRules(rules([]Resource{serviceResource}, allOperations...)...).
-			WithMatchConditions(notOfSystem()),
-	}
+	return entry
 }
 
 // namespaces is the entry of what takes the policies of a namespace out of

@@ -13,6 +13,9 @@ import (
 // has to be applied again until they have: left out, it would be taken away, and
 // every call fail meanwhile. The resourceVersion of an apply keeps us from putting
 // it back over theirs.
+//
+// A webhook that a version of ours adds is one that they may not know of: it gets
+// what they wrote to the first, and follows that until they write to it, too.
 func carry(d desk) error {
 	if d.there == nil {
 		return nil
@@ -21,9 +24,23 @@ func carry(d desk) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range ours.Hooks {
-		if at := slices.IndexFunc(d.want.Hooks, func(w hook) bool { return w.Name == h.Name }); at >= 0 {
-			d.want.Hooks[at].ClientConfig.CABundle = h.ClientConfig.CABundle
+	first := bundleOf(d.there.Hooks, d.want.Hooks[0].Name)
+	for i := range d.want.Hooks {
+		w := &d.want.Hooks[i]
+		isThere := slices.ContainsFunc(d.there.Hooks, func(h hook) bool { return h.Name == w.Name })
+		w.ClientConfig.CABundle = bundleOf(ours.Hooks, w.Name)
+		if len(first) > 0 && (!isThere || len(w.ClientConfig.CABundle) > 0) {
+			w.ClientConfig.CABundle = first
+		}
+	}
+	return nil
+}
+
+// bundleOf is the caBundle of the webhook of a name, nil for none.
+func bundleOf(hooks []hook, name string) []byte {
+	for _, h := range hooks {
+		if h.Name == name {
+			return h.ClientConfig.CABundle
 		}
 	}
 	return nil

@@ -3,13 +3,19 @@
 package webhook
 
 import (
+	"encoding/base64"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 
@@ -58,4 +64,69 @@ func TestABundleThatComesBetweenTheLookAndTheWriteStays(t *testing.T) {
 	m, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), c.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, string(c.CABundle), string(m.Webhooks[0].ClientConfig.CABundle), "they have not written it yet, so ours stays")
+}
+
+// theirsOfServices has another own the caBundle of the entry of Services, as
+// kubectl apply --server-side makes it own what a manifest says.
+const theirsOfServices = `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"overrule"},
+	"webhooks":[{"name":"services.validate.overrule.dev","clientConfig":{"caBundle":%q},"sideEffects":"NoneOnDryRun","admissionReviewVersions":["v1"]}]}`
+
+// An entry that was left out would leave a caBundle of another's behind, alone,
+// which the API server refuses: nothing could be written any more.
+func TestTheEntryOfServicesStaysWhileNoPolicyDependsOnThem(t *testing.T) {
+	plane := env.Start(t)
+	client, err := kubernetes.NewForConfig(plane.Config)
+	require.NoError(t, err)
+	hooks := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	c := configuration()
+	c.CABundle = nil
+	entry := func(services bool) (int, admissionregistrationv1.ValidatingWebhook) {
+		t.Helper()
+		c.Services = services
+		r := &Registrar{Client: client, Configuration: c, Log: logr.Discard()} // anew: who edits again and again is let be for a while
+		require.NoError(t, r.apply(t.Context(), c, true))
+		there, err := hooks.Get(t.Context(), c.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		i := slices.IndexFunc(there.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
+			return h.Name == "services.validate.overrule.dev"
+		})
+		require.GreaterOrEqual(t, i, 0)
+		return i, there.Webhooks[i]
+	}
+	patch := func(as types.PatchType, by, data string) {
+		t.Helper()
+		o := metav1.PatchOptions{FieldManager: by}
+		if as == types.ApplyPatchType {
+			o.Force = new(true)
+		}
+		_, err := hooks.Patch(t.Context(), c.Name, as, []byte(data), o)
+		require.NoError(t, err)
+	}
+	entry(true)
+	theirs := authority(t)
+	patch(types.ApplyPatchType, "kubectl", fmt.Sprintf(theirsOfServices, base64.StdEncoding.EncodeToString(theirs)))
+	for range 2 {
+		at, h := entry(true)
+		assert.Len(t, h.Rules, 1)
+		assert.Equal(t, string(theirs), string(h.ClientConfig.CABundle))
+
+		// Nobody answers, so with Fail whatever it is called for is refused.
+		fail := fmt.Sprintf(`[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Fail"}]`, at)
+		patch(types.JSONPatchType, "eve", fail)
+		refused := func() bool {
+			return plane.Apply("{apiVersion: v1, kind: Service, metadata: {name: tried, namespace: default}, spec: {ports: [{port: 80}]}}", "--dry-run=server").Code != 0
+		}
+		require.Eventually(t, refused, time.Minute, 50*time.Millisecond, "it is not called for Services")
+
+		_, h = entry(false)
+		assert.Empty(t, h.Rules)
+		assert.Equal(t, string(theirs), string(h.ClientConfig.CABundle))
+		patch(types.JSONPatchType, "eve", fail)
+		require.Eventually(t, func() bool { return !refused() }, time.Minute, 50*time.Millisecond, "it is called for Services")
+
+		patch(types.JSONPatchType, "eve", fmt.Sprintf(`[{"op":"add","path":"/webhooks/%d/rules","value":[
+			{"apiGroups":["*"],"apiVersions":["*"],"resources":["*"],"operations":["*"]}]}]`, at))
+		_, h = entry(false)
+		assert.Empty(t, h.Rules, "nobody else has it called, either")
+	}
 }

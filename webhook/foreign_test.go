@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -78,6 +80,59 @@ func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 		is.Store(false)
 		o.newKind("dnspolicies")
 		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "taken back")
+	})
+}
+
+// onlyOlder leaves a configuration with the entries that an older version wrote.
+func (o *office) onlyOlder(t *testing.T) {
+	t.Helper()
+	o.edit(t, "older", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		c.Webhooks = slices.DeleteFunc(c.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
+			return h.Name == "services.validate.overrule.dev"
+		})
+	})
+}
+
+// write writes the bundle of the webhooks of some names by hand.
+func (o *office) write(t *testing.T, bundle string, names ...string) {
+	t.Helper()
+	o.edit(t, "kubectl", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		for i, h := range c.Webhooks {
+			if slices.Contains(names, h.Name) {
+				c.Webhooks[i].ClientConfig.CABundle = []byte(bundle)
+			}
+		}
+	})
+}
+
+// Whoever writes bundles by hand knows the entries that there were.
+func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
+	const first, added = "validate.overrule.dev", "services.validate.overrule.dev"
+	synctest.Test(t, func(t *testing.T) {
+		var is atomic.Bool
+		is.Store(true)
+		o := register(t, "", foreign(&is))
+		bundle := func(name string) string {
+			c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
+			require.NoError(t, err)
+			i := slices.IndexFunc(c.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool { return h.Name == name })
+			require.GreaterOrEqual(t, i, 0, name)
+			return string(c.Webhooks[i].ClientConfig.CABundle)
+		}
+		o.onlyOlder(t)
+		assert.Empty(t, bundle(added), "nobody wrote any yet")
+
+		o.inject(t, "theirs")
+		o.onlyOlder(t)
+		assert.Equal(t, []string{"theirs", "theirs"}, []string{bundle(first), bundle(added)})
+		o.newKind("authpolicies")
+		assert.Equal(t, "theirs", bundle(added), "what was carried once is applied again")
+
+		o.write(t, "renewed", first)
+		assert.Equal(t, "renewed", bundle(added), "who does not know of it renews the others alone")
+		o.write(t, "its own", added)
+		o.write(t, "newest", first)
+		assert.Equal(t, []string{"newest", "its own"}, []string{bundle(first), bundle(added)}, "it is theirs by now")
 	})
 }
 

@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,13 +52,29 @@ func TestWhatAKeeperMayDecideIsNoDrift(t *testing.T) {
 	require.NoError(t, i.inspect(t.Context()), "Ignore where the default is Fail")
 }
 
+func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
+	m, v := kept(t)
+	v.Webhooks = slices.DeleteFunc(v.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
+		return h.Name == "services.validate.overrule.dev"
+	})
+	i := inspector(m, v)
+	require.NoError(t, i.inspect(t.Context()), "it would be called for nothing")
+	judged, _ := i.Judged()
+	judged.Services = true
+	i.Judged = func() (Judged, bool) { return judged, true }
+	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
+	_, v = kept(t) // with the entry, and without its rules
+	i.Client = fake.NewClientset(m, v)
+	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, DELETE services, UPDATE services")
+}
+
 func TestWhatAKeeperForgotIsDrift(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
 		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
 		},
 		"validating webhook configuration overrule: definitions.validate.overrule.dev: matchConditions are others: apply it anew": func(_ *admissionregistrationv1.MutatingWebhookConfiguration, v *admissionregistrationv1.ValidatingWebhookConfiguration) {
-			known := &v.Webhooks[3].MatchConditions[0]
+			known := &v.Webhooks[4].MatchConditions[0]
 			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
 		},
 		"mutating webhook configuration overrule: mutate.overrule.dev: rules lack CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {

@@ -131,7 +131,8 @@ func author(there *standing) string {
 }
 
 // strip takes away what others added to our webhooks and an apply leaves there: a
-// url beside which ours would be refused, and conditions, by which all may pass.
+// url beside which ours would be refused, conditions, by which all may pass, and
+// rules of one that is to have none.
 func strip(ctx context.Context, d *desk) error {
 	if d.there == nil {
 		return nil
@@ -152,6 +153,9 @@ func strip(ctx context.Context, d *desk) error {
 		}
 		if added(want.MatchConditions, h.MatchConditions) {
 			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), want.MatchConditions})
+		}
+		if len(want.Rules) == 0 && len(h.Rules) > 0 {
+			ops = append(ops, operation{"replace", fmt.Sprintf("/webhooks/%d/rules", i), []admissionregistrationv1.RuleWithOperations{}})
 		}
 	}
 	if len(ops) == 1 {

@@ -100,7 +100,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 		ofTheSystem = append(ofTheSystem, serviceResource)
 	}
 	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
-		WithWebhooks(hook, c.system(ofTheSystem)).WithWebhooks(c.services()...).WithWebhooks(c.namespaces(), c.definitions())
+		WithWebhooks(hook, c.system(ofTheSystem), c.services(), c.namespaces(), c.definitions())
 }
 
 // allOperations are those of objects that are judged.

@@ -94,6 +94,7 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[
 		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
 		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(judgedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
+		{`+body("services.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore"`+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
 		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
 		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`}]}`, string(validating))
 
@@ -125,6 +126,13 @@ func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
 		"services.validate.overrule.dev": "Ignore [CREATE UPDATE DELETE]", // a cluster can be mended while nobody answers
 		"system.validate.overrule.dev":   "Ignore [UPDATE DELETE]",
 	}, services(c))
+	names := func(c Configuration) (out []string) {
+		for _, hook := range c.Validating().Webhooks {
+			out = append(out, *hook.Name)
+		}
+		return out
+	}
+	assert.Equal(t, names(c), names(without), "an entry that came and went would lose the caBundle that is another's")
 	byName := map[string]string{}
 	for _, hook := range c.Validating().Webhooks {
 		byName[*hook.Name] = *hook.MatchConditions[0].Expression
