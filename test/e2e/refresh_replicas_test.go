@@ -46,7 +46,8 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			fresh(t)
 			mayRefresh(t, true)
 			g := prepare(t, strings.ReplaceAll(name, " ", "-"))
-			t.Cleanup(func() { plane.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false") })
+			// Waiting: what goes with a policy is written anew, and counts, too.
+			t.Cleanup(func() { plane.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
 			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
 			service := newRelay(t)
 			first := refreshing(t, service, rate)
