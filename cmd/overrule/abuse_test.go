@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"overrule.dev/overrule/webhook"
 )
@@ -173,48 +174,53 @@ func TestAGzipBombStaysPacked(t *testing.T) {
 	b.answers()
 }
 
-// Rapid reset: streams that are begun and taken back, over and over.
-func TestStreamsThatAreResetAtOnceKeepNobodyOut(t *testing.T) {
-	b := besiege(t, 10)
-	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{"h2"}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = io.WriteString(conn, http2.ClientPreface)
-	require.NoError(t, err)
-	go func() { _, _ = io.Copy(io.Discard, conn) }()
-	framer := http2.NewFramer(conn, nil)
-	require.NoError(t, framer.WriteSettings())
-	var head bytes.Buffer
-	packer := hpack.NewEncoder(&head)
-	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "https"}, {":authority", "here"}, {":path", webhook.PathValidate}, {"content-type", "application/json"}} {
-		require.NoError(t, packer.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
-	}
-	block := bytes.Clone(head.Bytes())
-	for id := uint32(1); id < 20_000; id += 2 {
-		if framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndHeaders: true}) != nil ||
-			framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
-			break // the server has had enough of it
-		}
-	}
-	b.answers()
-}
-
 // A head that never ends is given up, and a client beside it is answered.
 func TestOneByteASecondHoldsUpNobody(t *testing.T) {
-	b := besiege(t, 1)
+	b := besiege(t, 10) // or the client would have its place
 	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
-	conn, err := dialer.DialContext(t.Context(), "tcp", b.address)
+	dialled, err := dialer.DialContext(t.Context(), "tcp", b.address)
 	require.NoError(t, err)
+	conn := dialled.(*tls.Conn)
 	defer func() { _ = conn.Close() }()
 	_, err = io.WriteString(conn, "P")
 	require.NoError(t, err)
 	b.answers()
+	var trickling sync.WaitGroup
+	trickling.Go(func() {
+		for _, err := io.WriteString(conn, "O"); err == nil; _, err = io.WriteString(conn, "O") {
+			time.Sleep(time.Second)
+		}
+	})
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute))) // half of what an idle one may stay for
 	_, err = io.Copy(io.Discard, conn)
-	if err != nil {
-		assert.NotErrorIs(t, err, context.DeadlineExceeded)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the server ends the connection")
+	require.NoError(t, conn.NetConn().Close())
+	trickling.Wait()
+}
+
+func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
+	b := besiege(t, 10)
+	for length, want := range map[int]int{
+		headerBytes / 2: http.StatusOK,
+		headerBytes * 2: http.StatusRequestHeaderFieldsTooLarge,
+	} {
+		r := b.request(t.Context(), strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`))
+		r.Header.Set("X-Long", strings.Repeat("x", length))
+		response, err := b.certificates.client().Do(r)
+		require.NoError(t, err, length)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, want, response.StatusCode, length)
 	}
+	b.answers()
+}
+
+func TestWhoOffersAnOlderTLSIsRefused(t *testing.T) {
+	b := besiege(t, 10)
+	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
+	require.ErrorContains(t, err, "remote error: tls: protocol version not supported")
+	b.answers()
 }
 
 func TestALobbyThatIsClosedLetsNobodyWait(t *testing.T) {

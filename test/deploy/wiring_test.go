@@ -56,6 +56,27 @@ func TestProbesAndServiceReachTheServersPorts(t *testing.T) {
 	assert.Equal(t, intstr.FromString("webhook"), service.Spec.Ports[0].TargetPort)
 }
 
+// The API server has no label to select it by; the kubelet's probes need no rule.
+func TestTheNetworkPolicyLetsInCallsAndScrapes(t *testing.T) {
+	policy := find[networkingv1.NetworkPolicy](t, render(t, "components/network-policy"), "NetworkPolicy", "overrule")
+	tcp, webhookPort, metrics := corev1.ProtocolTCP, intstr.FromString("webhook"), intstr.FromString("metrics")
+	assert.Equal(t, []networkingv1.NetworkPolicyIngressRule{
+		{Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &webhookPort}}},
+		{
+			Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &metrics}},
+			From:  []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"overrule.dev/scrapes-metrics": "true"}}}},
+		},
+	}, policy.Spec.Ingress)
+	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, policy.Spec.PolicyTypes)
+	assert.Empty(t, policy.Spec.Egress)
+
+	var names []string // what they stand for: the test above
+	for _, port := range deployment(t, "base").Spec.Template.Spec.Containers[0].Ports {
+		names = append(names, port.Name)
+	}
+	assert.Subset(t, names, []string{webhookPort.StrVal, metrics.StrVal}, "a name that no container has lets nobody in")
+}
+
 func TestOneReplicaIsAlwaysThere(t *testing.T) {
 	deployed := deployment(t, "base").Spec
 	assert.EqualValues(t, 2, *deployed.Replicas)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,20 +187,30 @@ func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
 	g := prepare(t, "recorded")
 	s := start(t)
 	populate(t, g)
-	recorded := func(what string) bool {
+	lines := func(annotation string) []string {
 		content, err := os.ReadFile(log)
 		require.NoError(t, err)
-		for line := range strings.Lines(string(content)) {
-			if strings.Contains(line, `"system.validate.overrule.dev/audit":"OverrideRemoved: `) && strings.Contains(line, what) {
-				return true
-			}
-		}
-		return false
+		return slices.DeleteFunc(slices.Collect(strings.Lines(string(content))), func(line string) bool {
+			return !strings.Contains(line, annotation)
+		})
+	}
+	recorded := func(what string) bool {
+		return slices.ContainsFunc(lines(`"system.validate.overrule.dev/audit":"OverrideRemoved: `), func(line string) bool {
+			return strings.Contains(line, what)
+		})
+	}
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	judged := lines(`"validate.overrule.dev/judged-on":"`)
+	require.NotEmpty(t, judged)
+	for _, line := range judged {
+		assert.Regexp(t, `"validate\.overrule\.dev/judged-on":"[1-9][0-9]* `+regexp.QuoteMeta(host)+`"`, line)
 	}
 
 	succeed(t, plane.Kubectl("-n", g.infra, "delete", "configmap/owner"))
 	gone(t, "-n", g.infra, "authpolicy/gw-auth")
 	assert.True(t, recorded("(deleted by the system: the garbage collector)"))
+	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
 
 	succeed(t, plane.Kubectl("delete", "namespace", g.app, "--wait=false"))
 	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not recorded")
