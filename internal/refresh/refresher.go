@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
@@ -83,7 +83,7 @@ type Refresher struct {
 func New(o Options) *Refresher {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
 	r := &Refresher{
-		Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue)), barred: make(map[api.PolicyKind]time.Time),
+		Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue), idle), barred: make(map[api.PolicyKind]time.Time),
 	}
 	o.Store.Subscribe(r.changes.Note)
 	o.Store.Watch(func(seen []store.Seen) { r.changes.Mark(r.objects.note(seen)) })
@@ -150,7 +150,7 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 		return nil
 	}
 	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
-	both := store.Objects(slices.DeleteFunc(changed.Events, idle))
+	both := store.Objects(changed.Events)
 	for _, o := range both {
 		if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
 			r.queue(q, r.objects.all(n.Name))
@@ -169,9 +169,11 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 }
 
 // idle reports whether an event has no bearing on any mark: a mark or a status was
-// written, by us most likely.
+// written, by us most likely, or a constraint, which policies are held to and not made of.
 func idle(e store.Event) bool {
-	return e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
+	_, before := e.Before.(*constraint.Constraint)
+	_, after := e.After.(*constraint.Constraint)
+	return before || after || e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
 }
 
 func (r *Refresher) queue(q queue, objects []api.Ref) {

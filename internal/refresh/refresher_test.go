@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -198,10 +200,17 @@ func TestTheMoreOftenAnObjectIsWrittenTheLongerItIsLeftAlone(t *testing.T) {
 }
 
 func TestWhatHasNoBearingOnAnyMarkIsNotLookedAt(t *testing.T) {
-	w := newWorld(t, Options{}, class, edge, routeR)
+	const room = 3
+	w := newWorld(t, Options{Queue: room}, class, edge, routeR)
 	w.settle()
-	w.Store.Apply(store.Put(constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})))
-	w.put(class) // the same again
+	<-w.changes.Wake()
+	for i := range 2 * room {
+		c := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
+		w.Store.Apply(store.Put(c))
+		w.Store.Apply(store.Delete(c.Ref()))
+		w.put(class) // the same again
+	}
+	assert.Empty(t, w.changes.Wake(), "there is nothing to look at")
 	require.NoError(t, w.look(t.Context(), w.q))
 	assert.Zero(t, w.q.Len())
 }

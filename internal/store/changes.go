@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"sync"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -9,6 +10,7 @@ import (
 // Changes gathers what changes in a store, for whoever looks at it a moment later.
 type Changes struct {
 	most int
+	idle func(Event) bool
 	wake chan struct{}
 
 	mu  sync.Mutex
@@ -25,13 +27,20 @@ type Changed struct {
 }
 
 // NewChanges gathers so many changes at most: beyond that, everything may have
-// changed, as it may have at first.
-func NewChanges(most int) *Changes {
-	return &Changes{most: most, wake: make(chan struct{}, 1), now: Changed{All: true}}
+// changed, as it may have at first. Events that are idle to whoever looks take none
+// of that room; nil is for none. It is called for by the store's writers: it must be quick.
+func NewChanges(most int, idle func(Event) bool) *Changes {
+	return &Changes{most: most, idle: idle, wake: make(chan struct{}, 1), now: Changed{All: true}}
 }
 
 // Note books events of the store. Policies that are read in another way may be any.
 func (c *Changes) Note(events []Event) {
+	if c.idle != nil {
+		events = slices.DeleteFunc(slices.Clone(events), c.idle) // others are given the same
+	}
+	if len(events) == 0 {
+		return
+	}
 	c.book(func() {
 		for _, e := range events {
 			c.now.All = c.now.All || e.Kinds

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
-	c := NewChanges(3)
+	c := NewChanges(3, nil)
 	assert.Equal(t, Changed{All: true}, c.Take(), "at first nothing was looked at")
 	assert.Empty(t, c.Take())
 
@@ -39,7 +39,7 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewChanges(2)
+			c := NewChanges(2, nil)
 			c.Take()
 			act(c)
 			assert.Equal(t, Changed{All: true}, c.Take())
@@ -47,8 +47,23 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 	}
 }
 
+func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
+	idle, put := Event{After: &hierarchy.Class{Name: "idle"}}, Event{After: &hierarchy.Class{Name: "a"}}
+	c := NewChanges(2, func(e Event) bool { return !e.Kinds && e.After.Ref().Name == "idle" })
+	c.Take()
+	c.Note([]Event{idle, idle, idle})
+	assert.Empty(t, c.Wake())
+	assert.Empty(t, c.Take())
+
+	told := []Event{idle, put, idle}
+	c.Note(told)
+	assert.Len(t, c.Wake(), 1)
+	assert.Equal(t, Changed{Events: []Event{put}}, c.Take())
+	assert.Equal(t, []Event{idle, put, idle}, told, "others are told the same")
+}
+
 func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
-	c := NewChanges(10)
+	c := NewChanges(10, nil)
 	c.Mark(nil)
 	c.Everything()
 	assert.Empty(t, c.Wake(), "whoever asks for another look looks anyway")

@@ -65,7 +65,7 @@ type Sweeper struct {
 // fed yet.
 func New(o Options) *Sweeper {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	s := &Sweeper{Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue))}
+	s := &Sweeper{Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
 	s.current.Store(&violations{})
 	o.Store.Subscribe(s.changes.Note)
 	return s
