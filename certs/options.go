@@ -20,13 +20,14 @@ const (
 	DefaultPollInterval     = time.Minute
 )
 
+// Bounds of the lives in Options.
 const (
-	// minLeafValidity keeps lifetimes well above the one second that X.509
+	// MinLeafValidity keeps lifetimes well above the one second that X.509
 	// dates resolve.
-	minLeafValidity = 5 * time.Second
-	// minCALives is how many leaf lifetimes an authority lives at least: it is
+	MinLeafValidity = 5 * time.Second
+	// MinCALives is how many leaf lifetimes an authority lives at least: it is
 	// followed at two thirds of its life and must then outlast a whole leaf.
-	minCALives = 3
+	MinCALives = 3
 )
 
 // Options is what an Authority needs to know. Secrets, Namespace, SecretName
@@ -98,12 +99,12 @@ func (o Options) checkTarget() error {
 
 func (o Options) checkLifetimes() error {
 	var errs []error
-	if o.LeafValidity < minLeafValidity {
-		errs = append(errs, fmt.Errorf("certificates: serving certificate validity %s is too short; give at least %s", o.LeafValidity, minLeafValidity))
+	if o.LeafValidity < MinLeafValidity {
+		errs = append(errs, fmt.Errorf("certificates: serving certificate validity %s is too short; give at least %s", o.LeafValidity, MinLeafValidity))
 	}
-	if o.CAValidity < minCALives*o.LeafValidity {
+	if o.CAValidity < MinCALives*o.LeafValidity {
 		errs = append(errs, fmt.Errorf("certificates: authority validity %s is less than %d times the %s of a serving certificate; raise it or lower the other",
-			o.CAValidity, minCALives, o.LeafValidity))
+			o.CAValidity, MinCALives, o.LeafValidity))
 	}
 	if min(o.PublishTimeout, o.PropagationDelay, o.PollInterval) < 0 {
 		errs = append(errs, errors.New("certificates: publish timeout, propagation delay and poll interval must not be negative"))

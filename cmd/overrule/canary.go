@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/canary"
@@ -72,7 +71,7 @@ Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that it runs in)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny, warn or audit: how the servers run")
 	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
 	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
@@ -118,9 +117,9 @@ func (o canaryOptions) run(cmd *cobra.Command) error {
 }
 
 func (o canaryOptions) canary() (*canary.Canary, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	cfg, err := clusterOf(o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
+		return nil, err
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "overrule-canary/" + build.Read().Version

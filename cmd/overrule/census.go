@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"runtime/debug"
 	"sync"
 	"time"
 	"weak"
 
 	"github.com/go-logr/logr"
 
+	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/store"
 )
@@ -51,10 +50,6 @@ func (c *census) count(v *store.View) effective.Census {
 
 // fresh counts. A panic is an error: what judges must outlive what only tells.
 func (c *census) fresh(v *store.View) (_ effective.Census, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
+	defer background.Recovered(&err, "count")
 	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

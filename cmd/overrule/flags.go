@@ -86,7 +86,7 @@ docs/operations.md what to do at three in the morning.`,
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that the server runs in)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	f.StringVar(&o.namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "overrule-system"), "namespace of the server: of its Secret and Lease, and exempt from judging")
 	f.StringVar(&o.service, "service", "overrule", "Service that leads to the server")
 	f.Int32Var(&o.servicePort, "service-port", 443, "port of the Service")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"overrule.dev/overrule/certs"
 )
 
 // checkRanges returns which flags have values that only a running server would
@@ -26,9 +28,9 @@ func (o *options) checkRanges(ctx context.Context) error {
 			refuse("--%s=%d is negative: 0 is the default", flag, value)
 		}
 	}
-	life := func(flag string, value time.Duration) {
-		if value <= 0 {
-			refuse("--%s=%s is no life of a certificate: give one above 0, or leave the flag out", flag, value)
+	object := func(flag, value string) {
+		if wrong := validation.IsDNS1123Subdomain(value); value != "" && len(wrong) > 0 {
+			refuse("--%s=%q is no name: %s", flag, value, strings.Join(wrong, "; "))
 		}
 	}
 	name("namespace", o.namespace)
@@ -38,8 +40,9 @@ func (o *options) checkRanges(ctx context.Context) error {
 	}
 	notNegative("max-concurrent", o.maxConcurrent)
 	notNegative("max-queue", o.maxQueue)
-	life("ca-validity", o.caValidity)
-	life("cert-validity", o.certValidity)
+	object("pod-name", o.podName)
+	object("certificate-name", o.certificateName)
+	errs = append(errs, o.checkLives())
 	errs = append(errs, bindable(ctx, "webhook-bind-address", o.webhookAddress))
 	if !none(o.metricsAddress) {
 		errs = append(errs, bindable(ctx, "metrics-bind-address", o.metricsAddress))
@@ -47,6 +50,27 @@ func (o *options) checkRanges(ctx context.Context) error {
 	errs = append(errs, bindable(ctx, "health-bind-address", o.healthAddress), o.checkAddresses())
 	if !none(o.pprofAddress) && checkProfiling(o.pprofAddress) == nil {
 		errs = append(errs, bindable(ctx, "pprof-bind-address", o.pprofAddress))
+	}
+	return errors.Join(errs...)
+}
+
+// checkLives refuses lives of certificates between which there is no renewing.
+func (o *options) checkLives() error {
+	var errs []error
+	for _, life := range []struct {
+		flag  string
+		value time.Duration
+	}{{"ca-validity", o.caValidity}, {"cert-validity", o.certValidity}} {
+		if life.value <= 0 {
+			errs = append(errs, fmt.Errorf("--%s=%s is no life of a certificate: give one above 0, or leave the flag out", life.flag, life.value))
+		}
+	}
+	switch {
+	case len(errs) > 0:
+	case o.certValidity < certs.MinLeafValidity:
+		errs = append(errs, fmt.Errorf("--cert-validity=%s is too short: give %s or more", o.certValidity, certs.MinLeafValidity))
+	case o.caValidity/certs.MinCALives < o.certValidity:
+		errs = append(errs, fmt.Errorf("--cert-validity=%s is more than a third of --ca-validity=%s: lower the one, or raise the other", o.certValidity, o.caValidity))
 	}
 	return errors.Join(errs...)
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -46,9 +45,9 @@ func run(ctx context.Context, o options) error {
 	}
 	limitMemory(ctx, log.WithName("memory"), memlimit.FromCgroup)
 	built := build.Read()
-	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	cfg, err := clusterOf(o.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("read kubeconfig %q: %w", o.kubeconfig, err)
+		return err
 	}
 	cfg.UserAgent = "overrule/" + built.Version
 	traces := newTracing(ctx, o.namespace, log.WithName("traces"))

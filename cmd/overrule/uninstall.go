@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"overrule.dev/overrule/internal/build"
 )
@@ -42,9 +41,9 @@ looks on until they stay away. What is written from then on is not judged.`,
 			if least := looks * time.Second; timeout < least {
 				return fmt.Errorf("--timeout=%s is less than the %s for which they have to stay away: give more", timeout, least)
 			}
-			cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			cfg, err := clusterOf(kubeconfig)
 			if err != nil {
-				return fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
+				return err
 			}
 			cfg.UserAgent = "overrule/" + build.Read().Version
 			client, err := kubernetes.NewForConfig(cfg)
@@ -56,7 +55,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			return (&remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "path of a kubeconfig (default: the cluster that it runs in)")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to try before giving up")
 	return cmd
 }

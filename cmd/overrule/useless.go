@@ -83,13 +83,13 @@ func collide(one, other string) bool {
 	if err != nil || otherErr != nil || port != otherPort || port == "0" {
 		return false
 	}
-	return host == otherHost || everywhere(host) || everywhere(otherHost)
+	ip, otherIP := net.ParseIP(host), net.ParseIP(otherHost)
+	return host == otherHost || everywhere(host, ip) || everywhere(otherHost, otherIP) || ip != nil && ip.Equal(otherIP)
 }
 
-// everywhere reports whether a host stands for all addresses of the machine.
-func everywhere(host string) bool {
-	return host == "" || net.ParseIP(host).IsUnspecified()
-}
+// everywhere reports whether a host stands for all addresses of the machine: to
+// net.Listen 0.0.0.0 is those of both families, as [::] is.
+func everywhere(host string, ip net.IP) bool { return host == "" || ip.IsUnspecified() }
 
 // none reports whether an address says that nothing is to listen.
 func none(address string) bool { return address == "" || address == "0" }

@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"net"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,5 +61,32 @@ func TestFlagsThatGoTogetherAreTaken(t *testing.T) {
 			cmd.SetOut(&bytes.Buffer{})
 			require.ErrorContains(t, cmd.ExecuteContext(t.Context()), `read kubeconfig "/nowhere": `, "it comes as far as that")
 		})
+	}
+}
+
+// What listening itself says is the measure: 0.0.0.0 takes the addresses of IPv6, too.
+func TestAddressesCollideWhereTheSecondCannotListen(t *testing.T) {
+	hosts := []string{"", "0.0.0.0", "[::]", "127.0.0.1", "[::1]", "[0:0::1]", "[::ffff:127.0.0.1]"}
+	listen := func(address string) (net.Listener, error) {
+		return new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	}
+	for _, one := range hosts {
+		first, err := listen(one + ":0")
+		if err != nil {
+			t.Logf("%q cannot be tried here: %v", one, err) // a machine without IPv6
+			continue
+		}
+		_, port, err := net.SplitHostPort(first.Addr().String())
+		require.NoError(t, err)
+		for _, other := range hosts {
+			second, err := listen(net.JoinHostPort(strings.Trim(other, "[]"), port))
+			if err == nil {
+				require.NoError(t, second.Close())
+			} else if !errors.Is(err, syscall.EADDRINUSE) {
+				continue
+			}
+			assert.Equal(t, err != nil, collide(one+":"+port, other+":"+port), "%q and %q", one, other)
+		}
+		require.NoError(t, first.Close())
 	}
 }
