@@ -137,7 +137,10 @@ func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) 
 	case errors.Is(err, errNotYet), clash && r.clashes <= fewClashes: // someone wrote at the same moment
 		r.Log.V(1).Info("webhook configurations wait", "for", err.Error())
 	default:
-		if clash {
+		switch {
+		case mayNot(err):
+			err = fmt.Errorf("%w: %s", err, giveBack)
+		case clash:
 			err = fmt.Errorf("somebody else writes the webhook configurations all the time, and has to be stopped (the audit log of the API server says who): %w", err)
 		}
 		r.note(err)

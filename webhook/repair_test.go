@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,33 @@ func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.NoError(t, o.Problem())
 	})
+}
+
+func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
+	const todo = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to give that right back; if it was taken away on purpose, see docs/install.md, Break-glass"
+	ours := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
+	for name, c := range map[string]struct {
+		fail error
+		told bool
+	}{
+		"on what it writes": {apierrors.NewForbidden(ours, "overrule", errors.New("no right")), true},
+		"on something else": {apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "overrule-system", errors.New("no right")), false},
+		"on nothing":        {errors.New("the API server is away"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := register(t, "first")
+				o.set(func() { o.fail = c.fail })
+				o.trust.rotate("second")
+				time.Sleep(time.Minute)
+				require.ErrorContains(t, o.Problem(), c.fail.Error())
+				assert.Equal(t, c.told, strings.HasSuffix(o.Problem().Error(), ": "+todo), o.Problem())
+				o.set(func() { o.fail = nil })
+				time.Sleep(time.Minute)
+				assert.NoError(t, o.Problem())
+			})
+		})
+	}
 }
 
 func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
