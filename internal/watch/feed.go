@@ -36,8 +36,7 @@ var (
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var (
-	errCut    = errors.New("the connection was cut or timed out before the watch began")
-	errPutOff = errors.New("the API server wants to be asked again later")
+	errCut = errors.New("the connection was cut or timed out before the watch began")
 	// errOutdated has the reflector list anew.
 	errOutdated = errors.New("too much was missed to go on from there")
 )
@@ -56,6 +55,8 @@ type feed struct {
 	log     logr.Logger
 	// refused is called when the list is forbidden.
 	refused func(error)
+	// pauses are set when run begins.
+	pauses *pauses
 	// cancel ends run; it is set when the feed is started.
 	cancel context.CancelFunc
 	// current is the watch that is open, or was the last to be.
@@ -82,8 +83,7 @@ func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, 
 	}
 }
 
-// run reads until the context ends. After a failure it waits for another source
-// to work again, and for some time at most.
+// run reads until the context ends.
 func (f *feed) run(ctx context.Context, all *peers) {
 	own := quick
 	r := cache.NewReflectorWithOptions(
@@ -91,25 +91,36 @@ func (f *feed) run(ctx context.Context, all *peers) {
 		cache.ReflectorOptions{Name: f.source, Backoff: &own})
 	// The reflector's own loop would log each failure anew.
 	ctx = logr.NewContext(ctx, f.log.V(1))
-	soon, late := delays(quick), delays(slow)
-	var heeded time.Time // when another source last had this one try
+	f.pauses = &pauses{peers: all, soon: delays(quick), late: delays(slow)}
 	for ctx.Err() == nil {
 		err := r.ListAndWatchWithContext(ctx)
-		delay := soon
+		delay := f.pauses.soon
 		if err != nil {
 			f.log.V(1).Info("starting over", "cause", err.Error())
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || errors.Is(err, errPutOff) {
-				delay = late // nothing is gained by asking each second
+			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+				delay = f.pauses.late // nothing is gained by asking each second
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-all.mended():
-			// Not all at the same moment, nor all the time where others break and mend.
-			background.Pause(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(heeded)))
-			heeded = time.Now()
-		case <-time.After(delay()):
-		}
+		f.pauses.take(ctx, delay())
+	}
+}
+
+// pauses are those between the attempts of one feed.
+type pauses struct {
+	peers      *peers
+	soon, late wait.DelayFunc
+	heeded     time.Time // when another source last ended one
+}
+
+// take waits for another source to work again, and for d at most.
+func (p *pauses) take(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-p.peers.mended():
+		// Not all at the same moment, nor all the time where others break and mend.
+		background.Pause(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(p.heeded)))
+		p.heeded = time.Now()
+	case <-time.After(d):
 	}
 }
 
@@ -159,8 +170,8 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 		// An API server that cannot stream lists: the reflector lists instead.
 	default:
 		f.failed(ctx, err)
-		if apierrors.IsTooManyRequests(err) {
-			return nil, errPutOff // else the reflector would ask by itself, each second
+		if apierrors.IsTooManyRequests(err) && f.pauses != nil {
+			f.pauses.take(ctx, f.pauses.late()) // the reflector asks again then, by itself
 		}
 	}
 	return w, err

@@ -92,9 +92,11 @@ func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
 		s.putOff(apierrors.NewTooManyRequests("busy", 1))
 		w.Stop()
 		time.Sleep(time.Minute)
-		before := f.contact.get().Failures
+		before := f.contact.get()
 		time.Sleep(time.Minute)
-		assert.Less(t, f.contact.get().Failures-before, uint64(20), "one in each five seconds")
+		after := f.contact.get()
+		assert.Less(t, after.Failures-before.Failures, uint64(20), "one in each five seconds")
+		assert.Equal(t, before.Lists, after.Lists, "it is busy enough")
 		s.putOff(nil)
 		<-s.watched
 		cancel()
