@@ -149,10 +149,14 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 }
 
 // quiet holds a command to success with nothing on stderr: a warning is a failure.
+// That kubectl held itself back, on a machine that has much to do, is none.
 func quiet(t *testing.T, done env.Result) {
 	t.Helper()
 	require.Zero(t, done.Code, done.Stderr)
-	require.Empty(t, done.Stderr)
+	said := slices.DeleteFunc(strings.Split(done.Stderr, "\n"), func(line string) bool {
+		return line == "" || strings.Contains(line, "client-side throttling")
+	})
+	require.Empty(t, said)
 }
 
 func folder(name string) string { return filepath.Join(root, "deploy", name) }
