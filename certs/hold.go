@@ -3,6 +3,7 @@ package certs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -98,14 +99,8 @@ func (f *Files) starting(ctx context.Context, p *pair, before *hold, now time.Ti
 		return before
 	}
 	h := &hold{pair: p}
-	for i, s := range standing {
-		if i == 0 {
-			h.waits = unverified(s)
-		}
-		if _, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now); err == nil {
-			h.waits = nil
-			break
-		}
+	if len(standing) > 0 && !slices.ContainsFunc(standing, func(s Standing) bool { return f.verifies(s, p, now) }) {
+		h.waits = unverified(standing[0])
 	}
 	if before == nil && h.waits == nil {
 		return nil // it stands there since before this replica began
@@ -146,11 +141,16 @@ func (f *Files) untrusted(ctx context.Context, p *pair, now time.Time) error {
 		f.adopt(trustedIn(s.CABundle), now)
 	}
 	for _, s := range standing {
-		if _, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now); err != nil {
+		if !f.verifies(s, p, now) {
 			return unverified(s)
 		}
 	}
 	return nil
+}
+
+func (f *Files) verifies(s Standing, p *pair, now time.Time) bool {
+	_, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now)
+	return err == nil
 }
 
 func unverified(s Standing) error {

@@ -55,8 +55,7 @@ type feed struct {
 	log     logr.Logger
 	// refused is called when the list is forbidden.
 	refused func(error)
-	// pauses are set when run begins.
-	pauses *pauses
+	pauses  pauses
 	// cancel ends run; it is set when the feed is started.
 	cancel context.CancelFunc
 	// current is the watch that is open, or was the last to be.
@@ -80,6 +79,7 @@ func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, 
 	return &feed{
 		source: source, lw: lw, example: example, into: into, close: into.close,
 		contact: into.contact, log: into.log, refused: func(error) {},
+		pauses: pauses{peers: &peers{}, soon: delays(quick), late: delays(slow)},
 	}
 }
 
@@ -91,7 +91,7 @@ func (f *feed) run(ctx context.Context, all *peers) {
 		cache.ReflectorOptions{Name: f.source, Backoff: &own})
 	// The reflector's own loop would log each failure anew.
 	ctx = logr.NewContext(ctx, f.log.V(1))
-	f.pauses = &pauses{peers: all, soon: delays(quick), late: delays(slow)}
+	f.pauses.peers = all
 	for ctx.Err() == nil {
 		err := r.ListAndWatchWithContext(ctx)
 		delay := f.pauses.soon
@@ -170,7 +170,7 @@ func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface
 		// An API server that cannot stream lists: the reflector lists instead.
 	default:
 		f.failed(ctx, err)
-		if apierrors.IsTooManyRequests(err) && f.pauses != nil {
+		if apierrors.IsTooManyRequests(err) {
 			f.pauses.take(ctx, f.pauses.late()) // the reflector asks again then, by itself
 		}
 	}

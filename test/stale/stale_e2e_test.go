@@ -19,29 +19,10 @@ import (
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
+	"overrule.dev/overrule/test/shop"
 )
 
 const (
-	world = `
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: stale}
-spec: {controllerName: example.com/gateways}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: default, name: edge}
-spec:
-  gatewayClassName: stale
-  listeners: [{name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}]
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {namespace: default, name: toystore}
-spec:
-  parentRefs: [{name: edge}]
-  rules: [{name: toys}]
-`
 	// color is warned about its target by whoever judges it.
 	color = `
 apiVersion: policies.example.com/v1
@@ -99,7 +80,7 @@ func TestNothingIsJudgedOnAnOldPicture(t *testing.T) {
 
 func begin(t *testing.T) *far {
 	e := env.Start(t)
-	got := e.Apply(world + "---" + override("always"))
+	got := e.Apply(shop.In("default", "default", shop.Gateway+"---"+shop.Route) + "---" + override("always"))
 	require.Zero(t, got.Code, got.Stderr)
 	at, err := url.Parse(e.Config.Host)
 	require.NoError(t, err)
