@@ -4,11 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
-	"sync"
 )
-
-// repository is asked for once: go takes its time to answer.
-var repository = sync.OnceValues(func() (string, error) { return Repository(context.Background()) })
 
 // Overrule runs "kubectl overrule" as this user: kubectl finds the plugin that
 // "make build" made.
@@ -18,7 +14,7 @@ func (u *User) Overrule(args ...string) Result { return u.OverruleWith("", args.
 func (u *User) OverruleWith(stdin string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	root, err := repository()
+	root, err := Repository(ctx)
 	if err != nil {
 		return Result{Stderr: err.Error(), Code: -1}
 	}

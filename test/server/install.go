@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/env"
 )
@@ -21,32 +26,71 @@ const aggregated = "overrule.dev/aggregate-to-reader=true"
 var ErrInstall = errors.New("install the server's CRD, namespace, account and rights")
 
 // install applies the CRD, the namespace, the account and the rights of deploy,
-// as whoever installs the server would, and returns the account.
+// as who installs the server would, and returns the account.
 func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
-	base := filepath.Join(root, "deploy", "base")
-	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
-	}
 	if err := e.InstallCRDs(filepath.Join(root, "deploy", "crds")); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml")}, rights...) {
-		if got := e.Kubectl("apply", "--server-side", "-f", file); got.Code != 0 {
-			return nil, fmt.Errorf("%w: %s", ErrInstall, got.Stderr)
-		}
+	if err := applyBase(ctx, e, filepath.Join(root, "deploy", "base")); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	client, err := kubernetes.NewForConfig(e.Config)
+	clients, err := kubernetes.NewForConfig(e.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	if err := letReadExamples(ctx, client); err != nil {
+	if err := letReadExamples(ctx, clients); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
-	if err := aggregate(ctx, client); err != nil {
+	if err := aggregate(ctx, clients); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)
 	}
 	return e.ServiceAccount(ctx, Namespace, Name)
+}
+
+// applyBase applies, server-side, what the server needs of a folder: its
+// namespace first, its account and its rights.
+func applyBase(ctx context.Context, e *env.Env, base string) error {
+	rights, err := filepath.Glob(filepath.Join(base, "rbac-*.yaml"))
+	if err != nil {
+		return err
+	}
+	c, err := client.New(e.Config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	for _, file := range append([]string{filepath.Join(base, "namespace.yaml"), filepath.Join(base, "serviceaccount.yaml")}, rights...) {
+		objects, err := read(file)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl")); err != nil {
+				return fmt.Errorf("apply %s: %w", file, err)
+			}
+		}
+	}
+	return nil
+}
+
+// read returns the objects of a manifest.
+func read(file string) ([]*unstructured.Unstructured, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var out []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		if len(o.Object) > 0 {
+			out = append(out, o)
+		}
+	}
 }
 
 // letReadExamples extends the reader role by the made-up kinds of examples/crds,

@@ -5,8 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/process"
@@ -16,7 +25,7 @@ const (
 	// patience is how long the server may take to be ready, and the API server to
 	// call it: long enough for a busy machine.
 	patience = 2 * time.Minute
-	pause    = 100 * time.Millisecond
+	pause    = 20 * time.Millisecond
 )
 
 // ErrNotReady says that the server ended, or was not ready in time.
@@ -41,16 +50,53 @@ spec:
 `
 
 // WaitUntilCalled waits until the webhook configurations that lead to the server
-// are in force: some moments after they are there, as the API server learns of
-// them by a watch. What the validating webhook says is on stderr, what the
-// mutating one adds is in the object.
+// are in force: some moments after they were written, as the API server learns of
+// them by a watch. The validating webhook's answer is a warning, the mutating
+// one's an annotation.
 func (s *Server) WaitUntilCalled(ctx context.Context, e *env.Env) error {
 	wait := process.Wait{Limit: patience, Pause: pause, Problem: "the API server does not call it"}
-	return s.until(ctx, wait, func(context.Context) (bool, string) {
-		got := e.KubectlWith(Probe, "create", "--dry-run=server", "-o", "json", "-f", "-")
-		called := strings.Contains(got.Stderr, "Warning: ") && strings.Contains(got.Stdout, `"overrule.dev/`)
-		return called, got.Stdout + got.Stderr
+	return s.until(ctx, wait, func(ctx context.Context) (bool, string) {
+		warnings, annotations, err := probe(ctx, e.Config)
+		if err != nil {
+			return false, err.Error()
+		}
+		mutated := slices.ContainsFunc(slices.Collect(maps.Keys(annotations)), func(name string) bool {
+			return strings.HasPrefix(name, "overrule.dev/")
+		})
+		return len(warnings) > 0 && mutated, fmt.Sprintf("warnings %q, annotations %v", warnings, annotations)
 	})
+}
+
+// probe creates Probe in a dry run: what its writer is warned of, and the
+// annotations that it would have.
+func probe(ctx context.Context, config *rest.Config) (warnings []string, annotations map[string]string, err error) {
+	var policy unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(Probe), &policy.Object); err != nil {
+		return nil, nil, err
+	}
+	config = rest.CopyConfig(config)
+	heard := &collector{}
+	config.WarningHandler = heard
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	policies := client.Resource(schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies"})
+	created, err := policies.Namespace(policy.GetNamespace()).Create(ctx, &policy, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return heard.texts, created.GetAnnotations(), nil
+}
+
+// collector keeps the warnings of one request.
+type collector struct{ texts []string }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (c *collector) HandleWarningHeader(code int, _, text string) {
+	if code == 299 && text != "" {
+		c.texts = append(c.texts, text)
+	}
 }
 
 func (s *Server) until(ctx context.Context, w process.Wait, ask process.Question) error {

@@ -40,6 +40,8 @@ type Options struct {
 	// Every is the pause between two looks at whether it is ready: 100 ms, unless
 	// ReadyAfter has to be more exact.
 	Every time.Duration
+	// Started, if set, is called as soon as the process runs, before it is ready.
+	Started func(*Server)
 }
 
 // Server is a running server.
@@ -113,6 +115,9 @@ func (site *Site) Boot(ctx context.Context, o Options) (*Server, error) {
 	s, err := site.run(ctx, o.Args)
 	if err != nil {
 		return nil, err
+	}
+	if o.Started != nil {
+		o.Started(s)
 	}
 	if err := s.waitUntilReady(ctx, o.Every); err != nil {
 		return nil, errors.Join(err, s.Stop())

@@ -1,0 +1,98 @@
+package inprocess
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery/cached/memory"
+
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// discovery is what the API server serves, as all commands of a client know it.
+// The program keeps the same in files for some hours.
+type discovery struct {
+	client clientdiscovery.CachedDiscoveryInterface
+	mapper meta.ResettableRESTMapper
+}
+
+func newDiscovery(config *rest.Config) (*discovery, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a discovery client: %w", err)
+	}
+	cached := memory.NewMemCacheClient(client)
+	return &discovery{client: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}, nil
+}
+
+// getter gives a command the configuration of its flags and the discovery that
+// it shares with others.
+type getter struct {
+	*genericclioptions.ConfigFlags
+
+	discovery *discovery
+}
+
+// ToDiscoveryClient implements genericclioptions.RESTClientGetter.
+func (g *getter) ToDiscoveryClient() (clientdiscovery.CachedDiscoveryInterface, error) {
+	return g.discovery.client, nil
+}
+
+// ToRESTMapper implements genericclioptions.RESTClientGetter.
+func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
+	mapper := &fresh{ResettableRESTMapper: g.discovery.mapper}
+	return restmapper.NewShortcutExpander(mapper, g.discovery.client, nil), nil
+}
+
+// fresh asks the API server again, once a command, for a kind that is not known:
+// definitions come and go while tests run.
+type fresh struct {
+	meta.ResettableRESTMapper
+
+	once sync.Once
+}
+
+func (f *fresh) again(err error) bool {
+	again := false
+	if meta.IsNoMatchError(err) {
+		f.once.Do(func() {
+			f.Reset()
+			again = true
+		})
+	}
+	return again
+}
+
+// KindFor implements meta.RESTMapper.
+func (f *fresh) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	kind, err := f.ResettableRESTMapper.KindFor(r)
+	if f.again(err) {
+		return f.ResettableRESTMapper.KindFor(r)
+	}
+	return kind, err
+}
+
+// ResourceFor implements meta.RESTMapper.
+func (f *fresh) ResourceFor(r schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	resource, err := f.ResettableRESTMapper.ResourceFor(r)
+	if f.again(err) {
+		return f.ResettableRESTMapper.ResourceFor(r)
+	}
+	return resource, err
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (f *fresh) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := f.ResettableRESTMapper.RESTMapping(kind, versions...)
+	if f.again(err) {
+		return f.ResettableRESTMapper.RESTMapping(kind, versions...)
+	}
+	return mapping, err
+}
