@@ -62,7 +62,7 @@ func (d double) code() string {
 // name: the garbage collector takes that for an owner that is gone.
 func renamedOwner(t *testing.T, g ground) {
 	succeed(t, g.apply(namespaces+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
-	uid := plane.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
+	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
 	owner := "name: gw-auth, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: release, uid: " + uid + "}]"
 	succeed(t, g.apply(strings.Replace(world, "name: gw-auth", owner, 1)))
 	g.seen(t, deletePolicy)

@@ -81,7 +81,7 @@ spec:
 const bothBlocks = "defaults: [defaults], overrides: [overrides]"
 
 // defineKinds makes the kinds, and the class of the gateways.
-func defineKinds(t *testing.T) {
+func (c *cluster) defineKinds(t *testing.T) {
 	t.Helper()
 	var definitions, profiles, names []string
 	for kind, k := range madeKinds {
@@ -93,16 +93,16 @@ func defineKinds(t *testing.T) {
 		}
 	}
 	names = append(names, "policyprofile/puttys-too")
-	t.Cleanup(func() { plane.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...) })
-	succeed(t, plane.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
-	succeed(t, plane.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
+	t.Cleanup(func() { c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...) })
+	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
+	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
 }
 
 // readKinds waits until the server is asked about all of them.
-func readKinds(t *testing.T) {
+func (c *cluster) readKinds(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
-		now := rules(t)
+		now := c.rules(t)
 		for kind := range madeKinds {
 			if !strings.Contains(now, `"`+strings.ToLower(kind)+`s"`) {
 				return false

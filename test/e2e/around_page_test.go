@@ -42,12 +42,12 @@ func pageNamesRows(t *testing.T) {
 var fencedYAML = regexp.MustCompile("(?ms)^```yaml\n(apiVersion: .*?)^```$")
 
 // pageIsTaken has the server take the manifests of the page.
-func pageIsTaken(t *testing.T) {
+func (c *cluster) pageIsTaken(t *testing.T) {
 	t.Helper()
 	all := fencedYAML.FindAllStringSubmatch(page(t), -1)
 	require.Len(t, all, 4, "a role and three constraints")
-	succeed(t, plane.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}"))
+	succeed(t, c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}"))
 	for _, m := range all {
-		succeed(t, plane.Apply(m[1], "--dry-run=server"))
+		succeed(t, c.Apply(m[1], "--dry-run=server"))
 	}
 }

@@ -32,8 +32,8 @@ func whoMay(t *testing.T, g ground) {
 	override := func(name string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"kuadrant.io"}, Resources: []string{"authpolicies"}, ResourceNames: []string{name}, Verbs: []string{"override"}}
 	}
-	plane.MustAddUser(t, delegate, nil, change, override("gw-auth"))
-	plane.MustAddUser(t, neighbour, nil, change, override("another"))
+	g.c.MustAddUser(t, delegate, nil, change, override("gw-auth"))
+	g.c.MustAddUser(t, neighbour, nil, change, override("another"))
 
 	w := remove("INFRA", "authpolicy/gw-auth")
 	g.seen(t, w)
@@ -43,7 +43,7 @@ func whoMay(t *testing.T, g ground) {
 	require.NotEmpty(t, line, got.Stderr)
 	assert.Equal(t, g.of("auth can-i override authpolicies.kuadrant.io/gw-auth -n INFRA"), line[1])
 	for user, may := range map[string]string{outsider: "no\n", neighbour: "no\n", delegate: "yes\n", entitled: "yes\n"} {
-		assert.Equal(t, may, plane.Kubectl(append([]string{"--as", user}, strings.Fields(line[1])...)...).Stdout, user)
+		assert.Equal(t, may, g.c.Kubectl(append([]string{"--as", user}, strings.Fields(line[1])...)...).Stdout, user)
 	}
 	turnedAway(t, g.run(neighbour, w), "OverrideRemoved")
 	got = g.run(delegate, w)
@@ -63,7 +63,7 @@ func finalizedPolicy(t *testing.T, g ground) {
 	turnedAway(t, g.run(outsider, apply(route(onInner, byPath))), "OverrideEvaded")
 	turnedAway(t, g.run(outsider, patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"sso":{"issuer":"theirs"}}}}}}`)), "OverrideRemoved")
 	succeed(t, g.run(outsider, patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"finalizers":null}}`)))
-	assert.Equal(t, 1, plane.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code, "it is gone")
+	assert.Equal(t, 1, g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code, "it is gone")
 	soon(t, func() bool { return g.run(outsider, apply(route(onInner, byPath)).dryRun()).Code == 0 }, "it counts no more")
 }
 
@@ -71,7 +71,7 @@ func finalizedPolicy(t *testing.T, g ground) {
 // is then anyone's, and the garbage collector is not held up.
 func collectedPolicy(t *testing.T, g ground) {
 	succeed(t, g.apply(world+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: release}\n"))
-	uid := plane.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
+	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/release", "-o", "jsonpath={.metadata.uid}").Stdout
 	w := patch("INFRA", "authpolicy/gw-auth", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"release","uid":"`+uid+`"}]}}`)
 	g.seen(t, w)
 	turnedAway(t, g.run(outsider, w), "OverrideEvaded", "would be deleted with ConfigMap release, which is made its owner")
@@ -80,7 +80,7 @@ func collectedPolicy(t *testing.T, g ground) {
 	assert.Contains(t, got.Stderr, "Warning: ")
 
 	succeed(t, g.run(outsider, remove("INFRA", "configmap/release")))
-	soon(t, func() bool { return plane.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not collected")
+	soon(t, func() bool { return g.c.Kubectl("-n", g.infra, "get", "authpolicy/gw-auth").Code != 0 }, "it is not collected")
 }
 
 // weakenedBefore has a gate that was there before the override: its writer is

@@ -19,9 +19,15 @@ type mounted struct {
 	dir string
 }
 
-func bootMounted(t *testing.T, r *relay, dir string) *mounted {
+func (c *cluster) bootMounted(t *testing.T, r *relay, dir string) *mounted {
 	t.Helper()
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{
+	return c.bootMountedWith(t, r, dir, nil)
+}
+
+// bootMountedWith calls started as soon as the process runs.
+func (c *cluster) bootMountedWith(t *testing.T, r *relay, dir string, started func(*server.Server)) *mounted {
+	t.Helper()
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Started: started, Args: []string{
 		"--log-level=debug", "--drain-period=2s", r.flag(), "--certificates=files", "--cert-dir=" + dir,
 	}})
 	t.Cleanup(func() { unharmed(t, s) })
@@ -35,12 +41,12 @@ const holds = `"msg":"holding a new certificate"`
 
 // probing waits for something and shakes hands all the while, trusting what
 // the API server was told just before.
-func probing(t *testing.T, until func() bool, replicas ...*mounted) {
+func (c *cluster) probing(t *testing.T, until func() bool, replicas ...*mounted) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) {
 		require.True(t, time.Now().Before(end), "it does not come")
 		for _, m := range replicas {
-			require.NoError(t, verified(t, m.Server))
+			require.NoError(t, c.verified(t, m.Server))
 		}
 	}
 }
@@ -56,19 +62,20 @@ func wholly(t *testing.T, round int64) (files map[string]string, served int64) {
 
 // Files come to replicas at different times, and to a leader that is new.
 func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "wholly-new")
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "wholly-new")
 	r, dirs := newRelay(t), [2]string{t.TempDir(), t.TempDir()}
 	files, _ := wholly(t, 1)
 	bundles := []string{files["ca.crt"]}
 	for _, dir := range dirs {
 		mount(t, dir, files)
 	}
-	leads := bootMounted(t, r, dirs[0])
-	soon(t, func() bool { return leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "nobody leads")
-	follows := bootMounted(t, r, dirs[1])
+	leads := c.bootMounted(t, r, dirs[0])
+	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "nobody leads")
+	follows := c.bootMounted(t, r, dirs[1])
 	r.lead(leads.Webhook, follows.Webhook)
-	called(t)
+	c.called(t)
 	w := write(t, g, 4)
 
 	for round, order := range [][2]*mounted{{leads, follows}, {follows, leads}} {
@@ -76,11 +83,11 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 		bundles = append(bundles, files["ca.crt"])
 		before := order[0].says(holds)
 		mount(t, order[0].dir, files)
-		probing(t, func() bool { return order[0].says(holds) > before }, leads, follows)
+		c.probing(t, func() bool { return order[0].says(holds) > before }, leads, follows)
 		at := time.Now()
-		probing(t, func() bool { return time.Since(at) > 3*time.Second }, leads, follows)
+		c.probing(t, func() bool { return time.Since(at) > 3*time.Second }, leads, follows)
 		mount(t, order[1].dir, files)
-		probing(t, func() bool {
+		c.probing(t, func() bool {
 			return serial(t, leads.Webhook) == served && serial(t, follows.Webhook) == served
 		}, leads, follows)
 	}
@@ -88,31 +95,33 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	files, served := wholly(t, 4)
 	bundles = append(bundles, files["ca.crt"])
 	mount(t, leads.dir, files)
-	probing(t, func() bool { return serial(t, leads.Webhook) == served }, leads, follows)
+	c.probing(t, func() bool { return serial(t, leads.Webhook) == served }, leads, follows)
 	r.lead(follows.Webhook)
-	led := leader(t)
+	led := c.leader(t)
 	require.NoError(t, leads.Stop())
-	probing(t, func() bool { return leader(t) != led && follows.says("webhook configurations are in place") > 0 }, follows)
-	again := bootMounted(t, r, leads.dir)
+	c.probing(t, func() bool { return c.leader(t) != led && follows.says("webhook configurations are in place") > 0 }, follows)
+	again := c.bootMounted(t, r, leads.dir)
 	assert.Equal(t, served, serial(t, again.Webhook), "it has nothing else to serve")
 	r.lead(again.Webhook, follows.Webhook)
 	at := time.Now()
-	probing(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
+	c.probing(t, func() bool { return time.Since(at) > 3*time.Second }, again, follows)
 	mount(t, follows.dir, files)
-	probing(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
+	c.probing(t, func() bool { return serial(t, follows.Webhook) == served }, again, follows)
 
 	files, served = wholly(t, 5)
 	bundles = append(bundles, files["ca.crt"])
 	r.lead(follows.Webhook)
 	require.NoError(t, again.Stop())
 	mount(t, again.dir, files)
-	late := time.AfterFunc(5*time.Second, func() { mount(t, follows.dir, files) })
-	defer late.Stop()
-	starts := bootMounted(t, r, again.dir) // once the leader has the files, too
+	// It is ready once the leader has the files, too.
+	starts := c.bootMountedWith(t, r, again.dir, func(s *server.Server) {
+		soon(t, func() bool { return strings.Contains(s.Log(), holds) }, "it does not hold a certificate that is not trusted")
+		mount(t, follows.dir, files)
+	})
 	assert.Equal(t, served, serial(t, starts.Webhook))
 	assert.Positive(t, starts.says(holds), starts.Log())
 	r.lead(starts.Webhook, follows.Webhook)
-	probing(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
+	c.probing(t, func() bool { return serial(t, follows.Webhook) == served }, starts, follows)
 
 	w.end()
 	// Whoever is alone has its authority trusted by itself.
@@ -120,14 +129,14 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	require.NoError(t, starts.Stop())
 	files, served = wholly(t, 6)
 	mount(t, starts.dir, files)
-	alone := bootMounted(t, r, starts.dir)
+	alone := c.bootMounted(t, r, starts.dir)
 	assert.Equal(t, served, serial(t, alone.Webhook))
-	assert.Contains(t, bundle(t), files["ca.crt"])
+	assert.Contains(t, c.bundle(t), files["ca.crt"])
 
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Greater(t, w.writes.Load(), int64(50))
 	for i, ca := range bundles {
-		assert.Contains(t, bundle(t), ca, "authority %d is trusted for an hour more", i+1)
+		assert.Contains(t, c.bundle(t), ca, "authority %d is trusted for an hour more", i+1)
 	}
 	for _, m := range []*mounted{leads, follows, again, starts, alone} {
 		assert.Zero(t, m.says("calls may fail now"), m.Log())

@@ -20,7 +20,8 @@ import (
 // server left: what it is made of can be written, and once a server is there
 // again it judges. Each row leaves the cluster as the next one may find it.
 func TestNoOrderLocksTheClusterOut(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	gatewayCRDs, err := env.ModuleFolder(t.Context(), "sigs.k8s.io/gateway-api")
@@ -29,21 +30,21 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 		base    = filepath.Join(root, "deploy", "base")
 		ours    = filepath.Join(root, "deploy", "crds")
 		gateway = filepath.Join(gatewayCRDs, "config", "crd", "standard")
-		g       = prepare(t, "orders")
+		g       = c.prepare(t, "orders")
 	)
 	kubectl := func(args ...string) func(*testing.T) {
-		return func(t *testing.T) { t.Helper(); succeed(t, plane.Kubectl(args...)) }
+		return func(t *testing.T) { t.Helper(); succeed(t, c.Kubectl(args...)) }
 	}
 	webhooksGo := func(t *testing.T) {
 		t.Helper()
-		soon(t, func() bool { return registered(t) == "" }, "the webhook configurations stay")
+		soon(t, func() bool { return c.registered(t) == "" }, "the webhook configurations stay")
 		soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
 	}
 	baseIsBack := func(t *testing.T) {
 		t.Helper()
-		succeed(t, plane.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // that of the tests is of another type
-		succeed(t, plane.Kubectl("apply", "--server-side", "--force-conflicts", "-k", base))
+		succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace, "--ignore-not-found")) // that of the tests is of another type
+		succeed(t, c.Kubectl("apply", "--server-side", "--force-conflicts", "-k", base))
 	}
 	saved := ""
 	for _, row := range []struct {
@@ -61,12 +62,12 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 			kubectl("delete", "-f", gateway, "--ignore-not-found"), kubectl("apply", "--server-side", "-f", gateway),
 			func(t *testing.T) {
 				t.Helper()
-				soon(t, func() bool { return plane.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
+				soon(t, func() bool { return c.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
 			},
 		}},
 		{"its namespace is deleted", []func(*testing.T){
 			func(t *testing.T) {
-				got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "yaml")
+				got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "yaml")
 				succeed(t, got)
 				saved = got.Stdout
 			},
@@ -77,7 +78,7 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 			func(t *testing.T) {
 				t.Helper()
 				require.NotEmpty(t, saved, "the row before saves them")
-				succeed(t, plane.KubectlWith(withoutIdentity(saved), "create", "-f", "-"))
+				succeed(t, c.KubectlWith(withoutIdentity(saved), "create", "-f", "-"))
 			},
 			webhooksGo,
 		}},
@@ -90,10 +91,10 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, err := server.Boot(t.Context(), plane, server.Options{})
+			s, err := server.Boot(t.Context(), c.Env, server.Options{})
 			require.NoError(t, err, "the server does not come back")
-			if plane.Kubectl("get", "gateway/edge", "-n", g.infra).Code != 0 { // went with its definition
-				g = prepare(t, "orders")
+			if c.Kubectl("get", "gateway/edge", "-n", g.infra).Code != 0 { // went with its definition
+				g = c.prepare(t, "orders")
 			}
 			succeed(t, g.apply(gatewayLimits))
 			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
@@ -124,15 +125,16 @@ func withoutIdentity(saved string) string {
 
 // The server writes no file: a disk that is full is none of its concerns.
 func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "full")
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "full")
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	site, err := server.Install(t.Context(), plane)
+	site, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, port))
+	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, port))
 	s, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{
 		"-c", `trap '' XFSZ; ulimit -f 0; if echo full > "$0"; then exit 9; fi; exec "$@"`, filepath.Join(t.TempDir(), "probe"),
 		filepath.Join(root, "bin", "overrule"), "--kubeconfig=" + site.Account.Kubeconfig, "--drain-period=0s", fmt.Sprintf("--service-port=%d", port),
@@ -144,9 +146,9 @@ func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
 		if t.Failed() {
 			t.Log(s.Log())
 		}
-		fresh(t)
+		c.fresh(t)
 	})
-	called(t)
+	c.called(t)
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }

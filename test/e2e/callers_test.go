@@ -42,6 +42,8 @@ users:
 )
 
 func TestOnlyTheAPIServerMayCall(t *testing.T) {
+	long(t)
+	t.Parallel()
 	by, dir := newIssuer(t), t.TempDir()
 	as := func(name string) map[string]string {
 		return by.files(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})

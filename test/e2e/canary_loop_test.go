@@ -29,65 +29,66 @@ spec:
 `
 
 // pod makes the pod of a server, which goes with the test.
-func pod(t *testing.T, name string) {
+func (c *cluster) pod(t *testing.T, name string) {
 	t.Helper()
-	_, err := server.Install(t.Context(), plane)
+	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	plane.Kubectl("create", "namespace", server.Namespace)
+	c.Kubectl("create", "namespace", server.Namespace)
 	manifest := strings.ReplaceAll(leaderPod, "NAME", name)
-	succeed(t, plane.Apply(manifest))
-	t.Cleanup(func() { succeed(t, plane.KubectlWith(manifest, "delete", "--force", "--grace-period=0", "-f", "-")) })
+	succeed(t, c.Apply(manifest))
+	t.Cleanup(func() { succeed(t, c.KubectlWith(manifest, "delete", "--force", "--grace-period=0", "-f", "-")) })
 }
 
 // passing is a field of the canary's condition of a pod.
-func passing(t *testing.T, name, field string) string {
+func (c *cluster) passing(t *testing.T, name, field string) string {
 	t.Helper()
-	got := plane.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
+	got := c.Kubectl("-n", server.Namespace, "get", "pod/"+name, "-o", `jsonpath={.status.conditions[?(@.type=="overrule.dev/CanaryPassing")].`+field+`}`)
 	succeed(t, got)
 	return got.Stdout
 }
 
 func TestTheLeadersPodTellsOfTheCanary(t *testing.T) {
-	fresh(t)
-	pod(t, "leads")
-	pod(t, "follows")
+	long(t)
+	c := shared(t)
+	c.pod(t, "leads")
+	c.pod(t, "follows")
 	r := newRelay(t)
 	flags := func(name string) []string { return []string{r.flag(), "--canary-interval=5s", "--pod-name=" + name} }
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: flags("leads")})
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags("leads")})
 	t.Cleanup(func() { unharmed(t, s) })
 	r.lead(s.Webhook)
-	soon(t, func() bool { return passing(t, "leads", "status") == "True" }, "the canary does not pass")
-	assert.Equal(t, "CanaryPassed", passing(t, "leads", "reason"))
-	assert.NotEmpty(t, passing(t, "leads", "lastProbeTime"))
-	since := passing(t, "leads", "lastTransitionTime")
+	soon(t, func() bool { return c.passing(t, "leads", "status") == "True" }, "the canary does not pass")
+	assert.Equal(t, "CanaryPassed", c.passing(t, "leads", "reason"))
+	assert.NotEmpty(t, c.passing(t, "leads", "lastProbeTime"))
+	since := c.passing(t, "leads", "lastTransitionTime")
 	assert.InDelta(t, 1, metric(t, s, "overrule_canary_passing"), 0)
 	assert.Positive(t, metric(t, s, "overrule_canary_last_success_timestamp_seconds"))
 	assert.NotContains(t, readyz(t, s), "canary")
 
-	second := server.Start(t, plane, server.Options{Unprobed: true, Args: flags("follows")})
-	soon(t, func() bool { return passing(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
-	assert.Equal(t, "Unknown", passing(t, "follows", "status"))
+	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags("follows")})
+	soon(t, func() bool { return c.passing(t, "follows", "reason") == "NotLeading" }, "the other does not say that it does not lead")
+	assert.Equal(t, "Unknown", c.passing(t, "follows", "status"))
 	assert.NotContains(t, scraped(t, second), "overrule_canary_passing ", "it is the leader's alone")
 	assert.Contains(t, scraped(t, second), `overrule_canary_runs_total{result="passed"} 0`)
-	assert.Equal(t, since, passing(t, "leads", "lastTransitionTime"), "it passed all the while")
+	assert.Equal(t, since, c.passing(t, "leads", "lastTransitionTime"), "it passed all the while")
 
 	r.cut()
-	soon(t, func() bool { return passing(t, "leads", "status") == "False" }, "the canary does not fail")
-	assert.Contains(t, passing(t, "leads", "message"), "the API server cannot call validate.overrule.dev: ")
-	assert.NotEqual(t, since, passing(t, "leads", "lastTransitionTime"))
+	soon(t, func() bool { return c.passing(t, "leads", "status") == "False" }, "the canary does not fail")
+	assert.Contains(t, c.passing(t, "leads", "message"), "the API server cannot call validate.overrule.dev: ")
+	assert.NotEqual(t, since, c.passing(t, "leads", "lastTransitionTime"))
 	assert.InDelta(t, 0, metric(t, s, "overrule_canary_passing"), 0)
 	assert.Positive(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`))
 	assert.Contains(t, readyz(t, s), "[!] canary: failed: PolicyProfile that must be denied: ")
 	soon(t, func() bool {
-		got := plane.Kubectl("-n", server.Namespace, "get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid} {.type} {.reason}{"\n"}{end}`)
-		uid := plane.Kubectl("-n", server.Namespace, "get", "pod/leads", "-o", "jsonpath={.metadata.uid}").Stdout
+		got := c.Kubectl("-n", server.Namespace, "get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.involvedObject.uid} {.type} {.reason}{"\n"}{end}`)
+		uid := c.Kubectl("-n", server.Namespace, "get", "pod/leads", "-o", "jsonpath={.metadata.uid}").Stdout
 		return strings.Contains(got.Stdout, "leads "+uid+" Warning CanaryFailed") && strings.Contains(got.Stdout, " Normal CanaryPassed")
 	}, "no Event tells of it")
 
 	r.lead(second.Webhook)
 	require.NoError(t, s.Stop())
-	assert.Equal(t, "NotLeading", passing(t, "leads", "reason"), "it says so before it ends")
-	soon(t, func() bool { return passing(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
+	assert.Equal(t, "NotLeading", c.passing(t, "leads", "reason"), "it says so before it ends")
+	soon(t, func() bool { return c.passing(t, "follows", "status") == "True" }, "the canary does not go on at the next leader")
 }
 
 // readyz is what a server says of its health; it has to be ready.
@@ -115,33 +116,34 @@ func fetched(t *testing.T, url string) string {
 }
 
 func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
-	fresh(t)
+	long(t)
+	c := shared(t)
 	r := newRelay(t)
 	flags := []string{r.flag(), "--canary-interval=5s", "--arm", "--log-level=debug"}
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: flags})
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
 	t.Cleanup(func() { unharmed(t, s) })
 	r.lead(s.Webhook)
-	soon(t, func() bool { return policies(t) == disarmed }, "it begins armed")
+	soon(t, func() bool { return c.policies(t) == disarmed }, "it begins armed")
 	assert.InDelta(t, 0, metric(t, s, "overrule_armed"), 0)
-	soon(t, func() bool { return policies(t) == armed }, "it does not arm")
+	soon(t, func() bool { return c.policies(t) == armed }, "it does not arm")
 	soon(t, func() bool { return metric(t, s, "overrule_armed") == 1 }, "it does not say that it is armed")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="passed"`), 3.0)
 
 	r.cut()
-	soon(t, func() bool { return policies(t) == disarmed }, "it stays armed though nobody judges")
+	soon(t, func() bool { return c.policies(t) == disarmed }, "it stays armed though nobody judges")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`), 2.0)
 	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it says that it is armed")
 
 	r.lead(s.Webhook)
-	soon(t, func() bool { return policies(t) == armed }, "it does not arm again")
+	soon(t, func() bool { return c.policies(t) == armed }, "it does not arm again")
 
 	require.NoError(t, s.Stop())
-	assert.Equal(t, armed, policies(t), "a leader that ends leaves it to the next one")
-	next := server.Start(t, plane, server.Options{Unprobed: true, Args: flags})
+	assert.Equal(t, armed, c.policies(t), "a leader that ends leaves it to the next one")
+	next := server.Start(t, c.Env, server.Options{Unprobed: true, Args: flags})
 	t.Cleanup(func() { unharmed(t, next) })
 	r.lead(next.Webhook)
 	soon(t, func() bool { return metric(t, next, "overrule_armed") == 1 }, "it does not take over what it found")
-	assert.Equal(t, armed, policies(t))
+	assert.Equal(t, armed, c.policies(t))
 	assert.Less(t, metric(t, next, "overrule_canary_runs_total", `result="passed"`), 3.0, "it was armed from the start")
 }
 
@@ -153,11 +155,11 @@ const (
 )
 
 // policies are the failurePolicies of all webhooks, the mutating one's first.
-func policies(t *testing.T) string {
+func (c *cluster) policies(t *testing.T) string {
 	t.Helper()
 	var out []string
 	for _, configuration := range []string{configurations[1], configurations[0]} {
-		got := plane.Kubectl("get", configuration, "-o", "jsonpath={.webhooks[*].failurePolicy}", "--ignore-not-found")
+		got := c.Kubectl("get", configuration, "-o", "jsonpath={.webhooks[*].failurePolicy}", "--ignore-not-found")
 		succeed(t, got)
 		out = append(out, got.Stdout)
 	}

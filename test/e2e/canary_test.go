@@ -52,11 +52,11 @@ func came(r canary.Result) (outcomes []canary.Outcome, first string) {
 func all(o canary.Outcome) []canary.Outcome { return []canary.Outcome{o, o, o} }
 
 func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "canary-passes")
-	s := start(t, "--canary-interval=0")
+	c := shared(t)
+	g := c.prepare(t, "canary-passes")
+	s := c.start(t, "--canary-interval=0")
 	before := metric(t, s, "overrule_decisions_total")
-	r, code := tryOnce(t, plane.User, "--canary-namespace="+g.app)
+	r, code := tryOnce(t, c.User, "--canary-namespace="+g.app)
 	outcomes, first := came(r)
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
@@ -64,12 +64,14 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Trials[2].Came)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
-	assert.Empty(t, plane.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
-	assert.NotContains(t, plane.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
+	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
+	assert.NotContains(t, c.Kubectl("get", "events", "-A").Stdout, "overrule-canary", "no Event tells of the denial")
 }
 
 func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
-	for name, c := range map[string]struct {
+	long(t)
+	t.Parallel()
+	for name, row := range map[string]struct {
 		server, expected string
 		code             int
 		outcome          canary.Outcome
@@ -82,33 +84,34 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 		"audit where warn is":        {"audit", "warn", 1, canary.Failed, "admitted, and not judged: validate.overrule.dev is there with a rule for it", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fresh(t)
-			g := prepare(t, "canary-enforcement")
-			s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--enforcement=" + c.server, "--canary-interval=0"}})
+			c := shared(t)
+			g := c.prepare(t, "canary-enforcement")
+			s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--enforcement=" + row.server, "--canary-interval=0"}})
 			mended := func() bool {
-				r, _ := tryOnce(t, plane.User, "--enforcement="+c.expected, "--canary-namespace="+g.app)
+				r, _ := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 				return r.Trials[2].Outcome == canary.Passed
 			}
 			soon(t, mended, "the API server does not call it")
-			r, code := tryOnce(t, plane.User, "--enforcement="+c.expected, "--canary-namespace="+g.app)
+			r, code := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 			_, first := came(r)
-			assert.Equal(t, c.code, code, r.Text())
-			assert.Equal(t, c.outcome, r.Trials[0].Outcome)
-			assert.Contains(t, first, c.first)
+			assert.Equal(t, row.code, code, r.Text())
+			assert.Equal(t, row.outcome, r.Trials[0].Outcome)
+			assert.Contains(t, first, row.first)
 			assert.Equal(t, canary.Passed, r.Trials[1].Outcome, r.Text())
-			assert.Contains(t, r.Note, c.note)
-			assert.Equal(t, c.note == "", r.Note == "")
+			assert.Contains(t, r.Note, row.note)
+			assert.Equal(t, row.note == "", r.Note == "")
 			unharmed(t, s)
 		})
 	}
 }
 
 func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "canary-none")
-	_, err := server.Install(t.Context(), plane)
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "canary-none")
+	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
-	r, code := tryOnce(t, plane.User, "--canary-namespace="+g.app)
+	r, code := tryOnce(t, c.User, "--canary-namespace="+g.app)
 	outcomes, first := came(r)
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
@@ -118,47 +121,50 @@ func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
 
 // broken lets a server run without the right to mend its configurations, which
 // the test gives back.
-func broken(t *testing.T) {
+func (c *cluster) broken(t *testing.T) {
 	t.Helper()
-	fresh(t)
-	start(t, "--canary-interval=0")
-	succeed(t, plane.Kubectl("delete", "clusterrolebinding/overrule-webhooks"))
+	c.start(t, "--canary-interval=0")
+	succeed(t, c.Kubectl("delete", "clusterrolebinding/overrule-webhooks"))
 }
 
 func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
-	broken(t)
-	defer restoreRights(t)
+	long(t)
+	c := shared(t)
+	c.broken(t)
+	defer c.restoreRights(t)
 	ca := base64.StdEncoding.EncodeToString([]byte(newIssuer(t).serving(t)["ca.crt"]))
 	for _, configuration := range configurations {
-		succeed(t, plane.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"`+ca+`"}]`))
+		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"`+ca+`"}]`))
 	}
-	tells(t, 1, canary.Failed, `the API server cannot call validate.overrule.dev: failed to call webhook: Post `, "x509: certificate signed by unknown authority")
+	c.tells(t, 1, canary.Failed, `the API server cannot call validate.overrule.dev: failed to call webhook: Post `, "x509: certificate signed by unknown authority")
 
 	for _, configuration := range configurations {
-		succeed(t, plane.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`))
+		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`))
 	}
-	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
+	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
 }
 
 func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
-	broken(t)
-	defer restoreRights(t)
-	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`))
-	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
-	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["authpolicies"]}]}]`))
-	tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
-	succeed(t, plane.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0"}]`))
-	tells(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
+	long(t)
+	c := shared(t)
+	c.broken(t)
+	defer c.restoreRights(t)
+	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`))
+	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
+	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["authpolicies"]}]}]`))
+	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
+	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0"}]`))
+	c.tells(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
 }
 
 // tells waits until the first trial comes back so: an API server hears of an
 // edit a moment later.
-func tells(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
+func (c *cluster) tells(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
 	t.Helper()
 	var last canary.Result
 	var got int
 	soon(t, func() bool {
-		last, got = tryOnce(t, plane.User)
+		last, got = tryOnce(t, c.User)
 		_, first := came(last)
 		for _, part := range parts {
 			if !strings.Contains(first, part) {
@@ -171,10 +177,11 @@ func tells(t *testing.T, code int, outcome canary.Outcome, parts ...string) {
 }
 
 func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
-	fresh(t)
-	s := start(t, "--canary-interval=0")
+	long(t)
+	c := shared(t)
+	s := c.start(t, "--canary-interval=0")
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
-	r, code := tryOnce(t, plane.User)
+	r, code := tryOnce(t, c.User)
 	require.NoError(t, s.Signal(syscall.SIGCONT))
 	outcomes, first := came(r)
 	assert.Equal(t, 1, code)
@@ -184,14 +191,15 @@ func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
 
 	require.NoError(t, s.Signal(syscall.SIGTERM))
 	<-s.Done()
-	tells(t, 1, canary.Failed, "the API server cannot call validate.overrule.dev: ", "connection refused")
+	c.tells(t, 1, canary.Failed, "the API server cannot call validate.overrule.dev: ", "connection refused")
 }
 
 func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "canary-untried")
-	start(t, "--canary-interval=0")
-	nobody := plane.MustAddUser(t, "canary-nobody", nil)
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "canary-untried")
+	c.start(t, "--canary-interval=0")
+	nobody := c.MustAddUser(t, "canary-nobody", nil)
 	r, code := tryOnce(t, nobody, "--canary-namespace="+g.app)
 	outcomes, first := came(r)
 	assert.Equal(t, 2, code)
@@ -199,17 +207,18 @@ func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
 	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
 	assert.Contains(t, r.Trials[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
 
-	r, code = tryOnce(t, plane.User, "--canary-namespace=nowhere")
+	r, code = tryOnce(t, c.User, "--canary-namespace=nowhere")
 	assert.Equal(t, 2, code)
 	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Trials[2].Came)
 
-	r, code = tryOnce(t, plane.User, "--canary-namespace="+server.Namespace)
+	r, code = tryOnce(t, c.User, "--canary-namespace="+server.Namespace)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, r.Trials[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
 }
 
 func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
-	bare := env.Start(t, env.WithoutCRDs())
+	long(t)
+	bare := alone(t, env.WithoutCRDs())
 	r, code := tryOnce(t, bare.User)
 	_, first := came(r)
 	assert.Equal(t, 2, code)
@@ -232,8 +241,9 @@ current-context: c
 }
 
 func TestTheCanaryTellsOfOthersThatDeny(t *testing.T) {
-	fresh(t)
-	start(t, "--canary-interval=0")
+	long(t)
+	c := shared(t)
+	c.start(t, "--canary-interval=0")
 	const policy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -247,11 +257,11 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-canaries}
 spec: {policyName: no-canaries, validationActions: [Deny]}
 `
-	succeed(t, plane.Apply(policy))
-	t.Cleanup(func() { succeed(t, plane.KubectlWith(policy, "delete", "-f", "-")) })
+	succeed(t, c.Apply(policy))
+	t.Cleanup(func() { succeed(t, c.KubectlWith(policy, "delete", "-f", "-")) })
 	var last canary.Result
 	soon(t, func() bool {
-		last, _ = tryOnce(t, plane.User)
+		last, _ = tryOnce(t, c.User)
 		return strings.Contains(last.Trials[1].Came, "no birds")
 	}, "it does not tell")
 	assert.Equal(t, canary.Untried, last.Trials[1].Outcome, last.Text())
@@ -261,8 +271,9 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 var canaryRights = rbacv1.PolicyRule{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}
 
 func TestTheCanaryTakesNoOtherRight(t *testing.T) {
-	fresh(t)
-	start(t, "--canary-interval=0")
-	r, code := tryOnce(t, plane.MustAddUser(t, "canary-keeper", nil, canaryRights))
+	long(t)
+	c := shared(t)
+	c.start(t, "--canary-interval=0")
+	r, code := tryOnce(t, c.MustAddUser(t, "canary-keeper", nil, canaryRights))
 	assert.Zero(t, code, r.Text())
 }

@@ -84,32 +84,32 @@ const (
 // The API server, the webhook and kubectl together give the verdicts of the one
 // table that every door is held to.
 func TestKubectlGetsTheVerdictsOfTheCases(t *testing.T) {
-	fresh(t)
+	c := shared(t)
 	normal := rbacv1.PolicyRule{
 		APIGroups: []string{"*"}, Resources: []string{"*"},
 		Verbs: []string{"get", "list", "create", "update", "patch", "delete"},
 	}
 	override := rbacv1.PolicyRule{APIGroups: []string{"kuadrant.io"}, Resources: []string{"*"}, Verbs: []string{"override"}}
-	plane.MustAddUser(t, writer, nil, normal)
-	plane.MustAddUser(t, overrider, nil, normal, override)
-	all := slices.DeleteFunc(cases.Load(t), func(c cases.Case) bool { return slices.Contains(unplayed, c.File) })
+	c.MustAddUser(t, writer, nil, normal)
+	c.MustAddUser(t, overrider, nil, normal, override)
+	all := slices.DeleteFunc(cases.Load(t), func(one cases.Case) bool { return slices.Contains(unplayed, one.File) })
 	var manifest strings.Builder
-	for _, c := range all {
-		for i := range c.Against {
-			manifest.WriteString("---\n" + own(t, c.File, &c.Against[i]) + "\n")
+	for _, one := range all {
+		for i := range one.Against {
+			manifest.WriteString("---\n" + own(t, one.File, &one.Against[i]) + "\n")
 		}
 	}
-	succeed(t, plane.KubectlWith(manifest.String(), "apply", "--server-side", "-f", "-"))
-	start(t)
-	for _, c := range all {
-		t.Run(c.File, func(t *testing.T) {
+	succeed(t, c.KubectlWith(manifest.String(), "apply", "--server-side", "-f", "-"))
+	c.start(t)
+	for _, one := range all {
+		t.Run(one.File, func(t *testing.T) {
 			t.Parallel()
 			who := writer
-			if c.MayOverride {
+			if one.MayOverride {
 				who = overrider
 			}
-			for i := range c.Changes {
-				compare(t, who, c.File, &c.Changes[i])
+			for i := range one.Changes {
+				c.compare(t, who, one.File, &one.Changes[i])
 			}
 		})
 	}
@@ -126,20 +126,20 @@ func own(t *testing.T, file string, o *cases.Object) string {
 }
 
 // compare makes a change with kubectl, and compares what it says.
-func compare(t *testing.T, who, file string, c *cases.Change) {
+func (c *cluster) compare(t *testing.T, who, file string, change *cases.Change) {
 	t.Helper()
-	verb := map[string]string{"CREATE": "create", "UPDATE": "replace", "DELETE": "delete"}[c.Operation]
-	got := plane.KubectlWith(own(t, file, &c.Object), "--as="+who, verb, "-f", "-")
-	if c.Verdict.Allowed {
+	verb := map[string]string{"CREATE": "create", "UPDATE": "replace", "DELETE": "delete"}[change.Operation]
+	got := c.KubectlWith(own(t, file, &change.Object), "--as="+who, verb, "-f", "-")
+	if change.Verdict.Allowed {
 		succeed(t, got)
 	} else {
 		require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
 		assert.Contains(t, got.Stderr, `validate.overrule.dev" denied the request: `) // by one of our webhooks
-		for _, f := range c.Verdict.Reasons {
+		for _, f := range change.Verdict.Reasons {
 			assert.Contains(t, got.Stderr, string(f.Code)+": ")
 		}
 	}
-	told(t, got, c.Verdict)
+	told(t, got, change.Verdict)
 }
 
 // told looks for what a verdict says in what is on the terminal.

@@ -108,39 +108,39 @@ func serial(t *testing.T, address string) int64 {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-func bundle(t *testing.T) string {
+func (c *cluster) bundle(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "go-template={{with (index .webhooks 0).clientConfig.caBundle}}{{. | base64decode}}{{end}}")
+	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "go-template={{with (index .webhooks 0).clientConfig.caBundle}}{{. | base64decode}}{{end}}")
 	succeed(t, got)
 	return got.Stdout
 }
 
 func TestACertificateOfFiles(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "files")
+	c := shared(t)
+	g := c.prepare(t, "files")
 	succeed(t, g.apply(gatewayLimits))
-	_, err := server.Install(t.Context(), plane)
+	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
 	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
-	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
+	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	scraped := &server.Server{Metrics: loopback(port)}
 	ready := func() float64 { return metric(t, scraped, "overrule_ready") }
-	s := unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
+	s := c.unready(t, r, "--certificates=files", "--cert-dir="+dir, "--metrics-bind-address="+scraped.Metrics)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), dir+"/tls.crt: not there: put certificates in PEM there")
 	}, "it does not say what is missing")
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
-	assert.Contains(t, plane.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "nobody is to be sent to a server without a certificate")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "nobody is to be sent to a server without a certificate")
 
 	mount(t, dir, by.serving(t))
-	called(t)
+	c.called(t)
 	assert.InDelta(t, 1, ready(), 0)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
-	assert.Equal(t, inPEM(by.cert), bundle(t))
+	assert.Equal(t, inPEM(by.cert), c.bundle(t))
 
 	w := write(t, g, 4)
 	for round := range 3 {
@@ -157,7 +157,7 @@ func TestACertificateOfFiles(t *testing.T) {
 	w.end()
 	assert.Empty(t, w.failures(), "of %d writes", w.writes.Load())
 	assert.Positive(t, w.writes.Load())
-	called(t)
+	c.called(t)
 }
 
 const certificate = `
@@ -170,17 +170,18 @@ spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.sv
 // What cert-manager's own controllers do is played here: test/certmanager runs
 // them.
 func TestACertificateOfCertManager(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "cert-manager")
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "cert-manager")
 	succeed(t, g.apply(gatewayLimits))
-	_, err := server.Install(t.Context(), plane)
+	_, err := server.Install(t.Context(), c.Env)
 	require.NoError(t, err)
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	succeed(t, plane.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
+	succeed(t, c.Kubectl("apply", "-f", filepath.Join(root, "deploy", "components", "cert-manager", "rbac.yaml")))
 	r, dir, by := newRelay(t), t.TempDir(), newIssuer(t)
-	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
-	s := unready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
+	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, r.port()))
+	s := c.unready(t, r, "--certificates=cert-manager", "--cert-dir="+dir)
 	says := func(text string) {
 		t.Helper()
 		soon(t, func() bool { return strings.Contains(s.Log(), text) }, "it does not say: "+text)
@@ -189,43 +190,43 @@ func TestACertificateOfCertManager(t *testing.T) {
 
 	module, err := env.ModuleFolder(t.Context(), "github.com/cert-manager/cert-manager")
 	require.NoError(t, err)
-	require.NoError(t, plane.InstallCRDs(filepath.Join(module, "deploy", "crds")))
+	require.NoError(t, c.InstallCRDs(filepath.Join(module, "deploy", "crds")))
 	says("certificate overrule-system/overrule-serving: there is none: apply it")
-	succeed(t, plane.Apply(certificate))
+	succeed(t, c.Apply(certificate))
 	says("not Ready: cert-manager has not looked at it yet: is its controller running?")
 	status := func(is, message string) {
 		t.Helper()
-		succeed(t, plane.Kubectl("-n", server.Namespace, "patch", "certificate/overrule-serving", "--subresource=status", "--type=merge", "-p",
+		succeed(t, c.Kubectl("-n", server.Namespace, "patch", "certificate/overrule-serving", "--subresource=status", "--type=merge", "-p",
 			`{"status":{"conditions":[{"type":"Ready","status":"`+is+`","reason":"Pending","message":"`+message+`"}]}}`))
 	}
 	status("False", "issuer none is not there")
 	says("not Ready: Ready is False (Pending): issuer none is not there: look at its issuer and its CertificateRequests")
-	assert.Contains(t, plane.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "there is nothing to inject yet")
 	mount(t, dir, by.serving(t))
 	status("True", "it is")
 	says(`"msg":"the certificate is issued"`)
 
 	from := func() string {
-		return plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
+		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o",
 			`jsonpath={.items[*].metadata.annotations.cert-manager\.io/inject-ca-from}`).Stdout
 	}
 	soon(t, func() bool { return from() == "overrule-system/overrule-serving overrule-system/overrule-serving" }, "cainjector is not asked")
-	assert.Empty(t, bundle(t))
-	inject(t, inPEM(by.cert))
-	called(t)
+	assert.Empty(t, c.bundle(t))
+	c.inject(t, inPEM(by.cert))
+	c.called(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
-	succeed(t, plane.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
+	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "app.kubernetes.io/name=other", "--overwrite"))
 	soon(t, func() bool {
-		return strings.Contains(plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
+		return strings.Contains(c.Kubectl("get", "validatingwebhookconfiguration/overrule", "--show-labels").Stdout, "app.kubernetes.io/name=overrule")
 	}, "what is ours is not put back")
-	assert.Equal(t, inPEM(by.cert), bundle(t), "and what is not stays")
+	assert.Equal(t, inPEM(by.cert), c.bundle(t), "and what is not stays")
 }
 
 // inject writes the caBundles as cainjector does.
-func inject(t *testing.T, ca string) {
+func (c *cluster) inject(t *testing.T, ca string) {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config)
+	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	hooks := client.AdmissionregistrationV1()
 	options := metav1.UpdateOptions{FieldManager: "cainjector"}

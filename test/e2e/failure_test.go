@@ -18,9 +18,9 @@ import (
 )
 
 func TestEnforcementWarnDeniesNothing(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "warn")
-	start(t, "--enforcement=warn")
+	c := shared(t)
+	g := c.prepare(t, "warn")
+	c.start(t, "--enforcement=warn")
 	succeed(t, g.apply(gatewayLimits))
 	got := g.apply(limits("name: p", 100))
 	succeed(t, got)
@@ -29,11 +29,12 @@ func TestEnforcementWarnDeniesNothing(t *testing.T) {
 }
 
 func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
+	t.Parallel()
 	for policy, allowed := range map[string]bool{"Fail": false, "Ignore": true} {
 		t.Run(policy, func(t *testing.T) {
-			fresh(t)
-			g := prepare(t, "failure-"+strings.ToLower(policy))
-			s := start(t, "--failure-policy="+policy)
+			c := shared(t)
+			g := c.prepare(t, "failure-"+strings.ToLower(policy))
+			s := c.start(t, "--failure-policy="+policy)
 			succeed(t, g.apply(gatewayLimits))
 			denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
@@ -43,25 +44,25 @@ func TestWithoutAServerTheFailurePolicyDecides(t *testing.T) {
 			got := g.apply(limits("name: p", 100))
 			assert.Equal(t, allowed, got.Code == 0, got.Stderr)
 			assert.Equal(t, !allowed, strings.Contains(got.Stderr, `failed calling webhook "mutate.overrule.dev"`), got.Stderr)
-			succeed(t, plane.Kubectl("label", "namespace", g.app, "a=b")) // all else goes on
+			succeed(t, c.Kubectl("label", "namespace", g.app, "a=b")) // all else goes on
 		})
 	}
 }
 
 func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "unready")
+	c := shared(t)
+	g := c.prepare(t, "unready")
 	r := newRelay(t)
 	succeed(t, g.apply(gatewayLimits))
-	able := boot(t, r)
+	able := c.boot(t, r)
 	r.lead(able.Webhook)
-	called(t)
+	c.called(t)
 	require.NoError(t, able.Stop())
-	before := rules(t)
+	before := c.rules(t)
 	require.Contains(t, before, "ratelimitpolicies")
 
-	succeed(t, plane.Kubectl("delete", "clusterrolebinding/overrule"))
-	s := unready(t, r)
+	succeed(t, c.Kubectl("delete", "clusterrolebinding/overrule"))
+	s := c.unready(t, r)
 	soon(t, func() bool {
 		return strings.Contains(s.Log(), `"msg":"not ready"`) || strings.Contains(s.Log(), "forbidden")
 	}, "it can read the cluster")
@@ -69,23 +70,23 @@ func TestAServerThatMayNotReadTheClusterJudgesNothingUntilItMay(t *testing.T) {
 	require.Equal(t, 1, got.Code, got.Stdout)
 	assert.Contains(t, got.Stderr, `failed calling webhook "mutate.overrule.dev"`)
 	assert.NotContains(t, got.Stderr, "connection refused", "it answers that it cannot judge")
-	assert.Equal(t, before, rules(t), "what it does not know yet is not taken off the rules")
+	assert.Equal(t, before, c.rules(t), "what it does not know yet is not taken off the rules")
 
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-read.yaml")))
-	called(t)
+	succeed(t, c.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-read.yaml")))
+	c.called(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	succeed(t, g.apply(limits("name: p", 20)))
 }
 
 // unready runs a server with the rights that its account has, and does not wait
 // for anything.
-func unready(t *testing.T, r *relay, flags ...string) *process.Process {
+func (c *cluster) unready(t *testing.T, r *relay, flags ...string) *process.Process {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	account, err := plane.ServiceAccount(t.Context(), server.Namespace, server.Name)
+	account, err := c.ServiceAccount(t.Context(), server.Namespace, server.Name)
 	require.NoError(t, err)
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
@@ -107,9 +108,9 @@ func unready(t *testing.T, r *relay, flags ...string) *process.Process {
 }
 
 // rules are the resources that the API server calls the webhooks for.
-func rules(t *testing.T) string {
+func (c *cluster) rules(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].rules[*].resources}")
+	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].rules[*].resources}")
 	succeed(t, got)
 	return got.Stdout
 }
@@ -117,9 +118,9 @@ func rules(t *testing.T) string {
 // TestACRDThatGoesAway leaves policies of the kind behind, which the API server
 // deletes with it and tells nobody.
 func TestACRDThatGoesAway(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "crd")
-	s := start(t)
+	c := shared(t)
+	g := c.prepare(t, "crd")
+	s := c.start(t)
 	succeed(t, g.apply(gatewayLimits))
 	const color = `
 apiVersion: policies.example.com/v1
@@ -128,20 +129,20 @@ metadata: {namespace: APP, name: color}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}
 `
 	succeed(t, g.apply(color))
-	require.Contains(t, rules(t), "colorpolicies")
+	require.Contains(t, c.rules(t), "colorpolicies")
 
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	crd := filepath.Join(root, "examples", "crds", "policies.example.com_colorpolicies.yaml")
 	require.FileExists(t, crd)
-	succeed(t, plane.Kubectl("delete", "-f", crd, "--timeout=1m"))
-	t.Cleanup(func() { assert.NoError(t, plane.InstallCRDs(crd)) })
+	succeed(t, c.Kubectl("delete", "-f", crd, "--timeout=1m"))
+	t.Cleanup(func() { assert.NoError(t, c.InstallCRDs(crd)) })
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	succeed(t, g.apply(limits("name: p", 20)))
-	soon(t, func() bool { return !strings.Contains(rules(t), "colorpolicies") }, "the rules still name the kind")
+	soon(t, func() bool { return !strings.Contains(c.rules(t), "colorpolicies") }, "the rules still name the kind")
 
-	require.NoError(t, plane.InstallCRDs(crd))
-	soon(t, func() bool { return strings.Contains(rules(t), "colorpolicies") }, "the rules do not name the kind")
+	require.NoError(t, c.InstallCRDs(crd))
+	soon(t, func() bool { return strings.Contains(c.rules(t), "colorpolicies") }, "the rules do not name the kind")
 	soon(t, func() bool { return g.apply(color).Code == 0 }, "the kind cannot be written")
 	select {
 	case <-s.Done():
@@ -151,7 +152,8 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 }
 
 func TestTheServerIsOnlyWhatItsFlagsSay(t *testing.T) {
-	_, err := server.Boot(t.Context(), plane, server.Options{Args: []string{"--enforcement=maybe"}})
+	c := shared(t)
+	_, err := server.Boot(t.Context(), c.Env, server.Options{Args: []string{"--enforcement=maybe"}})
 	require.ErrorIs(t, err, server.ErrNotReady)
 	assert.ErrorContains(t, err, `overrule: --enforcement="maybe" is none of [deny warn audit]`)
 }

@@ -30,13 +30,14 @@ const (
 // server has places, which has its default limits. Meanwhile there are writes through the API server, and calls each of
 // which takes a connection of its own, as the first one of an API server does.
 func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
+	long(t)
 	enoughFiles(t, besiegers+1000)
-	fresh(t)
-	g := prepare(t, "siege")
+	c := exclusive(t)
+	g := c.prepare(t, "siege")
 	succeed(t, g.apply(gatewayLimits))
-	s := server.Start(t, plane, server.Options{})
+	s := server.Start(t, c.Env, server.Options{})
 	t.Cleanup(func() { unharmed(t, s) })
-	other := prepare(t, "siege-calls") // or what is written there would be in force instead
+	other := c.prepare(t, "siege-calls") // or what is written there would be in force instead
 	succeed(t, other.apply(gatewayLimits))
 	writes, calls := write(t, g, 2), call(t, s, other)
 	time.Sleep(time.Second) // as long as they take to come up to speed
@@ -119,7 +120,7 @@ type callers struct {
 
 func call(t *testing.T, s *server.Server, g ground) *callers {
 	t.Helper()
-	c, where := &callers{}, path(t)
+	c, where := &callers{}, g.c.path(t)
 	var over atomic.Bool
 	var group sync.WaitGroup
 	group.Go(func() {

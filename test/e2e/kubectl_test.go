@@ -23,8 +23,8 @@ const (
 // TestKubectl has one server for all that kubectl does, and grounds of its own
 // for each of its parts.
 func TestKubectl(t *testing.T) {
-	fresh(t)
-	s := start(t)
+	c := shared(t).program()
+	s := c.start(t)
 	for name, test := range map[string]func(*testing.T, ground, *server.Server){
 		"tell":      tellsTheWriter,
 		"unchanged": unchangedIsUnchanged,
@@ -40,7 +40,7 @@ func TestKubectl(t *testing.T) {
 		"namespace": deletesNamespaces,
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := prepare(t, name)
+			g := c.prepare(t, name)
 			succeed(t, g.apply(gatewayAuth+"---"+gatewayLimits))
 			test(t, g, s)
 		})
@@ -87,7 +87,7 @@ func appliesServerSide(t *testing.T, g ground, _ *server.Server) {
 		succeed(t, g.apply(policy, "--server-side"))
 	}
 	assert.Equal(t, before, g.get(t, "ratelimitpolicy/server-side", version))
-	succeed(t, plane.KubectlWith(g.of(policy), "diff", "--server-side", "-f", "-"))
+	succeed(t, g.c.KubectlWith(g.of(policy), "diff", "--server-side", "-f", "-"))
 
 	denied(t, g.apply(limits("name: server-side", 100), "--server-side"), "ConstraintViolated: limits.login: ")
 	succeed(t, g.apply(limits("name: server-side", 30), "--server-side"))
@@ -104,7 +104,7 @@ func runsDry(t *testing.T, g ground, _ *server.Server) {
 func diffs(t *testing.T, g ground, _ *server.Server) {
 	succeed(t, g.apply(limits("name: differ", 20)))
 	diff := func(login int) (int, string) {
-		got := plane.KubectlWith(g.of(limits("name: differ", login)), "diff", "-f", "-")
+		got := g.c.KubectlWith(g.of(limits("name: differ", login)), "diff", "-f", "-")
 		return got.Code, got.Stdout + got.Stderr
 	}
 	code, text := diff(20)
@@ -122,14 +122,14 @@ func diffs(t *testing.T, g ground, _ *server.Server) {
 }
 
 func generatesNames(t *testing.T, g ground, _ *server.Server) {
-	got := plane.KubectlWith(g.of(limits("generateName: gen-", 20)), "create", "-f", "-", "-o", "name")
+	got := g.c.KubectlWith(g.of(limits("generateName: gen-", 20)), "create", "-f", "-", "-o", "name")
 	succeed(t, got)
 	name := strings.TrimSpace(got.Stdout)
 	assert.Contains(t, name, "/gen-")
 	assert.NotEmpty(t, g.get(t, name, outcome))
 	succeed(t, g.kubectl("delete", name))
 
-	denied(t, plane.KubectlWith(g.of(limits("generateName: gen-", 100)), "create", "-f", "-"), "ConstraintViolated: ")
+	denied(t, g.c.KubectlWith(g.of(limits("generateName: gen-", 100)), "create", "-f", "-"), "ConstraintViolated: ")
 }
 
 func mendsAnnotations(t *testing.T, g ground, _ *server.Server) {
@@ -177,7 +177,7 @@ func leavesStatusAlone(t *testing.T, g ground, s *server.Server) {
 
 func deletes(t *testing.T, g ground, _ *server.Server) {
 	policies := schema.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies"}
-	client, err := dynamic.NewForConfig(plane.Config)
+	client, err := dynamic.NewForConfig(g.c.Config)
 	require.NoError(t, err)
 	left := func() int {
 		list, err := client.Resource(policies).Namespace(g.app).List(t.Context(), metav1.ListOptions{})
@@ -194,7 +194,7 @@ func deletes(t *testing.T, g ground, _ *server.Server) {
 	require.NoError(t, client.Resource(policies).Namespace(g.app).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	assert.Zero(t, left())
 
-	got := plane.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
+	got := g.c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth", "--dry-run=server")
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, g.of("Warning: the overrides of AuthPolicy INFRA/gw-auth hold rules.authentication.sso on 2 paths, and would not any more"))
 	assert.Contains(t, got.Stderr, "Warning: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)")
@@ -203,7 +203,7 @@ func deletes(t *testing.T, g ground, _ *server.Server) {
 // finalizes removes the finalizer of an object that nobody may write any more,
 // had it been written now.
 func finalizes(t *testing.T, g ground, _ *server.Server) {
-	succeed(t, plane.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
+	succeed(t, g.c.Kubectl("-n", g.infra, "delete", "ratelimitpolicy/gw-limits"))
 	succeed(t, g.apply(limits("name: final, finalizers: [e2e.example.com/hold]", 100)))
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: another", 100)), "ConstraintViolated: ")
@@ -216,5 +216,5 @@ func finalizes(t *testing.T, g ground, _ *server.Server) {
 
 func deletesNamespaces(t *testing.T, g ground, _ *server.Server) {
 	succeed(t, g.apply(routeAuth))
-	succeed(t, plane.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m"))
+	succeed(t, g.c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m"))
 }

@@ -19,10 +19,11 @@ import (
 // server that is slow for too long does it. The server ends, so that it is started
 // anew, but not before it has sent its clients elsewhere.
 func TestALeaderThatLosesItsLeaseDrains(t *testing.T) {
-	fresh(t)
-	s := start(t)
-	require.NotEmpty(t, leader(t))
-	client, err := kubernetes.NewForConfig(plane.Config)
+	long(t)
+	c := shared(t)
+	s := c.start(t)
+	require.NotEmpty(t, c.leader(t))
+	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	leases := client.CoordinationV1().Leases(server.Namespace)
 	soon(t, func() bool {

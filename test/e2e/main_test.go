@@ -1,13 +1,12 @@
 //go:build e2e
 
-// Package e2e plays the server's binary and a real kubectl against a real API
-// server. The tests share one control plane and run one after another: each
-// starts the servers that it needs, under the names that all of them have.
+// Package e2e plays the server's binary and kubectl against a real API server.
+// Tests run in parallel, each on a control plane that it has for itself
+// meanwhile: shared returns one that the next test uses again, alone one that the
+// test may wreck.
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -22,52 +21,34 @@ import (
 	"overrule.dev/overrule/test/shop"
 )
 
-// plane is the control plane of all tests here.
-var plane *env.Env
+func TestMain(m *testing.M) { os.Exit(planes.stop(m.Run())) }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	var err error
-	plane, err = env.Boot(context.Background(), env.WithControllers())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := plane.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stop the control plane:", err)
-		return 1
-	}
-	return code
-}
-
-// fresh takes away what an earlier test's servers registered: it goes on
-// turning writes away, and nobody answers.
-func fresh(t *testing.T) {
+// fresh removes the webhook configurations that an earlier test's servers wrote:
+// the API server would go on calling them.
+func (c *cluster) fresh(t *testing.T) {
 	t.Helper()
-	succeed(t, plane.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
-	soon(t, func() bool { return plane.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
+	succeed(t, c.Kubectl("delete", "--ignore-not-found", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule"))
+	soon(t, func() bool { return c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-").Code == 0 }, "the API server still calls")
 }
 
-// called waits until the API server calls a server that judges.
-func called(t *testing.T) {
+// called waits until the API server calls a server that evaluates writes.
+func (c *cluster) called(t *testing.T) {
 	t.Helper()
 	soon(t, func() bool {
-		got := plane.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-")
+		got := c.KubectlWith(server.Probe, "create", "--dry-run=server", "-f", "-")
 		return got.Code == 0 && strings.Contains(got.Stderr, "Warning: ")
 	}, "the API server does not call the server")
 }
 
-// start runs a server until the test ends, and looks at its log then.
-func start(t *testing.T, args ...string) *server.Server {
+// start runs a server until the test ends, and checks its log then.
+func (c *cluster) start(t *testing.T, args ...string) *server.Server {
 	t.Helper()
-	s := server.Start(t, plane, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
+	s := server.Start(t, c.Env, server.Options{Args: append([]string{"--log-level=debug", "--drain-period=1s"}, args...)})
 	t.Cleanup(func() { unharmed(t, s) })
 	return s
 }
 
-// unharmed fails the test if a server's log tells of a panic.
+// unharmed fails the test if a server's log has a panic.
 func unharmed(t *testing.T, s *server.Server) {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
@@ -76,16 +57,21 @@ func unharmed(t *testing.T, s *server.Server) {
 }
 
 // ground is two namespaces of one test: the gateway's and the application's.
-type ground struct{ infra, app string }
+type ground struct {
+	c          *cluster
+	infra, app string
+}
 
-// prepare makes a gateway and a route of two rules, before any server may
-// judge them or while one does.
-func prepare(t *testing.T, name string) ground {
+// prepare creates a gateway and a route of two rules, before any server may
+// evaluate them or while one does.
+func (c *cluster) prepare(t *testing.T, name string) ground {
 	t.Helper()
-	g := ground{name + "-infra", name + "-app"}
-	succeed(t, plane.Apply(g.of(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
+	g := c.ground(name)
+	succeed(t, c.Apply(g.of(shop.Namespaces+"---"+shop.Gateway+"---"+toystore)))
 	return g
 }
+
+func (c *cluster) ground(name string) ground { return ground{c, name + "-infra", name + "-app"} }
 
 // Manifests, with INFRA and APP for a test's own namespaces.
 const (
@@ -114,12 +100,12 @@ func (g ground) of(manifest string) string {
 
 // kubectl runs kubectl in the application's namespace.
 func (g ground) kubectl(args ...string) env.Result {
-	return plane.Kubectl(append([]string{"-n", g.app}, args...)...)
+	return g.c.Kubectl(append([]string{"-n", g.app}, args...)...)
 }
 
 // apply runs kubectl apply on a manifest of the test.
 func (g ground) apply(manifest string, args ...string) env.Result {
-	return plane.Apply(g.of(manifest), args...)
+	return g.c.Apply(g.of(manifest), args...)
 }
 
 // get is a field of an object in the application's namespace.
@@ -135,7 +121,7 @@ func succeed(t *testing.T, got env.Result) {
 	require.Zero(t, got.Code, got.Stdout+got.Stderr)
 }
 
-// denied requires that kubectl was turned away by our webhook, for a reason.
+// denied requires that our webhook denied a write, for a reason.
 func denied(t *testing.T, got env.Result, says ...string) {
 	t.Helper()
 	require.Equal(t, 1, got.Code, got.Stdout+got.Stderr)
@@ -145,8 +131,8 @@ func denied(t *testing.T, got env.Result, says ...string) {
 	}
 }
 
-// soon is for what happens a moment later.
+// soon waits for what happens a moment later.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
-	require.Eventually(t, condition, time.Minute, 50*time.Millisecond, msg)
+	require.Eventually(t, condition, time.Minute, 20*time.Millisecond, msg)
 }

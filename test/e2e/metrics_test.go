@@ -22,9 +22,9 @@ import (
 )
 
 func TestMetricsAreAsPrometheusWantsThemAndAsThePageSays(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "metrics")
-	s := start(t)
+	c := shared(t)
+	g := c.prepare(t, "metrics")
+	s := c.start(t)
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 

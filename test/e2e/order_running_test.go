@@ -14,9 +14,9 @@ import (
 )
 
 // uidOf is the uid of an object, "" if it is not there.
-func uidOf(t *testing.T, args ...string) string {
+func (c *cluster) uidOf(t *testing.T, args ...string) string {
 	t.Helper()
-	got := plane.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"}, args...)...)
+	got := c.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"}, args...)...)
 	succeed(t, got)
 	return got.Stdout
 }
@@ -24,18 +24,19 @@ func uidOf(t *testing.T, args ...string) string {
 // What a server made for itself and somebody deletes comes back, and no write
 // passes unjudged or is refused meanwhile.
 func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
-	g := prepare(t, "deleted")
-	s := start(t)
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
+	g := c.prepare(t, "deleted")
+	s := c.start(t)
 	judges(t, g)
 	for _, what := range []string{"secret/overrule-ca", "secret/overrule-path", "lease/overrule"} {
 		t.Run(what, func(t *testing.T) {
-			before := uidOf(t, "-n", server.Namespace, what)
+			before := c.uidOf(t, "-n", server.Namespace, what)
 			require.NotEmpty(t, before)
-			succeed(t, plane.Kubectl("-n", server.Namespace, "delete", what))
+			succeed(t, c.Kubectl("-n", server.Namespace, "delete", what))
 			judges(t, g)
 			soon(t, func() bool {
-				after := uidOf(t, "-n", server.Namespace, what)
+				after := c.uidOf(t, "-n", server.Namespace, what)
 				return after != "" && after != before
 			}, "it does not come back")
 			judges(t, g)
@@ -43,23 +44,23 @@ func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
 		})
 	}
 	t.Run("all of them, and whoever leads goes on leading", func(t *testing.T) {
-		leads := leader(t)
-		succeed(t, plane.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all"))
+		leads := c.leader(t)
+		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secrets,leases", "--all"))
 		judges(t, g)
 		soon(t, func() bool {
-			return leader(t) == leads && uidOf(t, "-n", server.Namespace, "secret/overrule-ca") != "" && uidOf(t, "-n", server.Namespace, "secret/overrule-path") != ""
+			return c.leader(t) == leads && c.uidOf(t, "-n", server.Namespace, "secret/overrule-ca") != "" && c.uidOf(t, "-n", server.Namespace, "secret/overrule-path") != ""
 		}, "they do not come back")
 		judges(t, g)
 		runs(t, s)
 	})
 	t.Run("its Service: writes are refused until it is back", func(t *testing.T) {
-		saved := plane.Kubectl("-n", server.Namespace, "get", "service/overrule", "-o", "yaml")
+		saved := c.Kubectl("-n", server.Namespace, "get", "service/overrule", "-o", "yaml")
 		succeed(t, saved)
-		succeed(t, plane.Kubectl("-n", server.Namespace, "delete", "service/overrule"))
+		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "service/overrule"))
 		soon(t, func() bool { return g.apply(limits("name: p", 30), "--dry-run=server").Code != 0 }, "the API server still finds it")
 		refused(t, g.apply(limits("name: p", 30)))
-		goesOn(t)
-		succeed(t, plane.KubectlWith(withoutIdentity(saved.Stdout), "apply", "-f", "-"))
+		c.goesOn(t)
+		succeed(t, c.KubectlWith(withoutIdentity(saved.Stdout), "apply", "-f", "-"))
 		judgesSoon(t, g)
 		runs(t, s)
 	})
@@ -68,23 +69,24 @@ func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
 // In a cluster the pods go with the namespace. Here the server lives on, with its
 // rights but nowhere to write: it must not register itself again.
 func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
-	g := prepare(t, "homeless")
-	s := start(t)
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
+	g := c.prepare(t, "homeless")
+	s := c.start(t)
 	judges(t, g)
 
-	succeed(t, plane.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
-	soon(t, func() bool { return registered(t) == "" }, "the webhook configurations stay")
+	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
+	soon(t, func() bool { return c.registered(t) == "" }, "the webhook configurations stay")
 	soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
-	assert.Empty(t, registered(t), "nobody brings them back")
+	assert.Empty(t, c.registered(t), "nobody brings them back")
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
 	require.NoError(t, s.Stop())
 
-	s = start(t)
+	s = c.start(t)
 	judges(t, g)
-	uid := uidOf(t, "namespace", server.Namespace)
+	uid := c.uidOf(t, "namespace", server.Namespace)
 	for _, configuration := range configurations {
-		got := plane.Kubectl("get", configuration, "-o", "jsonpath={.metadata.ownerReferences[*].uid}")
+		got := c.Kubectl("get", configuration, "-o", "jsonpath={.metadata.ownerReferences[*].uid}")
 		succeed(t, got)
 		assert.Equal(t, uid, got.Stdout, "%s belongs to the namespace that there is now", configuration)
 	}
@@ -93,10 +95,11 @@ func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
 
 // Definitions come and go while a server runs.
 func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
 	_, ours, gateway := folders(t)
-	g := prepare(t, "defined")
-	s := start(t)
+	g := c.prepare(t, "defined")
+	s := c.start(t)
 	judges(t, g)
 	ready := func() bool { return !strings.Contains(wget(t, s.Health+"/readyz"), "[-]") }
 
@@ -107,12 +110,12 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 		succeed(t, g.apply(profileOf("glaze", "targetRef")+"---"+noGate))
 		soon(t, holds, "the constraint does not hold")
 
-		succeed(t, plane.Kubectl("delete", "-k", ours, "--timeout=1m"))
+		succeed(t, c.Kubectl("delete", "-k", ours, "--timeout=1m"))
 		soon(t, func() bool { return ready() && !holds() }, "the constraint still holds, or it is not ready")
 		judges(t, g)
-		goesOn(t)
+		c.goesOn(t)
 
-		succeed(t, plane.Kubectl("apply", "--server-side", "-k", ours))
+		succeed(t, c.Kubectl("apply", "--server-side", "-k", ours))
 		soon(t, func() bool { return g.apply(noGate).Code == 0 }, "a constraint cannot be written")
 		soon(t, holds, "the constraint does not hold again")
 		judges(t, g)
@@ -121,19 +124,19 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 
 	t.Run("those of Gateway API, with an object that a finalizer holds", func(t *testing.T) {
 		succeed(t, g.apply(heldRoute))
-		succeed(t, plane.Kubectl("delete", "-f", gateway, "--ignore-not-found", "--wait=false"))
+		succeed(t, c.Kubectl("delete", "-f", gateway, "--ignore-not-found", "--wait=false"))
 		soon(t, func() bool { return g.get(t, "httproute/held", ".metadata.deletionTimestamp") != "" }, "the route is not deleted")
 		succeed(t, g.kubectl("patch", "httproute/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
-		gone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
-		goesOn(t)
+		c.gone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
+		c.goesOn(t)
 		soon(t, ready, "it is not ready without them")
 		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy that is on nothing cannot be written")
 
-		succeed(t, plane.Kubectl("apply", "--server-side", "-f", gateway))
-		soon(t, func() bool { return plane.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
+		succeed(t, c.Kubectl("apply", "--server-side", "-f", gateway))
+		soon(t, func() bool { return c.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
 		soon(t, func() bool { return g.apply(toystore).Code == 0 }, "a route cannot be written")
-		g = prepare(t, "defined")
+		g = c.prepare(t, "defined")
 		judgesSoon(t, g)
 		runs(t, s)
 	})

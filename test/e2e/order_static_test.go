@@ -26,30 +26,31 @@ const (
 // Who applies the static overlay with the configurations first: they are in
 // force, trust another authority, and there is nothing that they lead to.
 func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
-	g := prepare(t, "static")
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
+	g := c.prepare(t, "static")
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	overlay := filepath.Join(root, "deploy", "overlays", "static-webhooks")
-	rendered := plane.Kubectl("kustomize", overlay)
+	rendered := c.Kubectl("kustomize", overlay)
 	succeed(t, rendered)
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	apply := func(t *testing.T, bundle, what string) {
 		t.Helper()
 		all := strings.NewReplacer("FILL-IN", bundle, "port: 443\n", fmt.Sprintf("port: %d\n", port)).Replace(rendered.Stdout)
-		succeed(t, plane.Apply(all, "--server-side", "--force-conflicts", "-l", what))
+		succeed(t, c.Apply(all, "--server-side", "--force-conflicts", "-l", what))
 	}
 	serve := func(t *testing.T) *server.Server {
 		t.Helper()
-		return server.Start(t, plane, server.Options{Unprobed: true, Args: []string{
+		return server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
 			"--manage-webhooks=false", fmt.Sprintf("--webhook-bind-address=127.0.0.1:%d", port), fmt.Sprintf("--service-port=%d", port),
 		}})
 	}
 	// fillIn is what the page says to do whenever the authority is another.
 	fillIn := func(t *testing.T) {
 		t.Helper()
-		bundle := plane.Kubectl("-n", server.Namespace, "get", "secret/overrule-ca", "-o", `jsonpath={.data.ca-bundle\.crt}`)
+		bundle := c.Kubectl("-n", server.Namespace, "get", "secret/overrule-ca", "-o", `jsonpath={.data.ca-bundle\.crt}`)
 		succeed(t, bundle)
 		require.NotEmpty(t, bundle.Stdout)
 		apply(t, bundle.Stdout, hooksAlone)
@@ -63,13 +64,13 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 	}
 	waiting := limits("name: waiting", 20)
 
-	apply(t, base64.StdEncoding.EncodeToString(plane.Config.CAData), hooksAlone)
+	apply(t, base64.StdEncoding.EncodeToString(c.Config.CAData), hooksAlone)
 	soon(t, func() bool { return g.apply(waiting, "--dry-run=server").Code != 0 }, "they are not in force")
 	t.Run("all else can be installed after them", func(t *testing.T) {
 		refused(t, g.apply(waiting))
 		apply(t, "", allElse)
 		refused(t, g.apply(waiting))
-		goesOn(t)
+		c.goesOn(t)
 	})
 	t.Run("the first server says what they lack, and what waited is written once they have it", func(t *testing.T) {
 		s := serve(t)
@@ -77,7 +78,7 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 		got := g.apply(waiting)
 		refused(t, got)
 		assert.Contains(t, got.Stderr, "x509: certificate signed by unknown authority")
-		goesOn(t)
+		c.goesOn(t)
 		fillIn(t)
 		soon(t, func() bool { return g.apply(waiting).Code == 0 }, "what waited is not written")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/waiting"))
@@ -86,13 +87,13 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 	})
 	t.Run("no server, and then the next one: nothing is to be done", func(t *testing.T) {
 		refused(t, g.apply(limits("name: p", 30)))
-		goesOn(t)
+		c.goesOn(t)
 		s := serve(t)
 		judgesSoon(t, g)
 		require.NoError(t, s.Stop())
 	})
 	t.Run("another authority: they are to be filled in again", func(t *testing.T) {
-		succeed(t, plane.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca"))
+		succeed(t, c.Kubectl("-n", server.Namespace, "delete", "secret/overrule-ca"))
 		s := serve(t)
 		toldOf(t, s, "caBundle")
 		refused(t, g.apply(limits("name: p", 30)))
@@ -101,10 +102,10 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 		require.NoError(t, s.Stop())
 	})
 	t.Run("the namespace goes and they stay, until the command that takes them away", func(t *testing.T) {
-		succeed(t, plane.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
+		succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 		refused(t, g.apply(limits("name: p", 30)))
-		require.Equal(t, 2, strings.Count(registered(t), "overrule"), "nobody else deletes them")
-		said, err := uninstallWebhooks(t, plane.User)
+		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nobody else deletes them")
+		said, err := uninstallWebhooks(t, c.User)
 		require.NoError(t, err, said)
 		assert.Equal(t, "deleted ValidatingWebhookConfiguration overrule\n"+
 			"deleted MutatingWebhookConfiguration overrule\n"+

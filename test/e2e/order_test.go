@@ -106,16 +106,16 @@ metadata: {namespace: NAMESPACE, name: needed}
 
 // goesOn requires that whatever a cluster needs to start Overrule can be
 // created, changed and deleted.
-func goesOn(t *testing.T) {
+func (c *cluster) goesOn(t *testing.T) {
 	t.Helper()
 	others := fmt.Sprintf("others-%d", time.Now().UnixNano()) // nobody waits for the last one's end
 	all := strings.ReplaceAll(needs, "OTHERS", others)
 	for _, namespace := range []string{server.Namespace, "kube-system", others} {
 		all += strings.ReplaceAll(needsOfANamespace, "NAMESPACE", namespace)
 	}
-	succeed(t, plane.Apply(all))
-	succeed(t, plane.KubectlWith(all, "label", "-f", "-", "changed=yes"))
-	succeed(t, plane.KubectlWith(all, "delete", "-f", "-", "--wait=false"))
+	succeed(t, c.Apply(all))
+	succeed(t, c.KubectlWith(all, "label", "-f", "-", "changed=yes"))
+	succeed(t, c.KubectlWith(all, "delete", "-f", "-", "--wait=false"))
 }
 
 // refused requires that a write failed since nobody answers, and that it says

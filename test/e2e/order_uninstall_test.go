@@ -23,17 +23,18 @@ metadata: {namespace: overrule-system, name: held, finalizers: [e2e.example.com/
 // The namespace is deleted first and does not end, so the garbage collector
 // leaves the configurations where they are, and nobody answers.
 func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
-	elsewhere(t, env.WithControllerAccounts())
-	g := prepare(t, "wrong")
-	s := start(t)
+	long(t)
+	c := alone(t, env.WithControllerAccounts())
+	g := c.prepare(t, "wrong")
+	s := c.start(t)
 	judges(t, g)
-	succeed(t, plane.Apply(heldConfigMap))
-	succeed(t, plane.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
+	succeed(t, c.Apply(heldConfigMap))
+	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
 	require.NoError(t, s.Stop())
 	refused(t, g.apply(limits("name: p", 30)))
-	require.Equal(t, 2, strings.Count(registered(t), "overrule"), "nobody takes them away")
+	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nobody takes them away")
 
-	job := plane.MustAddUser(t, "uninstaller", nil, hookRights...)
+	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
 	said, err := uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
 	assert.Equal(t, `deleted ClusterRoleBinding overrule-webhooks
@@ -46,10 +47,10 @@ the webhook configurations are gone: writes are not judged any more
 	require.NoError(t, err, said)
 	assert.Equal(t, "the webhook configurations are gone: writes are not judged any more\n", said, "it may be run again")
 
-	succeed(t, plane.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
-	gone(t, "namespace", server.Namespace)
+	succeed(t, c.Kubectl("-n", server.Namespace, "patch", "configmap/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+	c.gone(t, "namespace", server.Namespace)
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
-	s = start(t)
+	s = c.start(t)
 	judges(t, g)
 	runs(t, s)
 }

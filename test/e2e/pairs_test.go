@@ -107,19 +107,19 @@ func (g ground) pair(manifest string, n int) string {
 
 // preparePairs makes the ground of so many pairs, and the constraint, before
 // any server judges.
-func preparePairs(t *testing.T, name string, n int) ground {
+func (c *cluster) preparePairs(t *testing.T, name string, n int) ground {
 	t.Helper()
-	g := prepare(t, name)
+	g := c.prepare(t, name)
 	var all strings.Builder
 	for i := range n {
 		all.WriteString(g.pair(pairGround, i))
 	}
-	succeed(t, plane.Apply(all.String()))
+	succeed(t, c.Apply(all.String()))
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, plane.InstallCRDs(filepath.Join(root, "deploy", "crds")))
+	require.NoError(t, c.InstallCRDs(filepath.Join(root, "deploy", "crds")))
 	succeed(t, g.apply(notBoth))
-	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both") })
+	t.Cleanup(func() { c.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both") })
 	return g
 }
 
@@ -139,7 +139,7 @@ func (l tally) String() string {
 // kubectl does.
 func writePairs(t *testing.T, g ground, n int) tally {
 	t.Helper()
-	config := rest.CopyConfig(plane.Config)
+	config := rest.CopyConfig(g.c.Config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
@@ -237,46 +237,47 @@ func violations(t *testing.T, s *server.Server) float64 {
 }
 
 // shown is what "kubectl overrule violations" says of the pairs.
-func shown(t *testing.T) int {
+func (c *cluster) shown(t *testing.T) int {
 	t.Helper()
-	got := plane.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")
+	got := c.Overrule("violations", "clusterpolicyconstraint/not-both", "-A", "-o", "json")
 	var list struct{ Items []json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(got.Stdout), &list), got.Stdout+got.Stderr)
 	assert.Equal(t, len(list.Items) > 0, got.Code == 1, got.Stderr)
 	return len(list.Items)
 }
 
-func swept(t *testing.T, want int, servers ...*server.Server) {
+func (c *cluster) swept(t *testing.T, want int, servers ...*server.Server) {
 	t.Helper()
 	for _, s := range servers {
 		soon(t, func() bool { return violations(t, s) == float64(want) }, "the sweep does not report what slipped through")
 	}
-	assert.Equal(t, want, shown(t))
+	assert.Equal(t, want, c.shown(t))
 }
 
 func TestNoPairOfWritesPassesOneServer(t *testing.T) {
-	fresh(t)
+	c := shared(t)
 	n := pairs(t)
-	g := preparePairs(t, "pairs-one", n)
-	s := start(t)
+	g := c.preparePairs(t, "pairs-one", n)
+	s := c.start(t)
 	began := time.Now()
 	got := writePairs(t, g, n)
 	t.Logf("one server, %s, in %s", got, time.Since(began).Round(time.Millisecond))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.both)
 	assert.Equal(t, n, got.one)
-	swept(t, 0, s)
+	c.swept(t, 0, s)
 }
 
 func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
-	fresh(t)
+	long(t)
+	c := shared(t)
 	n := pairs(t)
-	g := preparePairs(t, "pairs-two", n)
+	g := c.preparePairs(t, "pairs-two", n)
 	r := newRelay(t)
-	first := boot(t, r)
+	first := c.boot(t, r)
 	r.lead(first.Webhook)
-	called(t)
-	second := boot(t, r)
+	c.called(t)
+	second := c.boot(t, r)
 	r.lead(first.Webhook, second.Webhook)
 	began := time.Now()
 	got := writePairs(t, g, n)
@@ -284,7 +285,7 @@ func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
 		judgedWrites(t, first), judgedWrites(t, second))
 	assert.Empty(t, got.failures)
 	assert.Zero(t, got.none)
-	swept(t, got.both, first, second)
+	c.swept(t, got.both, first, second)
 }
 
 func judgedWrites(t *testing.T, s *server.Server) float64 {
@@ -293,14 +294,14 @@ func judgedWrites(t *testing.T, s *server.Server) float64 {
 }
 
 func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
-	fresh(t)
-	g := preparePairs(t, "pairs-let", 1)
-	s := start(t, "--enforcement=warn")
+	c := shared(t)
+	g := c.preparePairs(t, "pairs-let", 1)
+	s := c.start(t, "--enforcement=warn")
 	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
-	swept(t, 0, s)
-	succeed(t, plane.Apply(g.pair(pairAbove, 0)))
-	succeed(t, plane.Apply(g.pair(pairBelow, 0)))
-	swept(t, 1, s)
+	c.swept(t, 0, s)
+	succeed(t, c.Apply(g.pair(pairAbove, 0)))
+	succeed(t, c.Apply(g.pair(pairBelow, 0)))
+	c.swept(t, 1, s)
 	soon(t, func() bool {
 		got := g.kubectl("describe", "httproute/pair-0")
 		return got.Code == 0 && strings.Contains(got.Stdout, "RequirementUnmet") && strings.Contains(got.Stdout, "both limits are set")
@@ -308,6 +309,6 @@ func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
 	assert.Contains(t, s.Log(), `"msg":"violation","reason":"RequirementUnmet"`)
 
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/pair-0"))
-	swept(t, 0, s)
+	c.swept(t, 0, s)
 	assert.Contains(t, s.Log(), `"msg":"violation resolved","reason":"RequirementUnmet"`)
 }

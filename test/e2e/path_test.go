@@ -23,9 +23,9 @@ import (
 )
 
 // path is that of the validating webhook configuration.
-func path(t *testing.T) string {
+func (c *cluster) path(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
+	got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}")
 	succeed(t, got)
 	return got.Stdout
 }
@@ -61,29 +61,30 @@ func forge(ctx context.Context, s *server.Server, path string, g ground) (status
 }
 
 func TestWhoReachesThePortAndCannotReadTheConfigurationsLearnsNothing(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "path")
+	c := shared(t)
+	g := c.prepare(t, "path")
 	succeed(t, g.apply(gatewayLimits))
-	s := start(t)
-	status, answer := forged(t, s, path(t), g)
+	s := c.start(t)
+	status, answer := forged(t, s, c.path(t), g)
 	assert.Equal(t, http.StatusOK, status)
 	require.Contains(t, answer, "gw-limits", "this is what it is about")
 
 	status, answer = forged(t, s, webhook.PathValidate, g)
 	assert.Equal(t, http.StatusNotFound, status)
 	assert.Equal(t, "not found\n", answer)
-	assert.NotContains(t, s.Log(), strings.TrimPrefix(path(t), webhook.PathValidate+"/"))
+	assert.NotContains(t, s.Log(), strings.TrimPrefix(c.path(t), webhook.PathValidate+"/"))
 }
 
 // Three times the Secret is deleted or edited while two replicas are written to.
 func TestAnotherPathLosesNoWrite(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "paths")
+	long(t)
+	c := shared(t)
+	g := c.prepare(t, "paths")
 	r := newRelay(t)
-	first, second := boot(t, r), boot(t, r)
+	first, second := c.boot(t, r), c.boot(t, r)
 	r.lead(first.Webhook, second.Webhook)
-	called(t)
-	client, err := kubernetes.NewForConfig(plane.Config)
+	c.called(t)
+	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	secrets := client.CoreV1().Secrets(server.Namespace)
 
@@ -93,7 +94,7 @@ func TestAnotherPathLosesNoWrite(t *testing.T) {
 		"emptied":       func(s *corev1.Secret) { s.Data = nil },
 		"another token": func(s *corev1.Secret) { s.Data["token"] = []byte(strings.Repeat("z", 40)) },
 	} {
-		before := path(t)
+		before := c.path(t)
 		if damage == nil {
 			require.NoError(t, secrets.Delete(t.Context(), "overrule-path", metav1.DeleteOptions{}), name)
 		} else {
@@ -105,7 +106,7 @@ func TestAnotherPathLosesNoWrite(t *testing.T) {
 				return err == nil
 			}, "the secret cannot be edited: "+name)
 		}
-		soon(t, func() bool { return path(t) != before }, "the path stays: "+name)
+		soon(t, func() bool { return c.path(t) != before }, "the path stays: "+name)
 		secret, err := secrets.Get(t.Context(), "overrule-path", metav1.GetOptions{})
 		require.NoError(t, err)
 		// Else the next one waits for the five minutes that this one is kept.
@@ -120,12 +121,12 @@ func TestAnotherPathLosesNoWrite(t *testing.T) {
 }
 
 func TestATokenOfAFileGuardsConfigurationsThatOthersKeep(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "pathfile")
+	c := shared(t)
+	g := c.prepare(t, "pathfile")
 	succeed(t, g.apply(gatewayLimits))
 	file, token := filepath.Join(t.TempDir(), "tokens"), strings.Repeat("t", 32)
 	require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false", "--path-token-file=" + file}})
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false", "--path-token-file=" + file}})
 
 	status, answer := forged(t, s, webhook.PathValidate, g)
 	assert.Equal(t, http.StatusNotFound, status)

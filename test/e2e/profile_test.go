@@ -45,23 +45,23 @@ func profileOf(name, field string) string {
 // TestAProfileIsPickedUpWhileTheServerRuns follows a profile from its first
 // write to its end.
 func TestAProfileIsPickedUpWhileTheServerRuns(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "profile")
-	succeed(t, plane.Apply(glaze))
-	t.Cleanup(func() { plane.Kubectl("delete", "--ignore-not-found", "crd/glazes.policies.example.com") })
-	start(t)
+	c := shared(t)
+	g := c.prepare(t, "profile")
+	succeed(t, c.Apply(glaze))
+	t.Cleanup(func() { c.Kubectl("delete", "--ignore-not-found", "crd/glazes.policies.example.com") })
+	c.start(t)
 	accepted := func(name string) string {
-		return plane.Kubectl("get", "policyprofile", name, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`).Stdout
+		return c.Kubectl("get", "policyprofile", name, "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].reason}`).Stdout
 	}
-	called(t)
+	c.called(t)
 
-	denied(t, plane.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
-	got := plane.Apply(profileOf("glaze", "targetRfe"))
+	denied(t, c.Apply(profileOf("glaze", "..odd..")), "Invalid: ", `targets.fields[0]: address "..odd.." cannot be read`)
+	got := c.Apply(profileOf("glaze", "targetRfe"))
 	succeed(t, got)
 	assert.Contains(t, got.Stderr, "spec.targetRfe is not in the schema of Glaze.policies.example.com")
-	succeed(t, plane.Apply(profileOf("glaze", "targetRef")))
+	succeed(t, c.Apply(profileOf("glaze", "targetRef")))
 	soon(t, func() bool { return accepted("glaze") == "Accepted" }, "its status does not say that it is in force")
-	soon(t, func() bool { return strings.Contains(rules(t), "glazes") }, "the rules do not name the kind")
+	soon(t, func() bool { return strings.Contains(c.rules(t), "glazes") }, "the rules do not name the kind")
 
 	one := func(name string) env.Result {
 		return g.apply(strings.ReplaceAll(`
@@ -74,9 +74,9 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 	soon(t, func() bool { return one("first").Code == 0 }, "the kind cannot be written")
 	denied(t, one("second"), "Conflicted: ")
 
-	succeed(t, plane.Apply(profileOf("late", "targetRef")))
+	succeed(t, c.Apply(profileOf("late", "targetRef")))
 	soon(t, func() bool { return accepted("late") == "Conflicted" }, "the younger one is not told so")
-	succeed(t, plane.Kubectl("delete", "policyprofile", "glaze", "late"))
-	soon(t, func() bool { return !strings.Contains(rules(t), "glazes") }, "the rules still name the kind")
+	succeed(t, c.Kubectl("delete", "policyprofile", "glaze", "late"))
+	soon(t, func() bool { return !strings.Contains(c.rules(t), "glazes") }, "the rules still name the kind")
 	soon(t, func() bool { return one("second").Code == 0 }, "it is still judged")
 }

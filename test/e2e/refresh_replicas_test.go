@@ -24,36 +24,38 @@ import (
 // one that leads away in the middle of it. The other does what is left: every route is
 // right in the end, was written once, and not again.
 func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
+	long(t)
 	const routes, rate, middle = 300, "50", 100.0
-	for name, leave := range map[string]func(t *testing.T, led *server.Server){
-		"it is killed": func(t *testing.T, led *server.Server) {
+	t.Parallel()
+	for name, leave := range map[string]func(t *testing.T, c *cluster, led *server.Server){
+		"it is killed": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGKILL))
 		},
-		"it is asked to end": func(t *testing.T, led *server.Server) {
+		"it is asked to end": func(t *testing.T, _ *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGTERM))
 		},
 		// With what it knew, and with a lease that has expired meanwhile.
-		"it is paused and comes back": func(t *testing.T, led *server.Server) {
+		"it is paused and comes back": func(t *testing.T, c *cluster, led *server.Server) {
 			require.NoError(t, led.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
-			was := leader(t)
-			require.Eventually(t, func() bool { return leader(t) != was }, time.Minute, 100*time.Millisecond, "nobody else leads")
+			was := c.leader(t)
+			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "nobody else leads")
 			require.NoError(t, led.Signal(syscall.SIGCONT))
 			soon(t, func() bool { return ended(led) }, "it goes on though it does not lead any more")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fresh(t)
-			mayRefresh(t, true)
-			g := prepare(t, strings.ReplaceAll(name, " ", "-"))
+			c := shared(t)
+			c.mayRefresh(t, true)
+			g := c.prepare(t, strings.ReplaceAll(name, " ", "-"))
 			// Waiting: what goes with a policy is written anew, and counts, too.
-			t.Cleanup(func() { plane.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
+			t.Cleanup(func() { c.Kubectl("delete", "namespace", g.app, g.infra, "--timeout=2m") })
 			succeed(t, g.apply(manyRoutes(routes), "--server-side"))
 			service := newRelay(t)
-			first := refreshing(t, service, rate)
+			first := c.refreshing(t, service, rate)
 			service.lead(first.Webhook)
-			called(t)
-			second := refreshing(t, service, rate)
+			c.called(t)
+			second := c.refreshing(t, service, rate)
 			service.lead(first.Webhook, second.Webhook)
 			still(t, first)
 
@@ -62,7 +64,7 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			require.Eventually(t, func() bool { return gauge(t, first, written)-before >= middle }, time.Minute, 50*time.Millisecond, "the leader does not refresh")
 			assert.Zero(t, gauge(t, second, written), "the other writes, too")
 			service.lead(second.Webhook) // as a Service does
-			leave(t, first)
+			leave(t, c, first)
 
 			soon(t, func() bool { return seen.count() >= routes+1 }, "the other does not go on")
 			still(t, second)
@@ -95,9 +97,9 @@ func ended(s *server.Server) bool {
 }
 
 // refreshing is a replica behind a Service that keeps marks fresh.
-func refreshing(t *testing.T, service *relay, rate string) *server.Server {
+func (c *cluster) refreshing(t *testing.T, service *relay, rate string) *server.Server {
 	t.Helper()
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{
 		"--log-level=debug", "--drain-period=1s", "--refresh", "--refresh-qps=" + rate, service.flag(),
 	}})
 	t.Cleanup(func() { unharmed(t, s) })
@@ -114,7 +116,7 @@ type versions struct {
 // until the test ends.
 func (g ground) watchRoutes(t *testing.T) *versions {
 	t.Helper()
-	client, err := dynamic.NewForConfig(plane.Config)
+	client, err := dynamic.NewForConfig(g.c.Config)
 	require.NoError(t, err)
 	routes := client.Resource(schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}).Namespace(g.app)
 	list, err := routes.List(t.Context(), metav1.ListOptions{})

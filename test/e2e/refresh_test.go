@@ -20,9 +20,9 @@ import (
 )
 
 // mayRefresh gives the rights to refresh, those for policy kinds only if asked for.
-func mayRefresh(t *testing.T, kinds bool) {
+func (c *cluster) mayRefresh(t *testing.T, kinds bool) {
 	t.Helper()
-	server.LetRefresh(t, plane, kinds)
+	server.LetRefresh(t, c.Env, kinds)
 }
 
 // manyRoutes are routes like toystore, with numbers.
@@ -96,18 +96,18 @@ const (
 )
 
 func TestMarksAreKeptFresh(t *testing.T) {
-	fresh(t)
-	mayRefresh(t, true)
-	g := prepare(t, "refresh")
-	s := start(t, "--refresh", "--refresh-qps=100")
+	c := shared(t)
+	c.mayRefresh(t, true)
+	g := c.prepare(t, "refresh")
+	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(manyRoutes(20)))
 	succeed(t, g.apply(routeAuth))
 	gateway := func(field string) string {
-		got := plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={"+field+"}")
+		got := c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={"+field+"}")
 		succeed(t, got)
 		return got.Stdout
 	}
-	succeed(t, plane.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
+	succeed(t, c.Kubectl("-n", g.infra, "patch", "gateway/edge", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
 	still(t, s)
 	before := g.annotations(t, "httproutes")
@@ -139,12 +139,12 @@ func TestMarksAreKeptFresh(t *testing.T) {
 		version := func() string { return g.get(t, "httproute/toystore", ".metadata.resourceVersion") }
 		was := version()
 		succeed(t, g.apply(toystore)) // kubectl sends a patch: it does not know the defaults in lists
-		assert.Zero(t, plane.KubectlWith(g.of(toystore), "diff", "-f", "-").Code)
+		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		succeed(t, g.apply(toystore, "--server-side", "--force-conflicts"))
 		was = version()
 		succeed(t, g.apply(toystore, "--server-side"))
-		assert.Zero(t, plane.KubectlWith(g.of(toystore), "diff", "--server-side", "-f", "-").Code)
+		assert.Zero(t, c.KubectlWith(g.of(toystore), "diff", "--server-side", "-f", "-").Code)
 		assert.Equal(t, was, version())
 		assert.Equal(t, after["toystore"], g.annotations(t, "httproutes")["toystore"])
 	})
@@ -165,7 +165,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0004", "overrule.dev/refresh=false"))
 	})
 
-	succeed(t, plane.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
+	succeed(t, c.Kubectl("-n", g.infra, "delete", "authpolicy/gw-auth"))
 	still(t, s)
 	for name, has := range g.annotations(t, "httproutes") {
 		switch name {
@@ -183,26 +183,28 @@ func TestMarksAreKeptFresh(t *testing.T) {
 }
 
 func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
-	fresh(t)
-	mayRefresh(t, true)
-	g := prepare(t, "unmarked")
+	long(t)
+	c := shared(t)
+	c.mayRefresh(t, true)
+	g := c.prepare(t, "unmarked")
 	succeed(t, g.apply(gatewayAuth))
 	has := func() string {
-		return g.get(t, "httproute/toystore", ".metadata.annotations") + plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={.status}").Stdout
+		return g.get(t, "httproute/toystore", ".metadata.annotations") + c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={.status}").Stdout
 	}
-	s := start(t, "--refresh", "--refresh-qps=100")
+	s := c.start(t, "--refresh", "--refresh-qps=100")
 	soon(t, func() bool { return strings.Count(has(), affected) == 2 }, "what was there before is not marked")
 	require.NoError(t, s.Stop())
-	start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
+	c.start(t, "--refresh", "--refresh-qps=100", "--refresh-affected=false")
 	soon(t, func() bool { return !strings.Contains(has(), affected) }, "the marks stay")
 	assert.Contains(t, has(), effectivePolicy)
 }
 
 func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
-	fresh(t)
-	mayRefresh(t, false)
-	g := prepare(t, "righted")
-	s := start(t, "--refresh", "--refresh-qps=100")
+	long(t)
+	c := shared(t)
+	c.mayRefresh(t, false)
+	g := c.prepare(t, "righted")
+	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(routeAuth))
 	succeed(t, g.apply(gatewayAuth))
 	soon(t, func() bool {
@@ -217,24 +219,25 @@ func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
 }
 
 func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
-	fresh(t)
-	mayRefresh(t, true)
-	g := prepare(t, "stale")
-	s := start(t)
+	c := shared(t)
+	c.mayRefresh(t, true)
+	g := c.prepare(t, "stale")
+	s := c.start(t)
 	succeed(t, g.apply(routeAuth))
 	was := g.annotations(t, "httproutes")["toystore"]
 	succeed(t, g.apply(gatewayAuth))
 	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
 	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
-	assert.NotContains(t, plane.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
+	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
 }
 
 func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) {
-	fresh(t)
-	mayRefresh(t, true)
+	long(t)
+	c := shared(t)
+	c.mayRefresh(t, true)
 	const routes, rate = 1000, 100
-	g := prepare(t, "thousand")
-	s := start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
+	g := c.prepare(t, "thousand")
+	s := c.start(t, "--log-level=info", "--refresh", fmt.Sprintf("--refresh-qps=%d", rate))
 	succeed(t, g.apply(manyRoutes(routes), "--server-side"))
 	still(t, s)
 	before, begun := gauge(t, s, written), time.Now()

@@ -27,9 +27,9 @@ import (
 
 // verified dials a server as an API server does, trusting what the webhook
 // configuration says.
-func verified(t *testing.T, s *server.Server) error {
+func (c *cluster) verified(t *testing.T, s *server.Server) error {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config)
+	client, err := kubernetes.NewForConfig(c.Config)
 	require.NoError(t, err)
 	hooks, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), server.Name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -43,54 +43,54 @@ func verified(t *testing.T, s *server.Server) error {
 	return err
 }
 
-func leader(t *testing.T) string {
+func (c *cluster) leader(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl("-n", server.Namespace, "get", "lease/overrule", "--ignore-not-found", "-o", "jsonpath={.spec.holderIdentity}")
+	got := c.Kubectl("-n", server.Namespace, "get", "lease/overrule", "--ignore-not-found", "-o", "jsonpath={.spec.holderIdentity}")
 	succeed(t, got)
 	return got.Stdout
 }
 
 func TestTwoReplicasShareAnAuthorityAndOneLeads(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "replicas")
+	c := shared(t)
+	g := c.prepare(t, "replicas")
 	succeed(t, g.apply(gatewayLimits))
-	first := start(t)
-	led := leader(t)
+	first := c.start(t)
+	led := c.leader(t)
 	require.NotEmpty(t, led)
-	second := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--log-level=debug"}})
+	second := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug"}})
 	t.Cleanup(func() { unharmed(t, second) })
 
-	soon(t, func() bool { return verified(t, second) == nil }, "the second replica's certificate is not trusted")
-	require.NoError(t, verified(t, first))
-	assert.Equal(t, led, leader(t), "the first goes on leading")
+	soon(t, func() bool { return c.verified(t, second) == nil }, "the second replica's certificate is not trusted")
+	require.NoError(t, c.verified(t, first))
+	assert.Equal(t, led, c.leader(t), "the first goes on leading")
 	port := func() string {
-		got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
+		got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o", "jsonpath={.webhooks[0].clientConfig.service.port}")
 		return "127.0.0.1:" + got.Stdout
 	}
 	assert.Equal(t, first.Webhook, port())
 
 	require.NoError(t, first.Stop())
 	soon(t, func() bool { return port() == second.Webhook }, "the second does not take over")
-	assert.NotEqual(t, led, leader(t))
-	called(t)
+	assert.NotEqual(t, led, c.leader(t))
+	c.called(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
 func TestARollingRestartLosesNoWrite(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "rolling")
+	c := shared(t)
+	g := c.prepare(t, "rolling")
 	r := newRelay(t)
-	first := boot(t, r)
+	first := c.boot(t, r)
 	r.lead(first.Webhook)
-	called(t)
+	c.called(t)
 
 	w := write(t, g, 4)
-	second := boot(t, r)
+	second := c.boot(t, r)
 	for range 2 {
 		r.lead(second.Webhook) // as a Service does once a pod is to end
 		require.NoError(t, first.Stop())
 		require.Zero(t, first.Code(), first.Log())
-		first, second = second, boot(t, r)
+		first, second = second, c.boot(t, r)
 	}
 	w.end()
 
@@ -99,9 +99,9 @@ func TestARollingRestartLosesNoWrite(t *testing.T) {
 }
 
 // boot runs a replica behind a relay and does not wait until it is called.
-func boot(t *testing.T, r *relay) *server.Server {
+func (c *cluster) boot(t *testing.T, r *relay) *server.Server {
 	t.Helper()
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--log-level=debug", "--drain-period=2s", r.flag()}})
 	t.Cleanup(func() { unharmed(t, s) })
 	return s
 }
@@ -126,7 +126,7 @@ func write(t *testing.T, g ground, writers int) *stream {
 		group.Wait()
 	}
 	t.Cleanup(s.end)
-	config := rest.CopyConfig(plane.Config)
+	config := rest.CopyConfig(g.c.Config)
 	config.QPS = -1
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)

@@ -18,22 +18,22 @@ import (
 // TestStories plays the user stories of the defaults-and-overrides RFC by their
 // ids, on one server, each on a ground of its own.
 func TestStories(t *testing.T) {
-	fresh(t)
-	s := start(t)
+	c := shared(t)
+	s := c.start(t)
 	// Before the others, which run at once: it counts all paths of the cluster.
-	t.Run("requirements", func(t *testing.T) { requirements(t, s) })
+	t.Run("requirements", func(t *testing.T) { c.requirements(t, s) })
 	for id, play := range map[string]func(*testing.T){
-		"gateway-default-policy":       gatewayDefaultPolicy,
-		"gateway-default-policy-rule":  gatewayDefaultPolicyRule,
-		"policy-constraints":           policyConstraints,
-		"gateway-override-policy":      gatewayOverridePolicy,
-		"gateway-override-policy-rule": gatewayOverridePolicyRule,
-		"route-replace-policy":         routeReplacePolicy,
-		"route-add-policy-rule":        routeAddPolicyRule,
-		"route-disable-policy-rule":    routeDisablePolicyRule,
-		"view-effective-policy":        viewEffectivePolicy,
-		"view-policy-rule-status":      viewPolicyRuleStatus,
-		"view-policy-rule-reach":       viewPolicyRuleReach,
+		"gateway-default-policy":       c.gatewayDefaultPolicy,
+		"gateway-default-policy-rule":  c.gatewayDefaultPolicyRule,
+		"policy-constraints":           c.policyConstraints,
+		"gateway-override-policy":      c.gatewayOverridePolicy,
+		"gateway-override-policy-rule": c.gatewayOverridePolicyRule,
+		"route-replace-policy":         c.routeReplacePolicy,
+		"route-add-policy-rule":        c.routeAddPolicyRule,
+		"route-disable-policy-rule":    c.routeDisablePolicyRule,
+		"view-effective-policy":        c.viewEffectivePolicy,
+		"view-policy-rule-status":      c.viewPolicyRuleStatus,
+		"view-policy-rule-reach":       c.viewPolicyRuleReach,
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, %s}, %s}
 // past, and in the future.
 func (e *example) play(t *testing.T, g ground) {
 	t.Helper()
-	e.gatewayFirst(t, g, plane.User)
+	e.gatewayFirst(t, g, g.c.User)
 	e.routeFirst(t, g)
 }
 
@@ -98,7 +98,7 @@ func (e *example) gatewayFirst(t *testing.T, g ground, writer *env.User) {
 		return
 	}
 	toldOfLoss(t, got, e.toldRoute)
-	assert.Equal(t, e.both(), g.held(t, plane.User, e.kindName()), "the gateway's policy first")
+	assert.Equal(t, e.both(), g.held(t, g.c.User, e.kindName()), "the gateway's policy first")
 }
 
 // routeFirst has the gateway's policy written later.
@@ -107,7 +107,7 @@ func (e *example) routeFirst(t *testing.T, g ground) {
 	defer e.forget(t, g)
 	succeed(t, g.apply(e.policy("route")))
 	toldOfLoss(t, g.apply(e.policy("gateway")), e.toldGateway)
-	assert.Equal(t, e.both(), g.held(t, plane.User, e.kindName()), "the route's policy first")
+	assert.Equal(t, e.both(), g.held(t, g.c.User, e.kindName()), "the route's policy first")
 }
 
 // both are the effective policies of both paths.
@@ -117,7 +117,7 @@ func (e *example) both() map[string]map[string]string {
 
 func (e *example) forget(t *testing.T, g ground) {
 	t.Helper()
-	succeed(t, plane.KubectlWith(g.of(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
+	succeed(t, g.c.KubectlWith(g.of(e.policy("gateway")+"---"+e.policy("route")), "delete", "--ignore-not-found", "-f", "-"))
 }
 
 // toldOfLoss requires that a write went through and, of what is lost, said just that.

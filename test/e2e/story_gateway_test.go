@@ -10,12 +10,12 @@ import (
 
 // As a Platform Engineer, I want to set a default policy for all routes linked
 // to my Gateway, that can be fully replaced with more specific ones (example A1).
-func gatewayDefaultPolicy(t *testing.T) {
-	g := prepare(t, "gd")
+func (c *cluster) gatewayDefaultPolicy(t *testing.T) {
+	g := c.prepare(t, "gd")
 	e := replaced
 	succeed(t, g.apply(e.policy("gateway")))
 	alone := map[string]string{"rules.authentication.a": `"G" from gateway`, "rules.authorization.b": `"G" from gateway`}
-	assert.Equal(t, map[string]map[string]string{"toys": alone, "admin": alone}, g.held(t, plane.User, "AuthPolicy"), "a route without a policy has the default")
+	assert.Equal(t, map[string]map[string]string{"toys": alone, "admin": alone}, g.held(t, c.User, "AuthPolicy"), "a route without a policy has the default")
 	e.play(t, g)
 }
 
@@ -29,8 +29,8 @@ var replaced = example{
 // As a Platform Engineer, I want to set default policy rules for all routes
 // linked to my Gateway, that can be individually replaced and/or expanded
 // (examples B1 and B2).
-func gatewayDefaultPolicyRule(t *testing.T) {
-	g := prepare(t, "gdr")
+func (c *cluster) gatewayDefaultPolicyRule(t *testing.T) {
+	g := c.prepare(t, "gdr")
 	for _, e := range []example{merged, {
 		gateway: merged.gateway,
 		route:   `rules: {authentication: {a: R}}`,
@@ -51,8 +51,8 @@ var merged = example{
 
 // As a Platform Engineer, I want to set constraints for more specific policy
 // rules (examples E1 to E3).
-func policyConstraints(t *testing.T) {
-	g := prepare(t, "pc")
+func (c *cluster) policyConstraints(t *testing.T) {
+	g := c.prepare(t, "pc")
 	constraint := `overrides: {strategy: merge, when: "spec.rules.authentication.a > 50", rules: {authentication: {a: 50}}}`
 	for _, e := range []example{
 		{ // E1: it complies
@@ -85,7 +85,7 @@ func policyConstraints(t *testing.T) {
 
 // As a Platform Engineer, I want to set a policy for all routes linked to my
 // Gateway, that cannot be replaced nor expanded (example C1).
-func gatewayOverridePolicy(t *testing.T) {
+func (c *cluster) gatewayOverridePolicy(t *testing.T) {
 	e := example{
 		gateway:     `overrides: {strategy: atomic, rules: {authentication: {a: G}, authorization: {b: G}}}`,
 		route:       `rules: {authentication: {c: R}}`,
@@ -93,14 +93,14 @@ func gatewayOverridePolicy(t *testing.T) {
 		toldGateway: "rules.authentication.c of AuthPolicy go-app/route loses its effect",
 		toldRoute:   "rules.authentication.c has no effect: AuthPolicy go-infra/gateway overrides it on Gateway go-infra/edge",
 	}
-	e.play(t, prepare(t, "go"))
+	e.play(t, c.prepare(t, "go"))
 }
 
 // As a Platform Engineer, I want to set policy rules for all routes linked to my
 // Gateway, that cannot be individually replaced, but only expanded (examples D1
 // and D2).
-func gatewayOverridePolicyRule(t *testing.T) {
-	g := prepare(t, "or")
+func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
+	g := c.prepare(t, "or")
 	for _, e := range []example{
 		{ // D1: expanded by another way in, which is enough without theirs; refused later, told earlier
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,

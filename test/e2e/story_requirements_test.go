@@ -19,14 +19,14 @@ import (
 // As a Platform Engineer, I want all interested parties to be aware of
 // applications that lack a particular policy protection. The RFC leaves it to
 // observation: the CLI and a metric tell of paths without a policy of a kind.
-func requirements(t *testing.T, s *server.Server) {
-	g := prepare(t, "rq")
+func (c *cluster) requirements(t *testing.T, s *server.Server) {
+	g := c.prepare(t, "rq")
 	assert.Equal(t, []string{"toys", "admin"}, g.lacking(t))
 	succeed(t, g.apply(strings.Replace(routeAuth, "name: toystore}", "name: toystore, sectionName: toys}", 1)))
 	assert.Equal(t, []string{"admin"}, g.lacking(t))
 
 	var everywhere api.EffectivePolicyList
-	overrule(t, plane.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
+	overrule(t, c.User, &everywhere, "effective", "-A", "--kind", "AuthPolicy", "--without")
 	soon(t, func() bool { return unprotected(t, s) == len(everywhere.Items) }, "the metric and the CLI do not count the same")
 
 	succeed(t, g.apply(gatewayAuth))
@@ -38,7 +38,7 @@ func requirements(t *testing.T, s *server.Server) {
 func (g ground) lacking(t *testing.T) []string {
 	t.Helper()
 	var list api.EffectivePolicyList
-	overrule(t, plane.User, &list, "effective", "-n", g.app, "httproute/toystore", "--kind", "AuthPolicy", "--without")
+	overrule(t, g.c.User, &list, "effective", "-n", g.app, "httproute/toystore", "--kind", "AuthPolicy", "--without")
 	var rules []string
 	for _, item := range list.Items {
 		assert.Empty(t, item.Rules)

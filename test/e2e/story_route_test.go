@@ -16,7 +16,7 @@ import (
 func developer(t *testing.T, g ground) *env.User {
 	t.Helper()
 	name := "dev-" + g.app
-	u := plane.MustAddUser(t, name, nil)
+	u := g.c.MustAddUser(t, name, nil)
 	succeed(t, g.apply(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -37,8 +37,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}]
 // As an Application Developer, I want to set a policy for my application, that
 // fully replaces any default policy at the level of the Gateway, without having
 // to know about the existence of the default policy (example A1).
-func routeReplacePolicy(t *testing.T) {
-	g := prepare(t, "rr")
+func (c *cluster) routeReplacePolicy(t *testing.T) {
+	g := c.prepare(t, "rr")
 	replaced.gatewayFirst(t, g, developer(t, g))
 	replaced.routeFirst(t, g)
 }
@@ -46,16 +46,16 @@ func routeReplacePolicy(t *testing.T) {
 // As an Application Developer, I want to expand a default set of policy rules
 // set for my application at the level of the gateway, without having to refer
 // to those existing rules by name (example B1).
-func routeAddPolicyRule(t *testing.T) {
-	g := prepare(t, "ra")
+func (c *cluster) routeAddPolicyRule(t *testing.T) {
+	g := c.prepare(t, "ra")
 	merged.gatewayFirst(t, g, developer(t, g))
 	merged.routeFirst(t, g)
 }
 
 // As an Application Developer, I want to deactivate an individual default rule
 // set for my application at the level of the gateway (examples F1 and F2).
-func routeDisablePolicyRule(t *testing.T) {
-	g := prepare(t, "rd")
+func (c *cluster) routeDisablePolicyRule(t *testing.T) {
+	g := c.prepare(t, "rd")
 	dev := developer(t, g)
 	for _, e := range []example{
 		{

@@ -15,10 +15,10 @@ import (
 )
 
 // reader may read the policies and what they hang on, and write nothing.
-func reader(t *testing.T, name string) *env.User {
+func (c *cluster) reader(t *testing.T, name string) *env.User {
 	t.Helper()
 	read := []string{"get", "list"}
-	return plane.MustAddUser(t, name, nil,
+	return c.MustAddUser(t, name, nil,
 		rbacv1.PolicyRule{APIGroups: []string{"kuadrant.io", api.GatewayGroup}, Resources: []string{"*"}, Verbs: read},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "services"}, Verbs: read},
 		rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: read},
@@ -52,9 +52,9 @@ func (e *example) inBothOrders(t *testing.T, g ground, look func(*testing.T)) {
 // As one who has read access to policies, I want to view the effective policy
 // enforced at the traffic routed to an application, considering all active
 // defaults and overrides at different policies.
-func viewEffectivePolicy(t *testing.T) {
-	g := prepare(t, "ve")
-	who := reader(t, "reader-of-effective")
+func (c *cluster) viewEffectivePolicy(t *testing.T) {
+	g := c.prepare(t, "ve")
+	who := c.reader(t, "reader-of-effective")
 	assert.NotZero(t, who.Apply(g.of(viewed.policy("route"))).Code, "the reader may write")
 	viewed.inBothOrders(t, g, func(t *testing.T) {
 		assert.Equal(t, viewed.both(), g.held(t, who, "AuthPolicy"))
@@ -63,9 +63,9 @@ func viewEffectivePolicy(t *testing.T) {
 
 // As a Platform Engineer, I want to view all default policy rules that may have
 // been replaced by more specific ones.
-func viewPolicyRuleStatus(t *testing.T) {
-	g := prepare(t, "vs")
-	who := reader(t, "reader-of-status")
+func (c *cluster) viewPolicyRuleStatus(t *testing.T) {
+	g := c.prepare(t, "vs")
+	who := c.reader(t, "reader-of-status")
 	route := api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: g.app, Name: "route"}
 	viewed.inBothOrders(t, g, func(t *testing.T) {
 		var outcomes api.OutcomeList
@@ -91,10 +91,10 @@ func viewPolicyRuleStatus(t *testing.T) {
 
 // As a Policy Manager, I want to view all gateways and/or routes whose traffic
 // is subject to enforcement of a particular policy rule referred by name.
-func viewPolicyRuleReach(t *testing.T) {
-	g := prepare(t, "vr")
+func (c *cluster) viewPolicyRuleReach(t *testing.T) {
+	g := c.prepare(t, "vr")
 	succeed(t, g.apply(books))
-	who := reader(t, "reader-of-reach")
+	who := c.reader(t, "reader-of-reach")
 	edge := []api.Ref{{Group: api.GatewayGroup, Kind: "Gateway", Namespace: g.infra, Name: "edge"}}
 	route := func(name string) api.Ref {
 		return api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: g.app, Name: name}

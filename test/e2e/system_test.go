@@ -17,14 +17,6 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// elsewhere has a test, and those that it calls, use a control plane of its own.
-func elsewhere(t *testing.T, opts ...env.Option) {
-	t.Helper()
-	shared := plane
-	plane = env.Start(t, opts...)
-	t.Cleanup(func() { plane = shared })
-}
-
 const (
 	// owner is what a policy goes with.
 	owner = `
@@ -78,7 +70,7 @@ func owners(n int) string {
 func populate(t *testing.T, g ground) {
 	t.Helper()
 	succeed(t, g.apply(owner))
-	uid := plane.Kubectl("-n", g.infra, "get", "configmap/owner", "-o", "jsonpath={.metadata.uid}").Stdout
+	uid := g.c.Kubectl("-n", g.infra, "get", "configmap/owner", "-o", "jsonpath={.metadata.uid}").Stdout
 	require.NotEmpty(t, uid)
 	succeed(t, g.apply(ownedAuth(uid)+"---"+gatewayLimits+"---"+heldRoute+"---"+heldAuth+"---"+limits("name: p", 20)))
 }
@@ -92,33 +84,35 @@ func release(t *testing.T, g ground) {
 	}
 }
 
-func gone(t *testing.T, object ...string) {
+func (c *cluster) gone(t *testing.T, object ...string) {
 	t.Helper()
 	soon(t, func() bool {
-		got := plane.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "name"}, object...)...)
+		got := c.Kubectl(append([]string{"get", "--ignore-not-found", "-o", "name"}, object...)...)
 		return got.Code == 0 && got.Stdout == ""
 	}, strings.Join(object, " ")+" is still there")
 }
 
 // Whatever users the controllers are, and whatever a namespace holds, it goes.
 func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
+	long(t)
+	t.Parallel()
 	for name, controllers := range map[string]env.Option{
 		"one user":           env.WithControllers(),
 		"an account for one": env.WithControllerAccounts(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			elsewhere(t, controllers)
-			g := prepare(t, "terminating")
-			s := start(t)
+			c := alone(t, controllers)
+			g := c.prepare(t, "terminating")
+			s := c.start(t)
 			populate(t, g)
 			require.NoError(t, s.Stop())
 			require.NotZero(t, g.apply(limits("name: p", 30)).Code, "writes are refused")
 
-			succeed(t, plane.Kubectl("-n", g.infra, "delete", "configmap/owner"))
-			gone(t, "-n", g.infra, "authpolicy/gw-auth")
-			succeed(t, plane.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
+			succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
+			c.gone(t, "-n", g.infra, "authpolicy/gw-auth")
+			succeed(t, c.Kubectl("delete", "namespace", g.app, g.infra, "--wait=false"))
 			release(t, g)
-			gone(t, "namespace", g.app, g.infra)
+			c.gone(t, "namespace", g.app, g.infra)
 		})
 	}
 }
@@ -130,14 +124,14 @@ const crowd = 700
 // The entry that goes without an answer is for what nothing can be said
 // against, and for nothing else.
 func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "alone")
-	s := start(t)
+	c := shared(t)
+	g := c.prepare(t, "alone")
+	s := c.start(t)
 	populate(t, g)
 	succeed(t, g.apply(fmt.Sprintf(crowdedRoute, owners(crowd))))
 	succeed(t, g.kubectl("delete", "authpolicy/held", "httproute/crowded", "--wait=false"))
 	require.NoError(t, s.Stop())
-	t.Cleanup(func() { fresh(t) })
+	t.Cleanup(func() { c.fresh(t) })
 
 	const crowded = "httproute/crowded"
 	patchOf := func(object, what string) []string { return []string{"patch", object, "--type=merge", "-p", what} }
@@ -180,12 +174,13 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 
 // A deletion by the system is judged and recorded, as long as a server answers.
 func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	require.NoError(t, os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))
-	elsewhere(t, env.WithControllerAccounts(), env.WithAPIServerFlag("audit-policy-file", policy), env.WithAPIServerFlag("audit-log-path", log))
-	g := prepare(t, "recorded")
-	s := start(t)
+	c := alone(t, env.WithControllerAccounts(), env.WithAPIServerFlag("audit-policy-file", policy), env.WithAPIServerFlag("audit-log-path", log))
+	g := c.prepare(t, "recorded")
+	s := c.start(t)
 	populate(t, g)
 	lines := func(annotation string) []string {
 		content, err := os.ReadFile(log)
@@ -207,16 +202,16 @@ func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
 		assert.Regexp(t, `"validate\.overrule\.dev/judged-on":"[1-9][0-9]* `+regexp.QuoteMeta(host)+`"`, line)
 	}
 
-	succeed(t, plane.Kubectl("-n", g.infra, "delete", "configmap/owner"))
-	gone(t, "-n", g.infra, "authpolicy/gw-auth")
+	succeed(t, c.Kubectl("-n", g.infra, "delete", "configmap/owner"))
+	c.gone(t, "-n", g.infra, "authpolicy/gw-auth")
 	assert.True(t, recorded("(deleted by the system: the garbage collector)"))
 	assert.NotEmpty(t, lines(`"system.validate.overrule.dev/judged-on":"`))
 
-	succeed(t, plane.Kubectl("delete", "namespace", g.app, "--wait=false"))
+	succeed(t, c.Kubectl("delete", "namespace", g.app, "--wait=false"))
 	soon(t, func() bool { return recorded("(deleted by the system: namespace " + g.app + " is being deleted)") }, "the deletion is not recorded")
 	edits := func() int { return strings.Count(s.Log(), `"operation":"UPDATE"`) } // the canary creates, and the controller deletes
 	before := edits()
 	release(t, g)
 	assert.Equal(t, before+2, edits(), "one review for each finalizer, and nothing is annotated")
-	gone(t, "namespace", g.app)
+	c.gone(t, "namespace", g.app)
 }

@@ -23,23 +23,23 @@ var hookRights = []rbacv1.PolicyRule{
 
 // A leader that runs puts back what anybody deletes, save by this command.
 func TestUninstallWebhooksWinsAgainstTheLeader(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "uninstall")
-	s := start(t)
-	defer restoreRights(t) // other tests' servers need them
-	job := plane.MustAddUser(t, "uninstaller", nil, hookRights...)
+	c := shared(t)
+	g := c.prepare(t, "uninstall")
+	s := c.start(t)
+	defer c.restoreRights(t) // other tests' servers need them
+	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 
-	succeed(t, plane.Kubectl(append([]string{"delete"}, configurations...)...))
-	soon(t, func() bool { return strings.Count(registered(t), "overrule") == 2 }, "the leader does not put them back")
+	succeed(t, c.Kubectl(append([]string{"delete"}, configurations...)...))
+	soon(t, func() bool { return strings.Count(c.registered(t), "overrule") == 2 }, "the leader does not put them back")
 
 	said, err := uninstallWebhooks(t, job)
 	require.NoError(t, err, said)
 	assert.Contains(t, said, "the webhook configurations are gone: writes are not judged any more")
-	assert.Empty(t, registered(t))
+	assert.Empty(t, c.registered(t))
 	soon(t, func() bool { return strings.Contains(s.Log(), `cannot patch resource`) }, "the leader did not try")
-	assert.Empty(t, registered(t))
+	assert.Empty(t, c.registered(t))
 	succeed(t, g.apply(limits("name: p", 100)))
 	require.NoError(t, s.Stop())
 	succeed(t, g.apply(limits("name: p", 200)))
@@ -56,17 +56,17 @@ func uninstallWebhooks(t *testing.T, as *env.User) (said string, err error) {
 	return string(out), err
 }
 
-func restoreRights(t *testing.T) {
+func (c *cluster) restoreRights(t *testing.T) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
-	succeed(t, plane.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-webhooks.yaml")))
+	succeed(t, c.Kubectl("apply", "--server-side", "-f", filepath.Join(root, "deploy", "base", "rbac-webhooks.yaml")))
 }
 
 // registered are the webhook configurations that there are.
-func registered(t *testing.T) string {
+func (c *cluster) registered(t *testing.T) string {
 	t.Helper()
-	got := plane.Kubectl(append([]string{"get", "-o", "name", "--ignore-not-found"}, configurations...)...)
+	got := c.Kubectl(append([]string{"get", "-o", "name", "--ignore-not-found"}, configurations...)...)
 	succeed(t, got)
 	return got.Stdout
 }

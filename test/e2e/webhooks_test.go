@@ -19,9 +19,9 @@ import (
 )
 
 // webhooks are those of a configuration, as they stand.
-func webhooks(t *testing.T, kind string) string {
+func (c *cluster) webhooks(t *testing.T, kind string) string {
 	t.Helper()
-	return plane.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
+	return c.Kubectl("get", kind+"webhookconfiguration/overrule", "--ignore-not-found", "-o", "jsonpath={.webhooks}").Stdout
 }
 
 // wget is what a server shows at an address.
@@ -40,17 +40,17 @@ func wget(t *testing.T, address string) string {
 // Whatever somebody makes of the configurations, the leader puts it back at once
 // and tells who it was.
 func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
-	fresh(t)
-	g := prepare(t, "undone")
-	s := start(t)
+	c := shared(t)
+	g := c.prepare(t, "undone")
+	s := c.start(t)
 	succeed(t, g.apply(gatewayLimits))
-	before := map[string]string{"validating": webhooks(t, "validating"), "mutating": webhooks(t, "mutating")}
-	succeed(t, plane.Kubectl("label", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "theirs=stays"))
+	before := map[string]string{"validating": c.webhooks(t, "validating"), "mutating": c.webhooks(t, "mutating")}
+	succeed(t, c.Kubectl("label", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "theirs=stays"))
 
 	const theirs = `{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","admissionReviewVersions":["v1"],"sideEffects":"None",
 		"failurePolicy":"Ignore","clientConfig":{"url":"https://localhost:1/"},"rules":[]}}`
 	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"nobody","expression":"false"}}`
-	for name, c := range map[string]struct{ patch, says string }{
+	for name, edit := range map[string]struct{ patch, says string }{
 		"a rule is removed":           {`{"op":"remove","path":"/webhooks/0/rules/1"}`, "rules lack "},
 		"failurePolicy is changed":    {`{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`, "failurePolicy is Ignore and not Fail"},
 		"a namespace is left out":     {`{"op":"add","path":"/webhooks/0/namespaceSelector/matchExpressions/0/values/-","value":"app"}`, "namespaceSelector is another"},
@@ -70,82 +70,83 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 		for _, kind := range []string{"validating", "mutating"} {
 			t.Run(kind+": "+name, func(t *testing.T) {
 				log := len(s.Log())
-				got := plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "--field-manager=eve", "-p", "["+c.patch+"]")
+				got := c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "--field-manager=eve", "-p", "["+edit.patch+"]")
 				succeed(t, got)
 				soon(t, func() bool {
-					return webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "undid what others did")
+					return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "undid what others did")
 				}, "it is not put back")
-				assert.Contains(t, s.Log()[log:], c.says)
+				assert.Contains(t, s.Log()[log:], edit.says)
 				assert.NotContains(t, s.Log()[log:], "write webhook configurations", "it was not refused what it wrote")
 			})
 		}
 	}
 	for _, kind := range []string{"validating", "mutating"} {
 		log := len(s.Log())
-		succeed(t, plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
-		called(t)
-		assert.Contains(t, webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
+		succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
+		c.called(t)
+		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
 		assert.NotContains(t, s.Log()[log:], "undid")
-		assert.Equal(t, "stays", plane.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
+		assert.Equal(t, "stays", c.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
 
-		succeed(t, plane.Kubectl("delete", kind+"webhookconfiguration/overrule"))
+		succeed(t, c.Kubectl("delete", kind+"webhookconfiguration/overrule"))
 		soon(t, func() bool {
-			return webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "it was deleted")
+			return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "it was deleted")
 		}, "it does not come back")
 	}
 	assert.Contains(t, s.Log(), "field manager eve (Update)")
 	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="mutating"} 13`)
 	assert.Contains(t, wget(t, s.Metrics+"/metrics"), `overrule_webhook_repairs_total{configuration="validating"} 13`)
 	soon(t, func() bool {
-		return strings.Contains(plane.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, "undone by overrule: ") // the first of a series stands for all
+		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, "undone by overrule: ") // the first of a series stands for all
 	}, "there is no Event")
-	called(t)
+	c.called(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 }
 
 // Two installations would write the configurations in turn, and never come to
 // rest. The one that comes second stays back, and says what to do.
 func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
-	elsewhere(t, env.WithControllers())
-	g := prepare(t, "second")
-	start(t)
+	long(t)
+	c := alone(t, env.WithControllers())
+	g := c.prepare(t, "second")
+	c.start(t)
 	version := func() string {
-		return plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "jsonpath={.items[*].metadata.resourceVersion}").Stdout
+		return c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "jsonpath={.items[*].metadata.resourceVersion}").Stdout
 	}
 	before := version()
-	second := install(t, "overrule-too")
+	second := c.install(t, "overrule-too")
 	says := "belong to the installation overrule-system/overrule, whose Service exists, so this one (overrule-too/overrule) writes none and judges nothing"
 	soon(t, func() bool {
 		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
 	}, "it does not say so")
 	soon(t, func() bool {
-		return strings.Contains(plane.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
+		return strings.Contains(c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}").Stdout, says)
 	}, "there is no Event")
 	succeed(t, g.apply(gatewayLimits))
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	assert.Equal(t, before, version(), "nobody wrote")
 
-	succeed(t, plane.Kubectl("delete", "service/overrule", "-n", server.Namespace))
+	succeed(t, c.Kubectl("delete", "service/overrule", "-n", server.Namespace))
 	leads := func(to string) bool {
-		got := plane.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.service.namespace}").Stdout
+		got := c.Kubectl("get", "validatingwebhookconfiguration/overrule", "mutatingwebhookconfiguration/overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.service.namespace}").Stdout
 		return strings.TrimSpace(strings.ReplaceAll(got, to, "")) == ""
 	}
 	soon(t, func() bool { return leads("overrule-too") }, "it does not take over")
-	called(t)
+	c.called(t)
 	denied(t, g.apply(limits("name: p", 100)), "ConstraintViolated: ")
 	soon(t, func() bool { return !strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks") }, "it still says so")
 	taken := version()
 
-	require.NoError(t, plane.RouteService(t.Context(), server.Namespace, server.Name, 1))
+	require.NoError(t, c.RouteService(t.Context(), server.Namespace, server.Name, 1))
 	soon(t, func() bool { return version() == taken && leads("overrule-too") }, "the first takes it back")
-	succeed(t, plane.Kubectl("annotate", "--overwrite", "mutatingwebhookconfiguration/overrule", "validatingwebhookconfiguration/overrule",
+	succeed(t, c.Kubectl("annotate", "--overwrite", "mutatingwebhookconfiguration/overrule", "validatingwebhookconfiguration/overrule",
 		"overrule.dev/installation=overrule-system/overrule"))
 	soon(t, func() bool { return leads("overrule-system") }, "what it is told to take, it does not")
 }
 
 // install runs a server of another installation, in a namespace of its own, that
 // may do anything.
-func install(t *testing.T, namespace string) *server.Server {
+func (c *cluster) install(t *testing.T, namespace string) *server.Server {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -154,10 +155,10 @@ func install(t *testing.T, namespace string) *server.Server {
 		ports[i], err = env.FreePort(t.Context())
 		require.NoError(t, err)
 	}
-	require.NoError(t, plane.RouteService(t.Context(), namespace, server.Name, ports[0]))
-	account, err := plane.ServiceAccount(t.Context(), namespace, server.Name)
+	require.NoError(t, c.RouteService(t.Context(), namespace, server.Name, ports[0]))
+	account, err := c.ServiceAccount(t.Context(), namespace, server.Name)
 	require.NoError(t, err)
-	succeed(t, plane.Kubectl("create", "clusterrolebinding", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":"+server.Name))
+	succeed(t, c.Kubectl("create", "clusterrolebinding", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":"+server.Name))
 	s := &server.Server{Webhook: loopback(ports[0]), Metrics: loopback(ports[1]), Health: loopback(ports[2])}
 	s.Process, err = process.Start(process.Spec{Path: filepath.Join(root, "bin", "overrule"), Args: []string{
 		"--kubeconfig=" + account.Kubeconfig, "--namespace=" + namespace, "--drain-period=0s", fmt.Sprintf("--service-port=%d", ports[0]),
@@ -182,35 +183,36 @@ func loopback(port int32) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // Who keeps the configurations themselves is told what they lack.
 func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
-	fresh(t)
-	prepare(t, "drift")
-	require.NoError(t, start(t).Stop()) // it leaves configurations as they should be
-	s := server.Start(t, plane, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
-	t.Cleanup(func() { fresh(t) })
+	long(t)
+	c := shared(t)
+	c.prepare(t, "drift")
+	require.NoError(t, c.start(t).Stop()) // it leaves configurations as they should be
+	s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--manage-webhooks=false"}})
+	t.Cleanup(func() { c.fresh(t) })
 	port := s.Webhook[strings.LastIndex(s.Webhook, ":")+1:]
 	for _, kind := range []string{"validating", "mutating"} {
-		n := len(strings.Split(webhooks(t, kind), `"admissionReviewVersions"`)) - 1
+		n := len(strings.Split(c.webhooks(t, kind), `"admissionReviewVersions"`)) - 1
 		path := map[string]string{"validating": "/validate", "mutating": "/mutate"}[kind]
 		for i := range n { // each server has a port of its own here, and this one has no token
 			at := fmt.Sprintf("/webhooks/%d/clientConfig/service", i)
-			succeed(t, plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
+			succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
 				fmt.Sprintf(`[{"op":"replace","path":"%[1]s/port","value":%[2]s},{"op":"replace","path":"%[1]s/path","value":"%[3]s"}]`, at, port, path)))
 		}
 	}
 	ready := func() string { return wget(t, s.Health+"/readyz") }
 	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "what is right is told")
-	for _, c := range []struct{ patch, says string }{
+	for _, edit := range []struct{ patch, says string }{
 		{`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "validate.overrule.dev: caBundle is empty"},
 		{`{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}`, "validate.overrule.dev: clientConfig does not lead to overrule-system/overrule by its path and port"},
 		{`{"op":"remove","path":"/webhooks/0/rules/1"}`, "validate.overrule.dev: rules lack CREATE "},
 	} {
-		succeed(t, plane.Kubectl("patch", "validatingwebhookconfiguration/overrule", "--type=json", "-p", "["+c.patch+"]"))
+		succeed(t, c.Kubectl("patch", "validatingwebhookconfiguration/overrule", "--type=json", "-p", "["+edit.patch+"]"))
 		soon(t, func() bool {
 			text := ready()
-			return strings.Contains(text, "[!] webhooks: validating webhook configuration overrule: ") && strings.Contains(text, c.says)
-		}, c.says+" is not told")
+			return strings.Contains(text, "[!] webhooks: validating webhook configuration overrule: ") && strings.Contains(text, edit.says)
+		}, edit.says+" is not told")
 	}
-	succeed(t, plane.Kubectl("delete", "mutatingwebhookconfiguration/overrule"))
+	succeed(t, c.Kubectl("delete", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool {
 		return strings.Contains(ready(), "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
 	}, "a configuration that is missing is not told")
