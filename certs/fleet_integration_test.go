@@ -71,8 +71,10 @@ type fleet struct {
 	log       logr.Logger
 }
 
+// newFleet runs the test in parallel with others.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
+	t.Parallel()
 	f := &fleet{t: t, config: rest.CopyConfig(apiServer), clock: clocktesting.NewFakeClock(epoch), log: testr.New(t)}
 	f.config.QPS = -1
 	client, err := kubernetes.NewForConfig(f.config)
@@ -146,7 +148,7 @@ func (f *fleet) eventually(check func() error) {
 	var err error
 	checks := 0
 	satisfied := func() bool {
-		if checks++; checks%100 == 0 {
+		if checks++; checks%10 == 0 {
 			f.hint()
 		}
 		err = check()

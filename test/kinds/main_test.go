@@ -16,12 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/inprocess"
 	"overrule.dev/overrule/test/server"
 )
 
 var (
 	// plane is the control plane of all tests here, and judge the server.
-	plane *env.Env
+	plane *inprocess.Cluster
 	judge *server.Server
 	// admin is a client that may do everything, for what need not be kubectl.
 	admin client.Client
@@ -47,12 +48,12 @@ func run(m *testing.M) int {
 
 // boot brings up the control plane with the CRDs of all kinds, and the server.
 func boot(ctx context.Context) (stop func(), err error) {
-	if plane, err = env.Boot(ctx); err != nil {
+	if plane, err = inprocess.Boot(ctx); err != nil {
 		return nil, err
 	}
 	stop = func() { _ = plane.Stop() }
 	for _, prepare := range []func(context.Context, *env.Env) error{install, grant} {
-		if err := prepare(ctx, plane); err != nil {
+		if err := prepare(ctx, plane.Env); err != nil {
 			stop()
 			return nil, err
 		}
@@ -61,7 +62,7 @@ func boot(ctx context.Context) (stop func(), err error) {
 		stop()
 		return nil, err
 	}
-	if judge, err = server.Boot(ctx, plane, server.Options{}); err != nil {
+	if judge, err = server.Boot(ctx, plane.Env, server.Options{}); err != nil {
 		stop()
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/test/env"
+	"overrule.dev/overrule/test/inprocess"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -112,8 +113,8 @@ func TestEveryExampleIsApplied(t *testing.T) {
 
 // The examples stand alone: each has the network to itself.
 func TestExamples(t *testing.T) {
-	e := env.Start(t)
-	server.Start(t, e, server.Options{})
+	e := inprocess.Start(t)
+	server.Start(t, e.Env, server.Options{})
 	for name, c := range examples {
 		t.Run(name, func(t *testing.T) {
 			w := world{e, folder(t)}
@@ -138,7 +139,7 @@ func TestExamples(t *testing.T) {
 
 // world is a cluster, and the folder of the examples.
 type world struct {
-	*env.Env
+	*inprocess.Cluster
 
 	folder string
 }

@@ -68,17 +68,44 @@ type far struct {
 	link *link
 }
 
-func TestNothingIsJudgedOnAnOldPicture(t *testing.T) {
+func TestShortInterruptionsCostNothing(t *testing.T) {
 	f := begin(t)
-	t.Run("an API server that starts anew costs nothing", f.startsAnew)
-	t.Run("connections that are cut cost nothing", f.isCut)
-	t.Run("a network that drops packets is noticed", f.isBlocked)
-	t.Run("an API server that hangs is noticed", f.hangs)
-	t.Run("a right that is taken away closes its kind alone", f.losesARight)
-	t.Run("a kind that cannot be converted is closed alone", f.cannotConvert)
+	t.Run("an API server that restarts", f.startsAnew)
+	t.Run("connections that are cut", f.isCut)
 }
 
+func TestANetworkThatDropsPacketsIsNoticed(t *testing.T) {
+	long(t)
+	begin(t).isBlocked(t)
+}
+
+func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
+	long(t)
+	begin(t).hangs(t)
+}
+
+func TestARightThatIsRemovedClosesItsKindAlone(t *testing.T) {
+	long(t)
+	begin(t).losesARight(t)
+}
+
+func TestAKindThatCannotBeConvertedIsClosedAlone(t *testing.T) {
+	long(t)
+	begin(t).cannotConvert(t)
+}
+
+// long leaves a test that waits for half a minute and more to make test-all.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs in make test-all")
+	}
+}
+
+// begin boots a control plane and a server for a test that runs beside others.
 func begin(t *testing.T) *far {
+	t.Helper()
+	t.Parallel()
 	e := env.Start(t)
 	got := e.Apply(shop.In("default", "default", shop.Gateway+"---"+shop.Route) + "---" + override("always"))
 	require.Zero(t, got.Code, got.Stderr)
