@@ -46,7 +46,7 @@ FUZZTIME  ?= 20s
 BENCH     ?=
 BENCHTIME ?=
 BENCHPKGS ?= ./...
-# RACE=1 runs the tests under the race detector, which needs a C compiler.
+# RACE=1 runs test-unit under the race detector, which needs a C compiler.
 RACE ?=
 # SOAK is how long the faults of test-soak start over; each happens once at least.
 SOAK ?=
@@ -126,18 +126,28 @@ release = cd hack/release && go run . $(1)
 
 ##@ Test
 
-.PHONY: test
-test: controlplane build ## Run every test: unit, integration and end-to-end.
-	@hack/test
-
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server.
-	go test -count=1 $(if $(RACE),-race) ./...
+test-unit: ## Run the tests that need no API server; Go's test cache answers for what did not change.
+	go test $(if $(RACE),-race) ./...
+
+.PHONY: test
+test: controlplane build ## Run unit tests, integration tests and the core of end-to-end (under 5 minutes).
+	@hack/test core
+
+.PHONY: test-all
+test-all: controlplane build ## Run every test of every module, and the soak (under 20 minutes); CI runs this.
+	@hack/test all
 
 .PHONY: test-soak
-test-soak: controlplane-core build ## Let servers fail one after another under a stream of writes (some 4 minutes; SOAK=30m starts over).
+test-soak: controlplane-core build ## Let servers fail one after another under a stream of writes (some 2 minutes; SOAK=30m starts over).
 	go test -count=1 -v -timeout 2h -tags soak ./test/soak
-	@$(MAKE) bench-footprint ROUTES=1000
+
+.PHONY: proof
+proof: controlplane build ## Run at full size what test-all bounds: 300 pairs of writes, the soak for 30 minutes, fuzzing, a server's footprint (2 hours).
+	OVERRULE_PAIRS=300 go test -count=1 -v -timeout 30m -tags e2e -run 'TestNoPairOfWritesPassesOneServer|TestWhatSlipsThroughTwoServersIsReported' ./test/e2e
+	@$(MAKE) test-soak SOAK=$(or $(SOAK),30m)
+	@$(MAKE) fuzz
+	@$(MAKE) bench-footprint
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (20s).
