@@ -1,0 +1,233 @@
+package test
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A packageRule says what a package is for and what it may import.
+type packageRule struct {
+	path    string
+	job     string
+	imports []string
+}
+
+// packages lists the packages of the module from top to bottom: each imports
+// only packages further down. It may import those that its rule names, and what
+// these may import, since their types are part of its API. A subfolder without
+// a rule has that of the folder above it. Test files may import any package.
+//
+// The table and the diagram of docs/architecture.md are generated from the list.
+var packages = []packageRule{
+	{"cmd/overrule", "the server: flags, wiring, probes, metrics, HTTPS", []string{
+		"webhook", "certs", "internal/build", "internal/canary", "internal/refresh", "internal/rights",
+		"internal/status", "internal/sweep", "internal/watch",
+	}},
+	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
+		"internal/build", "internal/guard", "internal/report", "internal/rights", "internal/watch", "internal/manifest",
+	}},
+	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
+		"internal/flight", "internal/note",
+	}},
+	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
+	{"internal/build", "build information: version, revision, libraries", nil},
+	{"internal/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
+		"internal/background", "api",
+	}},
+	{"internal/report", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
+	{"internal/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/watch"}},
+	{"internal/watch", "fills the store from a cluster", []string{
+		"internal/background", "internal/store", "internal/policykind",
+	}},
+	{"internal/manifest", "fills the store from manifest files", []string{"internal/store", "internal/policykind"}},
+	{"internal/sweep", "the background audit: violations on the paths that an observed change affects", []string{
+		"internal/background", "internal/guard",
+	}},
+	{"internal/refresh", "updates annotations and conditions that a write to another object made stale", []string{
+		"internal/background", "internal/note",
+	}},
+	{"internal/flight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
+		"internal/guard",
+	}},
+	{"internal/note", "the text of the annotations, the same at admission and in later updates", []string{"internal/effective"}},
+	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
+	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
+		"internal/effective", "internal/store", "internal/cel", "internal/conform", "internal/constraint",
+	}},
+	{"internal/conform", "validates effective specs against the schema of their kind", []string{
+		"internal/effective", "internal/policykind",
+	}},
+	{"internal/effective", "computes effective policies, outcomes and differences from paths and policies; the memo", []string{
+		"merge", "internal/hierarchy", "internal/policykind", "internal/store",
+	}},
+	{"internal/store", "all objects as immutable views with indexes", []string{
+		"internal/hierarchy", "internal/policykind", "internal/constraint",
+	}},
+	{"internal/constraint", "PolicyConstraints: which paths they select and what they require there", []string{
+		"internal/cel", "internal/hierarchy", "api",
+	}},
+	{"internal/policykind", "profiles: where the targets, blocks and rules of a policy kind are", []string{
+		"merge", "internal/cel", "internal/decode", "internal/ratelimit", "api",
+	}},
+	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
+		"internal/hierarchy",
+	}},
+	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge"}},
+	{"internal/hierarchy", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
+	{"internal/decode", "decodes JSON as the API server does, in one pass", nil},
+	{"internal/background", "what background work shares: pauses, recovery from panics", nil},
+	{"merge", "the fold of policies. Pure: imports the standard library alone", nil},
+	{"api", "the public types: CRDs, JSON output, reason codes, annotations", nil},
+}
+
+// libraries are those that only some packages may import. A longer path narrows
+// a shorter one.
+var libraries = []struct {
+	path      string
+	importers []string
+}{
+	{"github.com/google/cel-go", []string{"internal/cel"}},
+	// webhook starts the spans, and cmd/overrule configures where they are sent.
+	{"go.opentelemetry.io", []string{"cmd/overrule", "webhook"}},
+	{"go.opentelemetry.io/otel/exporters", []string{"cmd/overrule"}},
+	{"go.opentelemetry.io/otel/sdk", []string{"cmd/overrule"}},
+}
+
+// ruleFor returns the rule for an import path.
+func ruleFor(importPath string) (packageRule, bool) {
+	for folder := strings.TrimPrefix(importPath, module+"/"); folder != "."; folder = path.Dir(folder) {
+		if i := slices.IndexFunc(packages, func(r packageRule) bool { return r.path == folder }); i >= 0 {
+			return packages[i], true
+		}
+	}
+	return packageRule{}, false
+}
+
+// allowed returns the rules whose packages those of the rule may import, by
+// their paths, its own included.
+func (r packageRule) allowed() []string {
+	out := []string{r.path}
+	for i := 0; i < len(out); i++ {
+		rule, _ := ruleFor(out[i])
+		for _, imported := range rule.imports {
+			if !slices.Contains(out, imported) {
+				out = append(out, imported)
+			}
+		}
+	}
+	return out
+}
+
+func TestPackagesAreListedFromTopToBottom(t *testing.T) {
+	for i, rule := range packages {
+		for _, imported := range rule.imports {
+			below := slices.ContainsFunc(packages[i+1:], func(r packageRule) bool { return r.path == imported })
+			assert.True(t, below, "%s may import %s, which is not further down in the list", rule.path, imported)
+		}
+	}
+}
+
+func TestPackagesImportOnlyWhatTheirRulesAllow(t *testing.T) {
+	imports := map[string][]string{}
+	for _, p := range program(t) {
+		rule, ok := ruleFor(p.ImportPath)
+		if !assert.True(t, ok, "%s has no rule: add one to packages", p.ImportPath) {
+			continue
+		}
+		imports[rule.path] = append(imports[rule.path], rule.path)
+		for _, imported := range p.Imports {
+			if !ours(imported) {
+				continue
+			}
+			other, ok := ruleFor(imported)
+			assert.True(t, ok && slices.Contains(rule.allowed(), other.path), "%s imports %s, which its rule in packages does not allow", p.ImportPath, imported)
+			imports[rule.path] = append(imports[rule.path], other.path)
+		}
+	}
+	for _, rule := range packages {
+		assert.Subset(t, imports[rule.path], append(rule.imports, rule.path), "the rule of %s names what does not exist or is not imported: remove it", rule.path)
+	}
+}
+
+func TestLibrariesAreImportedOnlyWhereTheyMayBe(t *testing.T) {
+	for _, p := range program(t) {
+		rule, _ := ruleFor(p.ImportPath)
+		for _, imported := range p.Imports {
+			for _, library := range libraries {
+				if imported == library.path || strings.HasPrefix(imported, library.path+"/") {
+					assert.Contains(t, library.importers, rule.path, "%s imports %s", p.ImportPath, imported)
+				}
+			}
+		}
+	}
+}
+
+func TestMergeImportsTheStandardLibraryAlone(t *testing.T) {
+	all := listed(t)
+	for _, p := range program(t) {
+		if rule, _ := ruleFor(p.ImportPath); rule.path != "merge" {
+			continue
+		}
+		for _, imported := range p.Imports {
+			other, _ := ruleFor(imported)
+			assert.True(t, all[imported].Standard || other.path == "merge", "%s imports %s", p.ImportPath, imported)
+		}
+	}
+}
+
+const (
+	architecturePage = "docs/architecture.md"
+	updatePage       = "go test ./test -run TestArchitecture -update"
+	generatedBegin   = "<!-- packages: generated by " + updatePage + " -->\n"
+	generatedEnd     = "<!-- packages: end -->\n"
+)
+
+func TestArchitecturePageShowsThePackages(t *testing.T) {
+	page := content(t, architecturePage)
+	before, rest, found := strings.Cut(page, generatedBegin)
+	require.True(t, found, "%s has the line %s", architecturePage, generatedBegin)
+	got, after, found := strings.Cut(rest, generatedEnd)
+	require.True(t, found, "%s has the line %s", architecturePage, generatedEnd)
+	want := "\n" + packageTable() + "\n" + packageDiagram() + "\n"
+	if *update {
+		page = before + generatedBegin + want + generatedEnd + after
+		require.NoError(t, os.WriteFile("../"+architecturePage, []byte(page), 0o600))
+		return
+	}
+	assert.Equal(t, want, got, "%s is out of date: run %s", architecturePage, updatePage)
+}
+
+func packageTable() string {
+	var out strings.Builder
+	out.WriteString("| package | job | may import (and what these may import) |\n|---|---|---|\n")
+	for _, rule := range packages {
+		imports := "no other package"
+		if len(rule.imports) > 0 {
+			imports = "`" + strings.Join(rule.imports, "`, `") + "`"
+		}
+		out.WriteString("| `" + rule.path + "` | " + rule.job + " | " + imports + " |\n")
+	}
+	return out.String()
+}
+
+// packageDiagram returns the packages as a Mermaid flowchart, with an arrow to
+// each package that a rule names.
+func packageDiagram() string {
+	id := strings.NewReplacer("/", "_", "-", "_")
+	var out strings.Builder
+	out.WriteString("```mermaid\nflowchart TD\n")
+	for _, rule := range packages {
+		out.WriteString("  " + id.Replace(rule.path) + `["` + rule.path + `"]`)
+		if len(rule.imports) > 0 {
+			out.WriteString(" --> " + id.Replace(strings.Join(rule.imports, " & ")))
+		}
+		out.WriteString("\n")
+	}
+	return out.String() + "```\n"
+}
