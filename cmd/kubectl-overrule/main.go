@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"overrule.dev/overrule/internal/watch"
 )
@@ -22,7 +22,7 @@ func main() {
 	a := &app{
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		now:       time.Now, list: watch.List, listProfiles: watch.ListProfiles,
-		color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
+		color: printers.AllowsColorOutput(os.Stdout),
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()

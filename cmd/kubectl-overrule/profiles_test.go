@@ -94,7 +94,7 @@ func TestProfilesOfACluster(t *testing.T) {
 	got := clusterProfiles(t, nil, "profiles")
 	require.Equal(t, exitFound, got.code, got.stderr)
 	assert.Equal(t, "warning: read policyprofiles: forbidden\nOverrule knows 1 more kinds of policies that are not here: --all shows them\n", got.stderr)
-	assert.Contains(t, got.stdout, "APolicy.a.example.com  direct  built-in  yes        Route    atomic    none")
+	assert.Contains(t, got.stdout, "APolicy.a.example.com   direct   built-in   yes         Route     atomic     none")
 	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is missing")
 	assert.NotContains(t, got.stdout, "BPolicy")
 	got = clusterProfiles(t, nil, "profiles", "bpolicies", "--export")

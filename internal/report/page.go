@@ -1,24 +1,27 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// style is how a piece of text is painted.
+// style is how a piece of text is painted. All codes have two digits, so that
+// painting adds the same width to every cell of a table (see wrap).
 type style string
 
 const (
 	plain  style = ""
-	bold   style = "1"
-	dim    style = "2"
+	bold   style = "01"
+	dim    style = "02"
 	red    style = "31"
 	green  style = "32"
 	yellow style = "33"
@@ -40,11 +43,19 @@ func (p Printer) page(fill func(*page)) []byte {
 // paint returns a text in a style. What could move the cursor or end the line
 // is taken out: names and values come from whoever wrote the manifest.
 func (w *page) paint(s style, text string) string {
-	text = clean(text)
-	if !w.color || s == plain || text == "" {
-		return text
+	if s == plain || text == "" {
+		return clean(text)
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	return w.wrap(s, text)
+}
+
+// wrap returns a text in a style, plain and empty ones with a code too: the
+// columns of a table are aligned by the length of their cells, codes included.
+func (w *page) wrap(s style, text string) string {
+	if !w.color {
+		return clean(text)
+	}
+	return "\x1b[" + cmp.Or(string(s), "00") + "m" + clean(text) + "\x1b[0m"
 }
 
 func clean(text string) string {
@@ -80,30 +91,21 @@ type cell struct {
 
 func text(s string) cell { return cell{text: s} }
 
-// table writes rows below each other, each column as wide as its widest cell.
-// The last column is never padded.
+// table writes rows below each other, aligned as kubectl's tables are.
 func (w *page) table(header []string, rows [][]cell) {
 	head := make([]cell, len(header))
 	for i, h := range header {
 		head[i] = cell{h, bold}
 	}
-	rows = append([][]cell{head}, rows...)
-	widths := make([]int, len(header))
-	for _, row := range rows {
+	out := printers.GetNewTabWriter(&w.text)
+	for _, row := range append([][]cell{head}, rows...) {
+		pieces := make([]string, len(row))
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(clean(c.text)))
+			pieces[i] = w.wrap(c.style, c.text)
 		}
+		_, _ = fmt.Fprintln(out, strings.Join(pieces, "\t")) // a strings.Builder does not fail
 	}
-	for _, row := range rows {
-		var pieces []string
-		for i, c := range row {
-			pieces = append(pieces, w.paint(c.style, c.text))
-			if i < len(row)-1 {
-				pieces = append(pieces, strings.Repeat(" ", widths[i]-utf8.RuneCountInString(clean(c.text))+2))
-			}
-		}
-		w.line(pieces...)
-	}
+	_ = out.Flush()
 }
 
 // compact returns a value as JSON on one line.
