@@ -40,12 +40,7 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range d.Spec.Versions {
-		if v.Storage && v.Schema != nil {
-			return v.Schema.OpenAPIV3Schema, nil
-		}
-	}
-	return nil, nil
+	return manifest.SchemaOf(&d.CustomResourceDefinition), nil
 }
 
 // definitionFrom reads a CustomResourceDefinition. Who may not is told that

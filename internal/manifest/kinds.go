@@ -185,7 +185,7 @@ func (k *Kinds) Define(o *Object) error {
 	if given := k.given[ref]; given != nil && given.Source == policykind.Label {
 		delete(k.given, ref)
 	}
-	if d.schema = policykind.PackSchema(schemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
+	if d.schema = policykind.PackSchema(SchemaOf(crd)); d.schema.Same(k.defined[ref].schema) {
 		d.schema = k.defined[ref].schema
 	}
 	k.defined[ref] = d
@@ -229,10 +229,12 @@ func (k *Kinds) Forget(o *Object) error {
 // Schema returns the schema of a policy kind, as its definition has it for the
 // version that is stored; nil without a definition.
 func (k *Kinds) Schema(ref api.PolicyKind) *apiextensionsv1.JSONSchemaProps {
-	return schemaOf(k.defined[ref].crd)
+	return SchemaOf(k.defined[ref].crd)
 }
 
-func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
+// SchemaOf returns the schema of the version that is stored, nil if the
+// definition has none, or is nil.
+func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
 	if crd == nil {
 		return nil
 	}
