@@ -27,7 +27,11 @@ const (
 	swaps = 5
 )
 
-// folder is a directory of files that others change.
+// folder is a directory of files that others change. The certwatcher package of
+// controller-runtime cannot take its place: it reads a certificate and a key
+// alone, one after the other, so that a swapped mount can mix two moments; it
+// does not see that only ca.crt has changed; it needs a good pair to start with;
+// and it keeps no error that a readiness check could return.
 type folder struct {
 	path string
 	poll time.Duration // at most this between two looks
