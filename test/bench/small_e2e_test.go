@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"overrule.dev/overrule/test/env"
 )
 
 // What the benchmarks of the real API server do is tried at a small size with
 // the tests: nobody runs benchmarks on each change.
 func TestTheBenchmarksOfTheAPIServerAtASmallSize(t *testing.T) {
+	env.Long(t)
 	c := newCluster(t, 50)
 	t.Run("each write goes its way", func(t *testing.T) {
 		a, requests, kubectls := newApplying(t, c), samples{}, samples{}

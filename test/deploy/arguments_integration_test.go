@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/test/env"
 )
 
 // The server asked for its help reads the arguments before it: one that it does
 // not know, it refuses.
 func TestServerKnowsTheArgumentsOfEveryInstallation(t *testing.T) {
+	env.Long(t)
 	server := filepath.Join(t.TempDir(), "overrule")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", server, "./cmd/overrule")
 	build.Dir = root

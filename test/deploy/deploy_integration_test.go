@@ -143,6 +143,7 @@ func uninstalls(t *testing.T, cluster *env.Env) {
 	require.Zero(t, done.Code, done.Stderr)
 
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition goes once its objects are gone
+		cluster.TouchCRDs()
 		left := cluster.Kubectl("get", configurations+",clusterroles,clusterrolebindings,customresourcedefinitions", "-o", "name", "-l", "app.kubernetes.io/part-of=overrule")
 		assert.Empty(c, left.Stdout)
 	}, time.Minute, time.Second)

@@ -16,10 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/test/env"
 )
 
 // The command of the Dockerfile, without its container.
 func TestTheDockerfileBuildsForWhatIsAskedAndStampsIt(t *testing.T) {
+	env.Long(t)
 	command := regexp.MustCompile(`(?s)\nRUN (GOOS=.*?[^\\])\n`).FindStringSubmatch(read(t, "Dockerfile"))
 	require.NotNil(t, command)
 	server := filepath.Join(t.TempDir(), "overrule")

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/test/env"
 )
 
 func TestMakeStampsTheVersionIntoBothPrograms(t *testing.T) {
+	env.Long(t)
 	const version = "v1.2.3-of-a-test"
 	bin := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), "make", "-C", root, "build", "BIN="+bin, "VERSION="+version).CombinedOutput()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -62,7 +63,7 @@ func wholly(t *testing.T, round int64) (files map[string]string, served int64) {
 
 // Files come to replicas at different times, and to a leader that is new.
 func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "wholly-new")
 	r, dirs := newRelay(t), [2]string{t.TempDir(), t.TempDir()}

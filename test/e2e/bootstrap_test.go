@@ -20,7 +20,7 @@ import (
 // server left: what it is made of can be written, and once a server is there
 // again it judges. Each row leaves the cluster as the next one may find it.
 func TestNoOrderLocksTheClusterOut(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func withoutIdentity(saved string) string {
 
 // The server writes no file: a disk that is full is none of its concerns.
 func TestAServerThatCannotWriteFilesJudges(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "full")
 	root, err := env.Repository(t.Context())

@@ -42,7 +42,7 @@ users:
 )
 
 func TestOnlyTheAPIServerMayCall(t *testing.T) {
-	long(t)
+	env.Long(t)
 	t.Parallel()
 	by, dir := newIssuer(t), t.TempDir()
 	as := func(name string) map[string]string {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -48,7 +49,7 @@ func (c *cluster) passing(t *testing.T, name, field string) string {
 }
 
 func TestTheLeadersPodTellsOfTheCanary(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.pod(t, "leads")
 	c.pod(t, "follows")
@@ -116,7 +117,7 @@ func fetched(t *testing.T, url string) string {
 }
 
 func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	r := newRelay(t)
 	flags := []string{r.flag(), "--canary-interval=5s", "--arm", "--log-level=debug"}

@@ -69,7 +69,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 }
 
 func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
-	long(t)
+	env.Long(t)
 	t.Parallel()
 	for name, row := range map[string]struct {
 		server, expected string
@@ -106,7 +106,7 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 }
 
 func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "canary-none")
 	_, err := server.Install(t.Context(), c.Env)
@@ -128,7 +128,7 @@ func (c *cluster) broken(t *testing.T) {
 }
 
 func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.broken(t)
 	defer c.restoreRights(t)
@@ -145,7 +145,7 @@ func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
 }
 
 func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.broken(t)
 	defer c.restoreRights(t)
@@ -177,7 +177,7 @@ func (c *cluster) tells(t *testing.T, code int, outcome canary.Outcome, parts ..
 }
 
 func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	s := c.start(t, "--canary-interval=0")
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
@@ -195,7 +195,7 @@ func TestTheCanaryTellsOfAServerThatHangsOrIsGone(t *testing.T) {
 }
 
 func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "canary-untried")
 	c.start(t, "--canary-interval=0")
@@ -217,7 +217,7 @@ func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
 }
 
 func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
-	long(t)
+	env.Long(t)
 	bare := alone(t, env.WithoutCRDs())
 	r, code := tryOnce(t, bare.User)
 	_, first := came(r)
@@ -241,7 +241,7 @@ current-context: c
 }
 
 func TestTheCanaryTellsOfOthersThatDeny(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.start(t, "--canary-interval=0")
 	const policy = `
@@ -271,7 +271,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 var canaryRights = rbacv1.PolicyRule{APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles"}, Verbs: []string{"create"}}
 
 func TestTheCanaryTakesNoOtherRight(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.start(t, "--canary-interval=0")
 	r, code := tryOnce(t, c.MustAddUser(t, "canary-keeper", nil, canaryRights))

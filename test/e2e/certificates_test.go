@@ -170,7 +170,7 @@ spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.sv
 // What cert-manager's own controllers do is played here: test/certmanager runs
 // them.
 func TestACertificateOfCertManager(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "cert-manager")
 	succeed(t, g.apply(gatewayLimits))

@@ -43,15 +43,6 @@ type pool struct {
 
 var planes pool
 
-// long leaves a test to make test-all: it takes long, or is about operations that
-// few changes touch. CONTRIBUTING.md says what runs where.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs in make test-all")
-	}
-}
-
 // shared returns a control plane that has the CRDs and controllers, and no
 // webhook configurations, and runs the test in parallel with others. Other tests
 // left objects in other namespaces.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -30,7 +31,7 @@ const (
 // server has places, which has its default limits. Meanwhile there are writes through the API server, and calls each of
 // which takes a connection of its own, as the first one of an API server does.
 func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
-	long(t)
+	env.Long(t)
 	enoughFiles(t, besiegers+1000)
 	c := exclusive(t)
 	g := c.prepare(t, "siege")

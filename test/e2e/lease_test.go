@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -19,7 +20,7 @@ import (
 // server that is slow for too long does it. The server ends, so that it is started
 // anew, but not before it has sent its clients elsewhere.
 func TestALeaderThatLosesItsLeaseDrains(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	s := c.start(t)
 	require.NotEmpty(t, c.leader(t))

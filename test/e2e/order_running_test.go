@@ -24,7 +24,7 @@ func (c *cluster) uidOf(t *testing.T, args ...string) string {
 // What a server made for itself and somebody deletes comes back, and no write
 // passes unjudged or is refused meanwhile.
 func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "deleted")
 	s := c.start(t)
@@ -69,7 +69,7 @@ func TestWhatIsDeletedUnderARunningServerComesBack(t *testing.T) {
 // In a cluster the pods go with the namespace. Here the server lives on, with its
 // rights but nowhere to write: it must not register itself again.
 func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "homeless")
 	s := c.start(t)
@@ -95,7 +95,7 @@ func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
 
 // Definitions come and go while a server runs.
 func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	_, ours, gateway := folders(t)
 	g := c.prepare(t, "defined")

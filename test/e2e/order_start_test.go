@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +17,7 @@ import (
 // A server whose cluster has none of the definitions that it reads is ready, is
 // in nobody's way, and judges as soon as they come, in whatever order.
 func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithoutCRDs(), env.WithControllerAccounts())
 	_, ours, gateway := folders(t)
 	root, err := env.Repository(t.Context())
@@ -70,13 +69,12 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 	}
 }
 
-// undefine deletes all definitions. The API server may forget one that was made a
-// moment ago: it looks again when something changes.
+// undefine deletes all definitions.
 func (c *cluster) undefine(t *testing.T) {
 	t.Helper()
 	succeed(t, c.Kubectl("delete", "crds", "--all", "--wait=false"))
 	soon(t, func() bool {
-		c.Kubectl("label", "crds", "--all", "--overwrite", fmt.Sprintf("looked=%d", time.Now().UnixNano()))
+		c.TouchCRDs()
 		left := c.Kubectl("get", "crds", "-o", "name")
 		return left.Code == 0 && left.Stdout == ""
 	}, "there are definitions left")
@@ -93,7 +91,7 @@ spec: {hostnames: [orphan.example.com]}
 // One port for all that follow one another, as the Service of a cluster has it:
 // nobody has to write the configurations again.
 func TestScaledToZeroAndBack(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "scaled")
 	port, err := env.FreePort(t.Context())
@@ -123,7 +121,7 @@ func TestScaledToZeroAndBack(t *testing.T) {
 
 // A server that starts without any of its rights waits for them.
 func TestAServerThatStartsBeforeItsRightsDoesNotHaveToBeStartedAgain(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	base, _, _ := folders(t)
 	g := c.prepare(t, "rights")

@@ -26,7 +26,7 @@ const (
 // Who applies the static overlay with the configurations first: they are in
 // force, trust another authority, and there is nothing that they lead to.
 func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "static")
 	root, err := env.Repository(t.Context())

@@ -23,7 +23,7 @@ metadata: {namespace: overrule-system, name: held, finalizers: [e2e.example.com/
 // The namespace is deleted first and does not end, so the garbage collector
 // leaves the configurations where they are, and nobody answers.
 func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
 	g := c.prepare(t, "wrong")
 	s := c.start(t)

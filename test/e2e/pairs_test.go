@@ -269,7 +269,7 @@ func TestNoPairOfWritesPassesOneServer(t *testing.T) {
 }
 
 func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	n := pairs(t)
 	g := c.preparePairs(t, "pairs-two", n)

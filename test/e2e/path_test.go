@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/webhook"
 )
@@ -77,7 +78,7 @@ func TestWhoReachesThePortAndCannotReadTheConfigurationsLearnsNothing(t *testing
 
 // Three times the Secret is deleted or edited while two replicas are written to.
 func TestAnotherPathLosesNoWrite(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	g := c.prepare(t, "paths")
 	r := newRelay(t)

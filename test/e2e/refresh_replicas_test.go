@@ -17,6 +17,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -24,7 +25,7 @@ import (
 // one that leads away in the middle of it. The other does what is left: every route is
 // right in the end, was written once, and not again.
 func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
-	long(t)
+	env.Long(t)
 	const routes, rate, middle = 300, "50", 100.0
 	t.Parallel()
 	for name, leave := range map[string]func(t *testing.T, c *cluster, led *server.Server){

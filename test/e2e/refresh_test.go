@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -183,7 +184,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 }
 
 func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.mayRefresh(t, true)
 	g := c.prepare(t, "unmarked")
@@ -200,7 +201,7 @@ func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {
 }
 
 func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.mayRefresh(t, false)
 	g := c.prepare(t, "righted")
@@ -232,7 +233,7 @@ func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
 }
 
 func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.mayRefresh(t, true)
 	const routes, rate = 1000, 100

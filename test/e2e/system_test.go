@@ -94,7 +94,7 @@ func (c *cluster) gone(t *testing.T, object ...string) {
 
 // Whatever users the controllers are, and whatever a namespace holds, it goes.
 func TestANamespaceTerminatesThoughNoServerAnswers(t *testing.T) {
-	long(t)
+	env.Long(t)
 	t.Parallel()
 	for name, controllers := range map[string]env.Option{
 		"one user":           env.WithControllers(),
@@ -174,7 +174,7 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 
 // A deletion by the system is judged and recorded, as long as a server answers.
 func TestWhatTheSystemDeletesIsRecorded(t *testing.T) {
-	long(t)
+	env.Long(t)
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	require.NoError(t, os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600))

@@ -106,7 +106,7 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 // Two installations would write the configurations in turn, and never come to
 // rest. The one that comes second stays back, and says what to do.
 func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := alone(t, env.WithControllers())
 	g := c.prepare(t, "second")
 	c.start(t)
@@ -183,7 +183,7 @@ func loopback(port int32) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // Who keeps the configurations themselves is told what they lack.
 func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
-	long(t)
+	env.Long(t)
 	c := shared(t)
 	c.prepare(t, "drift")
 	require.NoError(t, c.start(t).Stop()) // it leaves configurations as they should be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -43,6 +44,12 @@ func crdFolders(ctx context.Context) ([]string, error) {
 		filepath.Join(root, "deploy", "crds"),
 		filepath.Join(root, "examples", "crds"),
 	}, nil
+}
+
+// TouchCRDs edits a label of each CRD. The API server may miss the deletion of one
+// that was created a moment ago, and looks at it again when it changes.
+func (e *Env) TouchCRDs() {
+	e.Kubectl("label", "crds", "--all", "--overwrite", fmt.Sprintf("touched=%d", time.Now().UnixNano()))
 }
 
 // InstallCRDs installs the CRDs in files or folders and waits until they are

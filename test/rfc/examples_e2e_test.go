@@ -113,6 +113,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 
 // The examples stand alone: each has the network to itself.
 func TestExamples(t *testing.T) {
+	env.Long(t)
 	e := inprocess.Start(t)
 	server.Start(t, e.Env, server.Options{})
 	for name, c := range examples {

@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,8 +165,14 @@ func (site *Site) run(ctx context.Context, args []string) (*Server, error) {
 		"--health-bind-address=" + s.Health,
 	}
 	var err error
-	s.Process, err = process.Start(process.Spec{Path: site.binary, Args: append(usual, args...)})
+	s.Process, err = process.Start(process.Spec{Path: site.binary, Args: append(usual, args...), Env: environ()})
 	return s, err
+}
+
+// environ is the environment of this process, but for what hack/test has Go
+// collect garbage by: the server does that as in a cluster.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "GOGC=") })
 }
 
 func loopback(port int32) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))) }

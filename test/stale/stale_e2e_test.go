@@ -75,31 +75,23 @@ func TestShortInterruptionsCostNothing(t *testing.T) {
 }
 
 func TestANetworkThatDropsPacketsIsNoticed(t *testing.T) {
-	long(t)
+	env.Long(t)
 	begin(t).isBlocked(t)
 }
 
 func TestAnAPIServerThatHangsIsNoticed(t *testing.T) {
-	long(t)
+	env.Long(t)
 	begin(t).hangs(t)
 }
 
 func TestARightThatIsRemovedClosesItsKindAlone(t *testing.T) {
-	long(t)
+	env.Long(t)
 	begin(t).losesARight(t)
 }
 
 func TestAKindThatCannotBeConvertedIsClosedAlone(t *testing.T) {
-	long(t)
+	env.Long(t)
 	begin(t).cannotConvert(t)
-}
-
-// long leaves a test that waits for half a minute and more to make test-all.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs in make test-all")
-	}
 }
 
 // begin boots a control plane and a server for a test that runs beside others.
