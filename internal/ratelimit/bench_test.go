@@ -69,15 +69,10 @@ func BenchmarkNearest(b *testing.B) {
 // as many expressions of 1 KiB, as a limit may have.
 func BenchmarkRead(b *testing.B) {
 	for name, values := range map[string][]any{
-		"few":                     {few.limit(b, 0, few.matches)},
-		"many-triggers":           {many.limit(b, 0, many.matches)},
-		"many-expressions":        {withExpressions(`^/(toys|assets)/[a-z0-9-]+$` + strings.Repeat("/[a-z]+", 140))},
-		"many-classes":            {withExpressions(strings.Repeat(`\pL+\pN`, 146))},
-		"many-alternatives":       {withExpressions("(" + strings.Repeat("a|", 509) + "b)*")},
-		"many-nested-repetitions": {withExpressions(strings.Repeat("(", 200) + "a" + strings.Repeat("b?)*", 200))},
-		"many-optional-letters":   {withExpressions("(" + strings.Repeat("a?", 500) + ")*")},
-		"many-repeated-classes":   {withExpressions(strings.Repeat("([a-z]{2,9}[0-9])*-", 53))},
-		"many-overlapping":        {withExpressions("(" + strings.Repeat("[a-z][0-z]", 102) + ")*")},
+		"few":              {few.limit(b, 0, few.matches)},
+		"many-triggers":    {many.limit(b, 0, many.matches)},
+		"many-expressions": {withExpressions(`^/(toys|assets)/[a-z0-9-]+$` + strings.Repeat("/[a-z]+", 140))},
+		"many-classes":     {withExpressions(strings.Repeat(`\pL+\pN`, 146))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

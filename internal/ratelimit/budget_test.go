@@ -30,31 +30,10 @@ func TestTheExpressionsOfAPolicyShareABudget(t *testing.T) {
 	l, errs = b.Read(limits.Key("c"), "c", withPatterns(64, "[")) // none of which is looked into
 	assert.Nil(t, l)
 	assert.Equal(t, field.ErrorList{field.Invalid(limits.Key("c").Child("when").Index(0).Child("value"), "[",
-		"is one too many: the expressions of a policy have at most 65536 bytes together; put limits into another policy")}, errs)
+		"all regular expressions of a policy must have at most 65536 bytes together; move limits to another policy")}, errs)
 
 	_, errs = b.Read(limits.Key("d"), "d", withPatterns(0, ""))
 	assert.Empty(t, errs, "one without expressions takes nothing")
 	_, errs = Read(limits.Key("c"), "c", withPatterns(1, "a*"))
 	assert.Empty(t, errs, "another policy has its own")
-}
-
-// Each limit has its own steps, and all of a policy together no more than ten times
-// as many.
-func TestTheStepsOfAPolicyAreSharedByItsLimits(t *testing.T) {
-	costly := withPatterns(1, `(foo|bar)*`)
-	b := &Budget{bytes: mostExpressions, steps: mostSteps}
-	_, errs := b.Read(field.NewPath("limits"), "a", costly)
-	assert.Empty(t, errs)
-	taken := mostSteps - b.steps
-	assert.Positive(t, taken)
-
-	b.steps = taken - 1
-	_, errs = b.Read(field.NewPath("limits"), "b", costly)
-	if assert.Len(t, errs, 1) {
-		assert.Equal(t, errSteps.Error(), errs[0].Detail)
-	}
-	assert.Negative(t, b.steps)
-	_, errs = b.Read(field.NewPath("limits"), "c", withPatterns(1, "a*"))
-	assert.Len(t, errs, 1, "nothing is left for another")
-	assert.Equal(t, 10*mostSteps, NewBudget().steps)
 }

@@ -59,17 +59,3 @@ func (r *reader) operand(at *field.Path, operator Operator, value any) string {
 	}
 	return text
 }
-
-// pattern checks a regular expression, of as much as there are steps left for.
-func (r *reader) pattern(at *field.Path, pattern string) {
-	if !r.budget.take(pattern) {
-		if !r.over { // the others would say the same
-			r.fail(field.Invalid(at, shown(pattern), errExpressions.Error()))
-		}
-		r.over = true
-		return
-	}
-	if err := checkRegexp(pattern, &r.steps); err != nil {
-		r.fail(field.Invalid(at, shown(pattern), err.Error()))
-	}
-}

@@ -20,9 +20,7 @@ const longest = 1024
 // null is as one that is not there, as the API server has it.
 type reader struct {
 	errs field.ErrorList
-	// steps that regular expressions may still be looked into with.
-	steps int
-	// budget of the policy; over tells that it is said to be spent.
+	// budget of the policy; over is whether an error says that it is spent.
 	budget *Budget
 	over   bool
 }
