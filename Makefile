@@ -161,13 +161,20 @@ bench: controlplane-core build ## Measure what has a limit, and print the table 
 bench-all: ## Run every benchmark that needs no API server (BENCH, BENCHTIME and BENCHPKGS narrow them).
 	go test -p 1 -short -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -benchtime '$(or $(BENCHTIME),1s)' -timeout 60m $(BENCHPKGS)
 
-.PHONY: cost
-cost: ## Compare what operations cost, in allocations and statements, with the baseline.
-	@hack/cost
+# What the regression gate measures, as it does that: one CPU, no garbage collection, a fixed count.
+operations = mkdir -p $(BIN)/bench && go test -exec 'env GOGC=off' -run '^$$' -bench '^BenchmarkOperation$$' -benchmem -benchtime 20x -count 6 -cpu 1 ./test/bench | tee $(BIN)/bench/operations.txt
+ALLOCATED := .unit:(B/op OR allocs/op OR MiB)
+BASELINE  := test/bench/testdata/operations.txt
 
-.PHONY: cost-baseline
-cost-baseline: ## Make that baseline anew, where a change of cost is meant.
-	@hack/cost -update
+.PHONY: bench-compare
+bench-compare: ## Compare what operations allocate with the baseline of the regression gate (half a minute).
+	@$(operations)
+	@go tool benchstat -ignore goos,goarch,cpu -filter '$(ALLOCATED)' $(BASELINE) $(BIN)/bench/operations.txt
+
+.PHONY: bench-baseline
+bench-baseline: ## Rewrite that baseline, for a change that is intended.
+	@$(operations)
+	@go tool benchfilter '$(ALLOCATED)' $(BIN)/bench/operations.txt >$(BASELINE)
 
 .PHONY: bench-footprint
 bench-footprint: controlplane-core build ## Measure CPU and memory of one server at 100 writes a second (10 minutes; ROUTES=1000 is one row).
@@ -178,10 +185,10 @@ bench-refresh: controlplane-core build ## Measure how long annotations are stale
 	go test -tags e2e -run '^$$' -bench '^BenchmarkRefresh$$$(if $(ROUTES),/^routes=$(ROUTES)$$)' -benchtime 1x -timeout 60m ./test/bench
 
 .PHONY: bench-growth
-bench-growth: controlplane-core build ## Draw how costs grow with the routes into docs/performance.svg (some 15 minutes).
+bench-growth: controlplane-core build ## Measure how costs grow with the routes, and print the table (some 15 minutes).
 	@mkdir -p $(BIN)/bench
 	go test -tags e2e -run '^$$' -bench '^BenchmarkGrowth$$' -benchmem -benchtime '$(or $(BENCHTIME),1s)' -timeout 60m ./test/bench | tee $(BIN)/bench/growth.txt
-	go run ./test/bench/report -svg docs/performance.svg $(BIN)/bench/growth.txt
+	@go tool benchstat -col /routes -filter '.unit:(sec/op OR MiB OR ms OR informer-ms)' $(BIN)/bench/growth.txt
 
 ##@ Check
 

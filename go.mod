@@ -126,3 +126,8 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
+
+tool (
+	golang.org/x/perf/cmd/benchfilter
+	golang.org/x/perf/cmd/benchstat
+)

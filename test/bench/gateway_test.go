@@ -26,23 +26,9 @@ import (
 // routes with all that is on them.
 func BenchmarkGatewayPolicyWrite(b *testing.B) {
 	const routes = 10_000
-	tests := []struct {
-		name string
-		fixture.Uniform
-	}{
-		{"own-policy", fixture.Uniform{Routes: routes, OwnPolicy: true}},
-		{"own-policy-when", fixture.Uniform{Routes: routes, OwnPolicy: true, When: true}},
-		{"no-policy", fixture.Uniform{Routes: routes}},
-	}
-	for _, test := range tests {
-		b.Run(test.name, func(b *testing.B) {
-			c, err := fixture.NewUniform(test.Uniform)
-			require.NoError(b, err)
-			gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
-				return fixture.Write{Before: test.GatewayPolicy(n), After: test.GatewayPolicy(n + 1)}
-			})
-		})
-	}
+	b.Run("own-policy", uniformWrites(fixture.Uniform{Routes: routes, OwnPolicy: true}))
+	b.Run("own-policy-when", uniformWrites(fixture.Uniform{Routes: routes, OwnPolicy: true, When: true}))
+	b.Run("no-policy", uniformWrites(fixture.Uniform{Routes: routes}))
 	b.Run("mix", func(b *testing.B) {
 		c, err := fixture.New(fixture.Full)
 		require.NoError(b, err)
@@ -54,6 +40,19 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 			return w
 		})
 	})
+}
+
+// uniformWrites returns the benchmark of writes of the gateway's policy in a
+// uniform cluster that has some more objects.
+func uniformWrites(u fixture.Uniform, more ...map[string]any) func(*testing.B) {
+	return func(b *testing.B) {
+		c, err := fixture.NewUniform(u)
+		require.NoError(b, err)
+		require.NoError(b, c.Put(more...))
+		gatewayWrites(b, newProduction(b, c), func(n int) fixture.Write {
+			return fixture.Write{Before: u.GatewayPolicy(n), After: u.GatewayPolicy(n + 1)}
+		})
+	}
 }
 
 // gatewayWrites judges one write after the other, each on top of those before.
@@ -81,11 +80,15 @@ func gatewayWrites(b *testing.B, p *production, write func(n int) fixture.Write)
 }
 
 // ask sends a review to the door, without the wire.
-func ask(door http.Handler, review []byte) error {
-	r := httptest.NewRequest(http.MethodPost, webhook.PathValidate+timeout, bytes.NewReader(review))
+func ask(door http.Handler, review []byte) error { return post(door, webhook.PathValidate, review) }
+
+// post sends a review to one of the handler's paths, and fails unless the write
+// is allowed.
+func post(handler http.Handler, path string, review []byte) error {
+	r := httptest.NewRequest(http.MethodPost, path+timeout, bytes.NewReader(review))
 	r.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
-	door.ServeHTTP(answer, r)
+	handler.ServeHTTP(answer, r)
 	if answer.Code != http.StatusOK || !bytes.Contains(answer.Body.Bytes(), allowed) {
 		return fmt.Errorf("the write was not allowed: %d %s", answer.Code, answer.Body)
 	}
@@ -94,13 +97,14 @@ func ask(door http.Handler, review []byte) error {
 
 // BenchmarkEffective is the effective policies of 5,000 paths, each of a route
 // with a policy of its own, by an engine that has folded nothing before.
-func BenchmarkEffective(b *testing.B) {
-	const paths = 5_000
-	c, err := fixture.NewUniform(fixture.Uniform{Routes: paths, OwnPolicy: true})
-	require.NoError(b, err)
-	v, _ := c.Store.View()
-	all := effective.Scope{All: true}
-	b.Run(fmt.Sprintf("paths=%d", paths), func(b *testing.B) {
+func BenchmarkEffective(b *testing.B) { b.Run("paths=5000", fromCold(5_000)) }
+
+func fromCold(paths int) func(*testing.B) {
+	return func(b *testing.B) {
+		c, err := fixture.NewUniform(fixture.Uniform{Routes: paths, OwnPolicy: true})
+		require.NoError(b, err)
+		v, _ := c.Store.View()
+		all := effective.Scope{All: true}
 		b.ReportAllocs()
 		for b.Loop() {
 			n := 0
@@ -113,7 +117,7 @@ func BenchmarkEffective(b *testing.B) {
 				b.Fatalf("%d policies on the paths in place of %d: %v", n, 2*paths, err)
 			}
 		}
-	})
+	}
 }
 
 // A gateway's policy is written again and again, and each write reaches the

@@ -1,44 +1,41 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"io"
+	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
+// fileOf returns a file with lines of results.
+func fileOf(t *testing.T, lines string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "bench.txt")
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	return file
+}
+
 func TestResultsOfAllFilesAreRead(t *testing.T) {
-	got, err := readAll([]string{"testdata/growth.txt", "testdata/growth.txt"}, nil)
+	first, second := fileOf(t, "BenchmarkOne-2 1 20 ns/op\nPASS\n"), fileOf(t, "BenchmarkTwo-2 1 20 ns/op\n")
+	got, err := read([]string{first, second})
 	require.NoError(t, err)
-	assert.Len(t, got, 30)
-	assert.Equal(t, "Growth/route-write/routes=1000-2", got[0].Name.String())
-	assert.Equal(t, "Event/route-2", got[29].Name.String())
+	require.Len(t, got, 2)
+	assert.Equal(t, "One-2", got[0].Name.String())
+	assert.Equal(t, "Two-2", got[1].Name.String())
 }
 
 func TestWhatCannotBeReadIsAnError(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		in   io.Reader
-		want string
-	}{
-		"a flag that is not there": {[]string{"-nothing"}, nil, "flag provided but not defined: -nothing"},
-		"a file that is not there": {[]string{"testdata/nothing.txt"}, nil, "read the results: open testdata/nothing.txt: no such file or directory"},
-		"a line that breaks off":   {nil, strings.NewReader("BenchmarkEvent 1 20 ns/op 3\n"), "read the results: standard input:1: missing units"},
-		"an input that breaks off": {nil, iotest.ErrReader(errors.New("the pipe is closed")), "read the results: standard input:0: the pipe is closed"},
-		"a folder that is not there": {
-			[]string{"-svg", filepath.Join("testdata", "nowhere", "curves.svg"), "testdata/growth.txt"}, nil,
-			"write the curves: open testdata/nowhere/curves.svg: no such file or directory",
-		},
+	broken := fileOf(t, "BenchmarkEvent 1 20 ns/op 3\n")
+	for name, test := range map[string]struct{ file, want string }{
+		"a file that does not exist": {"testdata/nothing.txt", "read the results: open testdata/nothing.txt: no such file or directory"},
+		"a line that breaks off":     {broken, "read the results: " + broken + ":1: missing units"},
+		"a folder":                   {"testdata", "read the results: testdata:0: read testdata: is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, run(test.args, test.in, io.Discard), test.want)
+			assert.EqualError(t, run([]string{test.file}, io.Discard), test.want)
 		})
 	}
-	assert.ErrorIs(t, run([]string{"-h"}, nil, io.Discard), flag.ErrHelp)
 }

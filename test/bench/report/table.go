@@ -93,6 +93,8 @@ func ratio(v float64) string { return number(v) + " ×" }
 
 func kibibytes(v float64) string { return number(v) + " KiB" }
 
+func mebibytes(v float64) string { return number(v) + " MiB" }
+
 func micros(v float64) string { return nanos(v * 1e3) }
 
 func millis(v float64) string { return nanos(v * 1e6) }

@@ -15,7 +15,7 @@ func TestTheTableOfLimits(t *testing.T) {
 	want, err := os.ReadFile("testdata/table.md")
 	require.NoError(t, err)
 	var got bytes.Buffer
-	require.NoError(t, run([]string{"testdata/bench.txt"}, nil, &got))
+	require.NoError(t, run([]string{"testdata/bench.txt"}, &got))
 	assert.Equal(t, string(want), got.String())
 }
 
@@ -59,7 +59,7 @@ func TestRowsOfTheTable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			results, err := read(strings.NewReader(test.lines+"\n"), "test")
+			results, err := read([]string{fileOf(t, test.lines+"\n")})
 			require.NoError(t, err)
 			assert.Equal(t, test.want, figuresOf(results).limits()[test.row])
 		})
@@ -83,7 +83,7 @@ func TestEachMachineIsNamed(t *testing.T) {
 	var got bytes.Buffer
 	in := "goos: linux\ngoarch: amd64\ncpu: one\nBenchmarkMemory-2 1 4 KiB/policy\n" +
 		"cpu: other\nBenchmarkMemory-2 1 4 KiB/route\nBenchmarkStart 1 1 ratio\n"
-	require.NoError(t, run(nil, strings.NewReader(in), &got))
+	require.NoError(t, run([]string{fileOf(t, in)}, &got))
 	assert.True(t, strings.HasSuffix(got.String(),
 		"\nMeasured on linux/amd64, one, 2 CPUs.\n\nMeasured on linux/amd64, other, 2 CPUs.\n\nMeasured on linux/amd64, other, 1 CPU.\n"), got.String())
 }
@@ -93,5 +93,5 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
 func TestATableThatCannotBeWrittenIsAnError(t *testing.T) {
-	assert.EqualError(t, run([]string{"testdata/bench.txt"}, nil, full{}), "write the table: the disk is full")
+	assert.EqualError(t, run([]string{"testdata/bench.txt"}, full{}), "write the table: the disk is full")
 }

@@ -1,0 +1,164 @@
+//go:build !race
+
+// The race detector allocates, too.
+
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+)
+
+const (
+	baselineFile = "testdata/operations.txt"
+	// tolerance is how far a figure may be from its baseline. From run to run it
+	// differs by less than two in a hundred.
+	tolerance = 0.1
+	remedy    = "fix the regression, or run make bench-baseline if the change is intended; make bench-compare shows all figures"
+)
+
+// figures are values by their unit.
+type figures map[string]float64
+
+// The regression gate. It reads no clock: it runs a fixed number of operations
+// and counts what they allocate, with one CPU and without garbage collection,
+// which empties pools at any moment. make bench-baseline does the same.
+func TestOperationsAllocateWhatTheBaselineSays(t *testing.T) {
+	baseline, err := readBaseline(baselineFile)
+	require.NoError(t, err)
+	setBenchtime(t, "20x")
+	procs, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(procs)
+		debug.SetGCPercent(percent)
+	})
+	var names []string
+	for _, o := range operations {
+		names = append(names, o.name)
+		t.Run(o.name, func(t *testing.T) {
+			r := testing.Benchmark(o.run)
+			require.Positive(t, r.N, "the operation failed: run go test -run '^$' -bench 'Operation/%s$' ./test/bench", o.name)
+			assert.Empty(t, differences(baseline[o.name], figuresOf(r)), remedy)
+		})
+	}
+	assert.ElementsMatch(t, names, slices.Collect(maps.Keys(baseline)), "operations and %s: %s", baselineFile, remedy)
+}
+
+// setBenchtime sets how often testing.Benchmark runs an operation.
+func setBenchtime(t *testing.T, benchtime string) {
+	t.Helper()
+	const name = "test.benchtime"
+	was := flag.Lookup(name).Value.String()
+	require.NoError(t, flag.Set(name, benchtime))
+	t.Cleanup(func() { require.NoError(t, flag.Set(name, was)) })
+}
+
+func figuresOf(r testing.BenchmarkResult) figures {
+	out := figures{"B/op": float64(r.AllocedBytesPerOp()), "allocs/op": float64(r.AllocsPerOp())}
+	maps.Copy(out, r.Extra)
+	return out
+}
+
+// readBaseline returns the median of each figure of BenchmarkOperation by the
+// name of the operation.
+func readBaseline(file string) (map[string]figures, error) {
+	samples := make(map[string]map[string][]float64)
+	reader := benchfmt.Files{Paths: []string{file}}
+	for reader.Scan() {
+		switch record := reader.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, fmt.Errorf("read the baseline: %w", record)
+		case *benchfmt.Result:
+			name := strings.TrimPrefix(record.Name.String(), "Operation/")
+			if samples[name] == nil {
+				samples[name] = make(map[string][]float64)
+			}
+			for _, v := range record.Values {
+				samples[name][v.Unit] = append(samples[name][v.Unit], v.Value)
+			}
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, fmt.Errorf("read the baseline: %w", err)
+	}
+	out := make(map[string]figures, len(samples))
+	for name, byUnit := range samples {
+		out[name] = make(figures, len(byUnit))
+		for unit, values := range byUnit {
+			sample := benchmath.NewSample(values, &benchmath.DefaultThresholds)
+			out[name][unit] = benchmath.AssumeNothing.Summary(sample, 0.95).Center
+		}
+	}
+	return out, nil
+}
+
+// differences describes each figure that is too far from its baseline, in
+// either direction: after an improvement, a regression to the old baseline would
+// pass.
+func differences(baseline, now figures) []string {
+	var out []string
+	for _, unit := range slices.Sorted(maps.Keys(baseline)) {
+		was, is := baseline[unit], now[unit]
+		if math.Abs(is-was) > tolerance*was {
+			out = append(out, fmt.Sprintf("%s: %s, baseline %s", unit, decimal(is), decimal(was)))
+		}
+	}
+	return out
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func TestFiguresMayDifferByATenth(t *testing.T) {
+	for name, test := range map[string]struct {
+		baseline, now figures
+		want          []string
+	}{
+		"the same":                    {figures{"B/op": 100}, figures{"B/op": 100}, nil},
+		"a tenth more":                {figures{"B/op": 100}, figures{"B/op": 110}, nil},
+		"a tenth less":                {figures{"B/op": 100}, figures{"B/op": 90}, nil},
+		"more than that":              {figures{"B/op": 1_000_000}, figures{"B/op": 1_110_000}, []string{"B/op: 1110000, baseline 1000000"}},
+		"less than that":              {figures{"B/op": 100}, figures{"B/op": 89}, []string{"B/op: 89, baseline 100"}},
+		"something instead of none":   {figures{"allocs/op": 0}, figures{"allocs/op": 1}, []string{"allocs/op: 1, baseline 0"}},
+		"not measured":                {figures{"MiB": 4.5}, figures{"B/op": 1}, []string{"MiB: 0, baseline 4.5"}},
+		"several, in a stable order":  {figures{"b": 1, "a": 1}, figures{"a": 2, "b": 2}, []string{"a: 2, baseline 1", "b: 2, baseline 1"}},
+		"not in the baseline, a time": {figures{}, figures{"ns/op": 1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, differences(test.baseline, test.now))
+		})
+	}
+}
+
+func TestTheBaselineIsTheMedianOfItsSamples(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.txt")
+	require.NoError(t, os.WriteFile(file, []byte("pkg: a/b\n"+
+		"BenchmarkOperation/one 20 9 allocs/op 100 B/op\nBenchmarkOperation/one 20 2 allocs/op 100 B/op\n"+
+		"BenchmarkOperation/one 20 3 allocs/op 100 B/op\nBenchmarkOperation/two-part 20 4.5 MiB\nPASS\n"), 0o600))
+	got, err := readBaseline(file)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]figures{"one": {"allocs/op": 3, "B/op": 100}, "two-part": {"MiB": 4.5}}, got)
+}
+
+func TestABaselineThatCannotBeReadIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baseline.txt")
+	_, err := readBaseline(file)
+	require.ErrorContains(t, err, "read the baseline: open "+file)
+	require.NoError(t, os.WriteFile(file, []byte("BenchmarkOperation/one 20 9\n"), 0o600))
+	_, err = readBaseline(file)
+	assert.EqualError(t, err, "read the baseline: "+file+":1: missing units")
+}
