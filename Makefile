@@ -90,39 +90,45 @@ generate: $(GEN) ## Run the code generators.
 
 ##@ Release
 
+# The timestamp of everything in the image and the archives.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# $(call build-for,PLATFORMS,PACKAGE) builds into a folder for each platform.
+build-for = @for platform in $(1); do \
+		echo "building $(2) for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform\#*/} CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o "$(RELEASE)/$${platform/\//_}/" $(2); \
+	done
+
 .PHONY: image
-image: ## Write an image of the server for PLATFORMS into bin/release/image, without a container engine.
-	@$(call build-for,$(PLATFORMS),./cmd/overrule)
-	@$(call release,image --version $(VERSION) --out $(RELEASE)/image $(call binaries,$(PLATFORMS),overrule))
+image: server-binaries ## Write an image of the server for PLATFORMS into bin/release/image, without a container engine.
+	@rm -rf $(RELEASE)/image
+	@REVISION=$(REVISION) SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) go -C hack/release run . $(RELEASE)/image $(VERSION) \
+		$(foreach p,$(PLATFORMS),$(p)=$(RELEASE)/$(subst /,_,$(p))/overrule)
+
+.PHONY: server-binaries
+server-binaries:
+	$(call build-for,$(PLATFORMS),./cmd/overrule)
 
 .PHONY: push
 push: ## Push that image to IMAGE (REGISTRY/NAME:TAG).
-	@[ -n "$(IMAGE)" ] || { echo "push: say where to: make push IMAGE=REGISTRY/overrule:$(VERSION)" >&2; exit 1; }
-	@$(call release,push $(RELEASE)/image $(IMAGE))
+	@[[ "$(IMAGE)" == */*:* ]] || { echo "push: IMAGE must be REGISTRY/NAME:TAG: make push IMAGE=REGISTRY/overrule:$(VERSION)" >&2; exit 1; }
+	@go -C hack/release tool crane push $(RELEASE)/image $(IMAGE)
 
 .PHONY: sbom
 sbom: build ## Write what both programs are made of into bin/release, as CycloneDX.
 	@mkdir -p $(RELEASE)
 	@for program in overrule kubectl-overrule; do \
-		(cd hack/release && go tool cyclonedx-gomod bin -json -std -noserial -notimestamp \
-			-version $(VERSION) -output $(RELEASE)/$$program.cdx.json $(BIN)/$$program); \
+		go -C hack/release tool cyclonedx-gomod bin -json -std -noserial -notimestamp \
+			-version $(VERSION) -output $(RELEASE)/$$program.cdx.json $(BIN)/$$program; \
 		echo $(RELEASE)/$$program.cdx.json; \
 	done
 
 .PHONY: dist
-dist: ## Pack the plugin for PLUGIN_PLATFORMS into bin/release/dist; with DIST_URL, a manifest for krew too.
-	@$(call build-for,$(PLUGIN_PLATFORMS),./cmd/kubectl-overrule)
-	@$(call release,plugin --version $(VERSION) --out $(RELEASE)/dist $(if $(DIST_URL),--url $(DIST_URL)) \
-		$(foreach file,$(wildcard $(CURDIR)/LICENSE*),--with $(file)) $(call binaries,$(PLUGIN_PLATFORMS),kubectl-overrule))
+dist: plugin-binaries ## Pack the plugin for PLUGIN_PLATFORMS into bin/release/dist; with DIST_URL, a manifest for krew too.
+	@DIST_URL='$(DIST_URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) hack/dist $(RELEASE) $(VERSION) $(PLUGIN_PLATFORMS)
 
-# $(call build-for,PLATFORMS,PACKAGE) builds into a folder for each platform.
-build-for = for platform in $(1); do \
-		echo "building $(2) for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform\#*/} CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o "$(RELEASE)/$${platform/\//_}/" $(2); \
-	done
-# $(call binaries,PLATFORMS,PROGRAM) are those, as hack/release wants them.
-binaries = $(foreach p,$(1),$(p)=$(RELEASE)/$(subst /,_,$(p))/$(2)$(if $(filter windows/%,$(p)),.exe))
-release = cd hack/release && go run . $(1)
+.PHONY: plugin-binaries
+plugin-binaries:
+	$(call build-for,$(PLUGIN_PLATFORMS),./cmd/kubectl-overrule)
 
 ##@ Test
 

@@ -2,13 +2,10 @@ package main
 
 import (
 	"archive/tar"
-	"context"
 	"io"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +14,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -26,21 +22,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// imageOf makes an image of the binaries, and reads it back.
-func imageOf(t *testing.T, version string, binaries ...string) (dir string, index v1.ImageIndex) {
+// builtServer returns a folder for makeImage.
+func builtServer(t *testing.T) string {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "image")
-	said, err := release(t, append([]string{"image", "--version", version, "--out", dir}, binaries...)...)
-	require.NoError(t, err)
-	index, err = readLayout(dir)
-	require.NoError(t, err)
-	digest, err := index.Digest()
-	require.NoError(t, err)
-	assert.Equal(t, dir+" "+digest.String()+"\n", said)
-	return dir, index
+	return built(t, "overrule", "linux/amd64", "linux/arm64")
 }
 
-func platformOf(t *testing.T, index v1.ImageIndex, platform string) v1.Image {
+// makeImage runs make image for linux/amd64 and linux/arm64, and returns the
+// index that it writes.
+func makeImage(t *testing.T, release, version string) v1.ImageIndex {
+	t.Helper()
+	out, err := runMake(t, "image", "RELEASE="+release, "VERSION="+version, "REVISION=abc", "SOURCE_DATE_EPOCH=1700000000", "PLATFORMS=linux/amd64 linux/arm64")
+	require.NoError(t, err, out)
+	index := readLayout(t, filepath.Join(release, "image"), version)
+	digest, err := index.Digest()
+	require.NoError(t, err)
+	assert.Contains(t, out, filepath.Join(release, "image")+" "+digest.String()+"\n")
+	return index
+}
+
+// readLayout returns the only index of a layout.
+func readLayout(t *testing.T, dir, version string) v1.ImageIndex {
+	t.Helper()
+	top, err := layout.ImageIndexFromPath(dir)
+	require.NoError(t, err)
+	manifest, err := top.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, manifest.Manifests, 1)
+	assert.Equal(t, version, manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
+	require.NoError(t, err)
+	return index
+}
+
+func imageFor(t *testing.T, index v1.ImageIndex, platform string) v1.Image {
 	t.Helper()
 	manifest, err := index.IndexManifest()
 	require.NoError(t, err)
@@ -51,52 +66,12 @@ func platformOf(t *testing.T, index v1.ImageIndex, platform string) v1.Image {
 			return image
 		}
 	}
-	require.Failf(t, "no such image", "%s of %v", platform, manifest.Manifests)
+	require.Failf(t, "no image", "platform %s of %v", platform, manifest.Manifests)
 	return nil
 }
 
-func TestTheImageIsThereForEachPlatform(t *testing.T) {
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	binaries := built(t, "linux/amd64", "linux/arm64")
-	dir, index := imageOf(t, "v1.2.3", binaries...)
-	require.NoError(t, validate.Index(index), "what its descriptors say is so")
-
-	manifest, err := index.IndexManifest()
-	require.NoError(t, err)
-	assert.Equal(t, types.OCIImageIndex, manifest.MediaType)
-	assert.Len(t, manifest.Manifests, 2)
-	assert.Equal(t, "v1.2.3", manifest.Annotations["org.opencontainers.image.version"])
-	for _, arg := range binaries {
-		platform, path, _ := strings.Cut(arg, "=")
-		image := platformOf(t, index, platform)
-		config, err := image.ConfigFile()
-		require.NoError(t, err)
-		assert.Equal(t, platform, config.OS+"/"+config.Architecture)
-		assert.Equal(t, time.Unix(1700000000, 0).UTC(), config.Created.UTC())
-		assert.Equal(t, "65532:65532", config.Config.User)
-		assert.Equal(t, []string{"/overrule"}, config.Config.Entrypoint)
-		assert.Equal(t, map[string]string{
-			"org.opencontainers.image.title":       "overrule",
-			"org.opencontainers.image.description": "Admission server that judges writes by the effective policies they change",
-			"org.opencontainers.image.version":     "v1.2.3",
-		}, config.Config.Labels)
-		header, content := onlyFile(t, image)
-		assert.Equal(t, "overrule", header.Name)
-		assert.Equal(t, [3]int64{0o555, 0, 0}, [3]int64{header.Mode, int64(header.Uid), int64(header.Gid)})
-		want, err := os.ReadFile(path)
-		require.NoError(t, err)
-		assert.Equal(t, want, content, "the binary as it was built")
-	}
-	top, err := layout.ImageIndexFromPath(dir)
-	require.NoError(t, err)
-	topManifest, err := top.IndexManifest()
-	require.NoError(t, err)
-	require.Len(t, topManifest.Manifests, 1)
-	assert.Equal(t, "v1.2.3", topManifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
-}
-
-// onlyFile is the one file of the one layer of an image.
-func onlyFile(t *testing.T, image v1.Image) (*tar.Header, []byte) {
+// onlyFile returns the only file of the only layer of an image.
+func onlyFile(t *testing.T, image v1.Image) (*tar.Header, string) {
 	t.Helper()
 	layers, err := image.Layers()
 	require.NoError(t, err)
@@ -111,35 +86,60 @@ func onlyFile(t *testing.T, image v1.Image) (*tar.Header, []byte) {
 	require.NoError(t, err)
 	_, err = files.Next()
 	require.ErrorIs(t, err, io.EOF)
-	return header, content
+	return header, string(content)
 }
 
-func TestTheFileInTheImageRuns(t *testing.T) {
-	_, index := imageOf(t, "v1.2.3", built(t, here())...)
-	_, content := onlyFile(t, platformOf(t, index, here()))
-	path := filepath.Join(t.TempDir(), "overrule")
-	require.NoError(t, os.WriteFile(path, content, 0o700))
-	said, err := exec.CommandContext(t.Context(), path).CombinedOutput()
+func TestMakeImageWritesAnImageForEachPlatform(t *testing.T) {
+	index := makeImage(t, builtServer(t), "v1.2.3")
+	require.NoError(t, validate.Index(index), "digests and sizes match")
+
+	labels := map[string]string{
+		"org.opencontainers.image.title":       "overrule",
+		"org.opencontainers.image.description": "Admission server that judges writes by the effective policies they change",
+		"org.opencontainers.image.version":     "v1.2.3",
+		"org.opencontainers.image.revision":    "abc",
+	}
+	at := time.Unix(1700000000, 0).UTC()
+	manifest, err := index.IndexManifest()
 	require.NoError(t, err)
-	assert.Equal(t, "it runs\n", string(said))
+	assert.Equal(t, types.OCIImageIndex, manifest.MediaType)
+	assert.Equal(t, labels, manifest.Annotations)
+	assert.Len(t, manifest.Manifests, 2)
+	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+		image := imageFor(t, index, platform)
+		config, err := image.ConfigFile()
+		require.NoError(t, err)
+		assert.Equal(t, platform, config.OS+"/"+config.Architecture)
+		assert.Equal(t, at, config.Created.UTC())
+		assert.Equal(t, v1.Config{
+			User: "65532:65532", Entrypoint: []string{"/overrule"}, Labels: labels,
+			ExposedPorts: map[string]struct{}{"9443/tcp": {}, "8080/tcp": {}, "8081/tcp": {}},
+		}, config.Config)
+		header, content := onlyFile(t, image)
+		assert.Equal(t, "overrule", header.Name)
+		assert.Equal(t, [3]int64{0o555, 0, 0}, [3]int64{header.Mode, int64(header.Uid), int64(header.Gid)})
+		assert.Equal(t, at, header.ModTime.UTC())
+		assert.Equal(t, "overrule for "+platform, content)
+	}
 }
 
-func TestTheSameInputGivesTheSameImage(t *testing.T) {
-	digest := func(version string, binaries []string) string {
-		_, index := imageOf(t, version, binaries...)
-		d, err := index.Digest()
+func TestTheSameInputResultsInTheSameDigest(t *testing.T) {
+	digest := func(release, version string) string {
+		d, err := makeImage(t, release, version).Digest()
 		require.NoError(t, err)
 		return d.String()
 	}
-	first := digest("v1.2.3", built(t, "linux/amd64", "linux/arm64"))
-	assert.Equal(t, first, digest("v1.2.3", built(t, "linux/amd64", "linux/arm64")), "built elsewhere, later")
-	assert.NotEqual(t, first, digest("v1.2.4", built(t, "linux/amd64", "linux/arm64")))
+	release := builtServer(t)
+	first := digest(release, "v1.2.3")
+	assert.NotEqual(t, first, digest(release, "v1.2.4"), "replaces the layout of the first")
+	assert.Equal(t, first, digest(builtServer(t), "v1.2.3"), "built in another folder, later")
 }
 
-// What the two ways to an image say of it is the same.
-func TestTheDockerfileMakesTheSameImage(t *testing.T) {
-	_, index := imageOf(t, "v1.2.3", built(t, here())...)
-	config, err := platformOf(t, index, here()).ConfigFile()
+// The two builds of the image agree on its configuration.
+func TestTheDockerfileHasTheSameConfiguration(t *testing.T) {
+	image, err := newImage(v1.Platform{OS: "linux", Architecture: "amd64"}, "main.go", labels("${VERSION}", "${REVISION}"), time.Unix(0, 0))
+	require.NoError(t, err)
+	config, err := image.ConfigFile()
 	require.NoError(t, err)
 	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	require.NoError(t, err)
@@ -147,12 +147,8 @@ func TestTheDockerfileMakesTheSameImage(t *testing.T) {
 	assert.Contains(t, final, "\nUSER "+config.Config.User+"\n")
 	assert.Contains(t, final, "\nENTRYPOINT [\""+config.Config.Entrypoint[0]+"\"]\n")
 	for label, value := range config.Config.Labels {
-		if label == "org.opencontainers.image.version" {
-			value = "${VERSION}"
-		}
 		assert.Contains(t, final, label+`="`+value+`"`)
 	}
-	assert.Contains(t, final, `org.opencontainers.image.revision="${REVISION}"`)
 	exposed := strings.Fields(strings.SplitN(strings.SplitN(final, "\nEXPOSE ", 2)[1], "\n", 2)[0])
 	assert.Len(t, config.Config.ExposedPorts, len(exposed))
 	for _, port := range exposed {
@@ -160,87 +156,87 @@ func TestTheDockerfileMakesTheSameImage(t *testing.T) {
 	}
 }
 
-func TestALayoutIsMadeAnewAndNothingElseIs(t *testing.T) {
-	binaries := built(t, here())
-	dir, _ := imageOf(t, "v1.2.3", binaries...)
-	_, err := release(t, append([]string{"image", "--version", "v1.2.4", "--out", dir}, binaries...)...)
-	require.NoError(t, err)
-	again, err := readLayout(dir)
-	require.NoError(t, err)
-	manifest, err := again.IndexManifest()
-	require.NoError(t, err)
-	assert.Equal(t, "v1.2.4", manifest.Annotations["org.opencontainers.image.version"])
-
-	somebodys := t.TempDir()
-	file := filepath.Join(somebodys, "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for _, out := range []string{somebodys, file} {
-		_, err = release(t, append([]string{"image", "--out", out}, binaries...)...)
-		require.ErrorContains(t, err, out+" is no image layout that may be replaced: name another folder: ")
-		assert.FileExists(t, file)
-	}
-}
-
-func TestABinaryThatMayNeedLibrariesIsRefused(t *testing.T) {
-	_, err := buildIndex([]binary{{os: "linux", arch: "amd64", path: "bin/overrule", built: settings("CGO_ENABLED", "1").built}}, "v1.2.3", "")
-	require.EqualError(t, err, "image for linux/amd64: bin/overrule may need libraries that are not in the image: build it with CGO_ENABLED=0")
-	gone := binary{os: "linux", arch: "amd64", path: filepath.Join(t.TempDir(), "gone"), built: settings("CGO_ENABLED", "0").built}
-	_, err = buildIndex([]binary{gone}, "v1.2.3", "")
-	require.ErrorContains(t, err, "image for linux/amd64: read the binary: open ")
-	_, err = buildIndex([]binary{gone}, "v1.2.3", "soon")
-	require.ErrorContains(t, err, "image for linux/amd64: SOURCE_DATE_EPOCH=soon is no number of seconds")
-}
-
-func TestWhatIsPushedIsWhatIsPulled(t *testing.T) {
+func TestMakePushPushesTheImage(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	dir, index := imageOf(t, "v1.2.3", built(t, "linux/amd64", "linux/arm64")...)
-	reference := strings.TrimPrefix(server.URL, "http://") + "/overrule:v1.2.3"
-	said, err := release(t, "push", dir, reference)
-	require.NoError(t, err)
+	release := builtServer(t)
+	index := makeImage(t, release, "v1.2.3")
+	repository := strings.TrimPrefix(server.URL, "http://") + "/overrule"
+	out, err := runMake(t, "push", "RELEASE="+release, "IMAGE="+repository+":v1.2.3")
+	require.NoError(t, err, out)
 	digest, err := index.Digest()
 	require.NoError(t, err)
-	assert.Equal(t, strings.TrimSuffix(reference, ":v1.2.3")+"@"+digest.String()+"\n", said)
+	assert.Contains(t, out, repository+"@"+digest.String()+"\n")
 
-	for _, from := range []string{reference, strings.TrimSpace(said)} {
-		at, err := name.ParseReference(from)
-		require.NoError(t, err)
-		pulled, err := remote.Index(at)
-		require.NoError(t, err)
-		require.NoError(t, validate.Index(pulled), from)
-		for _, arch := range []string{"amd64", "arm64"} {
-			image, err := remote.Image(at, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
-			require.NoError(t, err)
-			config, err := image.ConfigFile()
-			require.NoError(t, err)
-			assert.Equal(t, arch, config.Architecture)
-		}
+	tag, err := name.NewTag(repository + ":v1.2.3")
+	require.NoError(t, err)
+	pulled, err := remote.Index(tag)
+	require.NoError(t, err)
+	require.NoError(t, validate.Index(pulled))
+	got, err := pulled.Digest()
+	require.NoError(t, err)
+	assert.Equal(t, digest, got)
+}
+
+func TestMakePushRejectsAnIncompleteReference(t *testing.T) {
+	for _, image := range []string{"", "overrule", "overrule:v1.2.3", "localhost:5000/overrule"} {
+		out, err := runMake(t, "push", "VERSION=v1.2.3", "IMAGE="+image)
+		require.Error(t, err, image)
+		assert.Contains(t, out, "push: IMAGE must be REGISTRY/NAME:TAG: make push IMAGE=REGISTRY/overrule:v1.2.3\n", image)
 	}
 }
 
-func TestWhyNothingWasPushed(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
-	defer server.Close()
-	host := strings.TrimPrefix(server.URL, "http://")
-	dir, _ := imageOf(t, "v1.2.3", built(t, here())...)
-	none := filepath.Join(t.TempDir(), "image")
-	_, err := layout.Write(none, empty.Index)
-	require.NoError(t, err)
-	for label, c := range map[string]struct {
-		dir, reference, says string
-	}{
-		"no tag":          {dir, host + "/overrule", `/overrule" names no image: give REGISTRY/NAME:TAG: `},
-		"no layout":       {t.TempDir(), host + "/overrule:v1", "(make image writes it): "},
-		"an empty layout": {none, host + "/overrule:v1", "it holds 0 manifests and not one index"},
-		"a registry's no": {dir, host + "/overrule:v1", "push " + host + "/overrule:v1: "},
+func TestMakePushReportsWhatFailed(t *testing.T) {
+	for name, image := range map[string]string{
+		"no layout":    "localhost/overrule:v1.2.3",
+		"invalid name": "localhost/OVERRULE:v1.2.3",
 	} {
-		t.Run(label, func(t *testing.T) {
-			_, err := push(t.Context(), c.dir, c.reference)
-			assert.ErrorContains(t, err, c.says)
+		out, err := runMake(t, "push", "RELEASE="+t.TempDir(), "IMAGE="+image)
+		require.Error(t, err, name)
+		assert.Contains(t, out, "Error: ", name)
+	}
+}
+
+func TestInvalidArgumentsAreRejected(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "overrule")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	blobs := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(blobs, "blobs"), nil, 0o600))
+	const used = "image"
+	for name, c := range map[string]struct {
+		layout, binary, epoch, says string
+	}{
+		"no platform":            {used, file, "", `invalid argument "` + file + `": must be OS/ARCH=BINARY`},
+		"half a platform":        {used, "linux=" + file, "", `must be OS/ARCH=BINARY`},
+		"no file":                {used, "linux/amd64=", "", `must be OS/ARCH=BINARY`},
+		"a file that is missing": {used, "linux/amd64=" + file + "2", "", "image for linux/amd64: read the binary: open " + file + "2"},
+		"a date":                 {used, "linux/amd64=" + file, "today", `invalid SOURCE_DATE_EPOCH "today": must be a number of seconds since 1970`},
+		"a date before 1970":     {used, "linux/amd64=" + file, "-1", "image for linux/amd64: pack " + file + ": "},
+		"a layout in a file":     {file, "linux/amd64=" + file, "", "create the layout: "},
+		"a file in the layout":   {blobs, "linux/amd64=" + file, "", "write the layout: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SOURCE_DATE_EPOCH", c.epoch)
+			dir := c.layout
+			if dir == used {
+				dir = filepath.Join(t.TempDir(), "image")
+			}
+			require.ErrorContains(t, run([]string{dir, "v1.2.3", c.binary}, io.Discard), c.says)
+			if c.layout == used {
+				assert.NoDirExists(t, dir)
+			}
 		})
 	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	_, err = push(ended, dir, host+"/overrule:v1")
-	assert.ErrorIs(t, err, context.Canceled)
+	require.EqualError(t, run([]string{"image", "v1.2.3"}, io.Discard), usage)
+}
+
+func TestTheTimestampIsNeverTheCurrentTime(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+	t.Setenv("REVISION", "")
+	dir := filepath.Join(t.TempDir(), "image")
+	require.NoError(t, run([]string{dir, "dev", "linux/amd64=main.go"}, io.Discard))
+	config, err := imageFor(t, readLayout(t, dir, "dev"), "linux/amd64").ConfigFile()
+	require.NoError(t, err)
+	assert.Equal(t, time.Unix(0, 0).UTC(), config.Created.UTC())
+	assert.NotContains(t, config.Config.Labels, "org.opencontainers.image.revision")
 }

@@ -1,97 +1,94 @@
+// Command release writes the server's image as an OCI layout: for each platform
+// one static binary FROM scratch, all under one index. The same arguments and
+// binaries result in the same bytes. It is a module of its own, so that the
+// server and the plugin do not depend on its libraries.
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"strconv"
+	"strings"
+	"time"
 
-	"github.com/spf13/cobra"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+const usage = `usage: release LAYOUT VERSION OS/ARCH=BINARY...
+REVISION is the commit for the labels. SOURCE_DATE_EPOCH is the timestamp, in seconds since 1970 (default 0).`
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command().ExecuteContext(ctx)
-	stop()
-	if err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func command() *cobra.Command {
-	root := &cobra.Command{
-		Use:          "release",
-		Short:        "Make of binaries what people install",
-		SilenceUsage: true, SilenceErrors: true,
+// run writes the layout that args name, and its path and digest to out.
+func run(args []string, out io.Writer) error {
+	if len(args) < 3 {
+		return errors.New(usage)
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(imageCommand(), pushCommand(), pluginCommand())
-	return root
+	dir, version := args[0], args[1]
+	seconds, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	index, err := newIndex(args[2:], labels(version, os.Getenv("REVISION")), time.Unix(seconds, 0).UTC())
+	if err != nil {
+		return err
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return fmt.Errorf("create the layout: %w", err)
+	}
+	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": version})
+	if err := path.AppendIndex(index, name); err != nil {
+		return fmt.Errorf("write the layout: %w", err)
+	}
+	_, err = fmt.Fprintln(out, dir, digest)
+	return err
 }
 
-func imageCommand() *cobra.Command {
-	var version, out string
-	cmd := &cobra.Command{
-		Use:   "image OS/ARCH=BINARY...",
-		Short: "Write an image of the server for these platforms, as an OCI layout",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			binaries, err := readBinaries(args)
-			if err != nil {
-				return err
-			}
-			index, err := buildIndex(binaries, version, os.Getenv("SOURCE_DATE_EPOCH"))
-			if err != nil {
-				return err
-			}
-			digest, err := writeLayout(out, index, version)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", out, digest)
-			return err
-		},
+// epoch parses SOURCE_DATE_EPOCH. The default is never the current time, so that
+// the digest does not depend on it.
+func epoch(value string) (int64, error) {
+	if value == "" {
+		return 0, nil
 	}
-	cmd.Flags().StringVar(&version, "version", "dev", "version of the image, and its name in the layout")
-	cmd.Flags().StringVar(&out, "out", "image", "folder of the layout, which is made anew")
-	return cmd
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("invalid SOURCE_DATE_EPOCH %q: must be a number of seconds since 1970", value)
+	}
+	return seconds, nil
 }
 
-func pushCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "push LAYOUT REFERENCE",
-		Short: "Push the image of a layout, with the credentials that docker login stored",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pushed, err := push(cmd.Context(), args[0], args[1])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), pushed)
-			return err
-		},
+// newIndex returns an index of one image for each OS/ARCH=BINARY.
+func newIndex(binaries []string, labels map[string]string, created time.Time) (v1.ImageIndex, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, arg := range binaries {
+		platform, binary, _ := strings.Cut(arg, "=")
+		goos, arch, _ := strings.Cut(platform, "/")
+		if arch == "" || binary == "" {
+			return nil, fmt.Errorf("invalid argument %q: must be OS/ARCH=BINARY", arg)
+		}
+		image, err := newImage(v1.Platform{OS: goos, Architecture: arch}, binary, labels, created)
+		if err != nil {
+			return nil, fmt.Errorf("image for %s: %w", platform, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: goos, Architecture: arch}},
+		})
 	}
-}
-
-func pluginCommand() *cobra.Command {
-	var p plugin
-	cmd := &cobra.Command{
-		Use:   "plugin OS/ARCH=BINARY...",
-		Short: "Write archives of the kubectl plugin, their sums, and a manifest for krew",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			binaries, err := readBinaries(args)
-			if err != nil {
-				return err
-			}
-			return p.write(cmd.OutOrStdout(), binaries)
-		},
-	}
-	cmd.Flags().StringVar(&p.version, "version", "dev", "version of the plugin")
-	cmd.Flags().StringVar(&p.out, "out", "dist", "folder to write to")
-	cmd.Flags().StringVar(&p.url, "url", "", "address of the folder that the archives will be downloaded from (default: no manifest)")
-	cmd.Flags().StringArrayVar(&p.with, "with", nil, "file to put into each archive beside the binary, such as a licence; repeatable")
-	return cmd
+	return mutate.Annotations(index, labels).(v1.ImageIndex), nil
 }
