@@ -26,17 +26,17 @@ type packageRule struct {
 // The table and the diagram of docs/architecture.md are generated from the list.
 var packages = []packageRule{
 	{"cmd/overrule", "the server: flags, wiring, probes, metrics, HTTPS", []string{
-		"webhook", "certs", "internal/build", "internal/canary", "internal/refresh", "internal/rights",
+		"webhook", "certs", "internal/build", "internal/canary", "internal/cliflag", "internal/refresh", "internal/rights",
 		"internal/status", "internal/sweep", "internal/watch",
 	}},
 	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
-		"internal/build", "internal/guard", "internal/report", "internal/rights", "internal/watch", "internal/manifest",
+		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/watch", "internal/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
 		"internal/flight", "internal/note",
 	}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
-	{"internal/build", "build information: version, revision, libraries", nil},
+	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
 	{"internal/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
 		"internal/background", "api",
 	}},
@@ -78,6 +78,7 @@ var packages = []packageRule{
 	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
 		"internal/hierarchy",
 	}},
+	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},
 	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge"}},
 	{"internal/hierarchy", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
 	{"internal/decode", "decodes JSON as the API server does, in one pass", nil},

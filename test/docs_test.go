@@ -174,17 +174,21 @@ func constants(t *testing.T, file, typeName string) []string {
 }
 
 // names are those of the flags that a file binds with calls such as
-// f.StringVar(&value, "name", …).
+// f.StringVar(&value, "name", …) and cliflag.EnumVar(f, &value, "name", …): the
+// first text of a call.
 func names(t *testing.T, file string) []string {
 	t.Helper()
 	var out []string
 	ast.Inspect(parse(t, file), func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) < 3 {
+		if !ok {
 			return true
 		}
 		if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Var") {
-			out = append(out, text(call.Args[1]))
+			isName := func(e ast.Expr) bool { return text(e) != "" }
+			if i := slices.IndexFunc(call.Args, isName); i >= 0 {
+				out = append(out, text(call.Args[i]))
+			}
 		}
 		return true
 	})

@@ -127,18 +127,18 @@ func TestFlagsOfChangesThatDoNotFit(t *testing.T) {
 	}{
 		"--may-override on a cluster": {
 			[]string{"check", "-f", demo + "route-auth.yaml", "--may-override"},
-			"--may-override is for manifests (--against): on a cluster your own rights count, or those of whom --as names",
+			"invalid --may-override: requires --against: on a cluster your own rights count, or those of the user of --as",
 		},
 		"--may-override of diff on a cluster": {
-			[]string{"diff", "-f", demo + "route-auth.yaml", "--may-override"}, "--may-override is for manifests",
+			[]string{"diff", "-f", demo + "route-auth.yaml", "--may-override"}, "invalid --may-override: requires --against",
 		},
 		"a limit below zero": {
 			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--blast-radius-limit=-1"),
-			"--blast-radius-limit must not be negative; 0 is no limit",
+			"invalid --blast-radius-limit: must not be negative",
 		},
 		"an enforcement that there is not": {
 			append(against("cluster"), "check", "-f", demo+"route-auth.yaml", "--enforcement=none"),
-			`enforcement "none" is none of deny, warn, audit`,
+			`invalid value "none" for --enforcement: must be one of deny, warn, audit`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

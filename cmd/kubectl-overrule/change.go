@@ -28,21 +28,19 @@ type changeFlags struct {
 
 func (f *changeFlags) add(cmd *cobra.Command) {
 	pathsFlag(cmd, &f.paths, "the change: manifests as they would be applied")
+	_ = cmd.MarkFlagRequired("filename") // it fails for a flag that does not exist
 	cmd.Flags().StringArrayVar(&f.against, "against", nil, "judge it on top of these manifests instead of the cluster (repeatable)")
 	cmd.Flags().BoolVar(&f.remove, "delete", false, "the objects of the change are deleted")
 	cmd.Flags().BoolVar(&f.mayOverride, "may-override", false, "with --against, judge as for someone who may remove overrides (diff denies nothing anyway)")
 }
 
 var (
-	errNoChange    = errors.New("name the manifests of the change with -f")
-	errMayOverride = errors.New("--may-override is for manifests (--against): on a cluster your own rights count, or those of whom --as names")
-	errBlastRadius = errors.New("--blast-radius-limit must not be negative; 0 is no limit")
+	errMayOverride = errors.New("invalid --may-override: requires --against: on a cluster your own rights count, or those of the user of --as")
+	errBlastRadius = errors.New("invalid --blast-radius-limit: must not be negative")
 )
 
 func (f *changeFlags) check() error {
 	switch {
-	case len(f.paths) == 0:
-		return errNoChange
 	case f.mayOverride && len(f.against) == 0:
 		return errMayOverride
 	case f.blastRadius < 0:

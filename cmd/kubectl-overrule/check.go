@@ -2,19 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 )
 
 func (a *app) checkCommand() *cobra.Command {
 	var flags changeFlags
-	var enforcement string
+	var enforcement guard.Enforcement
 	cmd := &cobra.Command{
 		Use:   "check -f CHANGE... [--against PATH...]",
 		Short: "Give the admission verdict on a change before it is made.",
@@ -37,24 +36,16 @@ unless --may-override is given; --as then names the user for constraints that as
 	}
 	flags.add(cmd)
 	flags.denies = true
-	cmd.Flags().StringVar(&enforcement, "enforcement", string(guard.EnforceDeny), "deny, or warn or audit to tell what would be denied and allow it")
+	cliflag.EnumVar(cmd.Flags(), &enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, or warn or audit to tell what would be denied and allow it")
 	cmd.Flags().IntVar(&flags.blastRadius, "blast-radius-limit", 0, "the most paths of a kind that one change may change unacknowledged; 0 is no limit")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, flags changeFlags, enforcement string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
-	mode := guard.Enforcement(enforcement)
-	if !slices.Contains([]guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit}, mode) {
-		return fmt.Errorf("enforcement %q is none of deny, warn, audit", enforcement)
-	}
+func (a *app) check(ctx context.Context, flags changeFlags, enforcement guard.Enforcement) error {
 	verdicts := []api.Verdict{}
 	denied := false
-	err = a.judge(ctx, flags, func(j *guard.Judgement, _ []effective.Pair) bool {
-		v := j.Verdict(mode)
+	err := a.judge(ctx, flags, func(j *guard.Judgement, _ []effective.Pair) bool {
+		v := j.Verdict(enforcement)
 		verdicts = append(verdicts, v)
 		denied = denied || !v.Allowed
 		return v.Allowed
@@ -62,7 +53,7 @@ func (a *app) check(ctx context.Context, flags changeFlags, enforcement string) 
 	if err != nil {
 		return err
 	}
-	if err := out.Verdicts(verdicts); err != nil {
+	if err := a.printer().Verdicts(verdicts); err != nil {
 		return err
 	}
 	if denied {

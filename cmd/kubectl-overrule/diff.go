@@ -34,14 +34,10 @@ Nothing is denied here (see check): the exit code is 0 whatever differs.`,
 }
 
 func (a *app) diff(ctx context.Context, flags changeFlags) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
 	var items []api.Change
 	var objects []report.Looked
 	var cut []error
-	err = a.judge(ctx, flags, func(j *guard.Judgement, pairs []effective.Pair) bool {
+	err := a.judge(ctx, flags, func(j *guard.Judgement, pairs []effective.Pair) bool {
 		ref, operation := looked(j)
 		objects = append(objects, report.Looked{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
@@ -55,7 +51,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	if err = errors.Join(append([]error{err}, cut...)...); err != nil {
 		return err
 	}
-	return out.Changes(items, objects)
+	return a.printer().Changes(items, objects)
 }
 
 // differences returns the changes of one object, by kind and path.

@@ -10,7 +10,6 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/merge"
 )
@@ -58,10 +57,6 @@ manifests, and those of --kind. With --without these alone.`,
 }
 
 func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
 	q, err := a.query(ctx, flags.queryFlags, args)
 	if err != nil {
 		return err
@@ -77,15 +72,15 @@ func (a *app) effective(ctx context.Context, flags effectiveFlags, args []string
 		if len(items) == 0 {
 			a.tell("every path has a policy, of each kind that could be there")
 		}
-		return out.Effective(items, nil)
+		return a.printer().Effective(items, nil)
 	}
-	return a.held(ctx, q, out, flags.allPaths)
+	return a.held(ctx, q, flags.allPaths)
 }
 
 var errWithout = errors.New("a policy is on no path without one: name a route, a gateway or nothing with --without")
 
 // held shows the effective policies.
-func (a *app) held(ctx context.Context, q *query, out report.Printer, allPaths bool) error {
+func (a *app) held(ctx context.Context, q *query, allPaths bool) error {
 	items, on, err := q.effective(ctx)
 	if err != nil {
 		return err
@@ -110,7 +105,7 @@ func (a *app) held(ctx context.Context, q *query, out report.Printer, allPaths b
 		items = append(items, more...)
 		slices.SortFunc(items, effective.CompareItems)
 	}
-	return out.Effective(items, outcomes)
+	return a.printer().Effective(items, outcomes)
 }
 
 // effective returns the effective policies that are asked for, and the policies

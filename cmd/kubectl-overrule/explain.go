@@ -9,7 +9,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/merge"
 )
 
@@ -37,7 +36,7 @@ prefix of keys, or to those of a name.`,
 }
 
 func (a *app) explain(ctx context.Context, flags queryFlags, args []string) error {
-	out, rule, err := a.asked(args)
+	rule, err := askedRule(args)
 	if err != nil {
 		return err
 	}
@@ -63,27 +62,15 @@ func (a *app) explain(ctx context.Context, flags queryFlags, args []string) erro
 		a.tell("no policy is on any of the paths of %s", q.objects[0].Ref())
 	}
 	slices.SortFunc(items, effective.CompareExplanations)
-	return out.Explanations(items)
+	return a.printer().Explanations(items)
 }
 
-// asked returns how to answer, and which rule is asked for behind the object:
-// nil for all.
-func (a *app) asked(args []string) (out report.Printer, rule *merge.Name, err error) {
-	if out, err = a.printer(); err != nil {
-		return out, nil, err
-	}
+// askedRule reads the RULE behind the object in the arguments, nil if there is
+// none.
+func askedRule(args []string) (*merge.Name, error) {
 	_, _, rest, err := object(args)
-	if err != nil {
-		return out, nil, err
-	}
-	rule, err = ruleOf(rest)
-	return out, rule, err
-}
-
-// ruleOf reads the RULE of the arguments, nil if there is none.
-func ruleOf(rest []string) (*merge.Name, error) {
-	if len(rest) == 0 {
-		return nil, nil
+	if err != nil || len(rest) == 0 {
+		return nil, err
 	}
 	name, err := merge.ParseName(rest[0])
 	if err != nil {

@@ -28,10 +28,6 @@ that of all policies, with -n of those in a namespace.`,
 }
 
 func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
@@ -44,7 +40,7 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 	if err != nil {
 		return err
 	}
-	return out.Outcomes(outcomes)
+	return a.printer().Outcomes(outcomes)
 }
 
 // policies returns the policies that are named, or else all.

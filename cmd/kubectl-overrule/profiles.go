@@ -52,10 +52,6 @@ and applied: it then replaces the one in force.`,
 var errExport = errors.New("name the one kind to export, and write it with its group if there are several of its name")
 
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
 	items, s, err := a.inForce(ctx, flags.paths)
 	if err != nil {
 		return err
@@ -71,11 +67,11 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 	case err != nil:
 		return err
 	case !flags.export:
-		err = out.Profiles(items)
+		err = a.printer().Profiles(items)
 	case len(args) == 0 || len(items) != 1:
 		return errExport
 	default:
-		return out.Manifest(exported(s, items[0]))
+		return a.printer().Manifest(exported(s, items[0]))
 	}
 	if err == nil && hidden > 0 {
 		a.tell("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)

@@ -115,7 +115,7 @@ func TestProfilesThatThereAreNot(t *testing.T) {
 		"two arguments":            {[]string{"a", "b"}, 2, "usage: kubectl overrule profiles [KIND]"},
 		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "name the one kind to export"},
 		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "write it with its group"},
-		"a format":                 {[]string{"-o", "x"}, 2, `output format "x"`},
+		"a format":                 {[]string{"-o", "x"}, 2, `invalid value "x" for --output`},
 		"a file that is not there": {[]string{"-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"no kubeconfig":            {[]string{"--kubeconfig", "nowhere"}, 2, "read the kubeconfig"},
 	} {

@@ -160,18 +160,18 @@ spec: {group: example.com, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 		"too many arguments":               {append(demoScene(), "effective", "gateway/edge", "x"), 2, `unexpected argument "x"`},
 		"too many for explain":             {append(demoScene(), "explain", "gateway", "edge", "x", "y"), 2, `unexpected argument "y"`},
 		"a kind of two groups":             {append(demoScene(), "-f", other, "effective", "authpolicy/x"), 2, `kind "authpolicy" may be any of AuthPolicy.example.com, AuthPolicy.kuadrant.io; write it with its group`},
-		"a format for explain":             {append(demoScene(), "explain", "-o", "x", "a/b"), 2, `output format "x"`},
-		"a format for outcome":             {append(demoScene(), "outcome", "-o", "x", "a/b"), 2, `output format "x"`},
-		"a format for check":               {[]string{"check", "-o", "x"}, 2, `output format "x"`},
-		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `output format "x"`},
-		"a format that there is not":       {append(demoScene(), "effective", "-o", "wide"), 2, `output format "wide" is none of table, tree, json, yaml`},
+		"a format for explain":             {append(demoScene(), "explain", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for outcome":             {append(demoScene(), "outcome", "-o", "x", "a/b"), 2, `invalid value "x" for --output`},
+		"a format for check":               {[]string{"check", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"a format for diff":                {[]string{"diff", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"a format that there is not":       {append(demoScene(), "effective", "-o", "wide"), 2, `invalid value "wide" for --output: must be one of table, tree, json, yaml; see kubectl overrule effective --help`},
 		"a command that there is not":      {[]string{"grasp"}, 2, `unknown command "grasp" for "kubectl overrule"`},
 		"a flag that there is not":         {[]string{"effective", "--x"}, 2, "unknown flag: --x; see kubectl overrule effective --help"},
 		"a missing file":                   {[]string{"effective", "-f", missing}, 2, missing + ": file does not exist; check the path"},
 		"a folder without manifests":       {[]string{"effective", "-f", t.TempDir()}, 2, "no manifests in it"},
-		"no change":                        {[]string{"check"}, 2, "name the manifests of the change with -f"},
+		"no change":                        {[]string{"check"}, 2, `required flag(s) "filename" not set`},
 		"a change that is missing":         {[]string{"diff", "-f", missing}, 2, "file does not exist"},
-		"an enforcement that there is not": {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `enforcement "ask" is none of deny, warn`},
+		"an enforcement that there is not": {[]string{"check", "-f", missing, "--enforcement", "ask"}, 2, `invalid value "ask" for --enforcement: must be one of deny, warn, audit`},
 		"an argument to check":             {[]string{"check", "x"}, 2, "usage: kubectl overrule check"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestHelpAndVersion(t *testing.T) {
 		assert.Equal(t, build.Read(), decode[build.Info](t, got.stdout))
 	}
 	got = run(t, "", "version", "-o", "tree")
-	assert.Equal(t, ran{exitUnusable, "", "error: --output=\"tree\" is none of [text json]\n"}, got)
+	assert.Equal(t, ran{exitUnusable, "", "error: invalid value \"tree\" for --output: must be one of text, json; see kubectl overrule version --help\n"}, got)
 }
 
 // People see colours on a terminal, and machines never.

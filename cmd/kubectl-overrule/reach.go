@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ A policy that holds nowhere is an answer, too: the exit code is 0.`,
 }
 
 func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error {
-	out, rule, err := a.asked(args)
+	rule, err := askedRule(args)
 	if err != nil {
 		return err
 	}
@@ -71,10 +72,10 @@ func (a *app) reach(ctx context.Context, flags reachFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	return out.Reaches(items)
+	return a.printer().Reaches(items)
 }
 
-var errSection = fmt.Errorf("--section is a part of the object that --affecting names")
+var errSection = errors.New("invalid --section: requires --affecting")
 
 // reach returns where the policies that are named hold, and tells why one holds
 // nowhere.

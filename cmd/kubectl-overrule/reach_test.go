@@ -135,7 +135,7 @@ func TestReachOfWhatIsNotThere(t *testing.T) {
 		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; see which affect it with --affecting"},
 		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; see where it holds without --affecting"},
 		"no name":                         {[]string{"reach"}, 2, "name an object as KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
-		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "--section is a part of the object that --affecting names"},
+		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "invalid --section: requires --affecting"},
 		"a listener that there is not":    {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
 		"a rule that there is not":        {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
 		"a port that there is not":        {append(shapes, "--affecting", "svc/toys", "--section", "99"), 1, "section 99 of Service app/toys not found"},
@@ -146,7 +146,7 @@ func TestReachOfWhatIsNotThere(t *testing.T) {
 		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `kind "pool" is not known; known are `},
 		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `read --kind: kind "gateway" is not one of policies`},
 		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is of no kind that --kind names"},
-		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `output format "x"`},
+		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
 		"manifests that cannot be read":   {[]string{"reach", "a/b", "-f", "nowhere"}, 2, "nowhere: file does not exist"},
 		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `read --kind: kind "x" is not known`},
 	} {

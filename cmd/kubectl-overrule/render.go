@@ -5,12 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/report"
 )
 
 func (a *app) renderCommand() *cobra.Command {
 	var flags queryFlags
+	var format report.Format
 	cmd := &cobra.Command{
 		Use:   "render [KIND/NAME]",
 		Short: "Show what limits with triggers come to: the actions of gateways, and the limits of the service that counts.",
@@ -32,23 +34,17 @@ those that are written in another way than the RFC's.`,
   kubectl overrule render -f manifests/ -o json`,
 		Args: usage(maybe(objectArgs(0))),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.render(cmd.Context(), flags, cmd.Flags().Changed("output"), args)
+			return a.render(cmd.Context(), flags, format, args)
 		},
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
+	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", report.Documents, report.RenderedFormats, "how to show the result: documents, json or yaml")
 	return cmd
 }
 
-// render shows the documents; chosen tells that the user said how.
-func (a *app) render(ctx context.Context, flags queryFlags, chosen bool, args []string) error {
-	out := report.Printer{Out: a.Out, Format: report.Documents}
-	if chosen {
-		var err error
-		if out.Format, err = report.ParseRenderedFormat(a.output); err != nil {
-			return err
-		}
-	}
+// render shows the documents.
+func (a *app) render(ctx context.Context, flags queryFlags, format report.Format, args []string) error {
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
@@ -64,5 +60,5 @@ func (a *app) render(ctx context.Context, flags queryFlags, chosen bool, args []
 	if err := a.tellLeftOut(ctx, q, found); err != nil {
 		return err
 	}
-	return out.Rendered(found.items())
+	return report.Printer{Out: a.Out, Format: format}.Rendered(found.items())
 }

@@ -247,8 +247,8 @@ func TestRenderSaysWhatIsWrongWithItsUse(t *testing.T) {
 		code int
 		want string
 	}{
-		"a table":                      {[]string{"-o", "table"}, exitUnusable, `error: output format "table" is none of documents, json, yaml`},
-		"a format that there is not":   {[]string{"-o", "xml"}, exitUnusable, `error: output format "xml" is none of documents, json, yaml`},
+		"a table":                      {[]string{"-o", "table"}, exitUnusable, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
+		"a format that there is not":   {[]string{"-o", "xml"}, exitUnusable, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
 		"an object that there is not":  {[]string{"-n", "infra", "gateway/none"}, exitNotFound, "error: Gateway infra/none not found"},
 		"a kind that there is not":     {[]string{"widget/none"}, exitUnusable, `error: kind "widget" is not known`},
 		"a policy kind that is no one": {[]string{"--kind", "Widget"}, exitUnusable, `error: read --kind: kind "Widget" is not known`},

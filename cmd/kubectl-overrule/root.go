@@ -14,6 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
@@ -40,7 +41,7 @@ type app struct {
 	color bool
 
 	config  *genericclioptions.ConfigFlags
-	output  string
+	output  report.Format
 	verbose bool
 }
 
@@ -68,12 +69,12 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	cmd.SetErr(a.ErrOut)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+		return fmt.Errorf("%w; see %s --help", cliflag.Error(err), cmd.CommandPath())
 	})
 	a.config = genericclioptions.NewConfigFlags(true)
 	a.config.AddFlags(cmd.PersistentFlags())
 	flags := cmd.PersistentFlags()
-	flags.StringVarP(&a.output, "output", "o", string(report.Table), "how to show the result: table, tree, json or yaml")
+	cliflag.EnumVarP(flags, &a.output, "output", "o", report.Table, report.Formats, "how to show the result: table, tree, json or yaml")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
@@ -93,9 +94,8 @@ func usage(args cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // printer returns how results are written, as the flags say.
-func (a *app) printer() (report.Printer, error) {
-	format, err := report.ParseFormat(a.output)
-	return report.Printer{Out: a.Out, Format: format, Color: a.color}, err
+func (a *app) printer() report.Printer {
+	return report.Printer{Out: a.Out, Format: a.output, Color: a.color}
 }
 
 // tell writes a line for people to stderr.

@@ -48,10 +48,6 @@ brought it about.`,
 var errViolated = errors.New("violated")
 
 func (a *app) violations(ctx context.Context, flags queryFlags, args []string) error {
-	out, err := a.printer()
-	if err != nil {
-		return err
-	}
 	of, args, err := constraintOf(args)
 	if err != nil {
 		return err
@@ -66,7 +62,7 @@ func (a *app) violations(ctx context.Context, flags queryFlags, args []string) e
 	}
 	found = a.tellUnread(found)
 	a.tellConstraints(q.scene)
-	if err := out.Violations(found); err != nil {
+	if err := a.printer().Violations(found); err != nil {
 		return err
 	}
 	if len(found) > 0 {

@@ -77,7 +77,7 @@ func TestViolationsOfWhatIsNotThere(t *testing.T) {
 		"a kind":                   {[]string{"what/absent"}, exitUnusable, `kind "what" is not known`},
 		"a name that is none":      {[]string{"httproute"}, exitUnusable, "name an object as KIND/NAME"},
 		"an argument too many":     {[]string{"httproute", "a", "b"}, exitUnusable, `unexpected argument "b"`},
-		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `output format "wide" is none of table, tree, json, yaml`},
+		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
 		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitUnusable, "is not one of policies"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/guard"
 )
 
@@ -47,8 +48,9 @@ func untriable(err error) error {
 }
 
 type canaryOptions struct {
-	kubeconfig, enforcement, namespace, output string
-	timeout                                    time.Duration
+	kubeconfig, namespace, output string
+	enforcement                   guard.Enforcement
+	timeout                       time.Duration
 }
 
 // canaryCommand is the command that tries an installation once.
@@ -64,7 +66,7 @@ parents. Nothing is stored. It takes the right to create them.
 Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
 		Args: func(cmd *cobra.Command, args []string) error { return untriable(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := o.validate(); err != nil {
 				return untriable(err)
 			}
 			return o.run(cmd)
@@ -72,29 +74,19 @@ Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	f.StringVar(&o.enforcement, "enforcement", string(guard.EnforceDeny), "deny, warn or audit: how the servers run")
+	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, warn or audit: how the servers run")
 	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
 	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(err) })
+	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "text or json")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(cliflag.Error(err)) })
 	return cmd
 }
 
-func (o canaryOptions) check() error {
-	var errs []error
-	if _, ok := does[o.enforcement]; !ok {
-		errs = append(errs, fmt.Errorf("--enforcement=%q is none of [deny warn audit]", o.enforcement))
-	}
-	if o.output != "text" && o.output != "json" {
-		errs = append(errs, fmt.Errorf("--output=%q is none of [text json]", o.output))
-	}
-	if err := checkCanaryNamespace(o.namespace); err != nil {
-		errs = append(errs, err)
-	}
-	if o.timeout <= 0 {
-		errs = append(errs, fmt.Errorf("--timeout=%s leaves no time: give one over 0", o.timeout))
-	}
-	return errors.Join(errs...)
+func (o canaryOptions) validate() error {
+	return failed([]flagCheck{
+		{"canary-namespace", o.namespace == "" || isLabel(o.namespace), mustBeLabel},
+		{"timeout", o.timeout > 0, "must be above 0"},
+	})
 }
 
 func (o canaryOptions) run(cmd *cobra.Command) error {

@@ -23,19 +23,6 @@ const (
 	byCertManager = "cert-manager"
 )
 
-var certificateWays = []string{bySelf, byFiles, byCertManager}
-
-// certificateFlags are those that only some ways take.
-var certificateFlags = []struct {
-	flag string
-	ways []string
-}{
-	{"cert-dir", []string{byFiles, byCertManager}},
-	{"certificate-name", []string{byCertManager}},
-	{"ca-validity", []string{bySelf}},
-	{"cert-validity", []string{bySelf}},
-}
-
 // identity is the serving certificate, and how clients come to trust it.
 type identity struct {
 	source    certs.Source

@@ -23,8 +23,8 @@ import (
 )
 
 // does is what an enforcement does about a denial.
-var does = map[string]api.Action{
-	string(guard.EnforceDeny): api.Deny, string(guard.EnforceWarn): api.Warn, string(guard.EnforceAudit): api.Audit,
+var does = map[guard.Enforcement]api.Action{
+	guard.EnforceDeny: api.Deny, guard.EnforceWarn: api.Warn, guard.EnforceAudit: api.Audit,
 }
 
 // lookout is the canary of a server, and what becomes of its runs.
@@ -121,38 +121,4 @@ func (bystander) NeedLeaderElection() bool { return false }
 func (b bystander) Start(ctx context.Context) error {
 	b.pod.Idle(ctx)
 	return nil
-}
-
-// checkCanary returns what is wrong with the flags of the canary.
-func (o *options) checkCanary() []error {
-	var errs []error
-	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if o.canaryInterval < 0 || o.canaryInterval > 0 && o.canaryInterval < canary.MinInterval {
-		refuse("--canary-interval=%s is less than %s: 0 is never", o.canaryInterval, canary.MinInterval)
-	}
-	if err := checkCanaryNamespace(o.canaryNamespace); err != nil {
-		errs = append(errs, err)
-	}
-	if o.canaryNamespace != "" && o.canaryInterval == 0 {
-		refuse("--canary-namespace=%s is for the canary, and --canary-interval=0 is none: give that a time, or leave --canary-namespace out", o.canaryNamespace)
-	}
-	if o.canaryNamespace != "" && o.canaryNamespace == o.namespace {
-		refuse("--canary-namespace=%s is the server's own, which is exempt from judging: name another one", o.canaryNamespace)
-	}
-	if !o.arm {
-		return errs
-	}
-	if o.canaryInterval == 0 {
-		refuse("--arm needs the canary: give a --canary-interval over 0")
-	}
-	if !o.manageWebhooks {
-		refuse("--arm needs --manage-webhooks: it is the server that changes the failurePolicy")
-	}
-	if o.failurePolicy != string(admissionregistrationv1.Fail) {
-		refuse("--arm needs --failure-policy=Fail: with %s there is nothing to arm", o.failurePolicy)
-	}
-	if o.enforcement == string(guard.EnforceAudit) {
-		refuse("--arm excludes --enforcement=audit: the canary cannot see there whether writes are judged")
-	}
-	return errs
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/go-logr/logr"
@@ -78,12 +77,4 @@ func (h *health) noteCallers(note func() error) {
 		notes["callers"] = note
 	}
 	h.notes = notes
-}
-
-// checkPath returns what is wrong with the flag of the path.
-func (o *options) checkPath() error {
-	if o.pathTokens != "" && o.manageWebhooks {
-		return fmt.Errorf("--path-token-file is for --manage-webhooks=false: a server that writes its webhook configurations keeps a token in the Secret %s", pathSecret)
-	}
-	return nil
 }

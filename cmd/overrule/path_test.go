@@ -68,8 +68,6 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 func TestAPathThatCannotBeGuardedIsAnError(t *testing.T) {
 	_, err := newSecretPath(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
 	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are both needed`)
-	o := parsed(t, "--path-token-file=x")
-	assert.EqualError(t, o.check(), "--path-token-file is for --manage-webhooks=false: a server that writes its webhook configurations keeps a token in the Secret overrule-path")
 }
 
 func TestNotesOfOneNameAreToldTogether(t *testing.T) {

@@ -16,27 +16,6 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-func TestProfilesAreForThisMachineAlone(t *testing.T) {
-	const refused = ` is not on loopback, and profiles tell what is in memory: give 127.0.0.1:6060, and reach it by kubectl port-forward`
-	for address, want := range map[string]string{
-		"": "", "0": "", "127.0.0.1:6060": "", "127.8.8.8:6060": "", "[::1]:6060": "", "localhost:6060": "",
-		":6060":             `--pprof-bind-address=":6060"` + refused,
-		"0.0.0.0:6060":      `--pprof-bind-address="0.0.0.0:6060"` + refused,
-		"[::]:6060":         `--pprof-bind-address="[::]:6060"` + refused,
-		"10.0.0.1:6060":     `--pprof-bind-address="10.0.0.1:6060"` + refused,
-		"example.com:6060":  `--pprof-bind-address="example.com:6060"` + refused,
-		"localhost.x.y:606": `--pprof-bind-address="localhost.x.y:606"` + refused,
-		"6060":              `--pprof-bind-address="6060": address 6060: missing port in address`,
-	} {
-		o := parsed(t, "--pprof-bind-address="+address)
-		if want == "" {
-			assert.NoError(t, o.check(), address)
-			continue
-		}
-		assert.EqualError(t, o.check(), want)
-	}
-}
-
 func TestProfilesAreServedUntilTheServerEnds(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -36,24 +35,6 @@ func (r *refreshing) bind(f *pflag.FlagSet) {
 	f.BoolVar(&r.on, "refresh", false, "write the annotations of routes and policies again when a write elsewhere made them stale, as the ServiceAccount "+refresherAccount)
 	f.BoolVar(&r.affected, "refresh-affected", true, "with --refresh: mark objects that policies affect; false takes these marks away again")
 	f.Float32Var(&r.qps, "refresh-qps", 10, "with --refresh: requests a second that it may take, at most")
-}
-
-// settle tells which flags are given that nothing would come of.
-func (r *refreshing) settle(f *pflag.FlagSet) error {
-	var errs []error
-	for _, name := range []string{"refresh-affected", "refresh-qps"} {
-		if f.Changed(name) && !r.on {
-			errs = append(errs, fmt.Errorf("--%s is for --refresh: give that, too", name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (r *refreshing) check() error {
-	if q := float64(r.qps); !(q > 0) || math.IsInf(q, 0) {
-		return fmt.Errorf("--refresh-qps=%v is no number of requests a second: give one above 0", r.qps)
-	}
-	return nil
 }
 
 // addRefresher has marks kept fresh, if that is asked for, on the replica that leads.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -52,7 +51,7 @@ func newInspector(client kubernetes.Interface, w *watch.Watcher, i *identity, p 
 func configuration(i *identity, o options) webhook.Configuration {
 	return webhook.Configuration{
 		Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
-		FailurePolicy: admissionregistrationv1.FailurePolicyType(o.failurePolicy),
+		FailurePolicy: o.failurePolicy,
 		Annotations:   i.annotations,
 	}
 }

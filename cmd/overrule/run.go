@@ -113,7 +113,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Engine: engine, Live: watcher.Live, Kinds: watcher, Rights: reviewer, BlastRadius: o.blastRadius,
 	}
 	hooks := webhook.New(webhook.Options{
-		Store: objects, Enforcement: guard.Enforcement(o.enforcement),
+		Store: objects, Enforcement: o.enforcement,
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
 		Current: watcher.Current, Await: watcher.Await, Replica: replica(),

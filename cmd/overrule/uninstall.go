@@ -39,7 +39,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if least := looks * time.Second; timeout < least {
-				return fmt.Errorf("--timeout=%s is less than the %s for which they have to stay away: give more", timeout, least)
+				return fmt.Errorf("invalid --timeout: must be at least %s", least)
 			}
 			cfg, err := clusterOf(kubeconfig)
 			if err != nil {

@@ -75,7 +75,7 @@ func TestTheCommandWritesWhatItIsAskedFor(t *testing.T) {
 	assert.Equal(t, Read(), got)
 	require.NoError(t, run())
 	assert.Contains(t, out.String(), "overrule dev\n")
-	require.EqualError(t, run("--output=tree"), `--output="tree" is none of [text json]`)
+	require.EqualError(t, run("--output=tree"), `invalid argument "tree" for "-o, --output" flag: must be one of text, json`)
 	assert.Empty(t, out.String())
 }
 

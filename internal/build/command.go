@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"overrule.dev/overrule/internal/cliflag"
 )
 
 // Command is "version" of the program with that name.
@@ -15,22 +17,19 @@ func Command(name string, args cobra.PositionalArgs) *cobra.Command {
 		Use: "version", Short: "Print the version of this command, and what it was built from.", Args: args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Read().write(cmd.OutOrStdout(), name, format) },
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "how to show it: text or json")
+	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", "text", []string{"text", "json"}, "how to show it: text or json")
 	return cmd
 }
 
 // write writes the Info of the program with that name, as text or json.
 func (i Info) write(out io.Writer, name, format string) error {
-	switch format {
-	case "text":
+	if format == "text" {
 		return i.writeText(out, name)
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(i); err != nil {
-			return fmt.Errorf("write the version: %w", err)
-		}
-		return nil
 	}
-	return fmt.Errorf("--output=%q is none of [text json]", format)
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(i); err != nil {
+		return fmt.Errorf("write the version: %w", err)
+	}
+	return nil
 }

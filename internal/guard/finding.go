@@ -66,6 +66,9 @@ const (
 	EnforceAudit Enforcement = "audit"
 )
 
+// Enforcements are all of them.
+var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
+
 // Denies reports whether a denial denies. An enforcement that is not set does.
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 

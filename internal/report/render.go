@@ -18,13 +18,8 @@ import (
 // that counts.
 const Documents Format = "documents"
 
-// ParseRenderedFormat reads the name of a format that Rendered writes.
-func ParseRenderedFormat(text string) (Format, error) {
-	if f := Format(text); slices.Contains([]Format{Documents, JSON, YAML}, f) {
-		return f, nil
-	}
-	return "", fmt.Errorf("output format %q is none of documents, json, yaml", text)
-}
+// RenderedFormats are those that Rendered writes.
+var RenderedFormats = []Format{Documents, JSON, YAML}
 
 // Rendered writes what limits come to: as JSON, as YAML, else as documents.
 func (p Printer) Rendered(items []api.RenderedLimits) error {

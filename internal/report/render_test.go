@@ -193,17 +193,3 @@ func TestDocumentsThatCannotBeWritten(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
-
-func TestFormatsOfDocuments(t *testing.T) {
-	for _, f := range []Format{Documents, JSON, YAML} {
-		got, err := ParseRenderedFormat(string(f))
-		require.NoError(t, err)
-		assert.Equal(t, f, got)
-	}
-	for _, text := range []string{"", "table", "tree", "Documents"} {
-		_, err := ParseRenderedFormat(text)
-		require.EqualError(t, err, `output format "`+text+`" is none of documents, json, yaml`)
-	}
-	_, err := ParseFormat("documents")
-	require.Error(t, err, "no other list is written so")
-}

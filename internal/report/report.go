@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,16 +23,8 @@ const (
 	YAML  Format = "yaml"
 )
 
-// Formats are all of them.
+// Formats are those of all results but rendered limits.
 var Formats = []Format{Table, Tree, JSON, YAML}
-
-// ParseFormat reads the name of a format.
-func ParseFormat(text string) (Format, error) {
-	if f := Format(text); slices.Contains(Formats, f) {
-		return f, nil
-	}
-	return "", fmt.Errorf("output format %q is none of table, tree, json, yaml", text)
-}
 
 // Printer writes results.
 type Printer struct {

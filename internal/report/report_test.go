@@ -165,16 +165,6 @@ func TestControlCharactersStayOut(t *testing.T) {
 	}
 }
 
-func TestParseFormat(t *testing.T) {
-	for _, f := range Formats {
-		got, err := ParseFormat(string(f))
-		require.NoError(t, err)
-		assert.Equal(t, f, got)
-	}
-	_, err := ParseFormat("wide")
-	assert.EqualError(t, err, `output format "wide" is none of table, tree, json, yaml`)
-}
-
 type full struct{}
 
 var errFull = errors.New("no space left")

@@ -155,5 +155,5 @@ func TestTheServerIsOnlyWhatItsFlagsSay(t *testing.T) {
 	c := shared(t)
 	_, err := server.Boot(t.Context(), c.Env, server.Options{Args: []string{"--enforcement=maybe"}})
 	require.ErrorIs(t, err, server.ErrNotReady)
-	assert.ErrorContains(t, err, `overrule: --enforcement="maybe" is none of [deny warn audit]`)
+	assert.ErrorContains(t, err, `overrule: invalid value "maybe" for --enforcement: must be one of deny, warn, audit`)
 }
