@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -47,55 +45,21 @@ const (
 	complaint = time.Minute
 )
 
-// newTracing returns what the environment asks for. A configuration that is no
-// good costs the traces and no review: it is told, and the server runs without.
+// newTracing returns the tracing that the environment configures. An invalid
+// configuration is logged, and disables tracing alone.
 func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing {
 	t := &tracing{log: log}
 	otel.SetErrorHandler(&complaints{log: log, often: rate.Sometimes{Interval: complaint}})
 	otel.SetLogger(log)
-	protocol, err := traceProtocol()
-	if err != nil {
-		log.Error(err, "no traces are sent: mend the environment variable and start the server again")
-		return t
+	exporter, err := newExporter(ctx, log)
+	switch {
+	case err != nil:
+		log.Error(err, "tracing disabled: invalid OTEL_* configuration; fix it and restart")
+	case exporter != nil:
+		t.provider = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
+			sdktrace.WithResource(traceResource(ctx, namespace, log)), sdktrace.WithRawSpanLimits(spanLimits()))
 	}
-	if protocol == "" {
-		return t
-	}
-	exporter, err := newExporter(ctx, protocol)
-	if err != nil {
-		log.Error(err, "no traces are sent: the exporter cannot be made")
-		return t
-	}
-	t.provider = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
-		sdktrace.WithResource(traceResource(ctx, namespace, log)), sdktrace.WithRawSpanLimits(spanLimits()))
-	log.Info("sending traces", "protocol", protocol, "endpoint", endpoint())
 	return t
-}
-
-// traceProtocol returns the OTLP protocol to send spans by, "" for none.
-func traceProtocol() (string, error) {
-	if off, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED")); off {
-		return "", nil
-	}
-	switch exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter {
-	case "otlp":
-	case "":
-		if endpoint() == "" {
-			return "", nil
-		}
-	case "none":
-		return "", nil
-	default:
-		return "", fmt.Errorf("OTEL_TRACES_EXPORTER=%q is none of [otlp none]", exporter)
-	}
-	if err := checkEndpoint(); err != nil {
-		return "", err
-	}
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), overHTTP)
-	if protocol != overHTTP && protocol != overGRPC {
-		return "", fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL=%q is none of [%s %s]", protocol, overHTTP, overGRPC)
-	}
-	return protocol, nil
 }
 
 // The protocols of OTLP.
@@ -104,28 +68,25 @@ const (
 	overGRPC = "grpc"
 )
 
-func endpoint() string {
-	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-}
-
-// checkEndpoint holds the endpoint to what the SDK understands: it falls back to
-// localhost where it does not.
-func checkEndpoint() error {
-	text := endpoint()
-	if text == "" {
-		return nil
+// newExporter returns the exporter that the environment configures, nil for
+// none. Without an endpoint there is none: by the specification the default
+// would be a collector on localhost, where a pod has none.
+func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, error) {
+	name := os.Getenv("OTEL_TRACES_EXPORTER")
+	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), overHTTP)
+	u, err := url.Parse(endpoint)
+	switch {
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), name == "none", name == "" && endpoint == "":
+		return nil, nil //nolint:nilnil // that there is none is no error
+	case name != "" && name != "otlp":
+		return nil, fmt.Errorf("invalid value %q for OTEL_TRACES_EXPORTER: must be one of otlp, none", name)
+	case endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""): // the SDK would take localhost
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318", endpoint)
+	case protocol != overHTTP && protocol != overGRPC:
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, overHTTP, overGRPC)
 	}
-	u, err := url.Parse(text)
-	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		err = errors.New("it has to be a URL such as http://collector.monitoring:4318")
-	}
-	if err != nil {
-		return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT=%q: %w", text, err)
-	}
-	return nil
-}
-
-func newExporter(ctx context.Context, protocol string) (*otlptrace.Exporter, error) {
+	log.Info("sending traces", "protocol", protocol, "endpoint", endpoint)
 	if protocol == overGRPC {
 		return otlptracegrpc.New(ctx)
 	}
