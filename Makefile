@@ -1,5 +1,5 @@
-# "make help" lists what there is to make. All that is needed is Go, make, git,
-# bash and diff; everything else is built from the Go module proxy into bin/.
+# "make help" lists the targets. They need Go, make, git, bash and diff ("make
+# test-all" a C compiler, "make dist" GNU tar, too); everything else is built from the Go module proxy into bin/.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
