@@ -375,7 +375,7 @@ func TestTLSConfig(t *testing.T) {
 	require.NoError(t, d.sync(t.Context()))
 	config := TLSConfig(d.Authority)
 	assert.EqualValues(t, tls.VersionTLS13, config.MinVersion)
-	assert.Equal(t, []string{"h2", "http/1.1"}, config.NextProtos)
+	assert.Equal(t, []string{"http/1.1"}, config.NextProtos)
 	cert, err := config.GetCertificate(&tls.ClientHelloInfo{})
 	require.NoError(t, err)
 	assert.Same(t, d.served(), cert)

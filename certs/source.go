@@ -41,11 +41,11 @@ type Publisher interface {
 }
 
 // TLSConfig returns a server configuration that serves what src gives at the
-// moment of each handshake, over TLS 1.3 alone.
+// moment of each handshake, for HTTP/1.1 over TLS 1.3 alone.
 func TLSConfig(src Source) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		GetCertificate: src.GetCertificate,
-		NextProtos:     []string{"h2", "http/1.1"},
+		NextProtos:     []string{"http/1.1"},
 	}
 }

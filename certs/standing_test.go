@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept is a client that keeps its connection, over one version of HTTP.
-func (g *guarded) kept(version int, cert tls.Certificate) (ask func() int) {
+// kept is a client that keeps its connection.
+func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
 	g.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Standing(r); err != nil {
@@ -24,9 +24,7 @@ func (g *guarded) kept(version int, cert tls.Certificate) (ask func() int) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	}))
-	server.EnableHTTP2 = version == 2
-	protocols := map[int][]string{1: {"http/1.1"}, 2: {"h2"}}[version]
-	server.TLS = g.Require(&tls.Config{MinVersion: tls.VersionTLS13, NextProtos: protocols, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	server.TLS = g.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return &server.TLS.Certificates[0], nil
 	}})
 	server.Config.ConnContext = g.Remember
@@ -43,42 +41,37 @@ func (g *guarded) kept(version int, cert tls.Certificate) (ask func() int) {
 			return 0
 		}
 		require.NoError(g.t, response.Body.Close())
-		assert.Equal(g.t, version, response.ProtoMajor)
 		return response.StatusCode
 	}
 }
 
 func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
-	for name, version := range map[string]int{"HTTP/1.1": 1, "HTTP/2": 2} {
-		t.Run(name, func(t *testing.T) {
-			old, next := minted(t, time.Now()), minted(t, time.Now())
-			g := newGuarded(t, old.certPEM)
-			g.look()
-			ask := g.kept(version, caller(t, old, named("a")))
-			is := func(want int, why string) {
-				t.Helper()
-				assert.Equal(t, want, ask(), why)
-			}
-			is(http.StatusOK, "it was let in")
-			is(http.StatusOK, "on the same connection")
-
-			g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
-			g.look()
-			is(http.StatusOK, "another one beside its own")
-			g.write(without(next.certPEM, 30))
-			g.look()
-			is(http.StatusOK, "a file that is no good changes nothing")
-
-			g.write(next.certPEM)
-			g.look()
-			is(http.StatusServiceUnavailable, "its own is gone")
-			is(0, "and its connection: the next handshake fails")
-
-			g.write(old.certPEM)
-			g.look()
-			is(http.StatusOK, "its own is back")
-		})
+	old, next := minted(t, time.Now()), minted(t, time.Now())
+	g := newGuarded(t, old.certPEM)
+	g.look()
+	ask := g.kept(caller(t, old, named("a")))
+	is := func(want int, why string) {
+		t.Helper()
+		assert.Equal(t, want, ask(), why)
 	}
+	is(http.StatusOK, "it was let in")
+	is(http.StatusOK, "on the same connection")
+
+	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
+	g.look()
+	is(http.StatusOK, "another one beside its own")
+	g.write(without(next.certPEM, 30))
+	g.look()
+	is(http.StatusOK, "a file that is no good changes nothing")
+
+	g.write(next.certPEM)
+	g.look()
+	is(http.StatusServiceUnavailable, "its own is gone")
+	is(0, "and its connection: the next handshake fails")
+
+	g.write(old.certPEM)
+	g.look()
+	is(http.StatusOK, "its own is back")
 }
 
 func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
@@ -111,6 +104,6 @@ func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {
 	ca := minted(t, time.Now())
 	g := newGuarded(t, ca.certPEM, "a")
 	g.look()
-	ask := g.kept(2, caller(t, ca, named("a")))
+	ask := g.kept(caller(t, ca, named("a")))
 	assert.Equal(t, http.StatusOK, ask())
 }

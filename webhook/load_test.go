@@ -39,16 +39,15 @@ func unpatchedResponse() *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
 }
 
-// clients call a server over TLS, each on a connection or a stream of its own.
+// clients call a server over TLS, each on a connection of its own.
 type clients struct {
 	*testing.T
 	server *httptest.Server
 }
 
-func (d *doors) listen(t *testing.T, b blocking, http2 bool) clients {
+func (d *doors) listen(t *testing.T, b blocking) clients {
 	t.Helper()
 	s := httptest.NewUnstartedServer(d.Handler())
-	s.EnableHTTP2, s.Config.HTTP2 = http2, HTTP2()
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -109,56 +108,50 @@ func (d *doors) settled(t *testing.T, judged, waiting int) {
 		time.Minute, time.Millisecond)
 }
 
-var protocols = map[string]bool{"over HTTP/1.1": false, "over HTTP/2": true}
-
 func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
-	for name, http2 := range protocols {
-		t.Run(name, func(t *testing.T) {
-			b := newBlocking()
-			d := open(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
-			c := d.listen(t, b, http2)
-			body := review(t, create(t, homeless()))
-			require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
-			before := runtime.NumGoroutine()
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
+	c := d.listen(t, b)
+	body := review(t, create(t, homeless()))
+	require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
+	before := runtime.NumGoroutine()
 
-			first := c.all(5, PathValidate+"?timeout=30s", body)
-			<-b.asked
-			<-b.asked
-			d.settled(t, 2, 3)
-			for range 3 { // waves
-				rest := c.all(100, PathValidate+"?timeout=30s", body)
-				for range 100 {
-					a := <-rest
-					require.NoError(t, a.err)
-					require.Equal(t, tooMany(), a.AdmissionResponse)
-				}
-			}
-			d.settled(t, 2, 3)
-			assert.Empty(t, first, "nobody who waits is answered before its time")
-			d.counted(t, "overrule_reviews_waiting", `
+	first := c.all(5, PathValidate+"?timeout=30s", body)
+	<-b.asked
+	<-b.asked
+	d.settled(t, 2, 3)
+	for range 3 { // waves
+		rest := c.all(100, PathValidate+"?timeout=30s", body)
+		for range 100 {
+			a := <-rest
+			require.NoError(t, a.err)
+			require.Equal(t, tooMany(), a.AdmissionResponse)
+		}
+	}
+	d.settled(t, 2, 3)
+	assert.Empty(t, first, "nobody who waits is answered before its time")
+	d.counted(t, "overrule_reviews_waiting", `
 # HELP overrule_reviews_waiting Reviews that wait for a place, or for room to be read.
 # TYPE overrule_reviews_waiting gauge
 overrule_reviews_waiting 3
 `)
 
-			close(b.free)
-			for range 5 {
-				a := <-first
-				require.NoError(t, a.err)
-				assert.True(t, a.Allowed, "whoever waited is judged")
-			}
-			d.settled(t, 0, 0)
-			c.server.Client().CloseIdleConnections()
-			require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, time.Minute, time.Millisecond,
-				"nothing of it is left")
-		})
+	close(b.free)
+	for range 5 {
+		a := <-first
+		require.NoError(t, a.err)
+		assert.True(t, a.Allowed, "whoever waited is judged")
 	}
+	d.settled(t, 0, 0)
+	c.server.Client().CloseIdleConnections()
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, time.Minute, time.Millisecond,
+		"nothing of it is left")
 }
 
 func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
 	b := newBlocking()
 	d := open(t, Options{MaxConcurrent: 2, MaxBytes: 2 * lightest, Guard: &guard.Guard{Live: b.live}}, cluster)
-	c := d.listen(t, b, false)
+	c := d.listen(t, b)
 	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
 	require.NoError(t, stuck.err)
 	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
@@ -196,7 +189,7 @@ func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBlocking()
 			d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
-			s := d.listen(t, b, false)
+			s := d.listen(t, b)
 			first := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 			<-b.asked
 			second := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, routeLimits(100))))
@@ -212,7 +205,7 @@ func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
 func TestAServerThatDrainsAnswersThoseWhoWaitAndSendsThemElsewhere(t *testing.T) {
 	b := newBlocking()
 	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
-	c := d.listen(t, b, false)
+	c := d.listen(t, b)
 	waiting := c.all(2, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 	<-b.asked
 	d.settled(t, 1, 1)
@@ -298,30 +291,26 @@ overrule_turned_away_total{door=%q,why="overloaded"} 1
 }
 
 func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
-	for name, http2 := range protocols {
-		t.Run(name, func(t *testing.T) {
-			b := newBlocking()
-			d := open(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
-			c := d.listen(t, b, http2)
-			large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
-			first := c.all(3, PathValidate+"?timeout=30s", large)
-			for range 3 {
-				<-b.asked
-			}
-			more := c.all(3, PathValidate+"?timeout=30s", large)
-			d.settled(t, 3, 3) // although there are ten places
-			a := c.call(PathValidate+"?timeout=10ms", large)
-			require.NoError(t, a.err)
-			assert.Equal(t, tooMany(), a.AdmissionResponse, "the connection outlives an answer before the end of the body")
-			close(b.free)
-			for range 3 {
-				assert.True(t, (<-first).Allowed)
-				assert.True(t, (<-more).Allowed)
-			}
-			d.settled(t, 0, 0)
-			require.Eventually(t, func() bool { return d.gate.room.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
-		})
+	b := newBlocking()
+	d := open(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
+	c := d.listen(t, b)
+	large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
+	first := c.all(3, PathValidate+"?timeout=30s", large)
+	for range 3 {
+		<-b.asked
 	}
+	more := c.all(3, PathValidate+"?timeout=30s", large)
+	d.settled(t, 3, 3) // although there are ten places
+	a := c.call(PathValidate+"?timeout=10ms", large)
+	require.NoError(t, a.err)
+	assert.Equal(t, tooMany(), a.AdmissionResponse, "the connection outlives an answer before the end of the body")
+	close(b.free)
+	for range 3 {
+		assert.True(t, (<-first).Allowed)
+		assert.True(t, (<-more).Allowed)
+	}
+	d.settled(t, 0, 0)
+	require.Eventually(t, func() bool { return d.gate.room.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
 }
 
 func TestTheWeightOfAReview(t *testing.T) {
@@ -394,7 +383,7 @@ func TestWhereTheUIDOfAReviewIs(t *testing.T) {
 // A body that never comes would hold its room for as long as its sender likes.
 func TestABodyThatDoesNotComeIsNotWaitedForLongerThanItsCall(t *testing.T) {
 	d := open(t, Options{MaxBytes: lightest}, cluster)
-	c := d.listen(t, newBlocking(), false)
+	c := d.listen(t, newBlocking())
 	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
 		DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
 	require.NoError(t, err)

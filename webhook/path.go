@@ -3,6 +3,7 @@ package webhook
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Tokens know what a path has to end with: PathValidate + "/" + token. Only who
@@ -40,9 +41,6 @@ func (s *Server) Handler() http.Handler {
 		case !ok:
 			s.unknownPath(w, r)
 		default:
-			if s.Known != nil {
-				s.Known(r)
-			}
 			door.ServeHTTP(w, r)
 		}
 	})
@@ -68,6 +66,8 @@ func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 	s.Metrics.unknownPath()
 	s.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // never the path: it may be nearly right
 	w.Header().Set("Connection", "close")
+	// net/http waits for the rest of a short body before it closes the connection.
+	readUntil(w, time.Now().Add(grace))
 	http.Error(w, "not found", http.StatusNotFound)
 }
 

@@ -2,7 +2,9 @@ package webhook
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,6 +102,23 @@ type unread struct {
 func (u *unread) Read([]byte) (int, error) {
 	u.t.Error("the body of a request to an unknown path was read")
 	return 0, io.EOF
+}
+
+// The body is announced and never sent. A connection with a request in flight
+// is never closed to make room for others, so this one must not stay open.
+func TestUnknownPathDoesNotWaitForBody(t *testing.T) {
+	d := open(t, Options{Tokens: word(magic)}, cluster)
+	c := d.listen(t, newBlocking())
+	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
+		DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: example.com\r\nContent-Length: 10\r\n\r\n{", PathValidate)
+	require.NoError(t, err)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	text, err := io.ReadAll(conn) // until the server closes the connection
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(string(text), "HTTP/1.1 404 Not Found\r\n"), string(text))
 }
 
 func TestBeforeATokenIsKnownEverybodyIsAskedToComeAgain(t *testing.T) {

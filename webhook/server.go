@@ -56,9 +56,6 @@ type Options struct {
 	Metrics             *Metrics
 	// Tokens, if set, are what a path has to end with.
 	Tokens Tokens
-	// Known, if set, is told of each request by a path that is known, before its
-	// body is read.
-	Known func(*http.Request)
 	// Events, if set, are recorded of denials.
 	Events Recorder
 	// Tracer, if set, makes a span of each review and of its parts.

@@ -49,17 +49,6 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, door string, j
 	s.answer(w, &admissionv1.AdmissionRequest{UID: uid}, door, j.busy())
 }
 
-// HTTP2 is how a server has to take in the streams of one connection: what is
-// not read yet of some may not keep out the heads of the others.
-func HTTP2() *http.HTTP2Config {
-	const streams, stream = 100, 64 << 10
-	return &http.HTTP2Config{
-		MaxConcurrentStreams:          streams,
-		MaxReceiveBufferPerStream:     stream,
-		MaxReceiveBufferPerConnection: streams * stream,
-	}
-}
-
 // overloaded is the answer of validating where there is too much to do.
 func (s *Server) overloaded() answer { return s.undecided("Overloaded", overload) }
 

@@ -8,21 +8,18 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/http2"
 
 	"overrule.dev/overrule/webhook"
 )
 
-// besieged is a door that somebody abuses.
+// besieged is a server that clients abuse.
 type besieged struct {
 	t            *testing.T
 	certificates *given
@@ -32,7 +29,7 @@ type besieged struct {
 func besiege(t *testing.T, connections int) *besieged {
 	t.Helper()
 	b := &besieged{t: t, certificates: newGiven(t)}
-	url, leave, ended := opened(t, &frontDoor{address: "127.0.0.1:0", connections: connections, hooks: hooks(), certificates: b.certificates})
+	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: connections, hooks: hooks(), certificates: b.certificates})
 	b.url, b.address = url, strings.TrimPrefix(url, "https://")
 	t.Cleanup(func() {
 		leave()
@@ -63,8 +60,8 @@ func (b *besieged) request(ctx context.Context, body io.Reader) *http.Request {
 	return r
 }
 
-// Ten thousand connections beside two thousand places, to scale.
-func TestConnectionsThatSayNothingKeepNobodyOut(t *testing.T) {
+// As 10,000 connections at a limit of 2,048.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
 	b := besiege(t, 20)
 	for range 500 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.address)
@@ -74,7 +71,7 @@ func TestConnectionsThatSayNothingKeepNobodyOut(t *testing.T) {
 	b.answers()
 }
 
-func TestAHandshakeAloneKeepsNoPlace(t *testing.T) {
+func TestConnectionsWithoutARequestMakeRoom(t *testing.T) {
 	b := besiege(t, 2)
 	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	for range 6 {
@@ -85,38 +82,37 @@ func TestAHandshakeAloneKeepsNoPlace(t *testing.T) {
 	b.answers()
 }
 
-// The preface of HTTP/2 needs no token, and what is asked by an unknown path is
-// no reason to keep a place either.
-func TestWhoDoesNotKnowThePathKeepsNoPlace(t *testing.T) {
+func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
 	for name, say := range map[string]string{
-		"http2":             http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00", // an empty SETTINGS frame
-		"half a head":       "POST /validate HTTP/1.1\r\nHost: ",
-		"an unknown path":   "GET /elsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
-		"no HTTP":           "\x00\x00\x00\x00",
-		"nothing but blank": "\r\n",
+		"half a header":                       "POST /validate HTTP/1.1\r\nHost: ",
+		"an unknown path":                     "GET /elsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
+		"an unknown path, and half of a body": "POST /elsewhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf",
+		"no HTTP":                             "\x00\x00\x00\x00",
+		"an empty line":                       "\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := besiege(t, 2)
-			config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
-			if name == "http2" {
-				config.NextProtos = []string{"h2"}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // half of what an idle one may stay for
-			defer cancel()
 			for range 6 {
-				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", b.address)
+				_, err := io.WriteString(b.certificates.call(t, b.url), say)
 				require.NoError(t, err)
-				defer func() { _ = conn.Close() }()
-				_, err = io.WriteString(conn, say)
-				require.NoError(t, err)
-				if name == "http2" {
-					_, err = io.ReadFull(conn, make([]byte, 9)) // the head of its SETTINGS frame: it speaks HTTP/2 by now
-					require.NoError(t, err)
-				}
 			}
 			b.answers()
 		})
 	}
+}
+
+func TestHTTP2IsNotServed(t *testing.T) {
+	b := besiege(t, 10)
+	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2"}
+	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
+	require.ErrorContains(t, err, "remote error: tls: no application protocol")
+	config.NextProtos = []string{"h2", "http/1.1"}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
+	require.NoError(t, err)
+	assert.Equal(t, "http/1.1", conn.(*tls.Conn).ConnectionState().NegotiatedProtocol)
+	require.NoError(t, conn.Close())
+	b.answers()
 }
 
 // endless is a body of so many blanks.
@@ -174,30 +170,6 @@ func TestAGzipBombStaysPacked(t *testing.T) {
 	b.answers()
 }
 
-// A head that never ends is given up, and a client beside it is answered.
-func TestOneByteASecondHoldsUpNobody(t *testing.T) {
-	b := besiege(t, 10) // or the client would have its place
-	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
-	dialled, err := dialer.DialContext(t.Context(), "tcp", b.address)
-	require.NoError(t, err)
-	conn := dialled.(*tls.Conn)
-	defer func() { _ = conn.Close() }()
-	_, err = io.WriteString(conn, "P")
-	require.NoError(t, err)
-	b.answers()
-	var trickling sync.WaitGroup
-	trickling.Go(func() {
-		for _, err := io.WriteString(conn, "O"); err == nil; _, err = io.WriteString(conn, "O") {
-			time.Sleep(time.Second)
-		}
-	})
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute))) // half of what an idle one may stay for
-	_, err = io.Copy(io.Discard, conn)
-	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the server ends the connection")
-	require.NoError(t, conn.NetConn().Close())
-	trickling.Wait()
-}
-
 func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
 	b := besiege(t, 10)
 	for length, want := range map[int]int{
@@ -221,30 +193,4 @@ func TestWhoOffersAnOlderTLSIsRefused(t *testing.T) {
 	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
 	require.ErrorContains(t, err, "remote error: tls: protocol version not supported")
 	b.answers()
-}
-
-func TestALobbyThatIsClosedLetsNobodyWait(t *testing.T) {
-	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	l := newLobby(inner, 1)
-	dial := func() {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", inner.Addr().String())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	dial()
-	first, err := l.Accept()
-	require.NoError(t, err)
-	heard(new(http.Request).WithContext(greet(t.Context(), first)))
-	dial()
-	waiting := make(chan error, 1)
-	go func() {
-		_, err := l.Accept()
-		waiting <- err
-	}()
-	require.NoError(t, l.Close())
-	require.ErrorIs(t, <-waiting, net.ErrClosed)
-	require.NoError(t, first.Close())
-	assert.Error(t, first.Close(), "its place is given back once")
-	assert.Empty(t, l.places)
 }

@@ -36,7 +36,7 @@ func (e *expiries) Collect(ch chan<- prometheus.Metric) {
 }
 
 // expire are those of the identity, and of callers who need a certificate.
-func (d *frontDoor) expire(i *identity) *expiries {
+func (d *httpsServer) expire(i *identity) *expiries {
 	var of []expiring
 	if source, ok := i.source.(expiring); ok {
 		of = append(of, source)

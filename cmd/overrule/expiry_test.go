@@ -33,7 +33,7 @@ overrule_certificate_expiry_timestamp_seconds{certificate="serving"} 1.7672256e+
 func TestEachWayAndTheCallersAreLookedAt(t *testing.T) {
 	for _, way := range []string{bySelf, byFiles, byCertManager} {
 		i := identify(t, "--certificates="+way)
-		assert.Len(t, (&frontDoor{}).expire(i).of, 1, way)
-		assert.Len(t, (&frontDoor{callers: new(certs.Callers)}).expire(i).of, 2, way)
+		assert.Len(t, (&httpsServer{}).expire(i).of, 1, way)
+		assert.Len(t, (&httpsServer{callers: new(certs.Callers)}).expire(i).of, 2, way)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,9 @@ type health struct {
 	mu   sync.Mutex
 	last string
 }
+
+// headerTimeout is how long the header of a probe, or of a request for a profile, may take.
+const headerTimeout = 5 * time.Second
 
 // NeedLeaderElection lets every replica be probed.
 func (h *health) NeedLeaderElection() bool { return false }

@@ -111,7 +111,7 @@ type unconfirmed struct{ certs.Source }
 func (unconfirmed) Published([]byte) {}
 
 // addCallers has the door demand certificates, if the flags say so.
-func addCallers(door *frontDoor, health *health, o options, log logr.Logger) error {
+func addCallers(door *httpsServer, health *health, o options, log logr.Logger) error {
 	if o.clientCA == "" {
 		return nil
 	}

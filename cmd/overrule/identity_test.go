@@ -103,7 +103,7 @@ func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
 }
 
 func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
-	door, probes := &frontDoor{certificates: newGiven(t)}, &health{checks: map[string]healthz.Checker{}}
+	door, probes := &httpsServer{certificates: newGiven(t)}, &health{checks: map[string]healthz.Checker{}}
 	require.NoError(t, addCallers(door, probes, parsed(t), logr.Discard()))
 	assert.Nil(t, door.callers)
 	assert.NotContains(t, probes.checks, "callers")
@@ -120,11 +120,11 @@ func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
 }
 
 func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
-	door := &frontDoor{certificates: newGiven(t), hooks: hooks(), log: logr.Discard()}
+	door := &httpsServer{certificates: newGiven(t), hooks: hooks(), log: logr.Discard()}
 	callers, err := certs.NewCallers(certs.CallersOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)
 	door.callers = callers
-	assert.NotNil(t, door.server().ConnContext)
+	assert.NotNil(t, door.server(newConnTracker(1)).ConnContext)
 	w := httptest.NewRecorder()
 	door.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)

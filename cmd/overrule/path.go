@@ -55,7 +55,7 @@ var errAnybody = errors.New("anybody who reaches the webhook port can learn name
 	"give --path-token-file or --client-ca-file")
 
 // guard has the door's server ask for the path.
-func (p *secretPath) guard(door *frontDoor, health *health) {
+func (p *secretPath) guard(door *httpsServer, health *health) {
 	if p.feeder != nil {
 		door.feeders = append(door.feeders, p.feeder)
 	}

@@ -47,7 +47,7 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 			assert.Equal(t, c.tokens, p.tokens != nil)
 			assert.Equal(t, c.source, p.source != nil)
 
-			door, probes := &frontDoor{}, &health{checks: map[string]healthz.Checker{}}
+			door, probes := &httpsServer{}, &health{checks: map[string]healthz.Checker{}}
 			p.guard(door, probes)
 			assert.Equal(t, c.feeder, len(door.feeders) == 1)
 			if c.tokens {
@@ -87,7 +87,7 @@ func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
 	tokens, err := certs.NewPathFile(certs.PathFileOptions{File: file})
 	require.NoError(t, err)
 	certificates := newGiven(t)
-	d := &frontDoor{
+	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, certificates: certificates,
 		hooks: webhook.New(webhook.Options{Store: store.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
 	}

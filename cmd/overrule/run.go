@@ -128,8 +128,8 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := addRefresher(mgr, cfg, objects, watcher, engine, o, log.WithName("refresh")); err != nil {
 		return err
 	}
-	door := &frontDoor{
-		address: o.webhookAddress, connections: mostConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
+	door := &httpsServer{
+		address: o.webhookAddress, connections: maxConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
 		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"), serving: serving,
 	}
 	probes := &health{
@@ -198,7 +198,7 @@ func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*stat
 
 // checks make the server ready once it can judge and be trusted, and as long
 // as its picture of the cluster is kept up to date.
-func checks(s *store.Store, c certs.Source, w *watch.Watcher, d *frontDoor) map[string]healthz.Checker {
+func checks(s *store.Store, c certs.Source, w *watch.Watcher, d *httpsServer) map[string]healthz.Checker {
 	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {

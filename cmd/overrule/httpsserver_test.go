@@ -69,8 +69,8 @@ func (f *feeder) Start(ctx context.Context) error {
 	return nil
 }
 
-// opened is a door on a free port that was started, and how it ends.
-func opened(t *testing.T, d *frontDoor) (url string, leave context.CancelFunc, ended <-chan error) {
+// opened starts a server on a free port, and returns how to end it.
+func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	address := make(chan string, 1)
 	d.log = funcr.New(func(_, args string) {
@@ -95,10 +95,10 @@ func hooks() *webhook.Server {
 	return webhook.New(webhook.Options{Store: store.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
 }
 
-func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
+func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 	certificates, f := newGiven(t), &feeder{}
 	var serving sync.WaitGroup
-	d := &frontDoor{
+	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates,
 		feeders: []manager.Runnable{f}, serving: &serving,
 	}
@@ -148,16 +148,16 @@ func TestOnItsWayOutADoorGoesOnAnsweringAndIsNotReady(t *testing.T) {
 	assert.False(t, d.NeedLeaderElection(), "every replica serves")
 }
 
-func TestADoorWhoseFeederFailsEnds(t *testing.T) {
-	d := &frontDoor{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
+func TestServerEndsIfAFeederFails(t *testing.T) {
+	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
 		&feeder{fail: errors.New("the cluster is away")},
 	}}
 	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
 }
 
-func TestADoorHasSoManyConnectionsAtOnceAndNoMore(t *testing.T) {
+func TestConnectionsOverTheLimitWait(t *testing.T) {
 	certificates := newGiven(t)
-	d := &frontDoor{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
+	d := &httpsServer{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
 	url, leave, ended := opened(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
@@ -197,11 +197,11 @@ func TestADoorHasSoManyConnectionsAtOnceAndNoMore(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestADoorWhosePortIsTakenSaysSo(t *testing.T) {
+func TestServerReportsThatItsPortIsInUse(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	d := &frontDoor{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
+	d := &httpsServer{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
 	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
 }
 
