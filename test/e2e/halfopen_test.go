@@ -26,10 +26,11 @@ const (
 	places    = 2048 // mostConnections of the server
 )
 
-// Some say nothing, some half a ClientHello, some shake hands and then send a
-// byte a second, or the preface of HTTP/2 and no more: more of each than the
-// server has places, which has its default limits. Meanwhile there are writes through the API server, and calls each of
-// which takes a connection of its own, as the first one of an API server does.
+// Some clients send nothing, some half a ClientHello, some shake hands and then
+// send a byte a second: more of each than the server, with its default limits,
+// accepts connections. Meanwhile there are writes through the API server, and
+// calls each of which takes a connection of its own, as the first one of an API
+// server does.
 func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
 	env.Long(t)
 	enoughFiles(t, besiegers+1000)
@@ -69,8 +70,8 @@ func TestTenThousandHalfOpenConnectionsHoldUpNobody(t *testing.T) {
 }
 
 // watch looks at a server while it is besieged, and returns the most that it
-// had. It ends once all are closed that have not come to the end of a handshake,
-// or of a head that they began: nobody has to come for their places.
+// had. It ends once the server has closed all that did not finish a handshake: no
+// new connection is needed for that.
 func watch(t *testing.T, s *server.Server, b *besieger) load {
 	t.Helper()
 	var most load
@@ -86,7 +87,7 @@ func watch(t *testing.T, s *server.Server, b *besieger) load {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	soon(t, func() bool { look(); return b.left(patient) == 0 }, "half-open connections outlive their five seconds")
+	soon(t, func() bool { look(); return b.left(slow) == 0 }, "half-open connections outlive the 15 seconds of a handshake")
 	return most
 }
 

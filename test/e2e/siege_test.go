@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/http2"
 )
 
 // besieger opens connections to a server and sends no request on any of them.
@@ -37,8 +36,8 @@ type manner struct {
 	say  func(context.Context, *besieger, net.Conn)
 }
 
-// patient is the manner that the server may let be for two minutes.
-const patient = "the preface of HTTP/2"
+// slow is the manner that the server may let be for two minutes.
+const slow = "one byte a second"
 
 // manners are taken in turn by the connections of a siege.
 var manners = []manner{
@@ -49,26 +48,19 @@ var manners = []manner{
 		_, _ = conn.Write(b.hello)
 		_, _ = io.Copy(io.Discard, conn)
 	}},
-	{"one byte a second", func(ctx context.Context, _ *besieger, conn net.Conn) {
-		secure, ok := shake(ctx, conn, "http/1.1")
+	{slow, func(ctx context.Context, _ *besieger, conn net.Conn) {
+		secure, ok := shake(ctx, conn)
 		for _, char := range []byte("POST /validate HTTP/1.1\r\nHost: overrule\r\nX-Never: ending") {
 			if !ok || !sent(secure, char) {
 				return
 			}
 		}
 	}},
-	{patient, func(ctx context.Context, _ *besieger, conn net.Conn) {
-		if secure, ok := shake(ctx, conn, "h2"); ok {
-			_, _ = io.WriteString(secure, http2.ClientPreface)
-			_ = http2.NewFramer(secure, nil).WriteSettings()
-			_, _ = io.Copy(io.Discard, secure)
-		}
-	}},
 }
 
 // shake reports whether a handshake came to its end.
-func shake(ctx context.Context, conn net.Conn, protocol string) (*tls.Conn, bool) {
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
+func shake(ctx context.Context, conn net.Conn) (*tls.Conn, bool) {
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	return secure, secure.HandshakeContext(ctx) == nil
 }
 
