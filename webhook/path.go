@@ -65,9 +65,7 @@ func (s *Server) known(path string) (door string, ok bool) {
 func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 	s.Metrics.unknownPath()
 	s.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // never the path: it may be nearly right
-	w.Header().Set("Connection", "close")
-	// net/http waits for the rest of a short body before it closes the connection.
-	readUntil(w, time.Now().Add(grace))
+	closeSoon(w)
 	http.Error(w, "not found", http.StatusNotFound)
 }
 
@@ -77,9 +75,16 @@ func (s *Server) notYet(w http.ResponseWriter) {
 	comeAgainElsewhere(w)
 }
 
+// closeSoon has the connection closed after the response, whatever of the body is
+// missing: net/http waits for the rest of a short one.
+func closeSoon(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	readUntil(w, time.Now().Add(grace))
+}
+
 func comeAgainElsewhere(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Connection", "close")
+	closeSoon(w)
 	http.Error(w, "not ready", http.StatusServiceUnavailable)
 }
 

@@ -86,8 +86,11 @@ func (t *connTracker) closeIdle(deadline time.Time) {
 	var group sync.WaitGroup
 	for conn := range t.idle {
 		group.Go(func() {
-			// Ends the wait for the next request, and a handshake that Write waits for.
+			// Ends the wait for the next request, and a handshake that Write waits for:
+			// net/http may set other deadlines for the handshake after this.
 			_ = conn.SetDeadline(deadline)
+			late := time.AfterFunc(time.Until(deadline), func() { _ = conn.NetConn().Close() })
+			defer late.Stop()
 			if _, err := conn.Write([]byte(retryResponse)); err == nil {
 				_ = conn.CloseWrite()
 			}

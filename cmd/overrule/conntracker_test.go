@@ -144,6 +144,22 @@ func TestClosingDoesNotWaitForHandshake(t *testing.T) {
 	require.NoError(t, there.Close())
 }
 
+// postponed is a connection whose deadlines are moved as soon as they are set, as
+// net/http does where it begins to serve a connection at the same moment.
+type postponed struct{ net.Conn }
+
+// SetDeadline implements net.Conn.
+func (p postponed) SetDeadline(time.Time) error { return p.Conn.SetDeadline(time.Now().Add(time.Hour)) }
+
+func TestClosingDoesNotWaitForHandshakeWhoseDeadlineIsMoved(t *testing.T) {
+	here, there := net.Pipe()
+	conn := tls.Server(postponed{here}, certs.TLSConfig(newGiven(t)))
+	conns := newConnTracker(10)
+	conns.track(conn, http.StateNew)
+	conns.closeIdle(time.Now().Add(10 * time.Millisecond)) // hangs if it waits
+	require.NoError(t, there.Close())
+}
+
 // states reports states of a connection to a tracker, and returns the other end.
 func states(t *testing.T, conns *connTracker, states ...http.ConnState) (conn *tls.Conn, closed func() bool) {
 	t.Helper()

@@ -110,8 +110,8 @@ type unconfirmed struct{ certs.Source }
 // Published implements webhook.Authority.
 func (unconfirmed) Published([]byte) {}
 
-// addCallers has the door demand certificates, if the flags say so.
-func addCallers(door *httpsServer, health *health, o options, log logr.Logger) error {
+// addCallers has the server require certificates, if the flags say so.
+func addCallers(server *httpsServer, health *health, o options, log logr.Logger) error {
 	if o.clientCA == "" {
 		return nil
 	}
@@ -119,7 +119,7 @@ func addCallers(door *httpsServer, health *health, o options, log logr.Logger) e
 	if err != nil {
 		return fmt.Errorf("check callers: %w", err)
 	}
-	door.callers, door.feeders = callers, append(door.feeders, callers)
+	server.callers, server.feeders = callers, append(server.feeders, callers)
 	health.checks["callers"] = callers.Healthy
 	health.noteCallers(callers.Problem)
 	return nil

@@ -54,10 +54,10 @@ func newSecretPath(client kubernetes.Interface, o options, log logr.Logger) (*se
 var errAnybody = errors.New("anybody who reaches the webhook port can learn names and limits of policies: " +
 	"give --path-token-file or --client-ca-file")
 
-// guard has the door's server ask for the path.
-func (p *secretPath) guard(door *httpsServer, health *health) {
+// guard has the server check the path.
+func (p *secretPath) guard(server *httpsServer, health *health) {
 	if p.feeder != nil {
-		door.feeders = append(door.feeders, p.feeder)
+		server.feeders = append(server.feeders, p.feeder)
 	}
 	if p.check != nil {
 		health.checks["path"] = p.check

@@ -86,11 +86,16 @@ func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, err
 	case protocol != overHTTP && protocol != overGRPC:
 		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, overHTTP, overGRPC)
 	}
-	log.Info("sending traces", "protocol", protocol, "endpoint", endpoint)
+	var exporter *otlptrace.Exporter
 	if protocol == overGRPC {
-		return otlptracegrpc.New(ctx)
+		exporter, err = otlptracegrpc.New(ctx)
+	} else {
+		exporter, err = otlptracehttp.New(ctx)
 	}
-	return otlptracehttp.New(ctx)
+	if err == nil {
+		log.Info("sending traces", "protocol", protocol, "endpoint", endpoint)
+	}
+	return exporter, err
 }
 
 // traceResource names the server to whoever reads the traces. The environment

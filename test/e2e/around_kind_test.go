@@ -92,8 +92,11 @@ func (c *cluster) defineKinds(t *testing.T) {
 			names = append(names, "policyprofile/"+strings.ToLower(kind)+"s")
 		}
 	}
-	names = append(names, "policyprofile/puttys-too")
-	t.Cleanup(func() { c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...) })
+	names = append(names, "policyprofile/puttys-too", "policyprofile/lacquers")
+	t.Cleanup(func() {
+		c.fresh(t) // its server has ended
+		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...))
+	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
 	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
 }

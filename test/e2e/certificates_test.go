@@ -171,7 +171,7 @@ spec: {secretName: overrule-serving-cert, dnsNames: [overrule.overrule-system.sv
 // them.
 func TestACertificateOfCertManager(t *testing.T) {
 	env.Long(t)
-	c := shared(t)
+	c := alone(t, env.WithControllers()) // which gets cert-manager's definitions
 	g := c.prepare(t, "cert-manager")
 	succeed(t, g.apply(gatewayLimits))
 	_, err := server.Install(t.Context(), c.Env)

@@ -23,7 +23,7 @@ import (
 
 const (
 	besiegers = 10_000
-	places    = 2048 // mostConnections of the server
+	places    = 2048 // maxConnections of the server
 )
 
 // Some clients send nothing, some half a ClientHello, some shake hands and then

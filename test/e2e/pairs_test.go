@@ -119,7 +119,10 @@ func (c *cluster) preparePairs(t *testing.T, name string, n int) ground {
 	require.NoError(t, err)
 	require.NoError(t, c.InstallCRDs(filepath.Join(root, "deploy", "crds")))
 	succeed(t, g.apply(notBoth))
-	t.Cleanup(func() { c.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both") })
+	t.Cleanup(func() {
+		c.fresh(t) // its servers have ended
+		succeed(t, c.Kubectl("delete", "--ignore-not-found", "clusterpolicyconstraint/not-both"))
+	})
 	return g
 }
 

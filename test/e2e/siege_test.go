@@ -36,7 +36,7 @@ type manner struct {
 	say  func(context.Context, *besieger, net.Conn)
 }
 
-// slow is the manner that the server may let be for two minutes.
+// slow is the manner that the server allows for two minutes.
 const slow = "one byte a second"
 
 // manners are taken in turn by the connections of a siege.

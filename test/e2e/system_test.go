@@ -131,7 +131,12 @@ func TestWithoutAServerTheSystemAloneGoesOn(t *testing.T) {
 	succeed(t, g.apply(fmt.Sprintf(crowdedRoute, owners(crowd))))
 	succeed(t, g.kubectl("delete", "authpolicy/held", "httproute/crowded", "--wait=false"))
 	require.NoError(t, s.Stop())
-	t.Cleanup(func() { c.fresh(t) })
+	t.Cleanup(func() {
+		c.fresh(t)
+		for _, object := range []string{"authpolicy/held", "httproute/crowded"} {
+			succeed(t, g.kubectl("patch", object, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
+		}
+	})
 
 	const crowded = "httproute/crowded"
 	patchOf := func(object, what string) []string { return []string{"patch", object, "--type=merge", "-p", what} }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -88,6 +89,9 @@ func (c *Client) file(content string) (string, error) {
 	return f.Name(), nil
 }
 
+// commandLimit ends a request, a watch included, that hangs.
+const commandLimit = 3 * time.Minute
+
 // commands are those that run in-process.
 var commands = map[string]func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command{
 	"annotate": func(f cmdutil.Factory, s genericiooptions.IOStreams) *cobra.Command {
@@ -146,7 +150,7 @@ func run(root *cobra.Command, args []string, errors *bytes.Buffer) (code int) {
 // root is "kubectl" with the in-process commands.
 func (c *Client) root(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(config *rest.Config) *rest.Config {
-		config.QPS = -1
+		config.QPS, config.Timeout = -1, commandLimit
 		config.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 		return config
 	})

@@ -26,7 +26,7 @@ const aggregated = "overrule.dev/aggregate-to-reader=true"
 var ErrInstall = errors.New("install the server's CRD, namespace, account and rights")
 
 // install applies the CRD, the namespace, the account and the rights of deploy,
-// as who installs the server would, and returns the account.
+// as the user who installs the server would, and returns the account.
 func install(ctx context.Context, e *env.Env, root string) (*env.User, error) {
 	if err := e.InstallCRDs(filepath.Join(root, "deploy", "crds")); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstall, err)

@@ -39,7 +39,7 @@ type Options struct {
 	// API server calls it: for servers that do not register themselves, and
 	// control planes without AuthPolicy.
 	Unprobed bool
-	// Every is the pause between two looks at whether it is ready: 100 ms, unless
+	// Every is the pause between two looks at whether it is ready: 20 ms, unless
 	// ReadyAfter has to be more exact.
 	Every time.Duration
 	// Started, if set, is called as soon as the process runs, before it is ready.
