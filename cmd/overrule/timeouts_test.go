@@ -76,7 +76,7 @@ func TestHowLongAConnectionMayWait(t *testing.T) {
 				serving.Go(func() { assert.ErrorIs(t, server.ServeTLS(listener, "", ""), http.ErrServerClosed) })
 				conn := listener.dial()
 				if !c.plain {
-					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
+					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 					require.NoError(t, conn.(*tls.Conn).HandshakeContext(t.Context()))
 				}
 				begun := time.Now()
