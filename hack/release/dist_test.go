@@ -142,7 +142,7 @@ func TestArchivesContainTheLicense(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(root, "hack", "dist"))
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "hack"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "hack", "dist"), script, 0o700)) //nolint:gosec // it runs
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hack", "dist"), script, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE"), []byte("the license"), 0o600))
 	release := built(t, "kubectl-overrule", "linux/amd64")
 	dist := exec.CommandContext(t.Context(), filepath.Join(dir, "hack", "dist"), release, "v1.2.3", "linux/amd64")

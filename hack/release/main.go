@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-const usage = `usage: release LAYOUT VERSION OS/ARCH=BINARY...
-REVISION is the commit for the labels. SOURCE_DATE_EPOCH is the timestamp, in seconds since 1970 (default 0).`
+const usage = `usage: release LAYOUT VERSION OS/ARCH=BINARY [OS/ARCH=BINARY]...
+REVISION is the commit for the labels. SOURCE_DATE_EPOCH is the timestamp, in seconds since 1970 (default 0)`
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
