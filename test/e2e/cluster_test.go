@@ -58,7 +58,7 @@ func exclusive(t *testing.T) *cluster {
 	t.Helper()
 	c, used := planes.take(t)
 	t.Cleanup(func() {
-		if !t.Failed() { // else nobody knows what it left
+		if !t.Failed() { // a test that failed may have left anything
 			planes.put(c)
 		}
 	})
