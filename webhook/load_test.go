@@ -129,7 +129,7 @@ func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
 		}
 	}
 	d.settled(t, 2, 3)
-	assert.Empty(t, first, "nobody who waits is answered before its time")
+	assert.Empty(t, first, "no waiting review is answered before its time")
 	d.counted(t, "overrule_reviews_waiting", `
 # HELP overrule_reviews_waiting Reviews that wait for a place, or for room to be read.
 # TYPE overrule_reviews_waiting gauge
@@ -140,7 +140,7 @@ overrule_reviews_waiting 3
 	for range 5 {
 		a := <-first
 		require.NoError(t, a.err)
-		assert.True(t, a.Allowed, "whoever waited is judged")
+		assert.True(t, a.Allowed, "what waited is evaluated")
 	}
 	d.settled(t, 0, 0)
 	c.server.Client().CloseIdleConnections()

@@ -312,7 +312,7 @@ func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
 
 	close(b.free)
 	assert.True(t, answered(t, <-first).Allowed)
-	assert.True(t, answered(t, <-second).Allowed, "whoever waited is judged")
+	assert.True(t, answered(t, <-second).Allowed, "what waited is evaluated")
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
 }
 

@@ -98,7 +98,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.audit, "audit", false, "short for --enforcement=audit, for a first roll-out")
 	f.IntVar(&o.blastRadius, "blast-radius-limit", 0, "paths whose effective policy one write may change without an acknowledgement (0: no limit)")
 	cliflag.EnumVar(f, &o.failurePolicy, "failure-policy", admissionregistrationv1.Fail,
-		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write that nobody can judge")
+		[]admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}, "Fail or Ignore: what the API server does with a write when no replica can evaluate it")
 	f.BoolVar(&o.manageWebhooks, "manage-webhooks", true, "write the webhook configurations and keep their rules and caBundle right")
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "elect which replica writes the webhook configurations")
 	cliflag.EnumVar(f, &o.logLevel, "log-level", "info", []string{"error", "info", "debug"}, "error, info or debug (debug has a line for each decision)")

@@ -73,7 +73,7 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 		mount(t, dir, files)
 	}
 	leads := c.bootMounted(t, r, dirs[0])
-	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "nobody leads")
+	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "no replica leads")
 	follows := c.bootMounted(t, r, dirs[1])
 	r.lead(leads.Webhook, follows.Webhook)
 	c.called(t)

@@ -131,7 +131,7 @@ func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="passed"`), 3.0)
 
 	r.cut()
-	soon(t, func() bool { return c.policies(t) == disarmed }, "it stays armed though nobody judges")
+	soon(t, func() bool { return c.policies(t) == disarmed }, "it stays armed though no replica evaluates writes")
 	assert.GreaterOrEqual(t, metric(t, s, "overrule_canary_runs_total", `result="failed"`), 2.0)
 	soon(t, func() bool { return metric(t, s, "overrule_armed") == 0 }, "it says that it is armed")
 

@@ -134,7 +134,7 @@ func TestACertificateOfFiles(t *testing.T) {
 	assert.Zero(t, serial(t, (*r.backends.Load())[0]))
 	soon(t, func() bool { return metric(t, scraped, "overrule_cache_ready") == 1 }, "it does not read the cluster")
 	assert.Zero(t, ready(), "the cluster was read, and every call would fail: alerts go by this")
-	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "nobody is to be sent to a server without a certificate")
+	assert.Contains(t, c.Kubectl("get", "validatingwebhookconfiguration/overrule").Stderr, "not found", "no call goes to a server without a certificate")
 
 	mount(t, dir, by.serving(t))
 	c.called(t)

@@ -78,7 +78,7 @@ func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 	soon(t, func() bool { return c.registered(t) == "" }, "the webhook configurations stay")
 	soon(t, func() bool { return g.apply(limits("name: free", 100)).Code == 0 }, "policies cannot be written")
-	assert.Empty(t, c.registered(t), "nobody brings them back")
+	assert.Empty(t, c.registered(t), "they do not come back")
 	succeed(t, g.kubectl("delete", "ratelimitpolicy/free"))
 	require.NoError(t, s.Stop())
 

@@ -104,7 +104,7 @@ func TestStaticWebhooksThatComeBeforeAnyServer(t *testing.T) {
 	t.Run("the namespace goes and they stay, until the command that takes them away", func(t *testing.T) {
 		succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--timeout=2m"))
 		refused(t, g.apply(limits("name: p", 30)))
-		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nobody else deletes them")
+		require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing else deletes them")
 		said, err := uninstallWebhooks(t, c.User)
 		require.NoError(t, err, said)
 		assert.Equal(t, "deleted ValidatingWebhookConfiguration overrule\n"+

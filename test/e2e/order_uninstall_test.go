@@ -32,7 +32,7 @@ func TestUninstallingInTheWrongOrderIsMendedByTheCommand(t *testing.T) {
 	succeed(t, c.Kubectl("delete", "namespace", server.Namespace, "--wait=false"))
 	require.NoError(t, s.Stop())
 	refused(t, g.apply(limits("name: p", 30)))
-	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nobody takes them away")
+	require.Equal(t, 2, strings.Count(c.registered(t), "overrule"), "nothing removes them")
 
 	job := c.MustAddUser(t, "uninstaller", nil, hookRights...)
 	said, err := uninstallWebhooks(t, job)

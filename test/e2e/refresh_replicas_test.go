@@ -40,7 +40,7 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			require.NoError(t, led.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = led.Signal(syscall.SIGCONT) })
 			was := c.leader(t)
-			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "nobody else leads")
+			require.Eventually(t, func() bool { return c.leader(t) != was }, time.Minute, 100*time.Millisecond, "no other replica leads")
 			require.NoError(t, led.Signal(syscall.SIGCONT))
 			soon(t, func() bool { return ended(led) }, "it goes on though it does not lead any more")
 		},
