@@ -107,7 +107,7 @@ func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, err
 	if err != nil {
 		return nil, err
 	}
-	g := &guard.Guard{Engine: q.engine}
+	g := &guard.Guard{Engine: q.engine, ShowValues: true} // its user has read them
 	found, err := g.Audit(ctx, q.view, q.scope())
 	if err != nil {
 		return nil, fmt.Errorf("judge the effective policies: %w", err)

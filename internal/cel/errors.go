@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,10 @@ import (
 // ErrBudget is wrapped by the Err of an Answer whose evaluation was cut short
 // because it cost more than Limit.
 var ErrBudget = fmt.Errorf("costs more than the %d units that one evaluation may", uint64(Limit))
+
+// ErrOpaque is wrapped by the error of an evaluation that needs a value which is
+// Opaque.
+var ErrOpaque = errors.New("needs a value that the expression may not depend on")
 
 // CompileError says everything that is wrong with an expression.
 type CompileError struct {

@@ -93,6 +93,9 @@ func (e *expression) evaluate(v *Variables) (ref.Val, uint64, error) {
 	if err != nil {
 		return nil, spent, &EvalError{Cause: cause(err)}
 	}
+	if types.IsUnknown(out) {
+		return nil, spent, &EvalError{Cause: ErrOpaque}
+	}
 	return out, spent, nil
 }
 

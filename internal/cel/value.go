@@ -47,8 +47,60 @@ func value(native any, at place) ref.Val {
 	case []any:
 		return &list{place: at, items: v}
 	default:
-		return types.DefaultTypeAdapter.NativeToValue(v)
+		return adapter.NativeToValue(v)
 	}
+}
+
+// Opaque stands in a variable for a value that an expression may not depend on.
+// The expression sees that it is there, and nothing more: what needs it ends with
+// ErrOpaque.
+var Opaque any = opaque{}
+
+type opaque struct{}
+
+// opaqueAdapter makes CEL values of decoded JSON with Opaque in it.
+type opaqueAdapter struct{ types.Adapter }
+
+var adapter types.Adapter = opaqueAdapter{types.DefaultTypeAdapter}
+
+// NativeToValue implements types.Adapter.
+func (a opaqueAdapter) NativeToValue(native any) ref.Val {
+	switch v := native.(type) {
+	case opaque:
+		return types.NewUnknown(1, nil)
+	case map[string]any:
+		return types.NewStringInterfaceMap(a, v)
+	case []any:
+		return types.NewDynamicList(a, v)
+	default:
+		return a.Adapter.NativeToValue(native)
+	}
+}
+
+// hasOpaque reports whether there is an opaque value in decoded JSON.
+func hasOpaque(native any) bool {
+	switch v := native.(type) {
+	case opaque:
+		return true
+	case map[string]any:
+		for _, below := range v {
+			if hasOpaque(below) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasOpaque)
+	}
+	return false
+}
+
+// equal compares two containers. With an opaque value in one of them, the answer
+// is not known: cel-go would leave the value out of it.
+func equal(one traits.Container, native any, other ref.Val) ref.Val {
+	if hasOpaque(native) || hasOpaque(other.Value()) {
+		return types.NewUnknown(1, nil)
+	}
+	return one.(ref.Val).Equal(other)
 }
 
 // unpacked returns a field of a map. One that is packed is unpacked in its place:
@@ -98,7 +150,7 @@ func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 func (o *object) Iterator() traits.Iterator { return o.plain().Iterator() }
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val { return o.plain().Equal(other) }
+func (o *object) Equal(other ref.Val) ref.Val { return equal(o.plain(), o.fields, other) }
 
 // ConvertToNative implements ref.Val.
 func (o *object) ConvertToNative(t reflect.Type) (any, error) { return o.plain().ConvertToNative(t) }
@@ -114,7 +166,7 @@ func (o *object) Value() any { return merge.UnpackMaps(o.fields) }
 
 // plain is the same map without a place.
 func (o *object) plain() traits.Mapper {
-	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, merge.UnpackMaps(o.fields))
+	return types.NewStringInterfaceMap(adapter, merge.UnpackMaps(o.fields))
 }
 
 // Get implements traits.Indexer.
@@ -136,14 +188,20 @@ func (l *list) Size() ref.Val { return types.Int(len(l.items)) }
 func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
 
 // Contains implements traits.Container.
-func (l *list) Contains(v ref.Val) ref.Val { return l.plain().Contains(v) }
+func (l *list) Contains(v ref.Val) ref.Val {
+	has := l.plain().Contains(v)
+	if has != types.True && hasOpaque(l.items) {
+		return types.NewUnknown(1, nil)
+	}
+	return has
+}
 
 // Iterator implements traits.Iterable. Its elements have no place: a key that
 // is missing in one is missing inside a comprehension.
 func (l *list) Iterator() traits.Iterator { return l.plain().Iterator() }
 
 // Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val { return l.plain().Equal(other) }
+func (l *list) Equal(other ref.Val) ref.Val { return equal(l.plain(), l.items, other) }
 
 // ConvertToNative implements ref.Val.
 func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.plain().ConvertToNative(t) }
@@ -158,7 +216,7 @@ func (*list) Type() ref.Type { return types.ListType }
 func (l *list) Value() any { return l.items }
 
 // plain is the same list without a place.
-func (l *list) plain() traits.Lister { return types.NewDynamicList(types.DefaultTypeAdapter, l.items) }
+func (l *list) plain() traits.Lister { return types.NewDynamicList(adapter, l.items) }
 
 // missingKeyError is the selection of a key that a map of the spec lacks.
 type missingKeyError struct {

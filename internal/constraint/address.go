@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/merge"
 )
 
@@ -148,9 +149,43 @@ func (p *place) String() string {
 	return above + "." + name
 }
 
+// in returns what stands at the place in another value, nil if nothing does.
+func (p *place) in(root any) any {
+	if p == nil {
+		return root
+	}
+	switch v := p.up.in(root).(type) {
+	case map[string]any:
+		return v[p.name]
+	case []any:
+		if p.index >= 0 && p.index < len(v) {
+			return v[p.index]
+		}
+	}
+	return nil
+}
+
 // finder collects values and counts what it looked at.
 type finder struct {
 	looked uint64
+	// opaque tells that an address led to a value that is opaque.
+	opaque bool
+}
+
+func hasOpaque(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, below := range v {
+			if hasOpaque(below) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, hasOpaque)
+	default:
+		return v == cel.Opaque
+	}
 }
 
 // at returns the values at an address below a value, by name and position. What
@@ -171,8 +206,10 @@ func (f *finder) at(a address, from found) []found {
 func (f *finder) step(s step, from found, out []found) []found {
 	f.looked++
 	add := func(v any, name string, index int) {
-		if f.looked++; v != nil {
-			out = append(out, found{v, &place{from.at, name, index}})
+		f.looked++
+		f.opaque = f.opaque || v == cel.Opaque
+		if v != nil {
+			out = append(out, found{value: v, at: &place{from.at, name, index}})
 		}
 	}
 	switch v := from.value.(type) {

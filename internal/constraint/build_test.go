@@ -135,3 +135,14 @@ func inMesh(port int32) hierarchy.Path {
 		Route: p.Route, Rule: 1, Backend: &hierarchy.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},
 	}
 }
+
+// evaluate returns what of a constraint is not met where nothing is hidden.
+func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
+	got, err := c.Evaluate(constraint.Sight{Judged: on, Shown: on}, m)
+	return got.Unmet, err
+}
+
+func isOn(c *constraint.Constraint, p *hierarchy.Path) bool {
+	_, on := c.On(p, world{})
+	return on
+}

@@ -5,30 +5,42 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Evaluate returns the demands that the variables do not meet, in the order of
-// the constraint. Each evaluation is booked on the meter, whose error it
-// returns.
-func (c *Constraint) Evaluate(on *cel.Variables, m merge.Meter) ([]Unmet, error) {
-	var out []Unmet
+// Sight is what a constraint reads of a path.
+type Sight struct {
+	// Judged are the variables that decide.
+	Judged *cel.Variables
+	// Shown are the variables as far as whoever reads the messages may know
+	// their values; the others are cel.Opaque.
+	Shown *cel.Variables
+}
+
+// Result is what a constraint says of a path.
+type Result struct {
+	// Unmet are the demands that are not met, in the order of the constraint.
+	Unmet []Unmet
+	// Undecided are the addresses of the demands that depend on values which
+	// are opaque to the constraint: they are not evaluated, or only for the
+	// values that are not.
+	Undecided []string
+}
+
+// Evaluate returns which demands the variables do not meet. Each evaluation is
+// booked on the meter, whose error it returns.
+func (c *Constraint) Evaluate(on Sight, m merge.Meter) (Result, error) {
+	var out Result
 	for i := range c.validations {
-		met, u, err := c.validations[i].evaluate(on, m)
-		if err != nil {
-			return nil, err
-		}
-		if !met {
-			out = append(out, u)
+		if err := c.validations[i].evaluate(on, m, &out); err != nil {
+			return Result{}, err
 		}
 	}
 	if len(c.rules) == 0 {
 		return out, nil
 	}
-	spec := on.Effective()
+	spec, shown := on.Judged.Effective(), on.Shown.Effective()
 	for i := range c.rules {
-		unmet, cost := c.rules[i].evaluate(spec)
-		if err := m.Spend(nil, cost); err != nil {
-			return nil, err
+		if err := m.Spend(nil, c.rules[i].evaluate(spec, shown, &out)); err != nil {
+			return Result{}, err
 		}
-		out = append(out, unmet...)
 	}
 	return out, nil
 }

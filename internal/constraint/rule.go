@@ -12,6 +12,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/merge"
 )
 
@@ -83,15 +84,15 @@ func (r *rule) match(pattern string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// evaluate returns the demands that are not met in a spec, and how many values
-// it looked at.
-func (r *rule) evaluate(spec any) (unmet []Unmet, cost uint64) {
+// evaluate adds the demands that are not met in a spec to a result, and returns
+// how many values it looked at. Values that shown does not have are not quoted.
+func (r *rule) evaluate(spec, shown any, out *Result) (cost uint64) {
 	var f finder
-	var b breaches
+	b := breaches{shown: shown}
 	if r.required {
 		r.lacks(&f, spec, &b)
 	}
-	for _, v := range f.at(r.path, found{value: spec}) {
+	for _, v := range r.values(&f, spec) {
 		if r.bounds != nil {
 			r.within(v, &b)
 		}
@@ -103,7 +104,19 @@ func (r *rule) evaluate(spec any) (unmet []Unmet, cost uint64) {
 			f.looked += r.matches(v, &b)
 		}
 	}
-	return b.unmet(r), f.looked
+	if f.opaque {
+		out.Undecided = append(out.Undecided, r.at)
+	}
+	out.Unmet = append(out.Unmet, b.unmet(r)...)
+	return f.looked
+}
+
+// values returns the values whose content the rule demands something of.
+func (r *rule) values(f *finder, spec any) []found {
+	if r.bounds == nil && !r.hasEnum && r.pattern == nil {
+		return nil
+	}
+	return slices.DeleteFunc(f.at(r.path, found{value: spec}), func(v found) bool { return v.value == cel.Opaque })
 }
 
 // lacks books where nothing is: below each object that could hold the value, or
@@ -111,11 +124,12 @@ func (r *rule) evaluate(spec any) (unmet []Unmet, cost uint64) {
 func (r *rule) lacks(f *finder, spec any, b *breaches) {
 	last := len(r.path) - 1
 	parents := f.at(r.path[:last], found{value: spec})
-	if len(parents) == 0 {
+	if len(parents) == 0 && !f.opaque { // it may be in what is opaque
 		b.add("required", r.text, "is missing", nil)
 	}
+	above := f.opaque
 	for _, p := range parents {
-		if len(f.at(r.path[last:], p)) > 0 {
+		if p.value == cel.Opaque || len(f.at(r.path[last:], p)) > 0 {
 			continue
 		}
 		at := r.path[last].String()
@@ -126,6 +140,7 @@ func (r *rule) lacks(f *finder, spec any, b *breaches) {
 		}
 		b.add("required", at, "is missing", nil)
 	}
+	f.opaque = above // that an opaque value is there is all that was asked
 }
 
 // within books a value that is out of bounds, or cannot be compared with them.
@@ -134,24 +149,24 @@ func (r *rule) within(v found, b *breaches) {
 	if least := r.bounds.min; least != nil {
 		switch {
 		case n == nil:
-			b.add("min", v.at.String(), fmt.Sprintf("is %s, which cannot be compared with the minimum of %s", compact(v.value), r.bounds.minText), nil)
+			b.add("min", v.at.String(), fmt.Sprintf("%scannot be compared with the minimum of %s", b.is(v, "which "), r.bounds.minText), nil)
 		case n.Cmp(least) < 0:
-			b.add("min", v.at.String(), fmt.Sprintf("is %s, below the minimum of %s", compact(v.value), r.bounds.minText), new(big.Rat).Sub(least, n))
+			b.add("min", v.at.String(), fmt.Sprintf("%sbelow the minimum of %s", b.is(v, "is "), r.bounds.minText), new(big.Rat).Sub(least, n))
 		}
 	}
 	if greatest := r.bounds.max; greatest != nil {
 		switch {
 		case n == nil:
-			b.add("max", v.at.String(), fmt.Sprintf("is %s, which cannot be compared with the maximum of %s", compact(v.value), r.bounds.maxText), nil)
+			b.add("max", v.at.String(), fmt.Sprintf("%scannot be compared with the maximum of %s", b.is(v, "which "), r.bounds.maxText), nil)
 		case n.Cmp(greatest) > 0:
-			b.add("max", v.at.String(), fmt.Sprintf("is %s, above the maximum of %s", compact(v.value), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
+			b.add("max", v.at.String(), fmt.Sprintf("%sabove the maximum of %s", b.is(v, "is "), r.bounds.maxText), new(big.Rat).Sub(n, greatest))
 		}
 	}
 }
 
 func (r *rule) oneOf(v found, b *breaches) {
 	if !slices.ContainsFunc(r.enum, func(e any) bool { return merge.Equal(e, v.value) }) {
-		b.add("enum", v.at.String(), fmt.Sprintf("is %s, not one of %s", compact(v.value), compact(r.enum)), nil)
+		b.add("enum", v.at.String(), fmt.Sprintf("%snot one of %s", b.is(v, "is "), compact(r.enum)), nil)
 	}
 }
 
@@ -159,7 +174,7 @@ func (r *rule) oneOf(v found, b *breaches) {
 func (r *rule) matches(v found, b *breaches) uint64 {
 	text, ok := v.value.(string)
 	if !ok || !r.pattern.MatchString(text) {
-		b.add("pattern", v.at.String(), fmt.Sprintf("is %s, which does not match %s", compact(v.value), r.pattern), nil)
+		b.add("pattern", v.at.String(), fmt.Sprintf("%sdoes not match %s", b.is(v, "which "), r.pattern), nil)
 	}
 	return uint64(len(text)) / 10
 }

@@ -15,7 +15,7 @@ import (
 // unmet evaluates a constraint with one rule.
 func unmet(t *testing.T, rule, spec string) []constraint.Unmet {
 	t.Helper()
-	got, err := valid(t, "rules: ["+rule+"]").Evaluate(effective(t, spec), &purse{})
+	got, err := evaluate(valid(t, "rules: ["+rule+"]"), effective(t, spec), &purse{})
 	require.NoError(t, err)
 	return got
 }
@@ -155,16 +155,16 @@ func TestRulesAreBooked(t *testing.T) {
 	empty := errors.New("nothing left")
 	items := strings.Repeat("1, ", 9_999) + "1"
 	p := &purse{limit: 10_000, err: empty}
-	_, err := valid(t, "rules: [{path: 'a[*]', max: 1}]").Evaluate(effective(t, "a: ["+items+"]"), p)
+	_, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.ErrorIs(t, err, empty)
 	p = &purse{limit: 20_000, err: empty}
-	got, err := valid(t, "rules: [{path: 'a[*]', max: 1}]").Evaluate(effective(t, "a: ["+items+"]"), p)
+	got, err := evaluate(valid(t, "rules: [{path: 'a[*]', max: 1}]"), effective(t, "a: ["+items+"]"), p)
 	require.NoError(t, err)
 	assert.Empty(t, got, "10,000 values are looked at, one by one")
 	assert.Greater(t, p.spent, uint64(10_000))
 
 	p = &purse{}
-	_, err = valid(t, "rules: [{path: a, pattern: x}]").Evaluate(effective(t, "a: '"+strings.Repeat("x", 10_000)+"'"), p)
+	_, err = evaluate(valid(t, "rules: [{path: a, pattern: x}]"), effective(t, "a: '"+strings.Repeat("x", 10_000)+"'"), p)
 	require.NoError(t, err)
 	assert.Greater(t, p.spent, uint64(1_000), "a long text costs")
 }

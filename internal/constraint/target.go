@@ -130,48 +130,68 @@ func (t *target) confine(namespace string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// On reports whether a path is one that the constraint judges.
-func (c *Constraint) On(p *hierarchy.Path, w World) bool {
-	if len(c.targets) == 0 {
-		return c.namespace == "" || through(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
+// Level is where on a path a constraint stands, and binds writes: of objects at
+// that level and below. That of a ClusterPolicyConstraint is above all others.
+type Level = hierarchy.Level
+
+// On returns the highest level at which a path goes through what the constraint
+// targets; ok is false if the constraint does not judge the path.
+func (c *Constraint) On(p *hierarchy.Path, w World) (level Level, ok bool) {
+	if len(c.targets) == 0 && c.namespace != "" {
+		return through(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
 	}
 	for i := range c.targets {
-		if c.targets[i].on(p, w) {
-			return true
+		if l, on := c.targets[i].on(p, w); on && (!ok || l < level) {
+			level, ok = l, true
 		}
 	}
-	return false
+	if c.namespace == "" {
+		return hierarchy.LevelMesh, ok || len(c.targets) == 0
+	}
+	return level, ok
 }
 
-// through reports whether a path goes through an object with a namespace that
-// is so.
-func through(p *hierarchy.Path, is func(api.Ref) bool) bool {
-	return p.Gateway != nil && is(p.Gateway.Ref()) ||
-		p.Set != nil && is(p.Set.Ref()) ||
-		p.Service != nil && is(p.Service.Ref()) ||
-		p.Route != nil && is(p.Route.Ref()) ||
-		p.Backend != nil && is(p.Backend.Object) ||
-		p.Virtual != nil && is(*p.Virtual)
+// through returns the level of the namespace of the first object of a path, from
+// the root on, that is so, or of the object itself where no policy can be
+// attached to its namespace.
+func through(p *hierarchy.Path, is func(api.Ref) bool) (Level, bool) {
+	switch {
+	case p.Gateway != nil && is(p.Gateway.Ref()):
+		return hierarchy.LevelGatewayNamespace, true
+	case p.Set != nil && is(p.Set.Ref()):
+		return hierarchy.LevelListenerSet, true
+	case p.Service != nil && is(p.Service.Ref()):
+		return hierarchy.LevelServiceNamespace, true
+	case p.Route != nil && is(p.Route.Ref()):
+		return hierarchy.LevelRouteNamespace, true
+	case p.Backend != nil && is(p.Backend.Object), p.Virtual != nil && is(*p.Virtual):
+		return hierarchy.LevelBackend, true
+	default:
+		return 0, false
+	}
 }
 
-func (t *target) on(p *hierarchy.Path, w World) bool {
+func (t *target) on(p *hierarchy.Path, w World) (Level, bool) {
 	switch t.of {
 	case kindNamespace:
 		return t.onNamespace(p, w)
 	case inGatewayAPI(hierarchy.KindGatewayClass):
-		return p.Gateway != nil && t.isClass(p.Gateway.Class, w)
+		return hierarchy.LevelGatewayClass, p.Gateway != nil && t.isClass(p.Gateway.Class, w)
 	case inGatewayAPI(hierarchy.KindGateway):
-		return p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
+		return hierarchy.LevelGateway, p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
 			(t.section == "" || p.Set == nil && t.isListener(p))
 	case inGatewayAPI(hierarchy.KindListenerSet):
-		return p.Set != nil && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+		return hierarchy.LevelListenerSet, p.Set != nil && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
 	case kindService:
-		return t.onService(p, w) || t.onBackend(p, w)
+		if t.onService(p, w) {
+			return hierarchy.LevelService, true
+		}
+		return hierarchy.LevelBackend, t.onBackend(p, w)
 	default:
 		if p.Route != nil && t.of == inGatewayAPI(p.Route.Kind) {
-			return t.is(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.isRule(p)
+			return hierarchy.LevelRoute, t.is(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.isRule(p)
 		}
-		return t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.of && t.named(p.Virtual.Namespace, p.Virtual.Name)
+		return hierarchy.LevelBackend, t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.of && t.named(p.Virtual.Namespace, p.Virtual.Name)
 	}
 }
 
@@ -198,7 +218,7 @@ func (t *target) isRule(p *hierarchy.Path) bool {
 
 // onNamespace reports whether the path goes through a gateway, listener set,
 // service, route or backend in a chosen namespace.
-func (t *target) onNamespace(p *hierarchy.Path, w World) bool {
+func (t *target) onNamespace(p *hierarchy.Path, w World) (Level, bool) {
 	return through(p, func(ref api.Ref) bool {
 		return t.named("", ref.Namespace) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(ref.Namespace)))
 	})

@@ -67,7 +67,7 @@ func TestWhichPathsAConstraintJudges(t *testing.T) {
 			constraint := valid(t, sound+c.targets)
 			var got []string
 			for name, p := range paths {
-				if constraint.On(p, world{}) {
+				if isOn(constraint, p) {
 					got = append(got, name)
 				}
 			}
@@ -97,9 +97,9 @@ func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			constraint := inApp(t, sound+c.targets)
 			require.NoError(t, constraint.Invalid)
-			assert.Equal(t, c.here, constraint.On(&toBackend, world{}))
-			assert.Equal(t, c.byBackend, constraint.On(&elsewhere, world{}), "by way of a backend alone")
+			assert.Equal(t, c.here, isOn(constraint, &toBackend))
+			assert.Equal(t, c.byBackend, isOn(constraint, &elsewhere), "by way of a backend alone")
 		})
 	}
-	assert.False(t, inApp(t, sound+"[]").On(&hierarchy.Path{Gateway: toBackend.Gateway, Rule: -1}, world{}), "a gateway of another namespace")
+	assert.False(t, isOn(inApp(t, sound+"[]"), &hierarchy.Path{Gateway: toBackend.Gateway, Rule: -1}), "a gateway of another namespace")
 }

@@ -67,7 +67,11 @@ func compareBeyond(a, b *big.Rat) int {
 const mostTold = 3
 
 // breaches are the values that do not meet a rule, by demand.
-type breaches struct{ of map[string]*breach }
+type breaches struct {
+	// shown is the spec as far as values of it may be quoted.
+	shown any
+	of    map[string]*breach
+}
 
 // demands of a rule, in the order in which they are told.
 var demands = []string{"required", "min", "max", "enum", "pattern"}
@@ -89,6 +93,20 @@ func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
 		one.texts = append(one.texts, at+" "+what)
 	}
 	one.beyond = append(one.beyond, beyond)
+}
+
+// is begins what is said of a value: by the value, if it may be quoted, and what
+// joins the rest to it; else by a verb alone.
+func (b *breaches) is(v found, joint string) string {
+	shown := v.at.in(b.shown)
+	switch {
+	case shown != nil && !hasOpaque(shown):
+		return "is " + compact(shown) + ", " + strings.TrimPrefix(joint, "is ")
+	case joint == "is ":
+		return joint
+	default:
+		return ""
+	}
 }
 
 // unmet returns what is not met of a rule, by demand.

@@ -47,33 +47,55 @@ func problems(err error, at *field.Path, expression string) (faults field.ErrorL
 	return faults
 }
 
-// evaluate returns whether the demand is met, and what is wrong if not. One that
-// cannot be evaluated is not met: else a policy could dodge it by what it leaves
-// out. The error is the meter's.
-func (v *validation) evaluate(on *cel.Variables, m merge.Meter) (met bool, u Unmet, err error) {
-	met, cost, failed := v.expression.Evaluate(on)
+// evaluate adds what is wrong to a result. A demand that cannot be evaluated is
+// not met: else a policy could dodge it by what it leaves out. One that depends
+// on an opaque value is undecided. The error is the meter's.
+func (v *validation) evaluate(on Sight, m merge.Meter, out *Result) error {
+	met, cost, failed := v.expression.Evaluate(on.Judged)
 	if err := m.Spend(nil, cost); err != nil || met {
-		return met, Unmet{}, err
+		return err
 	}
-	text, err := v.text(on, m)
+	if errors.Is(failed, cel.ErrOpaque) {
+		out.Undecided = append(out.Undecided, v.at)
+		return nil
+	}
+	text, err := v.text(on.Shown, m)
 	if err != nil {
-		return false, Unmet{}, err
+		return err
 	}
-	u = Unmet{At: v.at, Message: text}
+	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
-		u.Message += ": it cannot be evaluated: " + clean(failed.Error())
 		u.failure = isFailed
 		if cel.MissesKey(failed) {
 			u.failure = keyMissing
 		}
+		why, err := v.failure(on.Shown, failed, m)
+		if err != nil {
+			return err
+		}
+		u.Message += ": it cannot be evaluated" + why
 	}
-	return false, u, nil
+	out.Unmet = append(out.Unmet, u)
+	return nil
+}
+
+// failure says why an evaluation failed. Errors of CEL quote values: the reason is
+// given only if what is shown fails for the same one.
+func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) (string, error) {
+	_, cost, again := v.expression.Evaluate(shown)
+	if err := m.Spend(nil, cost); err != nil {
+		return "", err
+	}
+	if again == nil || again.Error() != failed.Error() {
+		return "", nil
+	}
+	return ": " + clean(failed.Error()), nil
 }
 
 // text says what is wrong, in the author's words if there are any.
-func (v *validation) text(on *cel.Variables, m merge.Meter) (string, error) {
+func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
 	if v.says != nil {
-		text, cost, failed := v.says.Evaluate(on)
+		text, cost, failed := v.says.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}

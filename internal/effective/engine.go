@@ -84,6 +84,21 @@ func (e *Effective) Spec() any {
 	return out
 }
 
+// SpecHiding is Spec with hidden in place of the values of some rules.
+func (e *Effective) SpecHiding(hide func(*merge.Effective) bool, hidden any) any {
+	rules := slices.Clone(e.Rules)
+	for i := range rules {
+		if r := &rules[i]; r.Value != nil && !r.Hollow && hide(r) {
+			one := *r.Rule // which is shared
+			one.Value = hidden
+			r.Rule = &one
+		}
+	}
+	shown := *e
+	shown.Result = &merge.Result{Rules: rules}
+	return shown.Spec()
+}
+
 // collected returns the rules of a kind that collects in their order: from the
 // highest to the lowest, or first in the kind's own order if that holds across
 // levels.

@@ -112,18 +112,22 @@ func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *poli
 	budget := effective.NewBudget(ctx, j.Guard.budget())
 	only := []api.PolicyKind{kind.Ref()}
 	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged
-	paths := 0
+	paths, undecided := 0, 0
 	var named []string
 	err := j.Engine.Walk(j.after, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
-		if !c.On(&e.Path, j.after) {
+		level, on := c.On(&e.Path, j.after)
+		if !on {
 			return nil
 		}
-		unmet, err := now.evaluate(c, e, now.sides(effective.Pair{After: e}).after, budget)
-		if err != nil || len(unmet) == 0 {
+		found, err := now.evaluate(c, level, now.sides(effective.Pair{After: e}).after, budget)
+		if len(found.Undecided) > 0 {
+			undecided++
+		}
+		if err != nil || len(found.Unmet) == 0 {
 			return err
 		}
 		if paths++; paths <= mostBroken {
-			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), unmet[0].Message))
+			named = append(named, fmt.Sprintf("%s (%s)", pathText(e), found.Unmet[0].Message))
 		}
 		return nil
 	})
@@ -131,7 +135,23 @@ func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *poli
 		return fmt.Errorf("look at the paths that there are: %w", err)
 	}
 	j.tellBroken(c, paths, named, err != nil)
+	j.tellUndecided(c, undecided)
 	return nil
+}
+
+// tellUndecided tells on how many paths a constraint needs values that it may not
+// depend on.
+func (j *judge) tellUndecided(c *constraint.Constraint, paths int) {
+	if paths == 0 {
+		return
+	}
+	ref := c.Ref()
+	j.report(api.ReasonNotRead, api.Warn, Finding{
+		Policy: &ref,
+		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which are attached above what it targets",
+			ref, plural(paths, "path")),
+		Advice: "demand something of origins instead, or ask for a ClusterPolicyConstraint",
+	})
 }
 
 func (j *judge) tellBroken(c *constraint.Constraint, paths int, named []string, more bool) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -19,7 +19,7 @@ import (
 // needs is what the constraints on the paths of one write come to.
 type needs struct {
 	// judged is what constraints say of folds, where it depends on nothing else.
-	judged map[judgedKey][]constraint.Unmet
+	judged map[judgedKey]constraint.Result
 	// unmet adds up what is the same but for the path.
 	unmet map[unmetKey]*unmetTally
 	// spare is left for looking at paths on which nothing changes.
@@ -28,6 +28,7 @@ type needs struct {
 
 type judgedKey struct {
 	constraint *constraint.Constraint
+	level      constraint.Level
 	result     *merge.Result
 }
 
@@ -35,6 +36,7 @@ type unmetKey struct {
 	constraint  *constraint.Constraint
 	at, message string
 	before      bool // it was so before the write, and gets no worse
+	above       bool // the write is of something that the constraint does not bind
 }
 
 // unmetTally is a demand that is not met on a number of paths; the first stands
@@ -89,85 +91,134 @@ func (j *judge) requirements(p effective.Pair) error {
 	}
 	var s *sides
 	for _, c := range all {
-		if !c.On(&p.After.Path, j.after) {
+		level, on := c.On(&p.After.Path, j.after)
+		if !on {
 			continue
 		}
 		if s == nil {
 			s = j.sides(p)
 		}
-		if err := j.requirement(c, p, s); err != nil {
+		if err := j.requirement(c, level, p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *judge) requirement(c *constraint.Constraint, p effective.Pair, s *sides) error {
-	wasOn := p.Before != nil && c.On(&p.Before.Path, j.before)
-	if wasOn && s.same(c) {
-		return j.asBefore(c, p, s)
+func (j *judge) requirement(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *sides) error {
+	was, wasOn := level, false
+	if p.Before != nil {
+		was, wasOn = c.On(&p.Before.Path, j.before)
 	}
-	now, err := j.evaluate(c, p.After, s.after, j.budget)
-	if err != nil || len(now) == 0 {
+	if wasOn && was == level && s.same(c) {
+		return j.asBefore(c, level, p, s)
+	}
+	now, err := j.evaluate(c, level, s.after, j.budget)
+	if err != nil || len(now.Unmet) == 0 {
 		return err
 	}
-	var was []constraint.Unmet
+	var before constraint.Result
 	if wasOn {
-		if was, err = j.evaluate(c, p.Before, s.before, j.budget); err != nil {
+		if before, err = j.evaluate(c, was, s.before, j.budget); err != nil {
 			return err
 		}
 	}
-	for _, u := range now {
-		i := slices.IndexFunc(was, func(w constraint.Unmet) bool { return w.At == u.At })
-		j.book(c, p.After, u, i >= 0 && !u.Worse(was[i]))
+	above := !j.binds(c, level, p)
+	for _, u := range now.Unmet {
+		i := slices.IndexFunc(before.Unmet, func(w constraint.Unmet) bool { return w.At == u.At })
+		j.book(c, p.After, u, i >= 0 && !u.Worse(before.Unmet[i]), above)
 	}
 	return nil
+}
+
+// binds reports whether a constraint that stands at a level of a path binds the
+// write: one of an object at that level or below. What is above, or on no path,
+// as a namespace, a profile or a definition, it does not: else a namespace could
+// close the objects of another one to writes. A ReferenceGrant is part of its
+// namespace.
+func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
+	namespace := c.Ref().Namespace
+	if namespace == "" {
+		return true
+	}
+	switch o := j.change.Object().(type) {
+	case nil:
+		return true
+	case *policykind.Policy:
+		return max(lowestLevel(p.Before, o.Ref()), lowestLevel(p.After, o.Ref())) >= level
+	case *hierarchy.Gateway:
+		return hierarchy.LevelGateway >= level
+	case *hierarchy.ListenerSet:
+		return hierarchy.LevelListenerSet >= level
+	case *hierarchy.Service:
+		if s := p.After.Path.Service; s != nil && s.Ref() == o.Ref() {
+			return hierarchy.LevelService >= level
+		}
+		return hierarchy.LevelBackend >= level
+	case *hierarchy.Route:
+		return hierarchy.LevelRoute >= level
+	case *hierarchy.Grant:
+		return o.Namespace == namespace
+	default:
+		return false
+	}
+}
+
+// lowestLevel returns the lowest level of a path at which a policy is attached,
+// that of the mesh if it is not.
+func lowestLevel(e *effective.Effective, policy api.Ref) hierarchy.Level {
+	level := hierarchy.LevelMesh
+	if e == nil {
+		return level
+	}
+	for _, l := range e.Layers {
+		if e.Ref(l.Policy) == policy {
+			level = max(level, hierarchy.Level(l.Level))
+		}
+	}
+	return level
 }
 
 // asBefore tells what is not met on a path on which nothing changes, as long as
 // that costs little.
-func (j *judge) asBefore(c *constraint.Constraint, p effective.Pair, s *sides) error {
+func (j *judge) asBefore(c *constraint.Constraint, level constraint.Level, p effective.Pair, s *sides) error {
 	if j.needs.spare.spent > mostSpare {
 		return nil
 	}
 	j.needs.spare.budget = j.budget
-	now, err := j.evaluate(c, p.After, s.after, &j.needs.spare)
+	now, err := j.evaluate(c, level, s.after, &j.needs.spare)
 	if errors.Is(err, errSpare) {
 		return nil
 	}
-	for _, u := range now {
-		j.book(c, p.After, u, true)
+	for _, u := range now.Unmet {
+		j.book(c, p.After, u, true, false)
 	}
 	return err
 }
 
-// evaluate asks a constraint once for all paths that share a fold, if it reads
-// nothing but what is folded.
-func (j *judge) evaluate(c *constraint.Constraint, e *effective.Effective, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
-	if c.Reads("path") || c.Reads("origins") || c.Reads("before") {
-		found, err := c.Evaluate(on, m)
-		if err != nil {
-			return nil, &askingError{c.Ref(), err}
-		}
-		return found, nil
-	}
-	at := judgedKey{c, e.Result}
-	if known, ok := j.needs.judged[at]; ok {
+// evaluate asks a constraint that stands at a level once for all paths that share
+// a fold, if it reads nothing but what is folded.
+func (j *judge) evaluate(c *constraint.Constraint, level constraint.Level, s *moment, m merge.Meter) (constraint.Result, error) {
+	shared := !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
+	at := judgedKey{c, level, s.on.Result}
+	if known, ok := j.needs.judged[at]; ok && shared {
 		return known, nil
 	}
-	found, err := c.Evaluate(on, m)
+	found, err := c.Evaluate(j.sight(c, level, s), m)
 	if err != nil {
-		return nil, &askingError{c.Ref(), err}
+		return constraint.Result{}, &askingError{c.Ref(), err}
 	}
-	if j.needs.judged == nil {
-		j.needs.judged = make(map[judgedKey][]constraint.Unmet)
+	if shared {
+		if j.needs.judged == nil {
+			j.needs.judged = make(map[judgedKey]constraint.Result)
+		}
+		j.needs.judged[at] = found
 	}
-	j.needs.judged[at] = found
 	return found, nil
 }
 
-func (j *judge) book(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before bool) {
-	k := unmetKey{c, u.At, u.Message, before}
+func (j *judge) book(c *constraint.Constraint, e *effective.Effective, u constraint.Unmet, before, above bool) {
+	k := unmetKey{c, u.At, u.Message, before, above}
 	if j.needs.unmet == nil {
 		j.needs.unmet = make(map[unmetKey]*unmetTally)
 	}
@@ -198,13 +249,14 @@ func compareUnmet(a, b *unmetTally) int {
 	return cmp.Or(
 		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
 		cmp.Compare(btoi(a.before), btoi(b.before)),
+		cmp.Compare(btoi(a.above), btoi(b.above)),
 		strings.Compare(a.at, b.at),
 		strings.Compare(a.message, b.message),
 	)
 }
 
 func sameDemand(a, b *unmetTally) bool {
-	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
+	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before && a.above == b.above
 }
 
 // tell reports violations of one demand.
@@ -223,6 +275,12 @@ func (j *judge) tell(all []*unmetTally) {
 		}
 		action := t.constraint.Enforcement
 		switch {
+		case t.above && !t.before:
+			if action == api.Deny {
+				action = api.Warn
+			}
+			f.What += fmt.Sprintf(": it is no more than a warning, since the constraint does not bind writes of %s", j.writtenRef())
+			f.Advice = fmt.Sprintf("tell the owner of %s", ref)
 		case !t.before:
 			f.Advice = fmt.Sprintf("change what leads to it, or ask the owner of %s", ref)
 		case action == api.Deny:

@@ -260,11 +260,7 @@ func TestViolationsAsTheyAre(t *testing.T) {
 // those that stay.
 func TestConstraintsOfANamespace(t *testing.T) {
 	v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
-	o, err := store.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
-	require.NoError(t, err)
-	v = v.With(store.Put(o))
-	assert.Equal(t, []string{"Deny RequirementUnmet: a is 11, above the maximum of 10 (PolicyConstraint app/own on HTTPRoute app/r rule-1 of Gateway infra/g and 1 more path); change what leads to it, or ask the owner of PolicyConstraint app/own"},
-		requirementsOf(judged(t, v, gatewayPolicy("overrides: {a: 11}"))), "whosever policy it is")
+	v = v.With(store.Put(constraintIn(t, "app", atMost)))
 	assert.Empty(t, requirementsOf(deleted(t, v, (&hierarchy.Namespace{Name: "app"}).Ref())))
 }
 

@@ -13,23 +13,29 @@ import (
 
 // sides are what constraints read of a path, before and after the write.
 type sides struct {
-	before, after *cel.Variables
+	before, after *moment
 	pair          effective.Pair
 	moved         func() bool
+}
+
+// moment is one of them: a path at one moment, with all that is known of it.
+type moment struct {
+	*cel.Variables
+	on *effective.Effective
+	// previous is what the variable before is of, nil for none.
+	previous *effective.Effective
 }
 
 // sides makes the variables of a path; nothing of them before it is asked for.
 // Before the write, nothing has changed: what was there before that is the same.
 // So it is where no write is judged.
 func (j *judge) sides(p effective.Pair) *sides {
-	s := &sides{pair: p, after: j.variables(p.After, j.after)}
+	s := &sides{pair: p, after: j.moment(p.After, p.Before, j.after)}
 	if p.Before != nil {
-		s.before = j.variables(p.Before, j.before)
-		s.before.Before = s.before.Effective
-		s.after.Before = s.before.Effective
+		s.before = j.moment(p.Before, p.Before, j.before)
 	}
 	if j.change.Object() == nil {
-		s.after.Before = s.after.Effective
+		s.after = j.moment(p.After, p.After, j.after)
 	}
 	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.Path(), s.after.Path()) })
 	return s
@@ -41,13 +47,58 @@ func (s *sides) same(c *constraint.Constraint) bool {
 		(!c.Reads("path") || !s.moved())
 }
 
-func (j *judge) variables(e *effective.Effective, v *store.View) *cel.Variables {
-	return &cel.Variables{
+func (j *judge) moment(e, previous *effective.Effective, v *store.View) *moment {
+	s := &moment{on: e, previous: previous, Variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),
 		Path:      sync.OnceValue(func() any { return constraint.PathOf(&e.Path, v) }),
 		Request:   func() any { return j.request() },
+	}}
+	if previous != nil {
+		s.Before = sync.OnceValue(previous.Spec)
 	}
+	return s
+}
+
+// hides reports whether the value of a rule on a path stays hidden.
+type hides func(*effective.Effective, *merge.Effective) bool
+
+// hiding returns the variables with cel.Opaque for values that stay hidden.
+func (s *moment) hiding(hide hides) *cel.Variables {
+	out := *s.Variables
+	out.Effective = sync.OnceValue(func() any { return specHiding(s.on, hide) })
+	if s.previous != nil {
+		out.Before = sync.OnceValue(func() any { return specHiding(s.previous, hide) })
+	}
+	return &out
+}
+
+func specHiding(e *effective.Effective, hide hides) any {
+	return e.SpecHiding(func(r *merge.Effective) bool { return hide(e, r) }, cel.Opaque)
+}
+
+// sight returns what a constraint that stands at a level reads of a path.
+func (j *judge) sight(c *constraint.Constraint, level constraint.Level, s *moment) constraint.Sight {
+	out := constraint.Sight{Judged: s.Variables, Shown: s.Variables}
+	if namespace := c.Ref().Namespace; namespace != "" {
+		out.Judged = s.hiding(func(e *effective.Effective, r *merge.Effective) bool {
+			p := r.From.Policy
+			return p.Namespace != namespace && e.Level(p) < level
+		})
+	}
+	if !j.ShowValues {
+		written := j.writtenRef()
+		out.Shown = s.hiding(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
+	}
+	return out
+}
+
+// writtenRef names the object that is written, none where no write is judged.
+func (j *judge) writtenRef() api.Ref {
+	if o := j.change.Object(); o != nil {
+		return o.Ref()
+	}
+	return api.Ref{}
 }
 
 // origins returns where the rules of an effective policy come from, by key.
