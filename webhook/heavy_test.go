@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/store"
 )
@@ -101,13 +102,22 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 	require.NotEmpty(t, a.Warnings)
 	assert.Contains(t, strings.Join(a.Warnings, "\n"), "the condition of the overrides of RateLimitPolicy infra/gw-limits cannot be evaluated")
 
-	d = open(t, Options{}, cluster)
-	d.crowd(t, 300)
-	for i := range 300 { // each evaluation at its limit, and together over the budget
-		name := fmt.Sprintf("r%03d", i)
-		d.Store.Apply(store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(policy))))
+	// each evaluation at its limit, and of other values on each path
+	crowded := func(o Options) *doors {
+		d := open(t, o, cluster)
+		d.crowd(t, 300)
+		for i := range 300 {
+			name := fmt.Sprintf("r%03d", i)
+			own := strings.Replace(policy, "limit: 20,", fmt.Sprintf("limit: 20%03d,", i), 1)
+			d.Store.Apply(store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(own))))
+		}
+		return d
 	}
+	d = crowded(Options{Guard: &guard.Guard{Budget: guard.DefaultBudget}})
 	a = d.ask(t, PathValidate+"?timeout=100s", create(t, gateway))
 	assert.True(t, strings.HasPrefix(said(t, a), "TooMuch: "), a.Result.Message)
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, gateway)), "no annotation either")
+
+	d = crowded(Options{})
+	assert.True(t, d.ask(t, PathValidate+"?timeout=100s", create(t, gateway)).Allowed, "the budget grows with the paths")
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -201,18 +203,25 @@ func TestChangesThatCannotBeRead(t *testing.T) {
 // What there is to tell of a change whose judgement costs too much is half the
 // truth: that is an error, not a difference.
 func TestDiffOfAChangeThatCostsTooMuch(t *testing.T) {
-	got := run(t, expensive(), append(against("cluster"), "diff", "-f", "-")...)
+	policies, list := expensive()
+	stored := filepath.Join(t.TempDir(), "stored.yaml") // from before there was a limit to how many there may be
+	require.NoError(t, os.WriteFile(stored, []byte(policies), 0o600))
+	world := append(against("cluster"), "--against", stored)
+	got := run(t, list, append(world, "diff", "-f", "-")...)
 	assert.Equal(t, exitUnusable, got.code, got.stdout)
 	assert.Contains(t, got.stderr, "too much to judge")
-	verdicts := check(t, expensive(), against("cluster")...)
+	verdicts := check(t, strings.Replace(list, "[1, ", "[2, ", 1), world...) // other values: they were not evaluated yet
 	last := verdicts[len(verdicts)-1]
 	assert.False(t, last.Allowed)
 	assert.Equal(t, api.ReasonTooMuch, last.Reasons[0].Code)
+
+	got = run(t, policies+list, append(against("cluster"), "diff", "-f", "-")...)
+	assert.NotEqual(t, exitUnusable, got.code, "that too many conditions meet in one place is no matter of cost: %s", got.stderr)
 }
 
 // expensive is two hundred gateway policies whose conditions cost as much as
 // they may, and the list that makes them do so.
-func expensive() string {
+func expensive() (policies, list string) {
 	var b strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&b, `
@@ -228,7 +237,7 @@ spec:
 ---
 `, i, i)
 	}
-	fmt.Fprintf(&b, `
+	return b.String(), fmt.Sprintf(`
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
 metadata: {namespace: app, name: limits}
@@ -236,5 +245,4 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
   limits: {l: [%s1]}
 `, strings.Repeat("1, ", 100))
-	return b.String()
 }

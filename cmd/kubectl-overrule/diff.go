@@ -42,7 +42,7 @@ func (a *app) diff(ctx context.Context, flags changeFlags) error {
 		objects = append(objects, report.Looked{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {
-			if f.Code == api.ReasonTooMuch {
+			if j.Cut && f.Code == api.ReasonTooMuch {
 				cut = append(cut, fmt.Errorf("%s: %s", ref, f.Message()))
 			}
 		}

@@ -3,6 +3,7 @@ package cel
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -18,6 +19,8 @@ type Condition struct {
 	loops      map[int64]bool // the nodes that stand in the body of a comprehension
 	// traced is the program once more, remembering what each node yields.
 	traced func() (cel.Program, error)
+	// costly tells that an evaluation cost enough to look for its answer first.
+	costly atomic.Bool
 }
 
 var _ merge.Condition = (*Condition)(nil)
@@ -28,7 +31,35 @@ func (c *Condition) String() string { return c.expression }
 // Evaluate answers for a spec, which it only reads. The Err of the answer is an
 // *EvalError, and wraps ErrBudget if the cost went over Limit. An element of a
 // list is written [0] in the answer's Missing, as in limits.a.rates[0].limit.
+//
+// What cost much is not evaluated twice on equal specs; the answer's cost is then
+// that of finding it.
 func (c *Condition) Evaluate(spec map[string]any) merge.Answer {
+	if !c.costly.Load() {
+		answer := c.evaluate(spec)
+		if answer.Cost >= costly {
+			c.costly.Store(true)
+			if key, _, ok := c.key(spec); ok {
+				answers.Add(key, keepable(answer))
+			}
+		}
+		return answer
+	}
+	key, cost, ok := c.key(spec)
+	if !ok {
+		return c.evaluate(spec)
+	}
+	if known, found := answers.Get(key); found {
+		answer := known.(merge.Answer) //nolint:forcetypeassert // it holds nothing else
+		answer.Cost = cost
+		return answer
+	}
+	answer := c.evaluate(spec)
+	answers.Add(key, keepable(answer))
+	return answer
+}
+
+func (c *Condition) evaluate(spec map[string]any) merge.Answer {
 	out, details, err := c.program.Eval(&scope{spec: object{fields: spec}})
 	answer := merge.Answer{}
 	if cost := details.ActualCost(); cost != nil {

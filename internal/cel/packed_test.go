@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/merge"
 )
 
 // packed is a value that is held as JSON.
@@ -50,10 +51,14 @@ func TestConditionsUnpackWhatTheyLookAt(t *testing.T) {
 		"a list that is put together of one": `(spec.list + ["z"]).size() == 3`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := cel.Compile(expression)
-			require.NoError(t, err)
-			spec := held()
-			want, got := c.Evaluate(plain()), c.Evaluate(spec)
+			evaluate := func(spec map[string]any) merge.Answer { // by a condition that has answered nothing yet
+				compiler, err := cel.NewCompiler(1)
+				require.NoError(t, err)
+				c, err := compiler.Compile(expression)
+				require.NoError(t, err)
+				return c.Evaluate(spec)
+			}
+			want, got := evaluate(plain()), evaluate(held())
 			assert.Equal(t, want.Met, got.Met)
 			assert.Equal(t, want.Missing, got.Missing)
 			assert.Equal(t, want.Neighbours, got.Neighbours)

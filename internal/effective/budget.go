@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -20,7 +21,9 @@ var ErrTooMuch = errors.New("too much to judge")
 type Budget struct {
 	ctx   context.Context //nolint:containedctx // a budget lives as long as its request
 	limit uint64
-	spent uint64
+	// perPath is what each path adds to the limit.
+	perPath uint64
+	spent   uint64
 	// charges by policy; what is spent for none is for constraints and schemas.
 	charges map[*merge.Policy]*charge
 	paths   int
@@ -35,14 +38,26 @@ type charge struct {
 // NewBudget returns a budget of that many units of CEL cost.
 func NewBudget(ctx context.Context, units uint64) *Budget { return &Budget{ctx: ctx, limit: units} }
 
-// again returns a new budget of the same size, which ends at the same time.
-func (b *Budget) again() *Budget { return NewBudget(b.ctx, b.limit) }
+// Grow makes each path that is walked add so many units to the budget.
+func (b *Budget) Grow(perPath uint64) *Budget {
+	b.perPath = perPath
+	return b
+}
+
+// timed returns a budget that only ends at the same time: of what was there before
+// a change, cost says nothing about the change.
+func (b *Budget) timed() *Budget { return NewBudget(b.ctx, math.MaxUint64) }
 
 // Context returns the context that ends the budget.
 func (b *Budget) Context() context.Context { return b.ctx }
 
 // on tells which path is at hand.
-func (b *Budget) on(e *Effective) { b.paths, b.last = b.paths+1, e }
+func (b *Budget) on(e *Effective) {
+	b.paths, b.last = b.paths+1, e
+	if b.limit <= math.MaxUint64-b.perPath {
+		b.limit += b.perPath
+	}
+}
 
 // Spend implements merge.Meter. With no policy it is not a condition that costs.
 func (b *Budget) Spend(by *merge.Policy, cost uint64) error {
@@ -90,7 +105,8 @@ type TooMuchError struct {
 	// that ran out.
 	Limit uint64
 	// Dearest of Policies whose conditions were evaluated, and what its own cost;
-	// zero if it is not they that cost the most, but constraints and schemas.
+	// zero if it is not they that cost the most, but constraints and schemas, or
+	// time ran out although they cost little.
 	Dearest     api.Ref
 	DearestCost uint64
 	Policies    int
@@ -100,10 +116,21 @@ type TooMuchError struct {
 
 func (b *Budget) tooMuch(cause error) *TooMuchError {
 	e := &TooMuchError{Paths: b.paths, At: b.last, Policies: len(b.charges), cause: cause}
-	if cause != nil {
-		return e
+	if cause == nil {
+		e.Limit = b.limit
 	}
-	e.Limit = b.limit
+	if cause == nil || b.spent > slow {
+		b.dearest(e)
+	}
+	return e
+}
+
+// slow is from which cost on conditions are named where time runs out: that of
+// about a third of a second.
+const slow = 500_000
+
+// dearest names the policy whose conditions cost the most.
+func (b *Budget) dearest(e *TooMuchError) {
 	rest := b.spent
 	for _, c := range b.charges {
 		rest -= c.cost
@@ -114,7 +141,6 @@ func (b *Budget) tooMuch(cause error) *TooMuchError {
 	if rest > b.spent/2 { // those of constraints and schemas
 		e.Dearest, e.DearestCost = api.Ref{}, 0
 	}
-	return e
 }
 
 // Is makes it an ErrTooMuch.
@@ -126,6 +152,9 @@ func (e *TooMuchError) Unwrap() error { return e.cause }
 // Error tells what was too much, with figures.
 func (e *TooMuchError) Error() string {
 	switch {
+	case errors.Is(e.cause, context.DeadlineExceeded) && e.Dearest != (api.Ref{}):
+		return fmt.Sprintf("too much to judge in time: of the conditions of %s, those of %s cost the most, %d units%s",
+			plural(e.Policies, "policy", "policies"), e.Dearest, e.DearestCost, e.reached())
 	case errors.Is(e.cause, context.DeadlineExceeded):
 		return "too much to judge in time" + e.reached()
 	case e.cause != nil:

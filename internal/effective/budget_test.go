@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -138,4 +139,35 @@ func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
 	cancel()
 	_, err := merge.Fold(layers, effective.NewBudget(ctx, 1))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
+}
+
+func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
+	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
+	for spent, want := range map[uint64]string{
+		400_000: "too much to judge in time" + place,
+		600_000: "too much to judge in time: of the conditions of 1 policy, those of Paint infra/dear cost the most, 600000 units" + place,
+	} {
+		v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), higher("dear", "a: 1")))
+		ctx := &ending{Context: t.Context()}
+		b := effective.NewBudget(ctx, 1_000_000)
+		err := effective.NewEngine().Walk(v, effective.Scope{All: true}, false, b, func(e *effective.Effective) error {
+			require.NoError(t, b.Spend(e.Outcomes[0].Policy, spent))
+			ctx.end = context.DeadlineExceeded
+			return b.Alive()
+		})
+		require.ErrorIs(t, err, effective.ErrTooMuch)
+		assert.Equal(t, want, err.Error())
+	}
+}
+
+func TestABudgetGrowsWithThePaths(t *testing.T) {
+	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
+	walk := func(perPath uint64) error {
+		b := effective.NewBudget(t.Context(), 5).Grow(perPath)
+		return effective.NewEngine().Walk(v, effective.Scope{All: true}, false, b, func(*effective.Effective) error { return b.Spend(nil, 15) })
+	}
+	require.NoError(t, walk(15))
+	require.ErrorIs(t, walk(12), effective.ErrTooMuch, "30 of 5+2*12")
+	b := effective.NewBudget(t.Context(), math.MaxUint64).Grow(10)
+	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, b, func(*effective.Effective) error { return b.Spend(nil, 1) }), "no limit stays none")
 }

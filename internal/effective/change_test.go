@@ -1,6 +1,7 @@
 package effective_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -128,7 +129,12 @@ func TestCompareStopsAtTheVisitorsError(t *testing.T) {
 	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, of(routeRef("r1")), unlimited(), visit), stop)
 	broke := effective.NewBudget(t.Context(), 0)
 	expensive := v.With(put(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))
-	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, of(gatewayRef("g1")), broke, visit), effective.ErrTooMuch)
+	same := func(effective.Pair) error { return nil }
+	require.ErrorIs(t, effective.NewEngine().Compare(v, expensive, of(gatewayRef("g1")), broke, same), effective.ErrTooMuch)
+	require.NoError(t, effective.NewEngine().Compare(expensive, v, of(gatewayRef("g1")), effective.NewBudget(t.Context(), 0), same), "before, it costs nothing")
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, effective.NewEngine().Compare(expensive, v, of(gatewayRef("g1")), effective.NewBudget(late, 0), same), effective.ErrTooMuch)
 }
 
 func TestRulesThatDiffer(t *testing.T) {

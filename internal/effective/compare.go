@@ -20,11 +20,11 @@ import (
 // policy is on before and after is shown only of the kinds of Scope.Empty.
 //
 // What is held at a time are the paths through one route at one root. What the
-// conditions before the change cost has a budget of its own size for itself: it is
-// not for the writer to pay.
+// conditions before the change cost is limited by time alone: it is not for the
+// writer to pay.
 func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
-	c.was = newWalk(e, before, s.kinds(before, false), b.again(), c.keep)
+	c.was = newWalk(e, before, s.kinds(before, false), b.timed(), c.keep)
 	for i := range c.was.by {
 		c.was.by[i].empty = slices.Contains(s.Empty, c.was.by[i].kind.Ref())
 	}

@@ -109,7 +109,7 @@ func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *poli
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
 	}
-	budget := effective.NewBudget(ctx, j.Guard.budget())
+	budget := j.Guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
 	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged
 	paths, undecided := 0, 0

@@ -47,6 +47,8 @@ type Judgement struct {
 	Changes                   api.Changes
 	// After is the view as it would be after the change.
 	After *store.View
+	// Cut tells that not all paths were looked at: it would have been too much.
+	Cut bool
 }
 
 // Denied reports whether something speaks against the change.

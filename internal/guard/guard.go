@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
@@ -121,7 +122,7 @@ type Guard struct {
 	// than the one that is written: the reader may read them all.
 	ShowValues bool
 	// Budget is what the conditions of one judgement may cost, in units of
-	// CEL cost; 0 means DefaultBudget.
+	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.
 	Budget uint64
 }
 
@@ -155,6 +156,11 @@ var ErrRights = errors.New("whether the user may remove overrides cannot be foun
 // DefaultBudget of a judgement: about a second of evaluating conditions.
 const DefaultBudget = 1_500_000
 
+// PathBudget is what each path adds to the budget: a condition at its limit,
+// evaluated twice. So a condition that is on very many paths is limited by time,
+// and not because there are many.
+const PathBudget = 2 * cel.Limit
+
 // Judge judges one change on top of a view. observe, if not nil, is shown
 // every touched path whose effective policy differs.
 //
@@ -166,6 +172,7 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 	j.change, j.observe = c, observe
 	err := j.run(ctx)
 	if tooMuch, ok := errors.AsType[*effective.TooMuchError](err); ok {
+		j.cut = true
 		j.found.add(tooMuchFinding(c, tooMuch, err))
 	} else if err != nil {
 		return nil, err
@@ -177,16 +184,16 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 }
 
 func (g *Guard) judge(ctx context.Context, v *store.View) *judge {
-	j := &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: effective.NewBudget(ctx, g.budget())}
+	j := &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: g.budget(ctx)}
 	j.binding.is = j.binding.was.After()
 	return j
 }
 
-func (g *Guard) budget() uint64 {
+func (g *Guard) budget(ctx context.Context) *effective.Budget {
 	if g.Budget == 0 {
-		return DefaultBudget
+		return effective.NewBudget(ctx, DefaultBudget).Grow(PathBudget)
 	}
-	return g.Budget
+	return effective.NewBudget(ctx, g.Budget)
 }
 
 func objects(c Change) []store.Object {

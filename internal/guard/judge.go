@@ -27,6 +27,7 @@ type judge struct {
 	// not known to be; asked, that this was found out.
 	system string
 	asked  bool
+	cut    bool // the paths were too much to look at all
 
 	found      findings
 	own        tally // of losses of the policy being written

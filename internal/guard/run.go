@@ -55,6 +55,7 @@ func (j *judge) look(ctx context.Context) (effective.Scope, error) {
 	} else {
 		j.otherAlone()
 	}
+	j.crowded()
 	return j.scope(), nil
 }
 

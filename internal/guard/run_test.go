@@ -375,9 +375,9 @@ func TestLossesThatCostTooMuch(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g", "h"), at("g", ""), costly))
 	g, h := v.Gateway("infra", "g"), v.Gateway("infra", "h")
 	for name, c := range map[string]guard.Change{
-		"where the traffic goes":           {Operation: guard.Delete, Before: g},
-		"what goes with a new owner":       {Operation: guard.Update, Before: g, After: g, Owner: "ConfigMap infra/x"},
-		"the paths of the object, of both": {Operation: guard.Update, Before: h, After: h},
+		"where the traffic goes":        {Operation: guard.Delete, Before: g},
+		"what goes with a new owner":    {Operation: guard.Update, Before: g, After: g, Owner: "ConfigMap infra/x"},
+		"the paths of the object after": {Operation: guard.Create, After: h},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Judge(t.Context(), v, c, nil)
@@ -385,4 +385,7 @@ func TestLossesThatCostTooMuch(t *testing.T) {
 			assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 		})
 	}
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: h}, nil)
+	require.NoError(t, err)
+	assert.NotContains(t, codes(j), "Deny TooMuch", "what the paths before cost is not for the writer to pay")
 }

@@ -234,5 +234,6 @@ func (j *judge) judgement() *Judgement {
 		Denials: j.found.by(api.Deny), Warnings: j.found.by(api.Warn), Audits: j.found.by(api.Audit),
 		Changes: api.Changes{Paths: j.paths.count(), Namespaces: j.namespaces.count()},
 		After:   j.after,
+		Cut:     j.cut,
 	}
 }

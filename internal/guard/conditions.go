@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// mostConditions is how many conditions (`when`) the policies of one kind may have
+// together on one object, or on one section of it. Writes above the object, of
+// others, have to evaluate them all. The number bounds what that costs whatever
+// the values are that the conditions read: those are written by others, too, and
+// a condition that is cheap today can cost its limit tomorrow.
+const mostConditions = 16
+
+// place is where policies of a kind have conditions: an object or a section of
+// it; client is the namespace whose traffic alone is meant, if one is.
+type place struct {
+	object  api.Ref
+	kind    api.PolicyKind
+	section string
+	port    int32
+	client  string
+}
+
+// String names the place as messages do.
+func (p place) String() string {
+	return policykind.Target{Ref: p.object, Section: p.section, Port: p.port}.String()
+}
+
+// crowd is the conditions in one place.
+type crowd struct {
+	conditions int
+	policies   []api.Ref
+}
+
+// crowded denies a write that brings more conditions to a place than there may
+// be. One that adds none there is not denied for those that there are.
+func (j *judge) crowded() {
+	for _, object := range j.reached() {
+		is := conditionsOn(j.after, object)
+		for at, c := range is {
+			if c.conditions > mostConditions && c.conditions > conditionsOn(j.before, object)[at].conditions {
+				j.crowdFinding(at, c)
+			}
+		}
+	}
+}
+
+// reached returns the objects to which the write may bring policies: the targets
+// of a policy with conditions, whether they exist or not; what labels or a
+// namespace's labels let policies select; what a ReferenceGrant lets them have.
+func (j *judge) reached() []api.Ref {
+	switch o := j.change.After.(type) {
+	case nil:
+		return nil
+	case *policykind.Policy:
+		if conditionsOf(o) == 0 {
+			return nil
+		}
+		return targetsOf(j.after, o)
+	case *hierarchy.Namespace:
+		var out []api.Ref
+		for _, c := range j.after.AllIn(o.Name) {
+			out = append(out, c.Ref)
+		}
+		return out
+	case *hierarchy.Grant:
+		var out []api.Ref
+		for _, to := range o.To {
+			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
+			for p := range j.after.TargetsIn(kind, o.Namespace) {
+				out = append(out, targetsOf(j.after, p)...)
+			}
+			for p := range j.after.Selecting(kind) {
+				out = append(out, targetsOf(j.after, p)...)
+			}
+		}
+		slices.SortFunc(out, api.CompareRefs)
+		return slices.Compact(out)
+	default:
+		return []api.Ref{o.Ref()}
+	}
+}
+
+// targetsOf returns the objects that a policy targets, each once.
+func targetsOf(v *store.View, p *policykind.Policy) []api.Ref {
+	var out []api.Ref
+	seen := make(map[api.Ref]bool)
+	for _, t := range v.Targets(p) {
+		if t.Selector == nil && !seen[t.Ref] {
+			seen[t.Ref] = true
+			out = append(out, t.Ref)
+		}
+	}
+	return out
+}
+
+// conditionsOn returns the conditions that policies have on an object, by place;
+// nil for none.
+func conditionsOn(v *store.View, object api.Ref) map[place]crowd {
+	var out map[place]crowd
+	for p, t := range v.On(object) {
+		n := conditionsOf(p)
+		if n == 0 || t.Refused != "" || p.Invalid != nil {
+			continue
+		}
+		at := place{object: object, kind: p.Kind.Ref(), section: t.Section, port: t.Port}
+		if t.Consumer {
+			at.client = p.Namespace
+		}
+		if out == nil {
+			out = make(map[place]crowd)
+		}
+		out[at] = crowd{out[at].conditions + n, append(out[at].policies, p.Ref())}
+	}
+	return out
+}
+
+// conditionsOf counts the blocks of a policy that have a condition.
+func conditionsOf(p *policykind.Policy) int {
+	n := 0
+	for i := range p.Blocks {
+		if p.Blocks[i].When != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (j *judge) crowdFinding(at place, c crowd) {
+	slices.SortFunc(c.policies, api.CompareRefs)
+	j.found.add(Finding{
+		Code: api.ReasonTooMuch, Action: api.Deny,
+		What: fmt.Sprintf("%s would have %d conditions (when) of kind %s on it, and may have %d: every write of what is above has to evaluate them; they are of %s",
+			at, c.conditions, at.kind.Kind, mostConditions, listed(c.policies)),
+		Short:  fmt.Sprintf("%s would have %d conditions (when) of kind %s, and may have %d", at, c.conditions, at.kind.Kind, mostConditions),
+		Advice: "put several into one condition, or remove one from a policy there",
+	})
+}
