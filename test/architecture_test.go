@@ -70,17 +70,18 @@ var packages = []packageRule{
 		"internal/hierarchy", "internal/policykind", "internal/constraint",
 	}},
 	{"internal/constraint", "PolicyConstraints: which paths they select and what they require there", []string{
-		"internal/cel", "internal/hierarchy", "api",
+		"internal/cel", "internal/hierarchy", "internal/pattern", "api",
 	}},
 	{"internal/policykind", "profiles: where the targets, blocks and rules of a policy kind are", []string{
 		"merge", "internal/cel", "internal/decode", "internal/ratelimit", "api",
 	}},
 	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
-		"internal/hierarchy",
+		"internal/hierarchy", "internal/pattern",
 	}},
 	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},
-	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge"}},
+	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge", "internal/pattern"}},
 	{"internal/hierarchy", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
+	{"internal/pattern", "what compiling a regular expression costs, before it is parsed", nil},
 	{"internal/decode", "decodes JSON as the API server does, in one pass", nil},
 	{"internal/background", "what background work shares: pauses, recovery from panics", nil},
 	{"merge", "the fold of policies. Pure: imports the standard library alone", nil},

@@ -16,20 +16,22 @@ func TestWhatDoesNotCompile(t *testing.T) {
 		when string
 		want []Problem
 	}{
-		"nothing":            {"", []Problem{{1, 1, "the expression is empty"}}},
-		"blanks":             {" \n\t", []Problem{{1, 1, "the expression is empty"}}},
-		"a number":           {"1 + 1", []Problem{{1, 1, "it yields int; a condition must yield true or false"}}},
-		"a text":             {`"yes"`, []Problem{{1, 1, "it yields string; a condition must yield true or false"}}},
-		"a list":             {`[true]`, []Problem{{1, 1, "it yields list(bool); a condition must yield true or false"}}},
-		"too long":           {strings.Repeat(" ", MaxLength) + "true", []Problem{{1, 1, "the expression is 4100 bytes long, at most 4096 are read"}}},
-		"an unknown name":    {"object.x == 1", []Problem{{1, 1, "undeclared reference to 'object'" + undeclared}}},
-		"two, on two lines":  {"a == 1 &&\n  b == 1", []Problem{{1, 1, "undeclared reference to 'a'" + undeclared}, {2, 3, "undeclared reference to 'b'" + undeclared}}},
-		"a wrong type":       {`1 == "a"`, []Problem{{1, 3, "found no matching overload for '_==_' applied to '(int, string)'"}}},
-		"a field self lacks": {"self.limits.a == 1", []Problem{{1, 5, `self has no field "limits", only spec`}}},
-		"has of a name":      {"has(spec)", []Problem{{1, 5, "has() takes a field, as in has(spec.limits.a)"}}},
-		"format":             {`"%s".format([spec]) == ""`, []Problem{{1, 12, "format is not available in conditions"}}},
-		"a bad pattern":      {`"a".matches("(")`, []Problem{{1, 13, "invalid matches argument"}}},
-		"a bad duration":     {`duration("x") > duration("1s")`, []Problem{{1, 10, "invalid duration argument"}}},
+		"nothing":                           {"", []Problem{{1, 1, "the expression is empty"}}},
+		"blanks":                            {" \n\t", []Problem{{1, 1, "the expression is empty"}}},
+		"a number":                          {"1 + 1", []Problem{{1, 1, "it yields int; a condition must yield true or false"}}},
+		"a text":                            {`"yes"`, []Problem{{1, 1, "it yields string; a condition must yield true or false"}}},
+		"a list":                            {`[true]`, []Problem{{1, 1, "it yields list(bool); a condition must yield true or false"}}},
+		"too long":                          {strings.Repeat(" ", MaxLength) + "true", []Problem{{1, 1, "the expression is 4100 bytes long, at most 4096 are read"}}},
+		"an unknown name":                   {"object.x == 1", []Problem{{1, 1, "undeclared reference to 'object'" + undeclared}}},
+		"two, on two lines":                 {"a == 1 &&\n  b == 1", []Problem{{1, 1, "undeclared reference to 'a'" + undeclared}, {2, 3, "undeclared reference to 'b'" + undeclared}}},
+		"a wrong type":                      {`1 == "a"`, []Problem{{1, 3, "found no matching overload for '_==_' applied to '(int, string)'"}}},
+		"a field self lacks":                {"self.limits.a == 1", []Problem{{1, 5, `self has no field "limits", only spec`}}},
+		"has of a name":                     {"has(spec)", []Problem{{1, 5, "has() takes a field, as in has(spec.limits.a)"}}},
+		"format":                            {`"%s".format([spec]) == ""`, []Problem{{1, 12, "format is not available in conditions"}}},
+		"a bad pattern":                     {`"a".matches("(")`, []Problem{{1, 13, "invalid matches argument: error parsing regexp: missing closing ): `(`"}}},
+		"a pattern of a class that is slow": {`spec.a.matches("(?i)[` + strings.Repeat("b-\U0010fffe", 100) + `]")`, []Problem{{1, 16, tooSlow}}},
+		"patterns that are slow together":   {`spec.a.matches("(?i)[b-\U0010fffe]") && spec.b.matches("(?i)[c-\U0010fffe]")`, []Problem{{1, 56, tooSlow}}},
+		"a bad duration":                    {`duration("x") > duration("1s")`, []Problem{{1, 10, "invalid duration argument"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +133,25 @@ func TestGoroutinesGetTheSameCondition(t *testing.T) {
 	count := 0
 	made.Range(func(any, any) bool { count++; return true })
 	assert.Equal(t, 1, count)
+}
+
+const tooSlow = `regular expressions that take too long to compile; use fewer classes of Unicode (\p) and fewer ranges beyond ASCII where case is ignored ((?i))`
+
+// A pattern of the spec is compiled at a price: the limit ends an evaluation that
+// has many compiled.
+func TestSlowPatternsOfTheSpecHaveTheirPrice(t *testing.T) {
+	c, err := Compile(`spec.patterns.exists(p, "1".matches(p))`)
+	require.NoError(t, err)
+	patterns := func(n int, p string) m {
+		all := make([]any, n)
+		for i := range all {
+			all[i] = strings.Repeat("-", i) + p
+		}
+		return m{"patterns": all}
+	}
+	require.ErrorIs(t, c.Evaluate(patterns(10, "(?i)[b-\U0010fffe]")).Err, ErrBudget)
+	assert.NoError(t, c.Evaluate(patterns(10, "(?i)[b-y]")).Err)
+	assert.ErrorContains(t, c.Evaluate(patterns(1, "(?i)["+strings.Repeat("b-\U0010fffe", 3)+"]")).Err, tooSlow)
 }
 
 func TestPatternsAreBounded(t *testing.T) {

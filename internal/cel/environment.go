@@ -59,7 +59,7 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ExpressionNodeLimit(maxNodes),
 		cel.ASTValidators(
-			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	)
 })
 
@@ -118,11 +118,15 @@ func (houseRules) Name() string { return "overrule" }
 
 // Validate implements cel.ASTValidator.
 func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	var patterns []string
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
-			if e.AsCall().FunctionName() == "format" {
+			switch e.AsCall().FunctionName() {
+			case "format":
 				issues.ReportErrorAtID(e.ID(), "format is not available in %ss", h.noun)
+			case "matches":
+				patterns = h.literalPattern(patterns, e.AsCall(), issues)
 			}
 		case ast.SelectKind:
 			s := e.AsSelect()
@@ -132,6 +136,26 @@ func (h houseRules) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issu
 		default:
 		}
 	}))
+}
+
+// literalPattern compiles a pattern that is spelled out. cel-go's own check would
+// compile any, however long that takes.
+func (houseRules) literalPattern(before []string, call ast.CallExpr, issues *cel.Issues) []string {
+	last := call.Args()[len(call.Args())-1]
+	if last.Kind() != ast.LiteralKind {
+		return before
+	}
+	text, ok := last.AsLiteral().(types.String)
+	if !ok {
+		return before
+	}
+	all := append(before, string(text))
+	if err := slowPatterns(all); err != nil {
+		issues.ReportErrorAtID(last.ID(), "%v", err)
+	} else if err := compilePattern(string(text)).err; err != nil {
+		issues.ReportErrorAtID(last.ID(), "invalid matches argument: %v", err)
+	}
+	return all
 }
 
 // loops returns the ids of the nodes that are evaluated once per element: the

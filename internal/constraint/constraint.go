@@ -97,7 +97,12 @@ func (c *Constraint) compile(s *api.ConstraintSpec) {
 		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
 		c.validations, faults = append(c.validations, v), append(faults, wrong...)
 	}
+	slow := checkPatterns(s.Rules, at.Child("rules"))
+	faults = append(faults, slow...)
 	for i := range s.Rules {
+		if slow != nil {
+			break // nothing is compiled
+		}
 		r, wrong := compileRule(&s.Rules[i], at.Child("rules").Index(i))
 		c.rules, faults = append(c.rules, r), append(faults, wrong...)
 	}

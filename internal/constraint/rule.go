@@ -13,6 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
+	"overrule.dev/overrule/internal/pattern"
 	"overrule.dev/overrule/merge"
 )
 
@@ -70,16 +71,34 @@ func (r *rule) bound(from *api.ConstraintRule, at *field.Path) (faults field.Err
 	return faults
 }
 
-func (r *rule) match(pattern string, at *field.Path) field.ErrorList {
-	if pattern == "" {
+func (r *rule) match(text string, at *field.Path) field.ErrorList {
+	switch {
+	case text == "":
 		return nil
-	}
-	if len(pattern) > maxPattern {
-		return field.ErrorList{field.TooLong(at, pattern[:20]+"…", maxPattern)}
+	case len(text) > maxPattern:
+		return field.ErrorList{field.TooLong(at, text[:20]+"…", maxPattern)}
+	case pattern.Cost(text) > pattern.MaxCost:
+		return field.ErrorList{field.Invalid(at, text, "takes too long to compile; "+pattern.Advice)}
 	}
 	var err error
-	if r.pattern, err = regexp.Compile(pattern); err != nil {
-		return field.ErrorList{field.Invalid(at, pattern, err.Error())}
+	if r.pattern, err = regexp.Compile(text); err != nil {
+		return field.ErrorList{field.Invalid(at, text, err.Error())}
+	}
+	return nil
+}
+
+// mostPatterns is what the patterns of a constraint may cost together: 64 of the
+// longest that are plain.
+const mostPatterns = 64 * maxPattern
+
+// checkPatterns finds patterns that take too long to compile together.
+func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
+	cost := 0
+	for i := range rules {
+		if cost += pattern.Cost(rules[i].Pattern); cost > mostPatterns {
+			return field.ErrorList{field.Invalid(at.Index(i).Child("pattern"), rules[i].Pattern,
+				"the patterns of a constraint take too long to compile together; "+pattern.Advice)}
+		}
 	}
 	return nil
 }

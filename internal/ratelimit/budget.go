@@ -1,8 +1,13 @@
 package ratelimit
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
-// mostExpressions is how long all expressions of a policy are, in bytes: 64 of the longest.
+	"overrule.dev/overrule/internal/pattern"
+)
+
+// mostExpressions is how long all expressions of a policy are, in bytes: 64 of the
+// longest. One that takes longer to compile than its length says counts for more.
 const mostExpressions = 64 * longestPattern
 
 // Budget is how many bytes the regular expressions of one policy may have, all of its
@@ -24,7 +29,7 @@ func (b *Budget) Read(at *field.Path, name string, value any) (*Limit, field.Err
 }
 
 // take takes an expression from the budget, and reports whether it is within.
-func (b *Budget) take(pattern string) bool {
-	b.bytes -= len(pattern)
+func (b *Budget) take(text string) bool {
+	b.bytes -= pattern.Cost(text)
 	return b.bytes >= 0
 }

@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"overrule.dev/overrule/internal/pattern"
 )
 
 const (
@@ -16,16 +18,16 @@ const (
 )
 
 // pattern checks a regular expression and takes it from the budget.
-func (r *reader) pattern(at *field.Path, pattern string) {
-	if !r.budget.take(pattern) {
+func (r *reader) pattern(at *field.Path, text string) {
+	if !r.budget.take(text) {
 		if !r.over { // the same error for each of the others adds nothing
-			r.fail(field.Invalid(at, shown(pattern), fmt.Sprintf(
+			r.fail(field.Invalid(at, shown(text), fmt.Sprintf(
 				"all regular expressions of a policy must have at most %d bytes together; move limits to another policy", mostExpressions)))
 		}
 		r.over = true
 		return
 	}
-	if err := checkRegexp(at, pattern); err != nil {
+	if err := checkRegexp(at, text); err != nil {
 		r.fail(err)
 	}
 }
@@ -33,16 +35,19 @@ func (r *reader) pattern(at *field.Path, pattern string) {
 // checkRegexp returns an error if an expression does not compile or is too large.
 // Its form does not matter: the engines of Envoy (RE2) and Limitador (the Rust
 // crate regex) take time linear in the text.
-func checkRegexp(at *field.Path, pattern string) *field.Error {
-	if len(pattern) > longestPattern {
+func checkRegexp(at *field.Path, text string) *field.Error {
+	if len(text) > longestPattern {
 		return field.TooLong(at, "", longestPattern)
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if pattern.Cost(text) > pattern.MaxCost {
+		return field.Invalid(at, shown(text), "takes too long to compile; "+pattern.Advice)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return field.Invalid(at, shown(pattern), fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
+		return field.Invalid(at, shown(text), fmt.Sprintf("does not compile: %v; use RE2 syntax", err))
 	}
 	if n := size(parsed); n > largestPattern {
-		return field.Invalid(at, shown(pattern), fmt.Sprintf(
+		return field.Invalid(at, shown(text), fmt.Sprintf(
 			"must compile to at most %d instructions, not %d; lower its repetition counts", largestPattern, n))
 	}
 	return nil
