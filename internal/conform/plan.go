@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	structuralcel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
@@ -32,6 +33,9 @@ type plan struct {
 	places []*place
 	// unchecked tells why nothing can be checked.
 	unchecked string
+	// full is the whole schema, made when a policy is first checked by itself.
+	whole sync.Once
+	full  validation.SchemaCreateValidator
 }
 
 // place is where an effective spec can stand in an object: as the bare rules,
@@ -125,14 +129,7 @@ func (p *plan) nothing() bool {
 // placeOf returns the place that has all the fields of an effective spec, nil
 // if none does.
 func (p *plan) placeOf(spec map[string]any) *place {
-	i := slices.IndexFunc(p.places, func(pl *place) bool {
-		for name := range spec {
-			if !pl.takes(name) {
-				return false
-			}
-		}
-		return true
-	})
+	i := slices.IndexFunc(p.places, func(pl *place) bool { return pl.takesAll(spec) })
 	if i < 0 {
 		return nil
 	}
@@ -148,6 +145,15 @@ func (p *place) isBeside(field string) bool {
 		rest, ok := strings.CutPrefix(field, strings.Join(a, "."))
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
+}
+
+func (p *place) takesAll(spec map[string]any) bool {
+	for name := range spec {
+		if !p.takes(name) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *place) takes(name string) bool {

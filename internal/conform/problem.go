@@ -17,10 +17,13 @@ func problems(errs field.ErrorList) []Problem {
 	for _, err := range errs {
 		out = append(out, problem(err))
 	}
-	slices.SortFunc(out, func(a, b Problem) int {
-		return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(b.Excess, a.Excess))
-	})
+	slices.SortFunc(out, compareProblems)
 	return slices.CompactFunc(out, func(a, b Problem) bool { return a.Message == b.Message })
+}
+
+// compareProblems orders by message, the worse first.
+func compareProblems(a, b Problem) int {
+	return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(b.Excess, a.Excess))
 }
 
 func problem(err *field.Error) Problem {

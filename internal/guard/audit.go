@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -32,6 +33,9 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 	if err := j.standing(effective.Pair{After: e}); err != nil {
 		return nil, err
 	}
+	if err := j.alone(e); err != nil {
+		return nil, err
+	}
 	j.unbound(e)
 	j.hiding()
 	j.heldBack()
@@ -47,6 +51,26 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 		}
 	}
 	return out, nil
+}
+
+// alone finds policies of a path that break the schema of their kind by themselves.
+func (j *judge) alone(e *effective.Effective) error {
+	for i := range e.Outcomes {
+		v, err := conformity.CheckAlone(e, e.Outcomes[i].Policy, j.budget)
+		if err != nil {
+			return fmt.Errorf("check policies against their definition: %w", err)
+		}
+		if v.Unchecked != "" {
+			j.report(api.ReasonNotRead, api.Warn, Finding{What: v.Unchecked})
+		}
+		for _, problem := range v.Problems {
+			ref := e.Ref(e.Outcomes[i].Policy)
+			j.reportOf(e.Kind, api.ReasonEffectiveInvalid, api.Deny, Finding{
+				Policy: &ref, What: fmt.Sprintf("%s breaks the schema of its kind by itself: %s", ref, problem.Message),
+			})
+		}
+	}
+	return nil
 }
 
 func compareViolations(a, b api.Violation) int {
