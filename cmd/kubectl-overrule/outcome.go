@@ -40,6 +40,9 @@ func (a *app) outcome(ctx context.Context, flags queryFlags, args []string) erro
 	if err != nil {
 		return err
 	}
+	if len(outcomes) == 0 {
+		a.tell("no policies found")
+	}
 	return a.printer().Outcomes(outcomes)
 }
 

@@ -53,6 +53,9 @@ var errExport = errors.New("name the one kind to export, and write it with its g
 
 func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) error {
 	items, s, err := a.inForce(ctx, flags.paths)
+	if err != nil && flags.export && len(flags.paths) == 0 && len(args) > 0 {
+		return a.exportBuiltin(args[0], err)
+	}
 	if err != nil {
 		return err
 	}
@@ -77,6 +80,22 @@ func (a *app) profiles(ctx context.Context, flags profileFlags, args []string) e
 		a.tell("Overrule knows %d more kinds of policies that are not here: --all shows them", hidden)
 	}
 	return err
+}
+
+// exportBuiltin exports a profile that comes with Overrule, where the cluster cannot
+// be asked for why.
+func (a *app) exportBuiltin(word string, why error) error {
+	kinds, err := manifest.NewKinds()
+	if err != nil {
+		return err
+	}
+	s := &scene{kinds: kinds}
+	items, err := ofKind(s, kinds.Profiles(), word)
+	if err != nil || len(items) != 1 {
+		return why
+	}
+	a.tell("warning: the cluster cannot be read, so this is the built-in profile, whatever is in force: %v", why)
+	return a.printer().Manifest(exported(s, items[0]))
 }
 
 // inForce reads the profiles of the cluster, or those of manifests.

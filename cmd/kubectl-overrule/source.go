@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -106,8 +107,28 @@ func (a *app) tellRefused(kinds *manifest.Kinds) {
 	}
 }
 
+// mostUnreadable is how many errors of manifests are shown.
+const mostUnreadable = 20
+
+// parts returns the errors that were joined.
+func parts(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what wraps a joined error has words of its own
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, one := range joined.Unwrap() {
+		out = append(out, parts(one)...)
+	}
+	return out
+}
+
 // unreadable heads the errors of manifests, which may be many.
 func unreadable(err error) error {
+	if all := parts(err); len(all) > mostUnreadable {
+		more := fmt.Errorf("and %d more", len(all)-mostUnreadable)
+		err = errors.Join(append(all[:mostUnreadable:mostUnreadable], more)...)
+	}
 	if strings.Contains(err.Error(), "\n") {
 		return fmt.Errorf("the manifests cannot be read:\n%w", err)
 	}
