@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -42,6 +43,9 @@ func warning(f guard.Finding) string {
 	if !fits(line) && f.Short != "" {
 		line = oneLine(f.Short)
 	}
+	if !fits(line) {
+		line = withoutGroups(line)
+	}
 	for _, longest := range []int{60, 40, 30, 24, 18} {
 		if fits(line) {
 			return line
@@ -52,6 +56,22 @@ func warning(f guard.Finding) string {
 		return string(runes[:warningLength-1]) + "…"
 	}
 	return line
+}
+
+// kindAndGroup is a kind that is written with its group.
+var kindAndGroup = regexp.MustCompile(`\b([A-Z][A-Za-z0-9]*)\.([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
+
+// withoutGroups leaves out the groups of kinds, unless it is they that tell two
+// kinds apart.
+func withoutGroups(line string) string {
+	groups := make(map[string]string)
+	for _, m := range kindAndGroup.FindAllStringSubmatch(line, -1) {
+		if other, ok := groups[m[1]]; ok && other != m[2] {
+			return line
+		}
+		groups[m[1]] = m[2]
+	}
+	return kindAndGroup.ReplaceAllString(line, "$1")
 }
 
 func fits(line string) bool { return len([]rune(line)) <= warningLength }

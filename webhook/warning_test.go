@@ -37,6 +37,10 @@ func TestAWarningFitsIntoOneLine(t *testing.T) {
 		"several long names": {
 			long + " loses " + long + " to " + long, "", "aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz loses aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz to aaaaaaaaaaaaaaa…zzzzzzzzzzzzzz",
 		},
+		"still too long: groups of kinds go before names are cut": {
+			"effective policies of AuthPolicy.kuadrant.io in namespace team-alpha-production-west and team-beta-production do not match", "ask",
+			"effective policies of AuthPolicy in namespace team-alpha-production-west and team-beta-production do not match",
+		},
 		"no names to shorten: the end is cut": {
 			strings.Repeat("word ", 40), "", strings.Repeat("word ", 23) + "word…",
 		},
@@ -51,6 +55,12 @@ func TestAWarningFitsIntoOneLine(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+func TestGroupsThatTellTwoKindsApartStay(t *testing.T) {
+	const two = "Policy.a.example.com app/one loses to Policy.b.example.com app/two"
+	assert.Equal(t, two, withoutGroups(two))
+	assert.Equal(t, "Policy app/one loses to Other app/two", withoutGroups("Policy.a.example.com app/one loses to Other.b.example.com app/two"))
 }
 
 func FuzzWarning(f *testing.F) {
