@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,9 @@ func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
 		t.Run(c.File, func(t *testing.T) {
 			d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
 			d.Now = func() time.Time { return cases.Now }
+			if c.Changes[0].Object.GetKind() == api.KindPolicyProfile {
+				d.Guard.Kinds = rereads{d, t, c.Against}
+			}
 			for i := range c.Against {
 				d.put(t, &c.Against[i])
 			}
@@ -60,6 +65,43 @@ func (d *doors) put(t *testing.T, o *cases.Object) {
 	object, err := store.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
 	d.Store.Apply(store.Put(object))
+}
+
+// rereads reads the policies of a case again, by another profile.
+type rereads struct {
+	*doors
+	t    *testing.T
+	from []cases.Object
+}
+
+func (rereads) Profiles() []api.ProfileInForce { return nil }
+
+func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	return nil, nil
+}
+
+func (r rereads) Reread(_ context.Context, v *store.View, before, after store.Object) (*store.View, error) {
+	profiles, err := policykind.NewProfiles()
+	if err != nil {
+		return nil, err
+	}
+	written := before
+	if after != nil {
+		written = after
+		require.NoError(r.t, profiles.Put(&after.(*policykind.Profile).PolicyProfile, 0))
+	}
+	spec := written.(*policykind.Profile).Spec
+	kind := profiles.Of(api.PolicyKind{Group: spec.Group, Kind: spec.Kind})
+	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == kind.Ref() })
+	var policies []store.Change
+	for i := range r.from {
+		if o := &r.from[i]; o.GetKind() == kind.Kind {
+			object, err := store.Decode(kind.Ref(), kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
+			require.NoError(r.t, err)
+			policies = append(policies, store.Put(object))
+		}
+	}
+	return v.WithKinds(append(kinds, kind)).With(policies...), nil
 }
 
 // read does what the watcher would do about a kind.

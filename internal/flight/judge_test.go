@@ -451,6 +451,18 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s.admit(write)
 		assert.Equal(t, with("the write of PolicyProfile"), said(s.judge(s.create(greedy))))
 	})
+	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *store.View) (*store.View, error) {
+			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
+			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
+			return v.WithKinds([]*policykind.Kind{&milder}), nil
+		})
+		s.admit(s.create(limit))
+		d := s.judge(write)
+		assert.True(t, d.Denied())
+		assert.True(t, d.Retry)
+	})
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(write)

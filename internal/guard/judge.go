@@ -42,6 +42,7 @@ type judge struct {
 	pairs         int32 // that were judged
 	held          []effective.Override
 	lostOverrides map[lostOverride]*overrideTally
+	loosened      map[api.PolicyKind]string      // how kinds protect overrides less after the write
 	causes        map[*merge.Rule]api.ReasonCode // of losses
 	like          like                           // the pair before
 	surroundings  map[surroundingKey]*surrounding

@@ -24,7 +24,8 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 		return nil
 	}
 	still := p.After != nil && !j.mayMove(p) && !b.elsewhere(p)
-	if still && p.Before.Result == p.After.Result {
+	loosened := j.loosened[p.Before.Kind.Ref()]
+	if still && loosened == "" && p.Before.Result == p.After.Result {
 		return nil
 	}
 	j.pairs++
@@ -48,6 +49,12 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 				j.unbind(o, p.Before, p.After, unbound)
 				continue
 			}
+		}
+		if loosened != "" {
+			if t := j.loosen(o, p.Before, loosened); still {
+				j.like.lost = append(j.like.lost, t)
+			}
+			continue
 		}
 		if err := j.handedOn(p, b, o); err != nil {
 			return err
@@ -89,13 +96,25 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overri
 	for _, p := range standIns {
 		l.standIns += was.Ref(p).Key() + " "
 	}
+	return j.tally(overrideTally{lostOverride: l, was: was, is: is, standIns: standIns})
+}
+
+// loosen books an override that is given on a path as before, and is less
+// protected from now on: whoever may not remove it must not prepare that, either.
+func (j *judge) loosen(o effective.Override, was *effective.Effective, how string) *overrideTally {
+	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, loosened: how}
+	return j.tally(overrideTally{lostOverride: l, was: was})
+}
+
+// tally books the path of a loss, and returns where it is booked.
+func (j *judge) tally(loss overrideTally) *overrideTally {
 	if j.lostOverrides == nil {
 		j.lostOverrides = make(map[lostOverride]*overrideTally)
 	}
-	t := j.lostOverrides[l]
+	t := j.lostOverrides[loss.lostOverride]
 	if t == nil {
-		t = &overrideTally{lostOverride: l, was: was, is: is, standIns: standIns}
-		j.lostOverrides[l] = t
+		t = &loss
+		j.lostOverrides[loss.lostOverride] = t
 	}
 	t.book(j.pairs)
 	return t
@@ -108,15 +127,7 @@ func (j *judge) unbind(o effective.Override, was, is *effective.Effective, why s
 	if !j.orphaned && j.old != nil && j.old.Ref() == was.Ref(o.Policy) {
 		l.code = api.ReasonOverrideRemoved
 	}
-	t := j.lostOverrides[l]
-	if t == nil {
-		t = &overrideTally{lostOverride: l, was: was, is: is}
-		if j.lostOverrides == nil {
-			j.lostOverrides = make(map[lostOverride]*overrideTally)
-		}
-		j.lostOverrides[l] = t
-	}
-	t.book(j.pairs)
+	j.tally(overrideTally{lostOverride: l, was: was, is: is})
 }
 
 // book books a path, by the number of its pair.
@@ -134,6 +145,7 @@ type lostOverride struct {
 	code     api.ReasonCode
 	standIns string // their names
 	unbound  string // why it is not bound any more, "" where that is not why
+	loosened string // in what respects it is less protected, "" where it is lost
 }
 
 // overrideTally adds up losses; the first path stands for all.

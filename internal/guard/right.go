@@ -67,12 +67,16 @@ func (j *judge) overrideLost(t *overrideTally) {
 	if len(t.paths) == 1 {
 		on = "on " + last(t.was)
 	}
-	if t.code == api.ReasonOverrideRemoved && t.unbound == "" {
+	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
+	switch {
+	case t.loosened != "":
+		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and this write would protect them less: %s", policy, t.rule, on, t.loosened)
+		f.Short = fmt.Sprintf("%s of %s would be less protected %s", t.rule, policy, on)
+	case t.code == api.ReasonOverrideRemoved && t.unbound == "":
 		f.What = fmt.Sprintf("the overrides of %s hold %s %s, and would not any more", policy, t.rule, on)
-	} else {
+	default:
 		f.What = fmt.Sprintf("%s would slip from under %s: the overrides of %s hold it %s, and %s", slipping(t), t.rule, policy, on, j.why(t))
 	}
-	f.Short = fmt.Sprintf("%s of %s would not hold any more %s", t.rule, policy, on)
 	action := api.Deny
 	if t.mine {
 		action = api.Warn
@@ -142,6 +146,7 @@ func (j *judge) lost() []*overrideTally {
 			strings.Compare(string(a.code), string(b.code)),
 			strings.Compare(a.lostOverride.standIns, b.lostOverride.standIns),
 			strings.Compare(a.unbound, b.unbound),
+			strings.Compare(a.loosened, b.loosened),
 		)
 	})
 	return out

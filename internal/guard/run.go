@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -94,7 +95,25 @@ func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
 	if after == j.before {
 		return effective.Scope{}, nil
 	}
-	return effective.Scope{All: true, Kinds: readDifferently(j.before, after)}, nil
+	kinds := readDifferently(j.before, after)
+	j.loosened = loosened(j.before, after, kinds)
+	return effective.Scope{All: true, Kinds: kinds}, nil
+}
+
+// loosened returns those of the kinds, read in both views, that protect overrides
+// less in the second, and in what respects.
+func loosened(before, after *store.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
+	out := make(map[api.PolicyKind]string)
+	for _, ref := range kinds {
+		was, is := before.Kind(ref), after.Kind(ref)
+		if was == nil || is == nil {
+			continue
+		}
+		if how := was.Loosens(is); len(how) > 0 {
+			out[ref] = strings.Join(how, "; ")
+		}
+	}
+	return out
 }
 
 // readDifferently returns the kinds that two views read in different ways, nil

@@ -3,9 +3,14 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // madeKinds are the policy kinds of these tests; the values tell whether their
@@ -36,6 +41,12 @@ var madeKinds = map[string]struct {
 	"Glue":    {true, ""},
 	"Wax":     {true, ""},
 	"Oil":     {true, ""},
+	"Gloss":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Satin":   {false, "\n  targets: {fields: [targetRef]}\n  gates: [when]\n  alternatives: [colors]"},
+	"Matt":    {false, "\n  targets: {fields: [targetRef]}"},
+	"Size":    {true, "\n  targets: {fields: [targetRef]}\n  gates: [when]"},
+	"Chalk":   {false, "\n  targets: {fields: [targetRef]}\n  actions: {OverrideWeakened: Warn}"},
+	"Slate":   {false, "\n  targets: {fields: [targetRef]}"},
 }
 
 // definition is the CRD of a kind.
@@ -115,6 +126,25 @@ func (c *cluster) readKinds(t *testing.T) {
 	}, "the rules do not name the kinds")
 }
 
+// milderCopy is a PolicyProfile that says of one of Kuadrant's kinds what the
+// built-in one says, but for what is done about overrides that are lost.
+func milderCopy(kind string) string {
+	kinds, err := policykind.BuiltinKinds()
+	i := slices.IndexFunc(kinds, func(k *policykind.Kind) bool { return k.Group == "kuadrant.io" && k.Kind == kind })
+	if err != nil || i < 0 {
+		panic("no built-in profile of " + kind)
+	}
+	spec := kinds[i].PolicyProfileSpec
+	spec.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn, api.ReasonOverrideEvaded: api.Warn}
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": "overrule.dev/v1alpha1", "kind": "PolicyProfile", "metadata": map[string]any{"name": strings.ToLower(kind) + "-copy"}, "spec": spec,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 // coated is a world with an override of a kind on the gateway.
 func coated(kind string) string {
 	return namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
@@ -185,6 +215,34 @@ var aroundKinds = map[string]row{
 	"profile-owner": way{
 		world: coated("Shellac"), code: "OverrideEvaded",
 		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByNobody),
+	},
+	"profile-actions": way{
+		world: coated("Gloss"), code: "OverrideRemoved", says: []string{"the action of OverrideRemoved would be Warn"}, told: "less protected",
+		write: kubectl("patch", "policyprofile/glosss", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn","OverrideEvaded":"Warn"}}}`),
+	},
+	"profile-gates": way{
+		world: coated("Satin"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+		write: kubectl("patch", "policyprofile/satins", "--type=merge", "-p", `{"spec":{"gates":null,"alternatives":null}}`),
+	},
+	"profile-higher": way{
+		world: coated("Matt"), code: "OverrideRemoved", says: []string{"policies would be read in another way (targets)"}, told: "less protected",
+		write: kubectl("patch", "policyprofile/matts", "--type=merge", "-p", `{"spec":{"targets":{"classFrom":["*"]}}}`),
+	},
+	"profile-of-label": way{
+		world: coated("Size"), code: "OverrideRemoved", says: []string{"gates would be without when"}, told: "less protected",
+		write: kubectl("delete", "policyprofile/sizes"),
+	},
+	"profile-copied": way{
+		world: world, code: "OverrideRemoved", says: []string{"the action of OverrideEvaded would be Warn"}, told: "less protected", dry: true,
+		write: apply(milderCopy("AuthPolicy")),
+	},
+	"profile-stricter": free{
+		world: coated("Chalk"), held: new(remove("INFRA", "chalk/gw-coat")),
+		write: kubectl("patch", "policyprofile/chalks", "--type=merge", "-p", `{"metadata":{"labels":{"a":"b"}},"spec":{"gates":["when"],"actions":null,"blastRadius":9}}`),
+	},
+	"profile-without-overrides": free{
+		world: world + object("Slate", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, defaults: {colors: {wall: red}}}"),
+		write: kubectl("patch", "policyprofile/slates", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn"}}}`),
 	},
 	"profiles-definition": way{
 		world: painted + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,

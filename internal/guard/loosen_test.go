@@ -1,0 +1,86 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// readBy is a world in which the policies of some objects are read by other
+// profiles.
+func readBy(t *testing.T, v *store.View, profile, objects string) *store.View {
+	t.Helper()
+	w := world(t, docs(profile, objects))
+	next := v.WithKinds(w.Kinds())
+	for _, k := range w.Kinds() {
+		for p := range w.Policies(k.Ref()) {
+			next = next.With(store.Put(p))
+		}
+	}
+	return next
+}
+
+// A profile that protects overrides less is a removal of those that hold, though
+// all of them hold after it as before.
+func TestProfilesThatProtectOverridesLess(t *testing.T) {
+	const full = lockSpec + "\ngates: [gate]\nalternatives: [ways]"
+	less := func(how string) []string {
+		return []string{"OverrideRemoved: the overrides of Lock infra/top hold ways.key on 2 paths, and this write would protect them less: " + how}
+	}
+	tests := map[string]struct {
+		objects, was, now string
+		owner             string
+		want              []string
+	}{
+		"a removal is a warning":              {base(lockTop(byKey)), full, full + "\nactions: {OverrideRemoved: Warn}", "", less("the action of OverrideRemoved would be Warn")},
+		"an evasion is a warning":             {base(lockTop(byKey)), full, full + "\nactions: {OverrideEvaded: Warn}", "", less("the action of OverrideEvaded would be Warn")},
+		"without gates and alternatives":      {base(lockTop(byKey)), full, lockSpec, "", less("gates would be without gate; alternatives would not begin with ways")},
+		"policies may be higher":              {base(lockTop(byKey)), full, full + "\norder: {field: priority}", "", less("policies would be read in another way (order)")},
+		"its paths end above the routes":      {base(lockTop(byKey)), full, full + "\nlevels: [Gateway]", "", less("policies would be read in another way (levels)")},
+		"an override that is not met":         {base(lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), full, lockSpec + "\nalternatives: [ways]", "", less("gates would be without gate")},
+		"the same":                            {base(lockTop(byKey)), full, full, "", nil},
+		"a stricter one":                      {base(lockTop(byKey)), lockSpec + "\nactions: {OverrideEvaded: Warn}", full, "", nil},
+		"no override holds":                   {base(lockTop("defaults: {ways: {key: 1}}")), full, lockSpec, "", nil},
+		"an override that holds nowhere":      {base(lockOwn("ways: {key: 2}"), locked("infra", "top", "targetRefs: [{kind: Gateway, name: none}]\n", byKey)), full, lockSpec, "", nil},
+		"an override that a higher one beats": {base(lockTop(byKey), lockOwn("overrides: {ways: {key: 2}}")), full, lockSpec, "", less("gates would be without gate; alternatives would not begin with ways")},
+		"the profile gets an owner, and a built-in one that protects less is used then": {
+			base(lockTop(byKey)), full, lockSpec, "ConfigMap infra/x", less("gates would be without gate; alternatives would not begin with ways"),
+		},
+		"removals were warnings before, too": {
+			base(lockTop(byKey)), full + "\nactions: {OverrideRemoved: Warn}", full + "\nactions: {OverrideRemoved: Warn, OverrideEvaded: Warn}", "",
+			[]string{"Warn " + strings.TrimSuffix(less("the action of OverrideEvaded would be Warn")[0], "\n")},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, docs(worlds.ProfileDoc("Lock", test.was), test.objects))
+			after := readBy(t, v, worlds.ProfileDoc("Lock", test.now), test.objects)
+			judge := func(user string) []string {
+				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: after}, Rights: bossAndDev()}
+				change := guard.Change{Operation: guard.Update, Before: profile("lock", nil), After: profile("lock", nil), Owner: test.owner, User: userOf(user)}
+				j, err := g.Judge(t.Context(), v, change, nil)
+				require.NoError(t, err)
+				return nilIfEmpty(toldOf(j, "OverrideRemoved"))
+			}
+			var denials, warnings []string
+			for _, what := range test.want {
+				warnings = append(warnings, warn(strings.TrimPrefix(what, "Warn ")))
+				if strings.HasPrefix(what, "Warn ") {
+					what = strings.TrimPrefix(deny(strings.TrimPrefix(what, "Warn "), "Lock infra/top"), "Deny ")
+					denials = append(denials, "Warn "+what)
+					continue
+				}
+				denials = append(denials, deny(what, "Lock infra/top"))
+			}
+			assert.Equal(t, denials, judge("dev"))
+			assert.Equal(t, warnings, judge("boss"))
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package policykind_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+func TestWhatLoosensTheProtectionOfOverrides(t *testing.T) {
+	acting := func(code api.ReasonCode, a api.Action) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) { p.Actions = map[api.ReasonCode]api.Action{code: a} }
+	}
+	gated := func(gates ...string) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) { p.Gates = gates }
+	}
+	among := func(alternatives ...string) func(*api.PolicyProfileSpec) {
+		return func(p *api.PolicyProfileSpec) { p.Alternatives = alternatives }
+	}
+	for name, c := range map[string]struct {
+		was, now func(*api.PolicyProfileSpec)
+		want     []string
+	}{
+		"the same":                     {},
+		"a removal is a warning":       {nil, acting(api.ReasonOverrideRemoved, api.Warn), []string{"the action of OverrideRemoved would be Warn"}},
+		"an evasion is recorded alone": {nil, acting(api.ReasonOverrideEvaded, api.Audit), []string{"the action of OverrideEvaded would be Audit"}},
+		"a weakening is a warning":     {nil, acting(api.ReasonOverrideWeakened, api.Warn), []string{"the action of OverrideWeakened would be Warn"}},
+		"what cannot be read passes":   {nil, acting(api.ReasonInvalid, api.Warn), []string{"the action of Invalid would be Warn"}},
+		"what no gateway can use passes": {
+			nil, acting(api.ReasonEffectiveInvalid, api.Warn), []string{"the action of EffectiveInvalid would be Warn"},
+		},
+		"from a warning to a record":     {acting(api.ReasonOverrideEvaded, api.Warn), acting(api.ReasonOverrideEvaded, api.Audit), []string{"the action of OverrideEvaded would be Audit"}},
+		"from a warning to a denial":     {acting(api.ReasonOverrideEvaded, api.Warn), acting(api.ReasonOverrideEvaded, api.Deny), nil},
+		"from a warning to the default":  {acting(api.ReasonOverrideEvaded, api.Warn), nil, nil},
+		"a denial is spelt out":          {nil, acting(api.ReasonOverrideRemoved, api.Deny), nil},
+		"a conflict takes no override":   {nil, acting(api.ReasonConflicted, api.Warn), nil},
+		"nor does a value that is lost":  {nil, acting(api.ReasonConstraintViolated, api.Warn), nil},
+		"a gate less":                    {gated("when", "enabled"), gated("when"), []string{"gates would be without enabled"}},
+		"gates in another order":         {gated("when", "enabled"), gated("enabled", "when"), nil},
+		"a gate more":                    {gated("when"), gated("enabled", "when"), nil},
+		"alternatives less":              {among("rules"), among(), []string{"alternatives would not begin with rules"}},
+		"alternatives more":              {among("rules"), among("rules", "other"), nil},
+		"a group of alternatives before": {among("rules.ways"), among("rules", "rules.ways"), []string{"alternatives would not begin with rules.ways"}},
+		"how far a write may reach":      {nil, func(p *api.PolicyProfileSpec) { p.BlastRadius = new(int32(0)) }, nil},
+		"an empty list in place of none": {nil, func(p *api.PolicyProfileSpec) { p.Ignore = []string{} }, nil},
+		"another field, and an action": {nil, func(p *api.PolicyProfileSpec) {
+			p.Ignore = []string{"a"}
+			acting(api.ReasonOverrideRemoved, api.Warn)(p)
+		}, []string{"the action of OverrideRemoved would be Warn", "policies would be read in another way (ignore)"}},
+		"a target that may stand higher":  {nil, func(p *api.PolicyProfileSpec) { p.Targets.ClassFrom = []string{"*"} }, []string{"policies would be read in another way (targets)"}},
+		"another order on one level":      {nil, func(p *api.PolicyProfileSpec) { p.Order = &api.ProfileOrder{OrderKey: api.OrderKey{Field: "priority"}} }, []string{"policies would be read in another way (order)"}},
+		"paths that end above the others": {nil, func(p *api.PolicyProfileSpec) { p.Levels = []api.LevelName{api.LevelGateway} }, []string{"policies would be read in another way (levels)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, compiled(t, c.was).Loosens(compiled(t, c.now)))
+		})
+	}
+}
+
+// Whatever a profile will be able to say counts, unless someone found that it has
+// no part in the protection of overrides.
+func TestEachFieldOfAProfileCounts(t *testing.T) {
+	harmless := map[string]bool{"Group": true, "Kind": true, "BlastRadius": true, "Gates": true, "Actions": true}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.PolicyProfileSpec]()) {
+		t.Run(f.Name, func(t *testing.T) {
+			was, now := &policykind.Kind{}, &policykind.Kind{}
+			fill(t, reflect.ValueOf(&now.PolicyProfileSpec).Elem().FieldByIndex(f.Index))
+			if f.Name == "Alternatives" { // one more is stricter
+				was, now = now, was
+			}
+			assert.Equal(t, harmless[f.Name], was.Loosens(now) == nil)
+		})
+	}
+}
+
+// fill gives a field some value that is not its zero.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int32:
+		v.SetInt(1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("x").Convert(v.Type().Key()), reflect.ValueOf("x").Convert(v.Type().Elem()))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Struct:
+		fill(t, v.Field(0))
+	default:
+		require.Fail(t, "a field of another sort", v.Kind().String())
+	}
+}
