@@ -69,17 +69,17 @@ func TestChangesAreHeldToConstraints(t *testing.T) {
 		},
 		"a constraint that is deleted does not": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth, clusterConstraint("authenticated", "true") + lowerAuth, []string{"--delete"},
-			[]string{"DELETE ClusterPolicyConstraint authenticated", "DELETE AuthPolicy lower"},
+			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower"},
 		},
 		"nor does one that is changed to demand nothing": {
 			clusterConstraint("none", "!has(effective.rules)"), clusterConstraint("none", "true") + lowerAuth, nil,
-			[]string{"UPDATE ClusterPolicyConstraint none", "CREATE AuthPolicy lower"},
+			[]string{"UPDATE ClusterPolicyConstraint none (RequirementUnmet)", "CREATE AuthPolicy lower"},
 		},
 		"nor do those whose definition is": {
 			clusterConstraint("authenticated", someAuth) + lowerAuth,
 			crd("clusterpolicyconstraints", "overrule.dev", "ClusterPolicyConstraint", "") + clusterConstraint("authenticated", someAuth) + lowerAuth,
 			[]string{"--delete"},
-			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev", "DELETE AuthPolicy lower"},
+			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower"},
 		},
 		"one that asks who writes, and nobody is known": {
 			clusterConstraint("alice", byAlice), lowerAuth, nil, []string{"CREATE AuthPolicy lower RequirementUnmet"},

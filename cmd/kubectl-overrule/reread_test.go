@@ -101,8 +101,8 @@ func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
 		ownPolicy(old("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
 	args := append(against("cluster"), "--against", stored)
-	assert.Equal(t, []string{"UPDATE PolicyProfile own", "CREATE OwnPolicy x Conflicted"},
-		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), args...)))
+	assert.Equal(t, []string{"UPDATE PolicyProfile own (OverrideRemoved)", "CREATE OwnPolicy x Conflicted"},
+		verdicts(check(t, ownProfile("own", "none")+ownPolicy("x", "edge", "size: 3"), append(args, "--may-override")...)))
 	got := run(t, ownProfile("own", "oldestWins"), append(args, "diff", "-f", "-", "-o", "json")...)
 	require.Equal(t, exitFound, got.code, got.stderr)
 	assert.Empty(t, decode[api.ChangeList](t, got.stdout).Items, "overrides of one target: the oldest wins either way")

@@ -20,6 +20,7 @@ type Constraint struct {
 	// faults at once, each with its address. It then takes no part.
 	Invalid error
 
+	spec *api.ConstraintSpec
 	// namespace is that of a PolicyConstraint, beyond which it has no say.
 	namespace   string
 	targets     []target
@@ -72,6 +73,7 @@ var actions = []api.Action{api.Deny, api.Warn, api.Audit}
 func (c *Constraint) compile(s *api.ConstraintSpec) {
 	at := field.NewPath("spec")
 	var faults field.ErrorList
+	c.spec = s
 	c.kind = api.PolicyKind{Group: s.PolicyKind.Group, Kind: s.PolicyKind.Kind}
 	if c.kind.Group == "" {
 		faults = append(faults, field.Required(at.Child("policyKind", "group"), "the group of the policies"))

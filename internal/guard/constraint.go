@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
@@ -14,14 +13,17 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// constraint judges the write of a constraint: whether it can be used, and what
-// of the paths there are breaks it. These are told, and stay as they are.
+// constraint judges the write of a constraint: whether it can be used, where it
+// denies less than before, and what of the paths there are breaks it. These are
+// told, and stay as they are.
 func (j *judge) constraint(ctx context.Context) error {
-	c, ok := j.change.After.(*constraint.Constraint)
-	if !ok {
-		return nil // it is deleted
-	}
 	was, _ := j.change.Before.(*constraint.Constraint)
+	c, ok := j.change.After.(*constraint.Constraint)
+	if !ok || j.change.Owner != "" {
+		if err := j.relaxed(ctx, was, nil); err != nil || !ok {
+			return err
+		}
+	}
 	if c.Invalid != nil {
 		j.useless(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
@@ -32,10 +34,13 @@ func (j *judge) constraint(ctx context.Context) error {
 			What:   fmt.Sprintf("%s is kept, and in force once %s is a policy kind that is installed: now it is not", c.Ref(), c.PolicyKind()),
 			Advice: "check the group and the kind, and kubectl overrule profiles",
 		})
-		return nil
+		return j.relaxed(ctx, was, c)
 	}
 	fault, err := j.misuse(ctx, c, was, kind)
 	if err != nil || fault {
+		return err
+	}
+	if err := j.relaxed(ctx, was, c); err != nil {
 		return err
 	}
 	return j.broken(ctx, c, kind)
@@ -104,11 +109,8 @@ const mostBroken = 3
 // broken tells which paths break a constraint as they are. It looks at as many
 // as it may in half the time that is left: telling must not deny.
 func (j *judge) broken(ctx context.Context, c *constraint.Constraint, kind *policykind.Kind) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
-		defer cancel()
-	}
+	ctx, cancel := halfOf(ctx)
+	defer cancel()
 	budget := j.Guard.budget(ctx)
 	only := []api.PolicyKind{kind.Ref()}
 	now := &judge{Guard: j.Guard, before: j.after, after: j.after, budget: budget} // no write is judged

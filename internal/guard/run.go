@@ -95,6 +95,9 @@ func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
 	if after == j.before {
 		return effective.Scope{}, nil
 	}
+	if err := j.constraintsGone(ctx, after); err != nil {
+		return effective.Scope{}, err
+	}
 	kinds := readDifferently(j.before, after)
 	j.loosened = loosened(j.before, after, kinds)
 	return effective.Scope{All: true, Kinds: kinds}, nil

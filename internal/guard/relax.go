@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+// mostRelaxed is how many paths of a relaxed constraint are named.
+const mostRelaxed = 3
+
+// relaxed warns of a constraint that would deny less, with the paths that it is
+// on; now is nil where it is gone. It is for RBAC to say who may do that.
+func (j *judge) relaxed(ctx context.Context, was, now *constraint.Constraint) error {
+	if was == nil || !was.Relaxes(now) || j.before.Kind(was.PolicyKind()) == nil {
+		return nil
+	}
+	ctx, cancel := halfOf(ctx)
+	defer cancel()
+	budget := j.Guard.budget(ctx)
+	only := []api.PolicyKind{was.PolicyKind()}
+	paths := 0
+	var named []string
+	err := j.Engine.Walk(j.before, effective.Scope{All: true, Kinds: only, Empty: only}, false, budget, func(e *effective.Effective) error {
+		if _, on := was.On(&e.Path, j.before); !on {
+			return nil
+		}
+		if paths++; paths <= mostRelaxed {
+			named = append(named, pathText(e))
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, effective.ErrTooMuch) {
+		return fmt.Errorf("look at the paths of %s: %w", was.Ref(), err)
+	}
+	j.tellRelaxed(was, paths, named, err != nil)
+	return nil
+}
+
+func (j *judge) tellRelaxed(c *constraint.Constraint, paths int, named []string, more bool) {
+	if paths == 0 && !more {
+		return
+	}
+	ref, on := c.Ref(), plural(paths, "path")
+	if more { // counting took too long
+		on, named = "very many paths", nil
+	}
+	f := Finding{
+		Policy: &ref,
+		What:   fmt.Sprintf("%s is in force on %s, and writes that it denies there may pass from now on", ref, on),
+		Short:  fmt.Sprintf("%s would deny less on %s", ref, on),
+	}
+	if len(named) > 0 {
+		f.What += ": " + strings.Join(named, ", ")
+	}
+	if paths > len(named) && !more {
+		f.What += ", …"
+	}
+	j.report(api.ReasonRequirementUnmet, api.Warn, f)
+}
+
+// constraintsGone warns of the constraints that go with their definition.
+func (j *judge) constraintsGone(ctx context.Context, after *store.View) error {
+	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
+		for o := range j.before.Objects(kind) {
+			c, ok := o.(*constraint.Constraint)
+			if !ok || after.Get(o.Ref()) != nil {
+				continue
+			}
+			if err := j.relaxed(ctx, c, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// halfOf returns a context with half the time that is left: what only warns must
+// not take so long that the write is denied.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
