@@ -138,6 +138,18 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 	}
 }
 
+// A scale says nothing of the policy that its number is written to.
+func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
+	scale := raw(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"p","namespace":"app"},"spec":{"replicas":5}}`)
+	a := open(t, Options{}, cluster).validated(t, &admissionv1.AdmissionRequest{
+		UID: uid, Kind: metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+		Resource:    metav1.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies"},
+		SubResource: "scale", Namespace: "app", Name: "p", Operation: admissionv1.Update, Object: scale, OldObject: scale,
+	})
+	assert.False(t, a.Allowed)
+	assert.Equal(t, `NotRead: the scale of authpolicies/p in namespace "app" writes a field that is part of the policy, and is not evaluated; edit the policy itself`, a.Result.Message)
+}
+
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth)
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}

@@ -13,16 +13,24 @@ import (
 // cannot be reached, for a cluster could not be mended without them: the network
 // that Overrule's pods wait for may itself come with a Service.
 
-// serviceResource is judged where policies depend on Services.
-var serviceResource = Resource{"", "v1", "services", true}
+// serviceResource is judged where policies depend on Services, and so is
+// serviceStatus: the status of a Service, a Namespace or a CustomResourceDefinition
+// stores labels and owners, too. That of a custom resource stores its status alone.
+var (
+	serviceResource = Resource{"", "v1", "services", true}
+	serviceStatus   = Resource{"", "v1", "services/status", true}
+)
+
+// itselfOrRelabelled leaves out the writes of a status that change nothing else.
+var itselfOrRelabelled = "!has(request.subResource) || request.subResource == '' || " + relabelled
 
 // services is the entry of Services: without rules, and so never called for, while
 // no policy depends on them. It stays then, with the caBundle that somebody else may
 // have written to it. Those that the system writes are in the entry of all that it writes.
 func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
-	entry := c.aside("services").WithMatchConditions(notOfSystem())
+	entry := c.aside("services").WithMatchConditions(notOfSystem(), condition("itself-or-labelled", itselfOrRelabelled))
 	if c.Services {
-		entry.WithRules(rules([]Resource{serviceResource}, allOperations...)...)
+		entry.WithRules(rules([]Resource{serviceResource, serviceStatus}, allOperations...)...)
 	}
 	return entry
 }
@@ -41,12 +49,21 @@ func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
 const conditionKnown = "known"
 
 // definitions is the entry of what takes whole kinds out of force: the objects
-// of a definition that is deleted go with no call for any of them.
+// of a definition that is deleted go with no call for any of them. By its status
+// a kind is not served any more, and not read.
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.aside("definitions", Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}).WithMatchConditions(
+	return c.aside("definitions",
+		Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}, Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions/status", false},
+	).WithMatchConditions(
 		// request.name is empty where a collection is deleted.
 		condition(conditionKnown, "oldObject.metadata.name in "+list(c.Definitions())),
-		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled))
+		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled+
+			" || "+established("oldObject")+" && !("+established("object")+")"))
+}
+
+// established is the condition that a definition is served.
+func established(object string) string {
+	return fmt.Sprintf("has(%[1]s.status) && has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')", object)
 }
 
 // Definitions are the names of the CustomResourceDefinitions whose writes are

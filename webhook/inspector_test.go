@@ -65,7 +65,7 @@ func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
 	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
 	_, v = kept(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, DELETE services, UPDATE services")
+	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
 func TestWhatAKeeperForgotIsDrift(t *testing.T) {

@@ -74,6 +74,9 @@ type Judged struct {
 	// Policies are the resources of the known policy kinds, and those of Gateway
 	// API that are not served in the version that CoreResources name.
 	Policies []Resource
+	// Scales are the scale subresources of policy kinds that write a field which
+	// is read.
+	Scales []Resource
 	// Services tells that policies depend on Services.
 	Services bool
 }
@@ -92,7 +95,7 @@ const timeoutSeconds = 3
 func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
 	judged := append(CoreResources(), c.Policies...)
 	hook := c.validator(validateHook).
-		WithRules(rules(judged, allOperations...)...).
+		WithRules(append(rules(judged, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...)...).
 		WithMatchConditions(notOfSystem()).
 		WithFailurePolicy(c.FailurePolicy)
 	ofTheSystem := judged

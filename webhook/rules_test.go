@@ -71,10 +71,12 @@ func conditioned(name, expression string) string {
 const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":"Cluster","resources":["namespaces","namespaces/finalize","namespaces/status"],"operations":["UPDATE","DELETE"]}],
 	"matchConditions":[{"name":"deleted-or-labelled","expression":"request.operation == 'DELETE' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"}]`
 
-const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions"],"operations":["UPDATE","DELETE"]}],
+const wantRelabelled = "!has(request.subResource) || request.subResource == '' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"
+
+const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions","customresourcedefinitions/status"],"operations":["UPDATE","DELETE"]}],
 	"matchConditions":[
 		{"name":"known","expression":"oldObject.metadata.name in ['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com']"},
-		{"name":"deleted-or-defined-anew","expression":"request.operation == 'DELETE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"}]`
+		{"name":"deleted-or-defined-anew","expression":"request.operation == 'DELETE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences || has(oldObject.status) && has(oldObject.status.conditions) && oldObject.status.conditions.exists(c, c.type == 'Established' && c.status == 'True') && !(has(object.status) && has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Established' && c.status == 'True'))"}]`
 
 func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	head := func(kind string) string {
@@ -94,7 +96,7 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	assert.JSONEq(t, `{`+head("ValidatingWebhookConfiguration")+`,"webhooks":[
 		{`+body("validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail",`+ruled(judgedRules, `["CREATE","UPDATE","DELETE"]`)+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
 		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(judgedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
-		{`+body("services.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore"`+conditioned("not-of-the-system", "!("+wantOfSystem+")")+`},
+		{`+body("services.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore","matchConditions":[{"name":"not-of-the-system","expression":"!(`+wantOfSystem+`)"},{"name":"itself-or-labelled","expression":"`+wantRelabelled+`"}]},
 		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
 		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`}]}`, string(validating))
 
@@ -102,6 +104,18 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{`+head("MutatingWebhookConfiguration")+`,"webhooks":[{`+body("mutate.overrule.dev", "/mutate", "None")+
 		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+conditioned("not-being-deleted", "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)")+`}]}`, string(mutating))
+}
+
+func TestScalesAreJudgedBesideTheirKinds(t *testing.T) {
+	c := configuration()
+	without := len(c.Validating().Webhooks[0].Rules)
+	c.Scales = []Resource{{"policies.example.com", "v1beta1", "timeoutpolicies/scale", true}}
+	hooks := c.Validating().Webhooks
+	require.Len(t, hooks[0].Rules, without+1)
+	data, err := json.Marshal(hooks[0].Rules[without])
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"apiGroups":["policies.example.com"],"apiVersions":["v1beta1"],"scope":"Namespaced","resources":["timeoutpolicies/scale"],"operations":["UPDATE"]}`, string(data))
+	assert.NotContains(t, strings.Join(c.Definitions(), " "), "/scale")
 }
 
 func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
@@ -158,7 +172,8 @@ func TestOnlyTheMainResourcesAreWatched(t *testing.T) {
 	for _, hook := range configuration().Validating().Webhooks {
 		for _, rule := range hook.Rules {
 			for _, resource := range rule.Resources {
-				if !strings.HasPrefix(resource, "namespaces/") { // through which labels can be written
+				// through which labels can be written
+				if !strings.HasPrefix(resource, "namespaces/") && !strings.HasPrefix(resource, "customresourcedefinitions/") {
 					assert.NotContains(t, resource, "/", "a status write is not judged")
 				}
 				assert.NotContains(t, resource, "*")

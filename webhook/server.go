@@ -165,9 +165,12 @@ func (s *Server) failed(reason, message string) answer {
 
 // validate decides.
 func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
+	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
+		return s.failed(string(api.ReasonNotRead), scaled(r))
+	}
 	c, err := change(v, r, s.Now())
 	switch {
-	case errors.Is(err, store.ErrKind), r.SubResource != "" && kindOf(r) != kindNamespace:
+	case errors.Is(err, store.ErrKind), r.SubResource != "" && !slices.Contains(moreByStatus, kindOf(r)):
 		return allow() // a status has no part in anything
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
@@ -259,8 +262,17 @@ func timeout(r *http.Request) time.Duration {
 	return max(d-margin, d/2)
 }
 
-// kindNamespace is a kind whose labels its subresources can change.
-var kindNamespace = api.PolicyKind{Kind: hierarchy.KindNamespace}
+// moreByStatus are the kinds whose subresources change more than their status.
+var moreByStatus = []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}, policykind.KindDefinition}
+
+const subresourceScale = "scale"
+
+// scaled says what to do in place of a write of a scale: it has a number alone,
+// and not the policy that this is written to.
+func scaled(r *admissionv1.AdmissionRequest) string {
+	return fmt.Sprintf("%s: the scale of %s/%s in namespace %q writes a field that is part of the policy, and is not evaluated; edit the policy itself",
+		api.ReasonNotRead, r.Resource.Resource, r.Name, r.Namespace)
+}
 
 func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 	return api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}

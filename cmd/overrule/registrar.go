@@ -73,6 +73,9 @@ func judged(kinds []watch.Served) webhook.Judged {
 	var out webhook.Judged
 	for _, s := range kinds {
 		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
+		for _, version := range s.Scales {
+			out.Scales = append(out.Scales, webhook.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
+		}
 		out.Services = out.Services || onServices(s.Kind)
 	}
 	return out

@@ -34,8 +34,9 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 				Targets: api.ProfileTargets{Fields: []string{"targetRef"}, Kinds: c.targets},
 			}, policykind.Cluster)
 			require.NoError(t, err)
-			got := judged([]watch.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}})
+			got := judged([]watch.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
 			assert.Equal(t, webhook.Judged{
+				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
 			}, got)
 		})

@@ -92,6 +92,7 @@ func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
 		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", j.change.Object().Ref(), err)
 	}
 	j.after = after
+	j.scales()
 	if after == j.before {
 		return effective.Scope{}, nil
 	}
@@ -117,6 +118,21 @@ func loosened(before, after *store.View, kinds []api.PolicyKind) map[api.PolicyK
 		}
 	}
 	return out
+}
+
+// scales warns of a definition with a scale subresource on what is read of its
+// policies: the webhook denies its writes.
+func (j *judge) scales() {
+	d, ok := j.change.After.(*policykind.Definition)
+	if !ok {
+		return
+	}
+	if kind := j.after.Kind(d.Defines()); kind != nil && len(kind.Scales(policykind.ScalePaths(&d.CustomResourceDefinition))) > 0 {
+		j.report(api.ReasonNotRead, api.Warn, Finding{
+			What:   fmt.Sprintf("the scale subresource of %s writes a field that is part of the policies, so its writes are denied", kind.Ref()),
+			Advice: "take it out of the definition, or name the field in ignore in the kind's PolicyProfile",
+		})
+	}
 }
 
 // readDifferently returns the kinds that two views read in different ways, nil

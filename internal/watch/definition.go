@@ -38,6 +38,8 @@ type definition struct {
 	gateway *builtin
 	// constraints is set if the kind is one of constraints.
 	constraints *constraintKind
+	// scaling are the fields that scale subresources write, by served version.
+	scaling map[string]string
 	// guess is the policy kind by its label alone, nil without one.
 	guess *policykind.Kind
 	// schema is that of the version that is read, nil without one.
@@ -83,6 +85,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	d.resource = resource(crd, servedVersion(crd))
 	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
 	d.schema = policykind.PackSchema(schemaOf(crd))
+	d.scaling = policykind.ScalePaths(crd)
 	return d
 }
 

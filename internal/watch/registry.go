@@ -69,8 +69,12 @@ func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Optio
 func (r *registry) put(d *definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	was := r.defined[d.name]
 	r.defined[d.name] = d
 	r.reconcile()
+	if was != nil && !maps.Equal(was.scaling, d.scaling) {
+		r.notify()
+	}
 }
 
 func (r *registry) remove(name cache.ObjectName) {
@@ -90,6 +94,7 @@ func (r *registry) replace(all []*definition) {
 	first := !r.surveyed
 	r.surveyed = true
 	r.reconcile()
+	r.notify() // the scales of kinds that stay may be others
 	if first {
 		r.survey()
 	}

@@ -17,6 +17,9 @@ type Served struct {
 	Kind                     *policykind.Kind
 	Group, Version, Resource string
 	Namespaced               bool
+	// Scales are the versions in which a scale subresource writes a field that the
+	// kind reads.
+	Scales []string
 }
 
 func compareServed(a, b Served) int {
@@ -74,11 +77,21 @@ func (r *registry) served() []Served {
 		}
 		out = append(out, Served{
 			Kind: k.policy, Group: k.resource.Group, Version: k.resource.Version,
-			Resource: k.resource.Resource, Namespaced: k.namespaced,
+			Resource: k.resource.Resource, Namespaced: k.namespaced, Scales: r.scales(k),
 		})
 	}
 	slices.SortFunc(out, compareServed)
 	return out
+}
+
+// scales are those of a kind, as its definition has them now: they have no part in
+// how it is read.
+func (r *registry) scales(k *kind) []string {
+	d := r.defined[k.name]
+	if d == nil {
+		return nil
+	}
+	return k.policy.Scales(d.scaling)
 }
 
 // older returns the kinds of Gateway API that are read in another version than

@@ -45,6 +45,9 @@ var madeKinds = map[string]struct {
 	"Satin":   {false, "\n  targets: {fields: [targetRef]}\n  gates: [when]\n  alternatives: [colors]"},
 	"Matt":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Size":    {true, "\n  targets: {fields: [targetRef]}\n  gates: [when]"},
+	"Ochre":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Umber":   {true, ""},
+	"Sienna":  {true, ""},
 	"Chalk":   {false, "\n  targets: {fields: [targetRef]}\n  actions: {OverrideWeakened: Warn}"},
 	"Slate":   {false, "\n  targets: {fields: [targetRef]}"},
 }
@@ -55,7 +58,11 @@ func definition(kind string, label bool) string {
 	if label {
 		labels = "{gateway.networking.k8s.io/policy: inherited}"
 	}
-	return strings.NewReplacer("KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels, "SCHEMA", kindSchema).Replace(`
+	scale := ""
+	if kind == "Ochre" {
+		scale = ", subresources: {scale: {specReplicasPath: .spec.overrides.limit, statusReplicasPath: .status.limit}}"
+	}
+	return strings.NewReplacer("SCALE", scale, "KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels, "SCHEMA", kindSchema).Replace(`
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -66,7 +73,7 @@ spec:
   names: {kind: KIND, plural: ONEs, singular: ONE}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}
-  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}SCALE}
 `)
 }
 
@@ -215,6 +222,21 @@ var aroundKinds = map[string]row{
 	"profile-owner": way{
 		world: coated("Shellac"), code: "OverrideEvaded",
 		write: kubectl("patch", "policyprofile/shellacs", "--type=merge", "-p", ownedByNobody),
+	},
+	"definition-label-by-status": way{
+		world: coated("Umber"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/umbers.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"gateway.networking.k8s.io/policy":null}}}`),
+	},
+	"definition-not-established": way{
+		world: coated("Sienna"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/siennas.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`),
+	},
+	"policy-scaled": way{
+		world: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
+			object("Ochre", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {limit: 5}}"),
+		code: "NotRead", says: []string{"the scale of ochres/gw-coat", "edit the policy itself"},
+		write:   kubectl("-n", "INFRA", "patch", "ochres.v1beta1.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
+		instead: new(patch("INFRA", "ochre/gw-coat", `{"spec":{"overrides":{"limit":1000}}}`)),
 	},
 	"profile-actions": way{
 		world: coated("Gloss"), code: "OverrideRemoved", says: []string{"the action of OverrideRemoved would be Warn"}, told: "less protected",

@@ -129,6 +129,16 @@ var aroundRoutes = map[string]row{
 		world: sold, code: "OverrideEvaded",
 		write: edit("APP", "service/store", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`),
 	},
+	"service-label-by-status": way{
+		world: namespaces + object("Service", "namespace: APP, name: store, labels: {tier: shop}", "{ports: [{name: http, port: 80}]}") +
+			gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetSelectors: [{group: '', kind: Service, matchLabels: {tier: shop}}]"),
+		code:  "OverrideEvaded",
+		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", `{"metadata":{"labels":{"tier":null}}}`),
+	},
+	"service-owner-by-status": way{
+		world: sold, code: "OverrideEvaded",
+		write: kubectl("-n", "APP", "patch", "service/store", "--subresource=status", "--type=merge", "-p", ownedByNobody),
+	},
 	"service-deleted": way{
 		world: sold, code: "OverrideEvaded",
 		write: remove("APP", "service/store"),

@@ -1,0 +1,41 @@
+package policykind
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ScalePaths returns the field that the scale subresource of a definition writes,
+// by served version, for the versions that have one.
+func ScalePaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
+	out := make(map[string]string)
+	for _, v := range crd.Spec.Versions {
+		if v.Served && v.Subresources != nil && v.Subresources.Scale != nil {
+			out[v.Name] = v.Subresources.Scale.SpecReplicasPath
+		}
+	}
+	return out
+}
+
+// Scales returns the versions, sorted, in which a scale writes a field that may
+// have a part in policies of the kind: any but what its profile ignores.
+func (k *Kind) Scales(paths map[string]string) []string {
+	var out []string
+	for _, version := range slices.Sorted(maps.Keys(paths)) {
+		if !k.ignores(paths[version]) {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
+// ignores reports whether a field of an object, .spec.a.b, is one that the profile
+// says is no content.
+func (k *Kind) ignores(path string) bool {
+	at := strings.Split(strings.TrimPrefix(path, "."), ".")
+	content := append(address{"spec"}, k.content...)
+	return content.holds(at) && slices.ContainsFunc(k.ignored, func(a address) bool { return a.holds(at[len(content):]) })
+}

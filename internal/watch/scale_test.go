@@ -1,0 +1,40 @@
+package watch
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// The scales of a kind are those that its definition has now, whether or not
+// anything else of it changed.
+func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	scales := func() (out []string) {
+		for _, s := range r.served() {
+			out = append(out, s.Scales...)
+		}
+		return out
+	}
+	crd := colorCRD.obj()
+	crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+		Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.a"},
+	}
+	version := crd.Spec.Versions[0].Name
+	r.notified()
+	started := len(r.started)
+
+	r.put(define(crd))
+	assert.Equal(t, []string{version}, scales())
+	assert.True(t, r.notified())
+
+	r.put(define(crd))
+	assert.False(t, r.notified(), "nothing changed")
+
+	r.replace(r.defs(colorCRD))
+	assert.Empty(t, scales())
+	assert.True(t, r.notified(), "a list may have it, too")
+	assert.Len(t, r.started, started, "policies are not read again")
+}
