@@ -22,6 +22,10 @@ type Engine struct {
 // NewEngine returns an engine.
 func NewEngine() *Engine { return &Engine{shapes: lru.New(mostShapes)} }
 
+// OnServices reports whether paths of a kind start at the Services that are
+// parents of routes.
+func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
+
 // mostShapes is more than the policy kinds of a cluster.
 const mostShapes = 128
 

@@ -119,6 +119,13 @@ func (j *judge) otherAlone() {
 
 // setAlone tells that a gateway does not take the listeners of a set.
 func (j *judge) setAlone(s *hierarchy.ListenerSet) {
+	if j.change.After != nil {
+		var was []api.Ref
+		if old, ok := j.change.Before.(*hierarchy.ListenerSet); ok {
+			was = []api.Ref{old.Unread}
+		}
+		j.parentsAlone(was, []api.Ref{s.Unread})
+	}
 	g := j.after.Gateway(s.GatewayNamespace, s.GatewayName)
 	if j.change.After == nil || g == nil || g.Sets.Admits(g.Namespace, s.Namespace, j.after.NamespaceLabels(s.Namespace)) {
 		return
@@ -158,7 +165,16 @@ func (j *judge) lostTargets(p *policykind.Policy) {
 
 // routeAlone tells what of a route Overrule does not read.
 func (j *judge) routeAlone() {
-	if r, ok := j.change.After.(*hierarchy.Route); ok && r.WantsDefaultGateways {
+	r, ok := j.change.After.(*hierarchy.Route)
+	if !ok {
+		return
+	}
+	var was []api.Ref
+	if old, ok := j.change.Before.(*hierarchy.Route); ok {
+		was = old.Unread
+	}
+	j.parentsAlone(was, r.Unread)
+	if r.WantsDefaultGateways {
 		j.report(api.ReasonNotRead, api.Warn, Finding{
 			What:   "useDefaultGateways is experimental and not read: effective policies by way of default gateways are not known",
 			Advice: "name the gateways in parentRefs",

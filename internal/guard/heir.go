@@ -6,6 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 // heirs returns the paths that take the traffic of a path which is no more, or
@@ -37,8 +38,12 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 		if sameDoor(x.Path, y.Path) {
 			same = append(same, y)
 		}
-		if !known {
-			fresh, ways = append(fresh, y), append(ways, y.Path)
+		if known {
+			continue
+		}
+		fresh = append(fresh, y)
+		if !rootless(y.Path) { // it may take nothing
+			ways = append(ways, y.Path)
 		}
 	}
 	switch {
@@ -76,6 +81,7 @@ func (j *judge) moved(p effective.Pair, o effective.Override) bool {
 // surrounding is the paths of a kind through one route, or on one gateway,
 // before and after a change.
 type surrounding struct {
+	kind          *policykind.Kind
 	route, edited *hierarchy.Route // before and after, nil for those of a gateway
 	positions     []int            // of the route's rules, as hierarchy.MatchRules pairs them
 	before        map[hierarchy.ID]bool
@@ -84,7 +90,7 @@ type surrounding struct {
 
 type surroundingKey struct {
 	object api.Ref
-	kind   api.PolicyKind
+	kind   *policykind.Kind
 }
 
 // mostSurroundings is how many are kept: paths come route by route, so that
@@ -95,7 +101,7 @@ const mostSurroundings = 64
 // surrounding returns the paths through the route of a path, or on its gateway
 // where it ends there; nil if that is gone.
 func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
-	at := surroundingKey{kind: x.Kind.Ref()}
+	at := surroundingKey{kind: x.Kind}
 	switch {
 	case x.Path.Route != nil:
 		at.object = x.Path.Route.Ref()
@@ -126,19 +132,23 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 	if now == nil {
 		return nil, nil
 	}
-	s := &surrounding{before: make(map[hierarchy.ID]bool)}
+	s := &surrounding{kind: at.kind, before: make(map[hierarchy.ID]bool)}
 	if edited, ok := now.(*hierarchy.Route); ok {
 		s.route, s.edited = x.Route, edited
 		s.positions = hierarchy.MatchRules(x.Route, edited)
 	}
-	kinds := []api.PolicyKind{at.kind}
+	kinds := []api.PolicyKind{at.kind.Ref()}
 	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
 	err := j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
 		s.after = append(s.after, e)
 		return nil
 	})
-	if err != nil || len(s.after) == 0 { // nothing is compared with those before
+	if err != nil {
 		return s, err
+	}
+	j.byOthers(s, x)
+	if len(s.after) == 0 { // nothing is compared with those before
+		return s, nil
 	}
 	return s, j.Engine.Walk(j.before, scope, false, j.budget, func(e *effective.Effective) error {
 		s.before[e.Path.ID()] = true

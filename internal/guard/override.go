@@ -76,6 +76,9 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) er
 		return err
 	}
 	for _, heir := range heirs {
+		if rootless(heir.Path) && o.Level >= hierarchy.LevelRouteNamespace {
+			continue // it is attached to what goes with the route
+		}
 		if !heir.Gives(o) {
 			j.lose(o, p.Before, heir)
 		} else if unbound := j.boundOn(heir).unbinds(o); bound && unbound != "" {

@@ -61,6 +61,9 @@ func (d dice) parent() plainParent {
 	if d.in(4) {
 		p = plainParent{Kind: "ListenerSet", Namespace: d.namespace(), Name: d.of("s", "u")}
 	}
+	if d.in(8) {
+		return plainParent{Kind: unreadKind, Namespace: "infra", Name: "m"}
+	}
 	if d.in(4) {
 		p.Section = d.of("a", "a", "b", "c")
 	}

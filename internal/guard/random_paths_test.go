@@ -30,6 +30,7 @@ type plainPath struct {
 	route    *plainRoute
 	rule     int
 	backend  string
+	unread   bool // it comes in by a parent that is not read
 }
 
 // door names what a path comes in by.
@@ -164,6 +165,25 @@ func (w plainWorld) paths(kind string) []plainPath {
 	}
 	return out
 }
+
+// unreadPaths are those of a kind by a parent that is not read.
+func (w plainWorld) unreadPaths(kind string) []plainPath {
+	var out []plainPath
+	for _, r := range all[plainRoute](w) {
+		if kind == "AtListener" || !slices.ContainsFunc(r.Parents, func(p plainParent) bool { return p.Kind == unreadKind }) {
+			continue
+		}
+		for i, rule := range r.Rules {
+			if kind == "AtRule" || len(rule.Backends) > 0 {
+				out = append(out, plainPath{kind: kind, route: &r, rule: i, unread: true})
+			}
+		}
+	}
+	return out
+}
+
+// unreadKind is that of parents that are not read.
+const unreadKind = "Mesh"
 
 // plainLayer is a policy on a path.
 type plainLayer struct {

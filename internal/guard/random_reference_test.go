@@ -43,8 +43,8 @@ func (l plainLoss) String() string { return fmt.Sprintf("%s %s of %s", l.code, l
 func losses(before, after plainWorld, written plainName) []string {
 	var out []string
 	for _, kind := range slices.Sorted(maps.Keys(plainLevels)) {
-		paths, known := after.paths(kind), make(map[string]bool)
-		for _, x := range before.paths(kind) {
+		paths, known := append(after.paths(kind), after.unreadPaths(kind)...), make(map[string]bool)
+		for _, x := range append(before.paths(kind), before.unreadPaths(kind)...) {
 			known[x.name(x.rule)] = true
 		}
 		for _, x := range before.paths(kind) {
@@ -89,7 +89,9 @@ func (w plainWorld) loses(o plainOverride, x plainPath, paths []plainPath, known
 			}
 		}
 	}
-	return slices.ContainsFunc(w.heirs(o, x, paths, known), func(y plainPath) bool { return !w.given(o, y) })
+	return slices.ContainsFunc(w.heirs(o, x, paths, known), func(y plainPath) bool {
+		return !w.given(o, y) && (!y.unread || o.level < atRouteNamespace)
+	})
 }
 
 // earlier is the name that a path had before the change.
@@ -108,15 +110,18 @@ func givesMatches(x, y plainPath) bool {
 // heirs are the paths that take the traffic of a path: if some come in by the
 // same listener, these alone; else if new ones take all of its names, those.
 func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known map[string]bool) []plainPath {
-	var out, same, fresh []plainPath
+	var out, same, fresh, found []plainPath
 	for _, y := range paths {
 		was := known[y.earlier(x)]
 		if !y.follows(o, x, was) || was && !shareHosts(x, y) {
 			continue
 		}
 		out = append(out, y)
-		if x.door() == y.door() {
+		if !y.unread && x.door() == y.door() {
 			same = append(same, y)
+		}
+		if !was && !y.unread {
+			found = append(found, y)
 		}
 		if !was {
 			fresh = append(fresh, y)
@@ -125,7 +130,7 @@ func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known
 	switch {
 	case len(same) > 0:
 		return same
-	case x.covered(fresh):
+	case x.covered(found):
 		return fresh
 	default:
 		return out

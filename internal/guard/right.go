@@ -112,6 +112,8 @@ func (j *judge) why(t *overrideTally) string {
 		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
 	case j.change.After == nil:
 		return fmt.Sprintf("would not without %s", object)
+	case rootless(t.is.Path):
+		return j.byUnread(t.is)
 	case !sameDoor(t.is.Path, t.was.Path):
 		return fmt.Sprintf("not on %s", through(t.is))
 	case t.is.Path.Rule != t.was.Path.Rule:

@@ -48,11 +48,20 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 		Listeners: make([]Listener, len(s.Spec.Listeners)),
 	}
 	p := &s.Spec.ParentRef
-	if (p.Group == nil || *p.Group == api.GatewayGroup) && (p.Kind == nil || *p.Kind == KindGateway) {
-		out.GatewayNamespace, out.GatewayName = out.Namespace, string(p.Name)
-		if p.Namespace != nil {
-			out.GatewayNamespace = string(*p.Namespace)
-		}
+	of := api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: out.Namespace, Name: string(p.Name)}
+	if p.Group != nil {
+		of.Group = string(*p.Group)
+	}
+	if p.Kind != nil {
+		of.Kind = string(*p.Kind)
+	}
+	if p.Namespace != nil {
+		of.Namespace = string(*p.Namespace)
+	}
+	if of.PolicyKind() == (api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}) {
+		out.GatewayNamespace, out.GatewayName = of.Namespace, of.Name
+	} else {
+		out.Unread = of
 	}
 	for i := range s.Spec.Listeners {
 		l := &s.Spec.Listeners[i]

@@ -96,7 +96,9 @@ type ListenerSet struct {
 	// Gateway that it adds its listeners to; GatewayName is empty if its
 	// parent is none.
 	GatewayNamespace, GatewayName string
-	Listeners                     []Listener
+	// Unread is its parent if that is of a kind that is not read, else zero.
+	Unread    api.Ref
+	Listeners []Listener
 }
 
 // Ref names the listener set.

@@ -103,8 +103,12 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 		out.Hostnames = append(out.Hostnames, strings.ToLower(string(h)))
 	}
 	for i := range spec.ParentRefs {
-		if p, ok := parent(&spec.ParentRefs[i], out.Namespace); ok {
+		p, ref := parent(&spec.ParentRefs[i], out.Namespace)
+		switch {
+		case p != Parent{}:
 			out.Parents = append(out.Parents, p)
+		case !slices.Contains(out.Unread, ref):
+			out.Unread = append(out.Unread, ref)
 		}
 	}
 	if spec.Rules == nil && kind == KindHTTPRoute {
@@ -164,9 +168,9 @@ func backend(ref *backendRef, routeNamespace string) Backend {
 	return out
 }
 
-// parent reads a parentRef; ok is false if it names nothing that routes attach
-// to.
-func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok bool) {
+// parent reads a parentRef. One of a kind that is not read is no Parent: object
+// is all that is read of it.
+func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, object api.Ref) {
 	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}
 	if ref.Group != nil {
 		kind.Group = string(*ref.Group)
@@ -174,19 +178,26 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ok
 	if ref.Kind != nil {
 		kind.Kind = string(*ref.Kind)
 	}
-	if kind != (api.PolicyKind{Kind: KindService}) &&
-		(kind.Group != api.GatewayGroup || kind.Kind != KindGateway && kind.Kind != KindListenerSet) {
-		return Parent{}, false
-	}
-	p = Parent{Kind: shared(kind.Kind), Namespace: routeNamespace, Name: shared(string(ref.Name))}
+	object = api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: routeNamespace, Name: shared(string(ref.Name))}
 	if ref.Namespace != nil {
-		p.Namespace = shared(string(*ref.Namespace))
+		object.Namespace = shared(string(*ref.Namespace))
 	}
+	if !isParent(kind) {
+		return Parent{}, object
+	}
+	p = Parent{Kind: shared(kind.Kind), Namespace: object.Namespace, Name: object.Name}
 	if ref.SectionName != nil {
 		p.Section = shared(string(*ref.SectionName))
 	}
 	if ref.Port != nil {
 		p.Port = int32(*ref.Port)
 	}
-	return p, true
+	return p, object
+}
+
+// isParent reports whether routes attach to objects of a kind, as far as that is
+// read.
+func isParent(k api.PolicyKind) bool {
+	return k == api.PolicyKind{Kind: KindService} ||
+		k.Group == api.GatewayGroup && (k.Kind == KindGateway || k.Kind == KindListenerSet)
 }

@@ -26,7 +26,10 @@ type Route struct {
 	// Hostnames are in lower case, none for any.
 	Hostnames []string
 	Parents   []Parent
-	Rules     []Rule
+	// Unread are the parents of kinds that are not read, each once: by which
+	// paths they bring traffic is unknown.
+	Unread []api.Ref
+	Rules  []Rule
 	// WantsDefaultGateways tells that the route asks for default gateways,
 	// which are experimental and not read.
 	WantsDefaultGateways bool
@@ -50,6 +53,15 @@ type Parent struct {
 	Section string
 	// Port is the listener's or the service's, 0 for all.
 	Port int32
+}
+
+// Ref names the parent.
+func (p Parent) Ref() api.Ref {
+	r := api.Ref{Group: api.GatewayGroup, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
+	if p.Kind == KindService {
+		r.Group = ""
+	}
+	return r
 }
 
 // Is reports whether the parent is an object, whatever the section and port.

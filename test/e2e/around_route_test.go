@@ -31,6 +31,7 @@ var (
 
 const (
 	unnamed = "{matches: [{path: {type: PathPrefix, value: /toys}}]}, {matches: [{path: {type: PathPrefix, value: /admin}}]}"
+	onEntry = "{group: networking.istio.io, kind: ServiceEntry, name: out}"
 	sells   = "{name: sell, backendRefs: [{name: store, port: 80}]}"
 )
 
@@ -52,6 +53,23 @@ var aroundRoutes = map[string]row{
 	"route-parent-dropped": way{
 		world: namespaces + gateway("edge", onHTTP) + gateway("inner", onHTTP) + route(onEdge+", "+onInner, byPath) + held, code: "OverrideEvaded",
 		write: apply(route(onInner, byPath)),
+	},
+	"route-to-unread-parent": way{
+		world: world, code: "OverrideEvaded",
+		write: apply(route(onEntry, byPath)),
+		says:  []string{"what holds by way of ServiceEntry route-to-unread-parent-app/out of networking.istio.io is not read"},
+	},
+	"route-to-namesake-of-a-gateway": way{
+		world: world, code: "OverrideEvaded",
+		write: apply(route("{group: example.com, kind: Gateway, namespace: INFRA, name: inner}", byPath)),
+	},
+	"route-unread-parent-left": way{
+		world: namespaces + gateway("edge", onHTTP) + route(onEdge+", "+onEntry, byPath) + held, code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"remove","path":"/spec/parentRefs/0"}]`),
+	},
+	"route-to-service-parent": way{
+		world: world + store("http"), code: "OverrideEvaded",
+		write: apply(route("{group: '', kind: Service, name: store}", byPath)),
 	},
 	"route-section": way{
 		world: listenedTo, code: "OverrideEvaded",

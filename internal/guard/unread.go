@@ -1,0 +1,101 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// byOthers adds to the surrounding of a route what takes its traffic by parents
+// that are not read: paths without a root, one for each rule, on which only what
+// is attached to the route itself is known to hold. They were there before if all
+// of these parents were.
+func (j *judge) byOthers(s *surrounding, x hierarchy.Path) {
+	parents := j.unreadParents(j.after, s.edited, s.kind)
+	if len(parents) == 0 {
+		return
+	}
+	was := j.unreadParents(j.before, s.route, s.kind)
+	known := !slices.ContainsFunc(parents, func(p api.Ref) bool { return !slices.Contains(was, p) })
+	rules := []int{-1}
+	if x.Rule >= 0 {
+		rules = rules[:0]
+		for i := range s.edited.Rules {
+			if x.Backend == nil || len(s.edited.Rules[i].Backends) > 0 { // else nothing serves it
+				rules = append(rules, i)
+			}
+		}
+	}
+	for _, i := range rules {
+		y := hierarchy.Path{Route: s.edited, Rule: i}
+		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
+		if known {
+			s.before[s.earlier(y)] = true
+		}
+	}
+}
+
+// rootless reports whether a path is one by a parent that is not read.
+func rootless(p hierarchy.Path) bool {
+	return p.Route != nil && p.Gateway == nil && p.Service == nil
+}
+
+// unreadParents returns the parents of a route by which a kind has no paths,
+// though they may bring traffic: those of kinds that are not read, the parents of
+// listener sets that are, and, where the kind has no paths of a mesh, Services.
+func (j *judge) unreadParents(v *store.View, r *hierarchy.Route, k *policykind.Kind) []api.Ref {
+	if r == nil {
+		return nil
+	}
+	out := slices.Clone(r.Unread)
+	for _, p := range r.Parents {
+		switch o := v.Get(p.Ref()).(type) {
+		case *hierarchy.ListenerSet:
+			if o.Unread != (api.Ref{}) {
+				out = append(out, o.Unread)
+			}
+		case *hierarchy.Service:
+			if !j.Engine.OnServices(k) {
+				out = append(out, o.Ref())
+			}
+		}
+	}
+	return out
+}
+
+// byUnread says that the parents by which a path is not read may take its
+// traffic.
+func (j *judge) byUnread(e *effective.Effective) string {
+	var names []string
+	for _, p := range j.unreadParents(j.after, e.Path.Route, e.Kind) {
+		names = append(names, withGroup(p))
+	}
+	return fmt.Sprintf("what holds by way of %s is not read", strings.Join(names, ", "))
+}
+
+// withGroup names an object with the group of its kind: one that is not read may
+// have the kind's name of one that is.
+func withGroup(r api.Ref) string {
+	if r.Group == "" {
+		return r.String()
+	}
+	return fmt.Sprintf("%s of %s", r, r.Group)
+}
+
+// parentsAlone tells which parents the write adds that are not read.
+func (j *judge) parentsAlone(was, is []api.Ref) {
+	for _, p := range is {
+		if p != (api.Ref{}) && !slices.Contains(was, p) {
+			j.report(api.ReasonNotRead, api.Warn, Finding{
+				What:   fmt.Sprintf("the parent %s is of a kind that is not read: effective policies by way of it are not known", withGroup(p)),
+				Advice: "no override is seen to hold there, so do not take the route off a gateway that has one in its favour",
+			})
+		}
+	}
+}
