@@ -204,7 +204,7 @@ func TestANewKindIsWritten(t *testing.T) {
 		synctest.Wait()
 		rules := o.validating(t).Rules
 		require.Len(t, rules, before+1)
-		assert.Equal(t, []string{"authpolicies"}, rules[2].Resources)
+		assert.Equal(t, []string{"authpolicies"}, rules[3].Resources)
 	})
 }
 

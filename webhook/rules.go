@@ -44,6 +44,7 @@ func CoreResources() []Resource {
 	out := append(routes(), gatewayResources("gateways", "listenersets", "referencegrants")...)
 	return append(out,
 		Resource{api.GatewayGroup, gatewayVersion, "gatewayclasses", false},
+		Resource{api.GatewayXGroup, "v1alpha1", "xlistenersets", true},
 		Resource{api.Group, "v1alpha1", "policyprofiles", false},
 		Resource{api.Group, "v1alpha1", "clusterpolicyconstraints", false},
 		Resource{api.Group, "v1alpha1", "policyconstraints", true})

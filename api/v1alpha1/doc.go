@@ -61,3 +61,6 @@ const GroupCanary = "canary." + Group
 
 // GatewayGroup is the API group of Gateway API.
 const GatewayGroup = "gateway.networking.k8s.io"
+
+// GatewayXGroup is the API group of what is experimental in Gateway API.
+const GatewayXGroup = "gateway.networking.x-k8s.io"

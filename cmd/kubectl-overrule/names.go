@@ -169,7 +169,7 @@ func kindList(kinds []api.PolicyKind) string {
 func hierarchyKinds() []api.PolicyKind {
 	out := []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}}
 	for _, kind := range hierarchy.GatewayKinds {
-		out = append(out, api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
+		out = append(out, hierarchy.GatewayKind(kind))
 	}
 	return out
 }

@@ -50,8 +50,8 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 	for _, k := range v.Kinds() {
 		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
 	}
-	for _, kind := range append([]string{hierarchy.KindGateway, hierarchy.KindListenerSet}, hierarchy.RouteKinds...) {
-		gauge(objects, float64(v.Count(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})), kind)
+	for _, kind := range append([]string{hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet}, hierarchy.RouteKinds...) {
+		gauge(objects, float64(v.Count(hierarchy.GatewayKind(kind))), kind)
 	}
 	for kind, n := range h.paths.count(v) {
 		for state, n := range map[string]int{ // what is not there is 0: an alert may wait for it

@@ -62,6 +62,7 @@ overrule_objects{kind="ListenerSet"} 0
 overrule_objects{kind="TCPRoute"} 0
 overrule_objects{kind="TLSRoute"} 0
 overrule_objects{kind="UDPRoute"} 0
+overrule_objects{kind="XListenerSet"} 0
 # HELP overrule_paths Paths by policy kind and what the policies on them come to: Enforced, PartiallyEnforced, Inactive, or none without a policy.
 # TYPE overrule_paths gauge
 overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Enforced"} 1

@@ -76,12 +76,15 @@ func standsOn(e *effective.Effective) map[string]any {
 	case level == hierarchy.LevelRule && e.Path.Route != nil:
 		on.Kind = e.Path.Route.Kind
 	case on.Kind == hierarchy.KindListener && e.Path.Set != nil:
-		on.Kind = hierarchy.KindListenerSet
+		set := e.Path.Set.Ref()
+		group, on.Kind = set.Group, set.Kind
+	case level == hierarchy.LevelListenerSet && e.Path.Set != nil:
+		group = e.Path.Set.Ref().Group
 	case on.Kind == hierarchy.KindListener:
 		on.Kind = hierarchy.KindGateway
 	}
 	out := map[string]any{"group": group, "kind": on.Kind, "name": on.Name}
-	if on.Section != "" && group == api.GatewayGroup {
+	if on.Section != "" && (group == api.GatewayGroup || group == api.GatewayXGroup) {
 		out["sectionName"] = on.Section
 	}
 	return out

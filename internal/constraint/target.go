@@ -181,7 +181,9 @@ func (t *target) on(p *hierarchy.Path, w World) (Level, bool) {
 		return hierarchy.LevelGateway, p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
 			(t.section == "" || p.Set == nil && t.isListener(p))
 	case inGatewayAPI(hierarchy.KindListenerSet):
-		return hierarchy.LevelListenerSet, p.Set != nil && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+		return hierarchy.LevelListenerSet, p.Set != nil && !p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+	case hierarchy.GatewayKind(hierarchy.KindXListenerSet):
+		return hierarchy.LevelListenerSet, p.Set != nil && p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
 	case kindService:
 		if t.onService(p, w) {
 			return hierarchy.LevelService, true

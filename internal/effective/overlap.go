@@ -200,7 +200,7 @@ func (t tracer) namespace(name string) {
 	}
 	hold(api.PolicyKind{Kind: hierarchy.KindService})
 	for _, kind := range hierarchy.GatewayKinds {
-		hold(api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
+		hold(hierarchy.GatewayKind(kind))
 	}
 }
 
@@ -237,10 +237,7 @@ func (t tracer) chosen(ref api.Ref) {
 }
 
 func (t tracer) parent(p hierarchy.Parent) {
-	ref := api.Ref{Group: api.GatewayGroup, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
-	if p.Kind == hierarchy.KindService {
-		ref.Group = ""
-	}
+	ref := p.Ref()
 	t.around[ref] = true
 	t.chosen(ref)
 	if o := t.view.Get(ref); o != nil {

@@ -180,7 +180,7 @@ func (p *plan) object(ref api.Ref) {
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
 		}
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindListenerSet}:
+	case hierarchy.GatewayKind(hierarchy.KindListenerSet), hierarchy.GatewayKind(hierarchy.KindXListenerSet):
 		for r := range p.view.RoutesOf(ref) {
 			p.routes.add(r)
 		}
@@ -213,8 +213,8 @@ func (p *plan) backend(ref api.Ref) {
 // namespace adds the paths through the gateways, listener sets, services and
 // routes of a namespace.
 func (p *plan) namespace(name string) {
-	for _, kind := range []string{hierarchy.KindGateway, hierarchy.KindListenerSet} {
-		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
+	for _, kind := range []string{hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet} {
+		for o := range p.view.In(hierarchy.GatewayKind(kind), name) {
 			p.object(o.Ref())
 		}
 	}
@@ -373,10 +373,7 @@ func (p *plan) gatewayOf(s *hierarchy.ListenerSet) root {
 }
 
 func (p *plan) set(parent hierarchy.Parent) *hierarchy.ListenerSet {
-	if parent.Kind != hierarchy.KindListenerSet {
-		return nil
-	}
-	s, _ := p.view.Get((&hierarchy.ListenerSet{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*hierarchy.ListenerSet)
+	s, _ := p.view.Get(parent.Ref()).(*hierarchy.ListenerSet)
 	return s
 }
 
@@ -392,7 +389,7 @@ func (p *plan) rootsOf(r *hierarchy.Route) []root {
 			if s, ok := p.view.Get((&hierarchy.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*hierarchy.Service); ok {
 				out.add(root{service: s})
 			}
-		case hierarchy.KindListenerSet:
+		case hierarchy.KindListenerSet, hierarchy.KindXListenerSet:
 			if s := p.set(parent); s != nil {
 				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
 			}

@@ -61,7 +61,7 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 func sameDoor(x, y hierarchy.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
-		a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
+		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
 		a.ServiceNamespace == b.ServiceNamespace && a.Service == b.Service
 }
 
@@ -199,5 +199,5 @@ func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, t
 
 func onSameListener(x, y hierarchy.Path) bool {
 	a, b := x.ID(), y.ID()
-	return a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
+	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
 }

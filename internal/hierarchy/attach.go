@@ -42,7 +42,7 @@ func SetDoors(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []Door {
 func (d Door) Takes(r *Route, namespaceLabels labels.Set) bool {
 	kind, namespace, name := KindGateway, d.Gateway.Namespace, d.Gateway.Name
 	if d.Set != nil {
-		kind, namespace, name = KindListenerSet, d.Set.Namespace, d.Set.Name
+		kind, namespace, name = d.Set.Ref().Kind, d.Set.Namespace, d.Set.Name
 	}
 	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
 		return p.Is(kind, namespace, name) &&

@@ -70,6 +70,13 @@ func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	return out
 }
 
+// FromXListenerSet is FromListenerSet for an XListenerSet, which has the same shape.
+func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
+	out := FromListenerSet(s)
+	out.X = true
+	return out
+}
+
 // FromService reads a Service.
 func FromService(s *corev1.Service) *Service {
 	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels}

@@ -10,9 +10,11 @@ import (
 
 // Kinds that paths are made of.
 const (
-	KindGatewayClass   = "GatewayClass"
-	KindGateway        = "Gateway"
-	KindListenerSet    = "ListenerSet"
+	KindGatewayClass = "GatewayClass"
+	KindGateway      = "Gateway"
+	KindListenerSet  = "ListenerSet"
+	// KindXListenerSet is the experimental form of ListenerSet.
+	KindXListenerSet   = "XListenerSet"
 	KindListener       = "Listener"
 	KindHTTPRoute      = "HTTPRoute"
 	KindGRPCRoute      = "GRPCRoute"
@@ -30,7 +32,15 @@ const (
 var RouteKinds = []string{KindGRPCRoute, KindHTTPRoute, KindTCPRoute, KindTLSRoute, KindUDPRoute}
 
 // GatewayKinds are all kinds of Gateway API that are read.
-var GatewayKinds = append([]string{KindGatewayClass, KindGateway, KindListenerSet, KindReferenceGrant}, RouteKinds...)
+var GatewayKinds = append([]string{KindGatewayClass, KindGateway, KindListenerSet, KindXListenerSet, KindReferenceGrant}, RouteKinds...)
+
+// GatewayKind returns a kind of Gateway API with its group.
+func GatewayKind(kind string) api.PolicyKind {
+	if kind == KindXListenerSet {
+		return api.PolicyKind{Group: api.GatewayXGroup, Kind: kind}
+	}
+	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
+}
 
 // IsRoute reports whether a kind is one of a route.
 func IsRoute(k api.PolicyKind) bool {
@@ -40,10 +50,8 @@ func IsRoute(k api.PolicyKind) bool {
 // Known reports whether objects of a kind are read, so that one that is not
 // there is known not to exist.
 func Known(k api.PolicyKind) bool {
-	if k.Group == api.GatewayGroup {
-		return slices.Contains(GatewayKinds, k.Kind)
-	}
-	return k.Group == "" && (k.Kind == KindNamespace || k.Kind == KindService)
+	return k == GatewayKind(k.Kind) && slices.Contains(GatewayKinds, k.Kind) ||
+		k.Group == "" && (k.Kind == KindNamespace || k.Kind == KindService)
 }
 
 // ClusterScoped reports whether objects of a kind that is Known have no
@@ -89,10 +97,13 @@ func (g *Gateway) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
 }
 
-// ListenerSet is what paths need of a ListenerSet.
+// ListenerSet is what paths need of a ListenerSet, or of an XListenerSet.
 type ListenerSet struct {
 	Namespace, Name string
-	Labels          labels.Set
+	// X tells that it is an XListenerSet: one of the other kind may have the same
+	// name.
+	X      bool
+	Labels labels.Set
 	// Gateway that it adds its listeners to; GatewayName is empty if its
 	// parent is none.
 	GatewayNamespace, GatewayName string
@@ -103,7 +114,11 @@ type ListenerSet struct {
 
 // Ref names the listener set.
 func (s *ListenerSet) Ref() api.Ref {
-	return api.Ref{Group: api.GatewayGroup, Kind: KindListenerSet, Namespace: s.Namespace, Name: s.Name}
+	kind := GatewayKind(KindListenerSet)
+	if s.X {
+		kind = GatewayKind(KindXListenerSet)
+	}
+	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: s.Namespace, Name: s.Name}
 }
 
 // HasListener reports whether there is a listener of that name, and port if

@@ -39,7 +39,8 @@ type Path struct {
 // another class.
 type ID struct {
 	GatewayNamespace, Gateway         string
-	SetNamespace, Set, Listener       string
+	SetKind, SetNamespace, Set        string
+	Listener                          string
 	ServiceNamespace, Service, Client string
 	Port                              int32
 	RouteKind, RouteNamespace, Route  string
@@ -56,7 +57,7 @@ func (p Path) ID() ID {
 		id.GatewayNamespace, id.Gateway = p.Gateway.Namespace, p.Gateway.Name
 	}
 	if p.Set != nil {
-		id.SetNamespace, id.Set = p.Set.Namespace, p.Set.Name
+		id.SetKind, id.SetNamespace, id.Set = p.Set.Ref().Kind, p.Set.Namespace, p.Set.Name
 	}
 	if p.Listener != nil {
 		id.Listener = p.Listener.Name
@@ -79,7 +80,7 @@ func (p Path) ID() ID {
 // SameButRule reports whether two paths have the same ID but for the rule.
 func (p *Path) SameButRule(o *Path) bool {
 	return (p.Listener == o.Listener || p.Listener != nil && o.Listener != nil && p.Listener.Name == o.Listener.Name) &&
-		(p.Set == o.Set || p.Set != nil && o.Set != nil && p.Set.Name == o.Set.Name && p.Set.Namespace == o.Set.Namespace) &&
+		(p.Set == o.Set || p.Set != nil && o.Set != nil && p.Set.Ref() == o.Set.Ref()) &&
 		(p.Route == o.Route || p.Route != nil && o.Route != nil && p.Route.Ref() == o.Route.Ref()) &&
 		(p.Gateway == o.Gateway || p.Gateway != nil && o.Gateway != nil && p.Gateway.Ref() == o.Gateway.Ref()) &&
 		(p.Backend == o.Backend || p.Backend != nil && o.Backend != nil && *p.Backend == *o.Backend) &&
@@ -178,7 +179,7 @@ func (p Path) atGateway(l Level) (e api.PathElement, ok bool) {
 	case l == LevelGateway:
 		return api.PathElement{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}, true
 	case l == LevelListenerSet && p.Set != nil:
-		return api.PathElement{Kind: KindListenerSet, Namespace: p.Set.Namespace, Name: p.Set.Name}, true
+		return api.PathElement{Kind: p.Set.Ref().Kind, Namespace: p.Set.Namespace, Name: p.Set.Name}, true
 	case l == LevelListener && p.Listener != nil:
 		e = api.PathElement{Kind: KindListener, Namespace: g.Namespace, Name: g.Name, Section: p.Listener.Name}
 		if p.Set != nil {

@@ -57,7 +57,7 @@ func TestPaths(t *testing.T) {
 			},
 			func(id *hierarchy.ID) {
 				*id = onEdge
-				id.SetNamespace, id.Set, id.Listener, id.Rule = "team", "more", "http", -1
+				id.SetKind, id.SetNamespace, id.Set, id.Listener, id.Rule = "ListenerSet", "team", "more", "http", -1
 			},
 		},
 		"a route": {

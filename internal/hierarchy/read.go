@@ -199,5 +199,5 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ob
 // read.
 func isParent(k api.PolicyKind) bool {
 	return k == api.PolicyKind{Kind: KindService} ||
-		k.Group == api.GatewayGroup && (k.Kind == KindGateway || k.Kind == KindListenerSet)
+		k == GatewayKind(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)
 }

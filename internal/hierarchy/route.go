@@ -45,7 +45,8 @@ func (r *Route) Ref() api.Ref {
 	return api.Ref{Group: api.GatewayGroup, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// Parent is a parentRef to a Gateway, a ListenerSet or a Service.
+// Parent is a parentRef to a Gateway, a ListenerSet, an XListenerSet or a Service.
+// The kind tells the group.
 type Parent struct {
 	Kind            string
 	Namespace, Name string
@@ -57,9 +58,9 @@ type Parent struct {
 
 // Ref names the parent.
 func (p Parent) Ref() api.Ref {
-	r := api.Ref{Group: api.GatewayGroup, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
-	if p.Kind == KindService {
-		r.Group = ""
+	r := api.Ref{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}
+	if p.Kind != KindService {
+		r.Group = GatewayKind(p.Kind).Group
 	}
 	return r
 }

@@ -175,6 +175,7 @@ var levelsOf = map[string][]api.LevelName{
 	kindGatewayClass: {api.LevelGatewayClass},
 	"Gateway":        {api.LevelGateway, api.LevelListener},
 	"ListenerSet":    {api.LevelListenerSet, api.LevelListener},
+	"XListenerSet":   {api.LevelListenerSet, api.LevelListener},
 	kindNamespace:    {api.LevelGatewayNamespace, api.LevelServiceNamespace, api.LevelRouteNamespace},
 	kindService:      {api.LevelService, api.LevelBackend},
 	kindMesh:         {api.LevelMesh},
@@ -196,7 +197,7 @@ func (k *Kind) MayStandOn(ref api.PolicyKind) bool {
 
 // sectionsOf are the levels of the sections of a kind; those of a Service are
 // its own.
-var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener}
+var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
 
 // MayStandAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.

@@ -92,5 +92,5 @@ func hierarchyKind(kind string) api.PolicyKind {
 	if kind == hierarchy.KindService {
 		return api.PolicyKind{Kind: kind}
 	}
-	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
+	return hierarchy.GatewayKind(kind)
 }

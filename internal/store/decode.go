@@ -48,6 +48,8 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, constraint.FromPolicyConstraint)
 	case ref == constraint.ClusterKind:
 		return typed(ref, data, constraint.FromClusterPolicyConstraint)
+	case ref == hierarchy.GatewayKind(hierarchy.KindXListenerSet):
+		return typed(ref, data, hierarchy.FromXListenerSet)
 	case ref.Group != api.GatewayGroup:
 	case ref.Kind == hierarchy.KindGatewayClass:
 		return typed(ref, data, hierarchy.FromGatewayClass)

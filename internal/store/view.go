@@ -173,7 +173,7 @@ func (v *View) unlink(o Object) {
 func objectKey(r api.Ref) string { return key(r.Group, r.Kind, r.Namespace, r.Name) }
 
 func setKey(s *hierarchy.ListenerSet) string {
-	return key(s.GatewayNamespace, s.GatewayName, s.Namespace, s.Name)
+	return key(s.GatewayNamespace, s.GatewayName, s.Ref().Kind, s.Namespace, s.Name)
 }
 
 func parentKey(p hierarchy.Parent, r *hierarchy.Route) string {
@@ -274,7 +274,7 @@ func (v *View) GatewaysOf(class string) iter.Seq[*hierarchy.Gateway] {
 }
 
 // SetsOf yields the listener sets that name a gateway as their parent, whether
-// it admits them or not, by namespace and name.
+// it admits them or not, by kind, namespace and name.
 func (v *View) SetsOf(g *hierarchy.Gateway) iter.Seq[*hierarchy.ListenerSet] {
 	return v.bySet.under(key(g.Namespace, g.Name))
 }

@@ -85,11 +85,11 @@ func text(path []api.PathElement) string {
 func subject(path []api.PathElement) api.Ref {
 	var out api.Ref
 	for _, e := range path {
-		ref := api.Ref{Group: api.GatewayGroup, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		ref := api.Ref{Group: hierarchy.GatewayKind(e.Kind).Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		switch {
 		case hierarchy.IsRoute(ref.PolicyKind()):
 			return ref
-		case e.Kind == hierarchy.KindGateway, e.Kind == hierarchy.KindListenerSet:
+		case e.Kind == hierarchy.KindGateway, e.Kind == hierarchy.KindListenerSet, e.Kind == hierarchy.KindXListenerSet:
 			out = ref
 		case e.Kind == hierarchy.KindService:
 			ref.Group = ""

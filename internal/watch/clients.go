@@ -18,14 +18,12 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // clients talk to one API server over one set of connections.
 type clients struct {
 	core        rest.Interface
-	gateway     map[string]rest.Interface // by version
+	gateway     map[schema.GroupVersion]rest.Interface
 	definitions rest.Interface
 	policies    dynamic.Interface
 	discovery   discovery.DiscoveryInterface
@@ -109,8 +107,8 @@ func (c *clients) all(b *builtin, version string) *cache.ListWatch {
 }
 
 func (c *clients) of(b *builtin, version string) rest.Interface {
-	if b.kind.Group == api.GatewayGroup {
-		return c.gateway[version]
+	if gateway := c.gateway[schema.GroupVersion{Group: b.kind.Group, Version: version}]; gateway != nil {
+		return gateway
 	}
 	return c.core
 }

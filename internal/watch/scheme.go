@@ -20,7 +20,7 @@ func gatewayScheme() *runtime.Scheme {
 	for i := range gatewayKinds {
 		b := &gatewayKinds[i]
 		for _, v := range b.versions {
-			gv := schema.GroupVersion{Group: api.GatewayGroup, Version: v}
+			gv := schema.GroupVersion{Group: b.kind.Group, Version: v}
 			if !s.IsVersionRegistered(gv) {
 				metav1.AddToGroupVersion(s, gv)
 			}
@@ -31,12 +31,12 @@ func gatewayScheme() *runtime.Scheme {
 	return s
 }
 
-// gatewayClients returns a client of Gateway API for each version that is
-// read.
-func gatewayClients(cfg *rest.Config, web *http.Client) (map[string]rest.Interface, error) {
+// gatewayClients returns a client of Gateway API for each version of its groups
+// that is read.
+func gatewayClients(cfg *rest.Config, web *http.Client) (map[schema.GroupVersion]rest.Interface, error) {
 	s := gatewayScheme()
-	out := make(map[string]rest.Interface)
-	for _, gv := range s.PrioritizedVersionsForGroup(api.GatewayGroup) {
+	out := make(map[schema.GroupVersion]rest.Interface)
+	for _, gv := range append(s.PrioritizedVersionsForGroup(api.GatewayGroup), s.PrioritizedVersionsForGroup(api.GatewayXGroup)...) {
 		own := rest.CopyConfig(cfg)
 		own.APIPath, own.GroupVersion = "/apis", &gv
 		own.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
@@ -44,7 +44,7 @@ func gatewayClients(cfg *rest.Config, web *http.Client) (map[string]rest.Interfa
 		if err != nil {
 			return nil, err
 		}
-		out[gv.Version] = client
+		out[gv] = client
 	}
 	return out, nil
 }

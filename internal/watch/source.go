@@ -85,6 +85,10 @@ var gatewayKinds = []builtin{
 		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(hierarchy.FromListenerSet),
 	},
 	{
+		resource: "xlistenersets", kind: gatewayKind(hierarchy.KindXListenerSet), versions: []string{"v1alpha1"},
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(hierarchy.FromXListenerSet),
+	},
+	{
 		resource: "referencegrants", kind: gatewayKind(hierarchy.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
 		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(hierarchy.FromReferenceGrant),
 	},
@@ -130,7 +134,7 @@ func gatewayBy(is func(*builtin) bool) *builtin {
 }
 
 func gatewayKind(kind string) api.PolicyKind {
-	return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
+	return hierarchy.GatewayKind(kind)
 }
 
 // definition is the name of the kind's CustomResourceDefinition.

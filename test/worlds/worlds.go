@@ -100,6 +100,8 @@ func refOf(v *store.View, kind string) api.PolicyKind {
 		return api.PolicyKind{Kind: kind}
 	case api.KindPolicyProfile:
 		return policykind.KindProfile
+	case "XListenerSet":
+		return api.PolicyKind{Group: api.GatewayXGroup, Kind: kind}
 	default:
 		return api.PolicyKind{Group: api.GatewayGroup, Kind: kind}
 	}
