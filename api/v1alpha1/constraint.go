@@ -236,7 +236,7 @@ type ConstraintRule struct {
 type ConstraintStatus struct {
 	// Conditions hold one of type Accepted: true (reason Accepted, or
 	// KindNotInstalled as long as its policy kind is not), or false with the
-	// reason Invalid.
+	// reason Invalid, or TargetNotFound if no target exists.
 	//
 	// +listType=map
 	// +listMapKey=type

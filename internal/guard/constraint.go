@@ -36,6 +36,9 @@ func (j *judge) constraint(ctx context.Context) error {
 		})
 		return j.relaxed(ctx, was, c)
 	}
+	if err := j.absentTargets(ctx, c); err != nil {
+		return err
+	}
 	fault, err := j.misuse(ctx, c, was, kind)
 	if err != nil || fault {
 		return err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -56,8 +57,21 @@ func ofConstraint(c watch.ConstraintStatus) subject {
 	case !c.Installed:
 		s.reason = reasonNotInstalled
 		s.message = fmt.Sprintf("%s is no policy kind that is known here: writes are held to this constraint once it is", c.Kind)
+	case c.NoTarget:
+		s.refused, s.reason = true, string(api.TargetNotFound)
+		s.message = fmt.Sprintf("not found: %s; no write is held to this constraint until a target exists", listed(c.Absent))
+	case len(c.Absent) > 0:
+		s.message += fmt.Sprintf(" on the targets that exist; not found: %s", listed(c.Absent))
 	}
 	return s
+}
+
+func listed(names []constraint.Named) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = n.String()
+	}
+	return strings.Join(texts, ", ")
 }
 
 // condition returns what the condition is to be, and whether that differs from

@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -246,4 +247,19 @@ func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
 		}
 		assert.Empty(t, d.log)
 	})
+}
+
+func TestTheConditionSaysWhichTargetsOfAConstraintDoNotExist(t *testing.T) {
+	absent := []constraint.Named{
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
+		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
+	}
+	got, _ := ofConstraint(watch.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
+	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; no write is held to this constraint until a target exists", 2, now), got)
+	got, _ = ofConstraint(watch.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
+	want := accepted(2, now)
+	want.Message = "writes are held to this constraint on the targets that exist; not found: Gateway infra/public"
+	assert.Equal(t, want, got)
+	got, _ = ofConstraint(watch.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
+	assert.Equal(t, "KindNotInstalled", got.Reason, "without the kind, no target matters yet")
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -67,4 +68,49 @@ func (v *View) PortOf(service api.Ref, name string) int32 {
 		return s.Port(name)
 	}
 	return 0
+}
+
+// Absent returns the targets that a constraint names and that do not exist, and
+// whether it has no other: then it is about no path.
+func (v *View) Absent(c *constraint.Constraint) (absent []constraint.Named, whole bool) {
+	names, all := c.Named()
+	for _, n := range names {
+		if !v.exists(n) {
+			absent = append(absent, n)
+		}
+	}
+	return absent, all && len(absent) > 0 && len(absent) == len(names)
+}
+
+func (v *View) exists(n constraint.Named) bool {
+	kind := n.Ref.PolicyKind()
+	if n.Ref.Namespace != "" || hierarchy.ClusterScoped(kind) {
+		return hasSection(v.Get(n.Ref), n.Section)
+	}
+	for o := range v.Objects(kind) {
+		if o.Ref().Name == n.Ref.Name && hasSection(o, n.Section) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasSection reports whether an object exists and has a section, if one is named.
+func hasSection(o Object, section string) bool {
+	if o == nil || section == "" {
+		return o != nil
+	}
+	switch o := o.(type) {
+	case *hierarchy.Gateway:
+		return hierarchy.HasListener(o.Listeners, section, 0)
+	case *hierarchy.ListenerSet:
+		return hierarchy.HasListener(o.Listeners, section, 0)
+	case *hierarchy.Route:
+		return o.HasSection(section)
+	case *hierarchy.Service:
+		number, err := strconv.ParseInt(section, 10, 32)
+		return err == nil && o.HasPort(int32(number)) || o.Port(section) != 0
+	default:
+		return false
+	}
 }

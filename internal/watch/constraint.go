@@ -14,6 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -186,8 +187,21 @@ type ConstraintStatus struct {
 	Invalid   error
 	Kind      api.PolicyKind
 	Installed bool
+	// Absent are targets that it names and that do not exist; NoTarget tells that
+	// it has no others.
+	Absent   []constraint.Named
+	NoTarget bool
 	// Conditions that its status has. They must not be edited.
 	Conditions []metav1.Condition
+}
+
+// targetsChanged hints that a target of a constraint may have been created or
+// deleted. It is
+// called under the lock of the store.
+func (r *registry) targetsChanged(events []store.Event) {
+	if slices.ContainsFunc(store.Objects(events), func(o store.Object) bool { return hierarchy.Known(o.Ref().PolicyKind()) }) {
+		hint(r.judged)
+	}
 }
 
 func (r *registry) constraintStatuses() []ConstraintStatus {
@@ -199,12 +213,17 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 			installed[k.policy.Ref()] = true
 		}
 	}
+	v, ready := r.store.View()
 	out := make([]ConstraintStatus, 0, len(r.demands))
 	for ref, d := range r.demands {
+		if names, _ := d.Named(); len(names) > 0 && !ready {
+			continue // a target may exist and not be listed yet
+		}
 		s := ConstraintStatus{
 			Ref: ref, UID: d.uid, Generation: d.generation, Invalid: d.Invalid,
 			Kind: d.PolicyKind(), Installed: installed[d.PolicyKind()], Conditions: d.conditions,
 		}
+		s.Absent, s.NoTarget = v.Absent(d.Constraint)
 		if r.leftOut(d) {
 			s.Invalid = fmt.Errorf("namespace %s is Overrule's own and exempt: no constraint in it takes part; move it to another", ref.Namespace)
 		}

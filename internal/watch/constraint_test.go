@@ -13,6 +13,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/store"
 )
 
 var (
@@ -182,4 +184,46 @@ func TestThePluralOfAKindIsThatOfItsDefinition(t *testing.T) {
 	assert.Equal(t, []string{"policies.example.com", "colorpolicies"}, []string{group, plural})
 	group, plural = w.Resource(api.PolicyKind{Group: "example.com", Kind: "Nothing"})
 	assert.Equal(t, []string{"example.com", ""}, []string{group, plural})
+}
+
+// targeting is a constraint on a gateway.
+func targeting(gateway string) *unstructured.Unstructured {
+	u := limited("app", "a", 1, atMost(1))
+	u.Object["spec"].(map[string]any)["targets"] = []any{map[string]any{"kind": "Gateway", "name": gateway}}
+	return u
+}
+
+func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(constraintCRD, colorCRD))
+	r.list(constraintCRD.obj().Name, targeting("g"))
+	assert.Empty(t, r.constraintStatuses(), "before all is listed, no target counts as absent")
+
+	for _, source := range r.store.Waiting() {
+		r.store.Listed(source)
+	}
+	r.store.KindListed(colorRef)
+	told := func() bool {
+		select {
+		case <-r.judged:
+			return true
+		default:
+			return false
+		}
+	}
+	told()
+	status := func() ConstraintStatus {
+		all := r.constraintStatuses()
+		require.Len(t, all, 1)
+		return all[0]
+	}
+	assert.True(t, status().NoTarget)
+	gateway := &hierarchy.Gateway{Namespace: "app", Name: "g"}
+	r.store.Apply(store.Put(gateway))
+	assert.True(t, told(), "a target that comes is news")
+	assert.Empty(t, status().Absent)
+	assert.False(t, status().NoTarget)
+	r.store.Apply(store.Delete(gateway.Ref()))
+	assert.True(t, told(), "and so is one that goes")
+	assert.Equal(t, []constraint.Named{{Ref: gateway.Ref()}}, status().Absent)
 }

@@ -137,8 +137,13 @@ func (w *Watcher) Unread() error {
 func (w *Watcher) supervise(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	ready := false
 	for {
 		w.look(time.Now())
+		if _, now := w.registry.store.View(); now && !ready {
+			ready = true
+			hint(w.registry.judged) // from now on it is certain which targets do not exist
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -57,13 +57,15 @@ type kind struct {
 }
 
 func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Options) *registry {
-	return &registry{
+	r := &registry{
 		store: s, clients: c, log: o.Log, exempt: o.Exempt, profiles: known,
 		changed: make(chan struct{}, 1), judged: make(chan struct{}, 1),
 		defined: make(map[string]*definition), written: make(map[string]*profile),
 		demands: make(map[api.Ref]*demand),
 		reading: make(map[string]*kind), problems: make(map[string]error), waiting: make(map[string]bool),
 	}
+	s.Subscribe(r.targetsChanged)
+	return r
 }
 
 func (r *registry) put(d *definition) {
