@@ -151,7 +151,7 @@ type Explanation struct {
 	// route, in kinds whose rules bind by triggers of their own, in the order in
 	// which they bind.
 	Bindings []Binding `json:"bindings,omitempty"`
-	// Weakened are rules that an override holds and a lower policy gates or
+	// Weakened are rules that an override holds and another policy gates or
 	// waters down.
 	Weakened []WeakenedRule `json:"weakened,omitempty"`
 	// Notes about conditions that could not be evaluated, or were skipped.
@@ -187,7 +187,7 @@ const (
 	BindingUnmatched BindingState = "Unmatched"
 )
 
-// WeakenedRule is a rule that an override holds and a lower policy weakens.
+// WeakenedRule is a rule that an override holds and another policy weakens.
 type WeakenedRule struct {
 	Rule string `json:"rule"`
 	// Policy whose override it is.

@@ -32,7 +32,7 @@ const (
 	ReasonOverrideRemoved ReasonCode = "OverrideRemoved"
 	// ReasonOverrideEvaded tells the same, because something else was changed.
 	ReasonOverrideEvaded ReasonCode = "OverrideEvaded"
-	// ReasonOverrideWeakened tells that a lower policy gates or waters down a
+	// ReasonOverrideWeakened tells that another policy gates or waters down a
 	// rule that an override holds.
 	ReasonOverrideWeakened ReasonCode = "OverrideWeakened"
 	// ReasonRequirementUnmet tells that a constraint is violated by the

@@ -8,18 +8,21 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Weakener is a rule of a lower policy that takes the force of overrides of one
-// policy away although it leaves them in their place.
+// Weakener is a rule that takes the force of overrides of one policy away
+// although it leaves them in their place. It may come from a policy below, beside
+// or above that one, and from that one itself.
 type Weakener struct {
 	By *merge.Effective
+	// Below tells that the policy of By is below the one whose overrides these are.
+	Below bool
 	// Gate tells that By decides whether they have an effect at all; else it is
 	// an alternative to them that is enough.
 	Gate bool
 	// Held are the overrides: all of the policy, or those of the group of
 	// alternatives that By is one of. Weakeners share it.
 	Held *Held
-	// Except is the alternative that By belongs to itself: it does not weaken
-	// what is held of it. The zero Key for none.
+	// Except is the alternative that By belongs to itself, or By's own key: it does
+	// not weaken what is held of it. The zero Key for none.
 	Except merge.Key
 }
 
@@ -27,6 +30,18 @@ type Weakener struct {
 type Held struct {
 	Policy *merge.Policy
 	Rules  []*merge.Effective
+}
+
+// Own reports whether the rule is of the policy whose overrides it weakens.
+func (w *Weakener) Own() bool { return w.By.From.Policy == w.Held.Policy }
+
+// InForce returns the rules in force that overrides hold, by policy, the highest
+// first.
+func (e *Effective) InForce() []*Held {
+	if h := e.overridden(); h != nil {
+		return h.all
+	}
+	return nil
 }
 
 // Weakens returns which of some rules, sorted by key and among those held, are
@@ -57,17 +72,16 @@ func (e *Effective) Weakeners() []Weakener {
 	var out []Weakener
 	for i := range e.Rules {
 		by := &e.Rules[i]
-		place := h.places[by.From.Policy]
-		if by.Value == nil || place <= h.highest { // which most rules are not below
+		if by.Value == nil {
 			continue
 		}
 		gate := e.Kind.IsGate(by.Key)
 		group, member, alternative := e.Kind.Alternative(by.Key)
 		switch {
 		case gate:
-			out = h.weakened(out, Weakener{By: by, Gate: true}, h.all, place)
+			out = h.weakened(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
 		case alternative:
-			out = h.weakened(out, Weakener{By: by, Except: member}, h.of(e, group), place)
+			out = h.weakened(out, Weakener{By: by, Except: member}, h.of(e, group))
 		}
 	}
 	return out
@@ -84,26 +98,24 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 
 // overridden is the rules in force that overrides hold.
 type overridden struct {
-	places  map[*merge.Policy]int // of the path's policies, the highest first
-	highest int                   // place of those that hold something
-	all     []*Held               // by policy, the highest first
-	groups  map[merge.Key][]*Held // likewise, by group of alternatives; made when asked for
+	places map[*merge.Policy]int // of the path's policies, the highest first
+	all    []*Held               // by policy, the highest first
+	groups map[merge.Key][]*Held // likewise, by group of alternatives; made when asked for
 }
 
-// overridden returns nil where no override holds anything, or no one is below.
+// overridden returns nil where no override holds anything.
 func (e *Effective) overridden() *overridden {
 	policies := e.Result.Outcomes
-	if len(policies) < 2 || !slices.ContainsFunc(e.Rules, holding) {
+	if !slices.ContainsFunc(e.Rules, holding) {
 		return nil
 	}
-	h := &overridden{places: make(map[*merge.Policy]int, len(policies)), highest: len(policies)}
+	h := &overridden{places: make(map[*merge.Policy]int, len(policies))}
 	for i := range policies {
 		h.places[policies[i].Policy] = i
 	}
 	for i := range e.Rules {
 		if r := &e.Rules[i]; holding(*r) {
 			h.all = h.add(h.all, r)
-			h.highest = min(h.highest, h.places[r.From.Policy])
 		}
 	}
 	h.sort(h.all)
@@ -141,12 +153,12 @@ func (h *overridden) of(e *Effective, group merge.Key) []*Held {
 	return h.groups[group]
 }
 
-// weakened adds a weakener for each policy above its own that holds some of it.
-func (h *overridden) weakened(out []Weakener, w Weakener, held []*Held, place int) []Weakener {
+// weakened adds a weakener for each policy that holds some of it. What is held of
+// the rule itself is no weakening.
+func (h *overridden) weakened(out []Weakener, w Weakener, held []*Held) []Weakener {
+	place := h.places[w.By.From.Policy]
 	for _, w.Held = range held {
-		if h.places[w.Held.Policy] >= place {
-			break // they come from the highest on
-		}
+		w.Below = place > h.places[w.Held.Policy]
 		if first, rest := w.Weakens(w.Held.Rules); len(first)+len(rest) > 0 {
 			out = append(out, w)
 		}
@@ -162,11 +174,11 @@ func (e *Effective) higher(a, b *merge.Policy) bool {
 	return place(a) < place(b)
 }
 
-// weakenings returns the rules that are weakened, one by one: by the weakening
-// rule, then by the weakened one.
+// weakenings returns the rules that other policies weaken, one by one: by the
+// weakening rule, then by the weakened one.
 func (e *Effective) weakenings(wanted func(rule, by merge.Key) bool) []api.WeakenedRule {
 	var out []api.WeakenedRule
-	all := e.Weakeners()
+	all := slices.DeleteFunc(e.Weakeners(), func(w Weakener) bool { return w.Own() })
 	for len(all) > 0 {
 		same := 1
 		for same < len(all) && all[same].By == all[0].By {

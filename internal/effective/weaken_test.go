@@ -33,7 +33,7 @@ func TestWeakeners(t *testing.T) {
 		"an override that takes out is no rule":   {[]string{lock, top("overrides: {ways: {key: null}}"), own("gate: 1")}, nil},
 		"a default of the higher policy":          {[]string{lock, top("defaults: {ways: {key: 1}}"), own("gate: 1")}, nil},
 		"a rule of the very policy":               {[]string{lock, top(held + "\ngate: 1\nways: {open: 1}")}, nil},
-		"a rule of a higher policy":               {[]string{lock, own("overrides: {ways: {key: 1}}"), top("gate: 1\nways: {open: 1}")}, nil},
+		"a rule of a higher policy":               {[]string{lock, own("overrides: {ways: {key: 1}}"), top("gate: 1\nways: {open: 1}")}, []string{"ways.key by gate, gate", "ways.key by ways.open, alternative"}},
 		"an override of the lower policy":         {[]string{lock, top("overrides: {ways: {key: 1}}"), own("overrides: {gate: 1}")}, []string{"ways.key by gate, gate"}},
 		"a gate that the override holds":          {[]string{lock, top("overrides: {gate: 1, ways: {key: 1}}"), own("gate: 2")}, nil},
 		"the alternative that the override holds": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("ways: {key: 2}")}, nil},
@@ -45,7 +45,7 @@ func TestWeakeners(t *testing.T) {
 		"a part of the only alternative that is held": {[]string{lock, top("overrides: {parts: {b: {x: 1}}}"), own("parts: {b: {z: 1}}")}, nil},
 		"overrides of two policies": {
 			[]string{lock, top("overrides: {ways: {a: 1}}"), policyDoc("Lock", "infra", "also", onG+"overrides: {ways: {b: 1}}"), own("ways: {c: 1}")},
-			[]string{"ways.b by ways.a, alternative", "ways.b by ways.c, alternative", "ways.a by ways.c, alternative"},
+			[]string{"ways.b by ways.a, alternative", "ways.a by ways.b, alternative", "ways.b by ways.c, alternative", "ways.a by ways.c, alternative"},
 		},
 		"a default gate of a lower policy": {[]string{lock, top("overrides: {ways: {key: 1}}"), own("defaults: {gate: 1}")}, []string{"ways.key by gate, gate"}},
 	}
@@ -53,6 +53,9 @@ func TestWeakeners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, w := range onePath(t, test.policies...).Weakeners() {
+				if w.Own() {
+					continue
+				}
 				how := "alternative"
 				if w.Gate {
 					how = "gate"
@@ -65,6 +68,24 @@ func TestWeakeners(t *testing.T) {
 			assert.Equal(t, test.want, got)
 		})
 	}
+}
+
+// What a policy itself has beside its overrides weakens them, too; a gate that it
+// holds is none to itself. explain does not show it.
+func TestOwnWeakeners(t *testing.T) {
+	lock := worlds.ProfileDoc("Lock", "rules: [ways.*, gate]\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}\ngates: [gate]\nalternatives: [ways]")
+	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {gate: 1, ways: {key: 1}}\nways: {open: 1}"))
+	var got []string
+	for _, w := range e.Weakeners() {
+		first, rest := w.Weakens(w.Held.Rules)
+		for _, rule := range append(slices.Clone(first), rest...) {
+			got = append(got, fmt.Sprintf("%s by %s, own: %t, below: %t", rule.Key, w.By.Key, w.Own(), w.Below))
+		}
+	}
+	assert.Equal(t, []string{"ways.key by gate, own: true, below: false", "ways.key by ways.open, own: true, below: false"}, got)
+	x, ok := e.Explain(nil)
+	require.True(t, ok)
+	assert.Empty(t, x.Weakened)
 }
 
 // A kind whose profile names neither knows no weakening.

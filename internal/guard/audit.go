@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -37,7 +38,9 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 		return nil, err
 	}
 	j.unbound(e)
-	j.hiding()
+	if err := cmp.Or(j.hiding(nil), j.weakenings(nil)); err != nil {
+		return nil, err
+	}
 	j.heldBack()
 	j.unmet()
 	j.invalid()

@@ -165,14 +165,21 @@ func (j *judge) hidden(p effective.Pair) {
 }
 
 // hiding turns these into findings, unless the write takes the override from where
-// it was bound: that is told as such.
-func (j *judge) hiding() {
+// it was bound: that is told as such. For those who may override its policy a denial
+// is a warning; may is nil where the right does not matter.
+func (j *judge) hiding(may *rights) error {
 	for _, k := range slices.SortedFunc(maps.Keys(j.binding.hidden), compareHidden) {
 		kind, policy, by := j.binding.hidden[k], k.limit.ref(), k.by.ref()
 		if j.losesBinding(k.limit) {
 			continue
 		}
-		j.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, k.action, "more overrides that other limits are bound in place of"}, func() Finding {
+		action := k.action
+		if mine, err := may.allows(Finding{Action: action, Policy: &policy}); err != nil {
+			return err
+		} else if mine {
+			action = api.Warn
+		}
+		j.tellLimit(limitSort{kind, api.ReasonOverrideWeakened, action, "more overrides that other limits are bound in place of"}, func() Finding {
 			return Finding{
 				Rule: k.by.at.String(), Policy: &policy,
 				Short:  fmt.Sprintf("%s of %s is bound in place of %s, which comes after it by name", k.by.at, by, k.limit.at),
@@ -181,6 +188,7 @@ func (j *judge) hiding() {
 			}
 		})
 	}
+	return nil
 }
 
 func compareHidden(a, b hiddenKey) int {

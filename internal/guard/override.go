@@ -36,6 +36,7 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 		return nil
 	}
 	j.held = p.Before.AppendHeld(j.held[:0])
+	var kept keptOn
 	for _, o := range j.held {
 		bound := b.was.holds(o)
 		if p.After != nil {
@@ -56,16 +57,36 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 			}
 			continue
 		}
-		if err := j.handedOn(p, b, o); err != nil {
+		if err := j.handedOn(p, b, o, &kept); err != nil {
 			return err
 		}
+	}
+	for i, heir := range kept.heirs {
+		j.weakenedAfter(p.Before, heir, kept.policies[i])
 	}
 	return nil
 }
 
+// keptOn is the paths that take the traffic of one, each with the policies whose
+// overrides they keep.
+type keptOn struct {
+	heirs    []*effective.Effective
+	policies [][]*merge.Policy
+}
+
+func (k *keptOn) add(heir *effective.Effective, policy *merge.Policy) {
+	i := slices.Index(k.heirs, heir)
+	if i < 0 {
+		i, k.heirs, k.policies = len(k.heirs), append(k.heirs, heir), append(k.policies, nil)
+	}
+	if !slices.Contains(k.policies[i], policy) {
+		k.policies[i] = append(k.policies[i], policy)
+	}
+}
+
 // handedOn books an override that does not hold on the paths which take the
-// traffic of one that is gone, or that gave up a match.
-func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) error {
+// traffic of one that is gone, or that gave up a match, and where it is kept.
+func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, kept *keptOn) error {
 	at, bound := o, b.was.holds(o)
 	triggered := bound && b.was.Triggered()
 	if triggered {
@@ -86,6 +107,8 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override) er
 				unbound = gone
 			}
 			j.unbind(o, p.Before, heir, unbound)
+		} else {
+			kept.add(heir, o.Policy)
 		}
 	}
 	return nil

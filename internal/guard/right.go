@@ -13,13 +13,7 @@ import (
 
 // overridesLost turns the overrides that would not hold any more into findings:
 // for those who may remove them something to be told, for all others a denial.
-func (j *judge) overridesLost(ctx context.Context) error {
-	if len(j.lostOverrides) > 0 {
-		if err := j.findSystem(ctx); err != nil {
-			return err
-		}
-	}
-	may := rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
+func (j *judge) overridesLost(may *rights) error {
 	findings := make(map[lostOverride]*overrideTally)
 	for _, t := range j.lost() {
 		mine, err := may.override(t.ref(t.policy))
@@ -45,7 +39,7 @@ func (j *judge) overridesLost(ctx context.Context) error {
 	for _, t := range findings {
 		j.overrideLost(t)
 	}
-	return nil
+	return j.weakenings(may)
 }
 
 // standIn reports whether an equal override that is as high stands in for one
@@ -59,6 +53,9 @@ func (r *rights) standIn(t *overrideTally) (bool, error) {
 	}
 	return false, nil
 }
+
+// youMay is the advice to those who may override the policy.
+const youMay = "you may do that"
 
 func (j *judge) overrideLost(t *overrideTally) {
 	policy := t.ref(t.policy)
@@ -80,7 +77,7 @@ func (j *judge) overrideLost(t *overrideTally) {
 	action := api.Deny
 	if t.mine {
 		action = api.Warn
-		f.Advice = "you may do that"
+		f.Advice = youMay
 	} else {
 		f.Advice = fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), j.check(policy))
 	}
@@ -164,6 +161,9 @@ type rights struct {
 func (r *rights) override(policy api.Ref) (bool, error) {
 	if may, ok := r.known[policy]; ok {
 		return may, nil
+	}
+	if err := r.findSystem(r.ctx); err != nil {
+		return false, err
 	}
 	may := false
 	if r.Rights != nil && r.system == "" {

@@ -173,7 +173,7 @@ func (j *judge) ownerless(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, func(p effective.Pair) error { return o.overrides(p, o.bind(p), false) }); err != nil {
+	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
 	for l, t := range o.lostOverrides {
@@ -184,7 +184,18 @@ func (j *judge) ownerless(ctx context.Context) error {
 			j.lostOverrides[l] = t
 		}
 	}
+	for _, f := range o.rightful {
+		j.rightful.add(f)
+	}
 	return nil
+}
+
+// orphan judges a path for ownerless.
+func (j *judge) orphan(p effective.Pair) error {
+	if p.After != nil && !p.Again {
+		j.weakened(p)
+	}
+	return j.overrides(p, j.bind(p), false)
 }
 
 // gone is look for an object that is to be deleted without anyone being asked.

@@ -91,11 +91,14 @@ func (j *judge) finish(ctx context.Context) error {
 		}
 	}
 	j.othersLose()
-	j.bindings()
+	may := &rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
+	if err := j.bindings(may); err != nil {
+		return err
+	}
 	j.unmet()
 	j.invalid()
 	j.blast()
-	return j.overridesLost(ctx)
+	return j.overridesLost(may)
 }
 
 // subject names what is being written; its name may be yet to be generated.

@@ -21,11 +21,11 @@ const (
 )
 
 // bindings turns what was booked of limits into findings.
-func (j *judge) bindings() {
+func (j *judge) bindings(may *rights) error {
 	j.endRoute()
 	j.pathless()
 	if b := &j.binding; len(b.tallies)+len(b.shadows)+len(b.widened)+len(b.hidden) == 0 {
-		return
+		return nil
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(j.binding.tallies), compareLimits) {
 		t := j.binding.tallies[k]
@@ -37,8 +37,11 @@ func (j *judge) bindings() {
 	}
 	j.shadowing()
 	j.widening()
-	j.hiding()
+	if err := j.hiding(may); err != nil {
+		return err
+	}
 	j.heldBack()
+	return nil
 }
 
 // ownLimit finds what is wrong with a limit of the policy being written: it binds to

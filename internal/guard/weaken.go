@@ -12,86 +12,128 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// weakened finds lower policies that gate or water down the rules of an
-// override. What did so before is told to those who write such a policy.
+// weakened finds rules that gate or water down the rules of an override, whichever
+// policy they come from. What did so before is reported to those who write such a
+// policy.
 func (j *judge) weakened(p effective.Pair) {
 	if p.Before != nil && p.Before.Result == p.After.Result && j.policy == nil {
 		return
 	}
-	now := p.After.Weakeners()
-	if len(now) == 0 {
-		return
-	}
-	h := weakenedBefore{kept: make(map[[2]*effective.Held]kept)}
-	if p.Before != nil {
-		h.weakeners = p.Before.Weakeners()
-	}
-	for i := range now {
-		w := &now[i]
-		same, fresh := h.of(w)
-		j.weakening(p.After, w, fresh, false)
+	h := weakenedBefore{on: p.Before}
+	for _, w := range p.After.Weakeners() {
+		same, held, arrived := h.of(&w)
+		j.weakening(p.After, &w, held, api.Deny)
+		if w.Own() {
+			continue
+		}
+		if action := j.arrival(p.After, &w); action != "" {
+			j.weakening(p.After, &w, arrived, action)
+		}
 		if j.policy != nil && w.By.From.Policy == &j.policy.Policy {
-			j.weakening(p.After, w, same, true)
+			j.weakening(p.After, &w, same, api.Warn)
+		}
+	}
+}
+
+// weakenedAfter finds what newly weakens the overrides of some policies on a path
+// that takes the traffic of one on which they held.
+func (j *judge) weakenedAfter(was, is *effective.Effective, policies []*merge.Policy) {
+	h := weakenedBefore{on: was}
+	for _, w := range is.Weakeners() {
+		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return sameName(p, w.Held.Policy) }) {
+			_, held, _ := h.of(&w)
+			j.weakening(is, &w, held, api.Deny)
 		}
 	}
 }
 
 // weakenedBefore is what was weakened on a path before the write.
 type weakenedBefore struct {
-	weakeners []effective.Weakener
-	by        map[weakenerKey]*effective.Weakener // made when first asked
-	kept      map[[2]*effective.Held]kept         // by what is held now and before
+	on   *effective.Effective                // nil for no such path
+	by   map[weakenerKey]*effective.Weakener // made when first asked
+	all  []*effective.Held                   // likewise
+	kept map[[2]*effective.Held]kept         // by what is held now and before
 }
 
-// weakenerKey tells a rule from another that weakens the same overrides; names
-// are those of its policy and theirs.
+// weakenerKey tells a rule from another that weakens the same overrides, whose
+// policy is named.
 type weakenerKey struct {
-	rule         merge.Key
-	gate         bool
-	names, their [2]string
+	rule  merge.Key
+	gate  bool
+	their [2]string
 }
 
 func keyOf(w *effective.Weakener) weakenerKey {
-	by, of := w.By.From.Policy, w.Held.Policy
-	return weakenerKey{w.By.Key, w.Gate, [2]string{by.Namespace, by.Name}, [2]string{of.Namespace, of.Name}}
+	of := w.Held.Policy
+	return weakenerKey{w.By.Key, w.Gate, [2]string{of.Namespace, of.Name}}
 }
 
 // kept are the overrides that were held before with the same value, and others.
 type kept struct{ same, fresh []*merge.Effective }
 
+func (h *weakenedBefore) read() {
+	if h.by != nil {
+		return
+	}
+	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.Held]kept)
+	if h.on == nil {
+		return
+	}
+	weakeners := h.on.Weakeners()
+	for i := range weakeners {
+		h.by[keyOf(&weakeners[i])] = &weakeners[i]
+	}
+	h.all = h.on.InForce()
+}
+
 // of returns the overrides that a rule weakens: those that it weakened before,
-// too, and those that it did not. An alternative was enough whatever it says; a
-// gate may let less through now.
-func (h *weakenedBefore) of(w *effective.Weakener) (same, fresh weakenedRules) {
-	if h.by == nil {
-		h.by = make(map[weakenerKey]*effective.Weakener, len(h.weakeners))
-		for i := range h.weakeners {
-			h.by[keyOf(&h.weakeners[i])] = &h.weakeners[i]
-		}
-	}
+// too; those that were held and not weakened so; and those that were not held. An
+// alternative was enough whatever it says; a gate may let less through now, and so
+// may either of another policy.
+func (h *weakenedBefore) of(w *effective.Weakener) (same, held, arrived weakenedRules) {
+	h.read()
 	was := h.by[keyOf(w)]
-	if was == nil || w.Gate && !merge.Equal(was.By.Value, w.By.Value) {
-		return weakenedRules{}, among(w, w.Held.Rules)
-	}
-	if was.Except != w.Except { // the profile names other alternatives now
+	switch {
+	case was == nil || (w.Gate || !sameName(was.By.From.Policy, w.By.From.Policy)) && !merge.Equal(was.By.Value, w.By.Value):
+		k := h.keep(w.Held, h.heldBy(w.Held.Policy))
+		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
+	case was.Except != w.Except: // the profile names other alternatives now
 		first, rest := was.Weakens(was.Held.Rules)
-		k := keep(w.Held, slices.Concat(first, rest))
-		return among(w, k.same), among(w, k.fresh)
+		k := keep(w.Held.Rules, slices.Concat(first, rest))
+		fresh := keep(k.fresh, h.heldBy(w.Held.Policy).Rules)
+		return among(w, k.same), among(w, fresh.same), among(w, fresh.fresh)
+	default:
+		k := h.keep(w.Held, was.Held)
+		return among(w, k.same), weakenedRules{}, among(w, k.fresh)
 	}
-	at := [2]*effective.Held{w.Held, was.Held}
+}
+
+// heldBy returns what the overrides of a policy held.
+func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.Held {
+	i := slices.IndexFunc(h.all, func(held *effective.Held) bool { return sameName(held.Policy, policy) })
+	if i < 0 {
+		return &nothing
+	}
+	return h.all[i]
+}
+
+var nothing effective.Held
+
+func (h *weakenedBefore) keep(held, before *effective.Held) kept {
+	at := [2]*effective.Held{held, before}
 	k, ok := h.kept[at]
 	if !ok {
-		k = keep(w.Held, was.Held.Rules)
+		k = keep(held.Rules, before.Rules)
 		h.kept[at] = k
 	}
-	return among(w, k.same), among(w, k.fresh)
+	return k
 }
 
 // keep parts what is held by whether it was before. Both are sorted by key.
-func keep(held *effective.Held, before []*merge.Effective) kept {
+func keep(held, before []*merge.Effective) kept {
 	var k kept
 	i := 0
-	for _, r := range held.Rules {
+	for _, r := range held {
 		for i < len(before) && before[i].Key.Compare(r.Key) < 0 {
 			i++
 		}
@@ -136,16 +178,12 @@ func (r weakenedRules) one() string {
 	return r.rest[0].Key.String()
 }
 
-func (j *judge) weakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, was bool) {
+func (j *judge) weakening(e *effective.Effective, w *effective.Weakener, rules weakenedRules, action api.Action) {
 	if len(rules.first)+len(rules.rest) == 0 {
 		return
 	}
 	policy, by := e.Ref(w.Held.Policy), e.Ref(w.By.From.Policy)
-	action := api.Deny
-	if was || j.change.Operation != "" && !j.lowerWrite(policy) {
-		action = api.Warn
-	}
-	f := Finding{Rule: w.By.Key.String(), Policy: &policy}
+	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
 	if w.Gate {
 		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.one())
 		f.What = fmt.Sprintf("%s of %s decides whether %s has an effect, which the overrides of %s hold", w.By.Key, by, rules, policy)
@@ -154,12 +192,32 @@ func (j *judge) weakening(e *effective.Effective, w *effective.Weakener, rules w
 		f.What = fmt.Sprintf("%s of %s is enough in place of %s, which the overrides of %s hold", w.By.Key, by, rules, policy)
 	}
 	f.Advice = fmt.Sprintf("take %s out of %s, or ask the owner of %s", w.By.Key, by.Key(), policy.Key())
-	j.reportOf(e.Kind, api.ReasonOverrideWeakened, action, f)
+	if w.Own() { // its own policy was edited
+		f.Code, f.Advice = api.ReasonOverrideRemoved, fmt.Sprintf("ask the owner of %s, or see whether you may: %s", policy.Key(), j.check(policy))
+	}
+	j.byRight(e.Kind, f)
 }
 
-// lowerWrite reports whether a write is to blame for what weakens an override.
-// One of the override's own policy is not, nor one of a gateway or its class:
-// they bring the override to policies that were there already.
+// arrival returns what is done where an override comes into force on a path that
+// has what weakens it; "" for nothing. A write of its own policy, of a gateway or
+// of a class is not to blame, and neither is one that brings it to a path whose
+// higher policies weaken it: they weaken every path there.
+func (j *judge) arrival(e *effective.Effective, w *effective.Weakener) api.Action {
+	switch {
+	case j.change.Operation == "":
+		return api.Deny
+	case !j.lowerWrite(e.Ref(w.Held.Policy)):
+		return api.Warn
+	case w.Below:
+		return api.Deny
+	default:
+		return ""
+	}
+}
+
+// lowerWrite reports whether a write is to blame for an override that comes to what
+// weakens it. One of the override's own policy is not, nor one of a gateway or its
+// class: they bring the override to policies that were there already.
 func (j *judge) lowerWrite(override api.Ref) bool {
 	switch o := j.change.Object().(type) {
 	case *policykind.Policy:
@@ -169,4 +227,37 @@ func (j *judge) lowerWrite(override api.Ref) bool {
 	default:
 		return true
 	}
+}
+
+// byRight books a finding about an override that is weakened: a denial is a
+// warning for those who may override its policy.
+func (j *judge) byRight(kind *policykind.Kind, f Finding) {
+	if f.Action == api.Deny {
+		f.Action = kind.Action(f.Code, api.Deny)
+	}
+	j.rightful.add(f)
+}
+
+// weakenings reports what was booked by right; may is nil where the right does not
+// matter.
+func (j *judge) weakenings(may *rights) error {
+	for _, f := range j.rightful {
+		mine, err := may.allows(f)
+		if err != nil {
+			return err
+		}
+		if mine {
+			f.Action, f.Advice = api.Warn, youMay
+		}
+		j.found.add(f)
+	}
+	return nil
+}
+
+// allows reports whether the writer may do what a finding denies.
+func (r *rights) allows(f Finding) (bool, error) {
+	if r == nil || f.Action != api.Deny {
+		return false, nil
+	}
+	return r.override(*f.Policy)
 }

@@ -50,18 +50,18 @@ var story = []step{
 		stderr:  []string{"denied the request", "UnsetOverride", "rules.authentication.sso", "infra/gw-auth"},
 	},
 	{
-		say:     "Nor can it be watered down: API keys that are as good as the gateway's sso are rejected.",
-		command: "kubectl apply -f examples/demo/22-route-auth-api-key.yaml",
-		code:    1,
-		stderr:  []string{"denied the request", "OverrideWeakened", "rules.authentication.api-key", "rules.authentication.sso", "infra/gw-auth"},
-	},
-	{
-		say:     "Sam may edit and delete the policies in infra, and may not override.",
+		say:     "Sam may edit and delete the policies in infra and app, and may not override.",
 		command: "kubectl apply -f examples/demo/01-rights.yaml",
 		stdout:  []string{"role.rbac.authorization.k8s.io/policy-editor created"},
 	},
 	{
-		say:     "So Sam cannot take the override away ...",
+		say:     "So Sam cannot water the override down: API keys that are as good as the gateway's sso are rejected ...",
+		command: "kubectl --as sam apply -f examples/demo/22-route-auth-api-key.yaml",
+		code:    1,
+		stderr:  []string{"denied the request", "OverrideWeakened", "rules.authentication.api-key", "rules.authentication.sso", "infra/gw-auth"},
+	},
+	{
+		say:     "... nor take it away ...",
 		command: "kubectl --as sam delete -n infra authpolicy gw-auth",
 		code:    1,
 		stderr:  []string{"denied the request", "OverrideRemoved", "rules.authentication.sso", "kubectl auth can-i override authpolicies.kuadrant.io/gw-auth -n infra"},

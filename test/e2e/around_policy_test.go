@@ -145,29 +145,65 @@ var aroundPolicies = map[string]row{
 	},
 	"lower-gate": way{
 		world: world, code: "OverrideWeakened",
-		write:   apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
-		says:    []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
-		instead: &giveUp, told: "would not",
+		write: apply(auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
+		says:  []string{"when of AuthPolicy lower-gate-app/route-auth decides whether rules.authentication.sso has an effect"},
+		told:  "decides whether",
 	},
 	"lower-gate-before-route": way{
 		world: gated, code: "OverrideWeakened",
-		write: apply(route(onEdge, byPath)), instead: &giveUp,
+		write: apply(route(onEdge, byPath)), told: "decides whether",
 	},
 	"lower-gate-namespace-label": way{
 		world: object("Namespace", "name: APP, labels: {stage: dev}", "{}") + strings.Replace(gated+route(onEdge, byPath), "from: All", "from: Selector, selector: {matchLabels: {stage: prod}}", 1),
 		code:  "OverrideWeakened",
-		write: kubectl("label", "--overwrite", "namespace/APP", "stage=prod"), instead: &giveUp,
+		write: kubectl("label", "--overwrite", "namespace/APP", "stage=prod"), told: "decides whether",
 	},
 	"lower-gate-listener-set": way{
 		world: strings.Replace(extended, listenerSet, "", 1) + route(extra, byPath) + held + gate, code: "OverrideWeakened",
-		write: apply(listenerSet), instead: &giveUp,
+		write: apply(listenerSet), told: "decides whether",
 	},
 	"lower-alternative": way{
 		world: world, code: "OverrideWeakened",
 		write: apply(auth("APP", "route-auth", routeRef("toystore"), "rules: {authentication: {everyone: {anonymous: {}}}}")),
 		says:  []string{"rules.authentication.everyone of AuthPolicy lower-alternative-app/route-auth is enough in place of rules.authentication.sso"},
-		instead: &command{args: []string{"-n", "INFRA", "patch", "authpolicy/gw-auth", "--type=merge", "-p",
-			`{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`}},
+		told:  "is enough in place of",
+	},
+	"higher-gate": way{
+		world: onRoute, code: "OverrideWeakened",
+		write: apply(auth("INFRA", "above", gatewayRef("edge"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
+		says:  []string{"when of AuthPolicy higher-gate-infra/above decides whether rules.authentication.sso has an effect"},
+		told:  "decides whether",
+	},
+	"higher-alternative": way{
+		world: onRoute, code: "OverrideWeakened",
+		write: apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, rules: {authentication: {everyone: {anonymous: {}}}}}")),
+		told:  "is enough in place of",
+	},
+	"beside-gate": way{
+		world: world + auth("INFRA", "beside", gatewayRef("inner"), "rules: {authorization: {opa: {}}}, when: [{predicate: 'false'}]"), code: "OverrideWeakened",
+		write: patch("INFRA", "authpolicy/beside", `{"spec":{"targetRef":{"name":"edge"}}}`),
+		told:  "decides whether",
+	},
+	"higher-gate-listener-renamed": way{
+		world: onRoute + auth("INFRA", "above", gatewayRef("edge")+", sectionName: plain", "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}"),
+		code:  "OverrideWeakened",
+		write: apply(gateway("edge", onPlain)), told: "decides whether",
+	},
+	"higher-gate-uncovered": way{
+		world: onRoute + auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}}") +
+			auth("APP", "shield", routeRef("toystore"), "when: [{predicate: 'true'}], rules: {authorization: {opa: {}}}"),
+		code:  "OverrideWeakened",
+		write: remove("APP", "authpolicy/shield"), told: "decides whether",
+	},
+	"policy-own-gate": way{
+		world: world, code: "OverrideRemoved",
+		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"when":[{"predicate":"false"}]}}}`),
+		told:  "decides whether",
+	},
+	"policy-own-alternative": way{
+		world: world, code: "OverrideRemoved",
+		write: patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"rules":{"authentication":{"everyone":{"anonymous":{}}}}}}}`),
+		told:  "is enough in place of",
 	},
 }
 
@@ -176,8 +212,5 @@ var gate = auth("APP", "route-auth", routeRef("toystore"), "when: [{predicate: '
 
 // gated is a world in which the gate is there before its route.
 var gated = namespaces + gateway("edge", onHTTP) + gate + held
-
-// giveUp takes the rule out of the override.
-var giveUp = patch("INFRA", "authpolicy/gw-auth", `{"spec":{"overrides":{"strategy":"merge","rules":{"authentication":{"sso":null,"other":{}}}}}}`)
 
 const overrides = "overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}"

@@ -101,6 +101,7 @@ func (c *cluster) gatewayOverridePolicy(t *testing.T) {
 // and D2).
 func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
 	g := c.prepare(t, "or")
+	dev := developer(t, g)
 	for _, e := range []example{
 		{ // D1: expanded by another way in, which is enough without theirs; refused later, told earlier
 			gateway: `overrides: {strategy: merge, rules: {authentication: {a: G}, authorization: {b: G}}}`,
@@ -118,6 +119,7 @@ func (c *cluster) gatewayOverridePolicyRule(t *testing.T) {
 			toldRoute:   "rules.authentication.a has no effect",
 		},
 	} {
-		e.play(t, g)
+		e.gatewayFirst(t, g, dev) // with the right to override it is a warning
+		e.routeFirst(t, g)
 	}
 }
