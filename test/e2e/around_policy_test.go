@@ -170,7 +170,7 @@ var aroundPolicies = map[string]row{
 	},
 	"higher-gate": way{
 		world: onRoute, code: "OverrideWeakened",
-		write: apply(auth("INFRA", "above", gatewayRef("edge"), "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}")),
+		write: apply(auth("INFRA", "above", gatewayRef("edge"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}")),
 		says:  []string{"when of AuthPolicy higher-gate-infra/above decides whether rules.authentication.sso has an effect"},
 		told:  "decides whether",
 	},
@@ -180,12 +180,12 @@ var aroundPolicies = map[string]row{
 		told:  "is enough in place of",
 	},
 	"beside-gate": way{
-		world: world + auth("INFRA", "beside", gatewayRef("inner"), "rules: {authorization: {opa: {}}}, when: [{predicate: 'false'}]"), code: "OverrideWeakened",
+		world: world + auth("INFRA", "beside", gatewayRef("inner"), "defaults: {strategy: merge, when: [{predicate: 'false'}]}"), code: "OverrideWeakened",
 		write: patch("INFRA", "authpolicy/beside", `{"spec":{"targetRef":{"name":"edge"}}}`),
 		told:  "decides whether",
 	},
 	"higher-gate-listener-renamed": way{
-		world: onRoute + auth("INFRA", "above", gatewayRef("edge")+", sectionName: plain", "when: [{predicate: 'false'}], rules: {authorization: {opa: {}}}"),
+		world: onRoute + auth("INFRA", "above", gatewayRef("edge")+", sectionName: plain", "defaults: {strategy: merge, when: [{predicate: 'false'}]}"),
 		code:  "OverrideWeakened",
 		write: apply(gateway("edge", onPlain)), told: "decides whether",
 	},
