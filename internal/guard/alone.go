@@ -102,6 +102,13 @@ func (j *judge) unread() {
 			What: fmt.Sprintf("the reach of %s is not known: %s", j.policy.Ref(), j.policy.Unread),
 		})
 	}
+	for _, gate := range j.policy.Idle {
+		j.report(api.ReasonNotRead, api.Warn, Finding{
+			Rule:   gate,
+			What:   fmt.Sprintf("%s beside defaults or overrides has no effect without other rules beside them", gate),
+			Advice: "move it into the block",
+		})
+	}
 }
 
 // otherAlone finds what is to be told of an object that is no policy, before

@@ -94,7 +94,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 			[]string{"Deny " + from("gate of Lock infra/top", "app/own")},
 		},
 		"it is replaced by the override's own policy no more": {
-			base(lock, lockOwn("gate: 0\n"+byKey), lockTop("defaults: {gate: 1}")), lockOwn(byKey),
+			base(lock, lockOwn("defaults: {gate: 0}\n"+byKey), lockTop("defaults: {gate: 1}")), lockOwn(byKey),
 			[]string{"Deny " + from("gate of Lock infra/top", "app/own")},
 		},
 		"a route moves to where a higher policy has a gate": {
@@ -111,7 +111,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"an equal gate of another policy is left": {
 			base(lock, lockOwn(byKey), lockTop("defaults: {gate: 1}"), locked("app", "more", toRoute, "gate: 1")), locked("app", "more", toRoute, "other: {a: 1}"), nil,
 		},
-		"a gate of the override's own policy":        {base(lock), lockTop("gate: 1\n" + byKey), nil},
+		"a gate of the override's own policy":        {base(lock), lockTop("defaults: {gate: 1}\n" + byKey), nil},
 		"nothing, without such rules in the profile": {base(plain, lockTop(byKey)), lockOwn("gate: 1\nways: {open: 1}"), nil},
 		"an override whose condition is met":         {base(lock, lockTop("overrides: {when: 'has(spec.gate)', ways: {key: 1}}")), lockOwn("gate: 1"), []string{"Deny " + gating}},
 		"an override whose condition is not met":     {base(lock, lockTop("overrides: {when: 'has(spec.other)', ways: {key: 1}}")), lockOwn("gate: 1"), nil},
@@ -206,7 +206,8 @@ func TestAnOverrideThatItsOwnPolicyWeakens(t *testing.T) {
 	const gate = "gate of Lock infra/top decides whether ways.key has an effect, which the overrides of Lock infra/top hold"
 	const open = "ways.open of Lock infra/top is enough in place of ways.key, which the overrides of Lock infra/top hold"
 	tests := map[string]struct{ write, want string }{
-		"a gate beside the override":          {"gate: 1\n" + byKey, gate},
+		"a gate beside the override":          {"defaults: {gate: 1}\n" + byKey, gate},
+		"a gate beside it that takes no part": {"gate: 1\n" + byKey, ""},
 		"a gate in the overrides":             {"overrides: {gate: 1, ways: {key: 1}}", gate},
 		"an alternative beside the override":  {"defaults: {ways: {open: 1}}\n" + byKey, open},
 		"an alternative in the overrides":     {"overrides: {ways: {open: 1, key: 1}}", open},
@@ -258,4 +259,12 @@ func TestTheRightToWeakenIsUnknown(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: errors.New("no answer")}}
 	_, err := g.Judge(t.Context(), v, change(v, read(t, v, lockOwn("gate: 1"))), nil)
 	require.ErrorIs(t, err, guard.ErrRights)
+}
+
+// A gate beside a block takes no part without another rule there: it weakens
+// nothing, and its writer is warned.
+func TestAGateBesideBlocks(t *testing.T) {
+	v := world(t, base(lock, lockTop(byKey)))
+	j := judgedAs(t, bossAndDev(), "dev", v, change(v, read(t, v, lockOwn("gate: 1\ndefaults: {other: {a: 1}}"))))
+	assert.Equal(t, []string{"Warn NotRead: gate beside defaults or overrides has no effect without other rules beside them; move it into the block"}, told(j))
 }

@@ -32,6 +32,9 @@ type Policy struct {
 	// Unread tells what the policy is attached to that is not read; empty if
 	// nothing is.
 	Unread string
+	// Idle are gates beside the blocks of the policy that take no part, since there
+	// is no other rule beside the blocks; none for most.
+	Idle []string
 	// Invalid tells why the policy cannot be read or compiled; nil if it can.
 	// An invalid policy takes no part.
 	Invalid error

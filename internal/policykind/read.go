@@ -159,8 +159,25 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 		r.policy.Onto = &strategy
 	}
 	r.stanza(root, defaults, merge.Defaults)
+	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)
+	if defaults.name != "" || overrides.name != "" {
+		r.idle(above)
+	}
 	r.stanza(root, overrides, merge.Overrides)
+}
+
+// idle takes the bare block, which may be at a place, out of the policy if it has
+// nothing but gates: beside a block they take no part (SEMANTICS section 3).
+func (r *reader) idle(at int) {
+	p := r.policy
+	if at == len(p.Blocks) || slices.ContainsFunc(p.Blocks[at].Rules, func(one merge.Rule) bool { return !r.kind.IsGate(one.Key) }) {
+		return
+	}
+	for _, gate := range p.Blocks[at].Rules {
+		p.Idle = append(p.Idle, gate.Key.String())
+	}
+	p.Blocks = p.Blocks[:at]
 }
 
 // content returns what of spec is content, to be edited, and where it is.
