@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -28,7 +29,7 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 	}
 	d, err := s.Flight.Judge(ctx, s.Guard, now, flight.Write{
 		Change: c, Stamp: func() flight.Stamp { return stampOf(r) },
-		Size:   int64(len(r.Object.Raw) + len(r.OldObject.Raw)),
+		Size: int64(len(r.Object.Raw)), Generated: generated(r), Finalized: finalized(r),
 		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
 	})
 	if err != nil {
@@ -40,4 +41,29 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		comeAgain(&a)
 	}
 	return a, nil
+}
+
+// generated reports whether a request creates an object whose name the API
+// server may make again.
+func generated(r *admissionv1.AdmissionRequest) bool {
+	return r.Operation == admissionv1.Create && text(member(member(r.Object.Raw, "metadata"), "generateName")) != ""
+}
+
+// finalized reports whether a request takes the last finalizer off an object
+// that is being deleted.
+func finalized(r *admissionv1.AdmissionRequest) bool {
+	if r.Operation != admissionv1.Update {
+		return false
+	}
+	was, is := member(r.OldObject.Raw, "metadata"), member(r.Object.Raw, "metadata")
+	return filled(member(was, "deletionTimestamp")) && filled(member(was, "finalizers")) && !filled(member(is, "finalizers"))
+}
+
+// filled reports whether there is a JSON value that is not empty.
+func filled(value []byte) bool {
+	switch strings.Join(strings.Fields(string(value)), "") {
+	case "", "null", `""`, "[]":
+		return false
+	}
+	return true
 }

@@ -1,6 +1,8 @@
 package effective
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -47,6 +49,83 @@ func FootprintOf(objects []store.Object, views ...*store.View) *Footprint {
 // Meets reports whether two changes may matter to one path.
 func (f *Footprint) Meets(o *Footprint) bool {
 	return f.all || o.all || common(f.touch, o.touch) || common(f.touch, o.around) || common(f.around, o.touch)
+}
+
+// All reports whether the change may matter to any path.
+func (f *Footprint) All() bool { return f.all }
+
+// Len returns how many objects the footprint names.
+func (f *Footprint) Len() int { return len(f.touch) + len(f.around) }
+
+// Touched yields the objects whose paths change, in no order.
+func (f *Footprint) Touched() iter.Seq[api.Ref] { return maps.Keys(f.touch) }
+
+// Around yields the objects that such paths go through, or depend on, besides, in
+// no order.
+func (f *Footprint) Around() iter.Seq[api.Ref] { return maps.Keys(f.around) }
+
+// Clone returns a footprint that can be changed by itself.
+func (f *Footprint) Clone() *Footprint {
+	return &Footprint{f.all, maps.Clone(f.touch), maps.Clone(f.around)}
+}
+
+// Hold adds all that another footprint has to what is around this one.
+func (f *Footprint) Hold(o *Footprint) {
+	maps.Copy(f.around, o.touch)
+	maps.Copy(f.around, o.around)
+}
+
+// Touch adds all that another footprint has to what this one touches.
+func (f *Footprint) Touch(o *Footprint) {
+	maps.Copy(f.touch, o.touch)
+	maps.Copy(f.touch, o.around)
+}
+
+// Join adds what another footprint of the same change has, of another view.
+func (f *Footprint) Join(o *Footprint) {
+	f.all = f.all || o.all
+	maps.Copy(f.touch, o.touch)
+	maps.Copy(f.around, o.around)
+}
+
+// Growth is how the footprint of a change follows other changes: which other
+// changes make it larger.
+type Growth int
+
+// The growths.
+const (
+	// GrowsAround follows changes of what paths are made of: what such a change
+	// has is around this one, too.
+	GrowsAround Growth = iota
+	// GrowsTouch follows all changes, and touches what they touch: a
+	// ReferenceGrant and a selector of labels have their targets by what other
+	// objects say.
+	GrowsTouch
+)
+
+// GrowthOf returns the growth of a change, given the object as it was and as it
+// will be.
+func GrowthOf(objects ...store.Object) Growth {
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *hierarchy.Grant:
+			if o != nil {
+				return GrowsTouch
+			}
+		case *policykind.Policy:
+			if o != nil && slices.ContainsFunc(o.Targets, func(t policykind.Target) bool { return t.Selector != nil }) {
+				return GrowsTouch
+			}
+		}
+	}
+	return GrowsAround
+}
+
+// Links reports whether paths go through an object, so that its change makes
+// the footprints of others larger. They never go through a policy.
+func Links(o store.Object) bool {
+	_, policy := o.(*policykind.Policy)
+	return !policy
 }
 
 // RoutesOnly returns the routes through which all paths go that a change touches,
@@ -155,6 +234,7 @@ func (t tracer) policy(p *policykind.Policy) {
 // grant touches whatever may need it.
 func (t tracer) grant(g *hierarchy.Grant) {
 	t.touch[grantsOf(g.Namespace)], t.around[grantsOf("")] = true, true
+	t.around[(&hierarchy.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
 	p := plan{view: t.view}
 	p.grant(g)
 	for _, r := range p.routes.list {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -44,24 +43,22 @@ func (everyone) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref
 
 func (everyone) Check(api.Ref) string { return "" }
 
-// sky is a server's view with what is in flight, and a clock.
+// sky is a server's view with what is in flight.
 type sky struct {
 	*testing.T
 	store *store.Store
 	guard *guard.Guard
 	log   *Log
-	now   time.Time
 }
 
 // newSky has a log without patience.
 func newSky(t *testing.T, o Options, docs ...string) *sky {
 	t.Helper()
-	s := &sky{T: t, store: store.New(), now: time.Unix(1_800_000_000, 0)}
+	s := &sky{T: t, store: store.New()}
 	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
 	if o.Patience == 0 {
 		o.Patience = -1
 	}
-	o.Now = func() time.Time { return s.now }
 	s.log = New(s.store, o)
 	for _, k := range worlds.World(t, route).Kinds() {
 		s.store.AddKind(k)
@@ -143,6 +140,19 @@ func said(d Decision) []string {
 			text = "Retry " + text
 		}
 		out = append(out, text)
+	}
+	return out
+}
+
+// met names what a write meets of what is in flight.
+func (s *sky) met(w Write) []string {
+	s.Helper()
+	t := trial{Log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), judging: s.log.begin(w)}
+	defer s.log.finish(t.judging)
+	_, entries := s.log.look(&t, s.view)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.ref.String())
 	}
 	return out
 }

@@ -7,4 +7,8 @@
 // the same paths (effective.Footprint). Where it does not, the write waits a
 // little for them to be seen, and then is to be tried again: by then they are
 // seen, or gone.
+//
+// What is never stored stays in flight until the API server cannot store it any
+// more. So each user and each namespace has a share of what is kept (shares), and
+// no share is all of it.
 package flight

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -30,8 +31,11 @@ func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *store.View
 		j, err := g.Judge(ctx, view(), w.Change, nil)
 		return Decision{Judgement: j}, err
 	}
-	t := trial{Log: l, guard: g, write: w, ground: w.ground(), judging: l.begin(w), until: time.Now().Add(l.patience(ctx))}
-	defer l.end(t.judging)
+	t := trial{
+		Log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
+		judging: l.begin(w), until: time.Now().Add(l.patience(ctx)),
+	}
+	defer l.finish(t.judging)
 	for again := false; ; again = true {
 		d, done, err := t.attempt(ctx, view)
 		switch {
@@ -63,8 +67,11 @@ type trial struct {
 	*Log
 	guard   *guard.Guard
 	write   Write
-	ground  ground
+	growth  effective.Growth
 	judging *judging
+	// own is the footprint of the write in a view.
+	own     *effective.Footprint
+	ownView *store.View
 	// until is how long it may wait for others.
 	until time.Time
 }
@@ -72,83 +79,43 @@ type trial struct {
 // attempt judges the write by one moment, and books it if it is admitted. It is
 // not done if what it was judged by has changed.
 func (t *trial) attempt(ctx context.Context, view func() *store.View) (d Decision, done bool, err error) {
-	inFlight := t.look(t.judging)
-	v := view()
+	v, met := t.look(t, view)
 	if err := t.write.judgedBy(v); err != nil {
 		return d, false, err
 	}
-	met, err := t.met(ctx, v, inFlight)
-	if err != nil {
-		return d, false, err
-	}
-	if len(met) > few && t.wait(ctx, met, len(met)-few) {
+	groups := t.groups(met)
+	if most := largest(groups); most > few && t.wait(ctx, met, most-few) {
 		return d, false, nil
 	}
-	d, err = t.decide(ctx, v, met)
+	d, err = t.decide(ctx, v, groups)
 	if err != nil {
 		return d, false, err
 	}
 	if d.Retry {
 		return d, !t.wait(ctx, met, 1), nil
 	}
-	if d.Denied() && t.write.Enforcement.Denies() || !t.write.lasting() {
+	if d.Denied() && t.write.Enforcement.Denies() || !t.write.lasting() || ctx.Err() != nil {
 		return d, true, nil
 	}
-	return t.book(ctx, v, d)
+	f := t.write.flown(t.judging.ref)
+	switch t.book(t, view, v, met, f) {
+	case overtaken:
+		return d, false, nil
+	case full:
+		if t.write.Enforcement.Denies() {
+			return t.overloaded(d.Judgement), true, nil
+		}
+	case booked:
+	}
+	return d, true, nil
 }
 
-// book books the write, unless one that matters was booked meanwhile. Whoever
-// is late is not waited for: the write was denied without us.
-func (t *trial) book(ctx context.Context, v *store.View, d Decision) (Decision, bool, error) {
-	if ctx.Err() != nil {
-		return d, true, nil
+// footprintIn returns the footprint of the write in a view.
+func (t *trial) footprintIn(v *store.View) *effective.Footprint {
+	if t.ownView != v {
+		t.own, t.ownView = t.write.footprint(v, v.With(t.write.changes()...)), v
 	}
-	f := flown{Write: t.write, ground: t.ground, ref: t.judging.ref, Stamp: t.write.Stamp()}
-	f.Change.User = nil // nobody asks who it was
-	for {
-		a := t.admit(t.judging, f)
-		if a.full > 0 && t.write.Enforcement.Denies() {
-			return t.overloaded(d.Judgement, a.full), true, nil
-		}
-		if len(a.added) == 0 {
-			return d, true, nil
-		}
-		met, err := t.met(ctx, v, a.added)
-		if err != nil || len(met) > 0 {
-			return d, false, err
-		}
-	}
-}
-
-// met returns those of the entries that may matter to a path that the write
-// matters to.
-func (t *trial) met(ctx context.Context, v *store.View, entries []*entry) ([]*entry, error) {
-	if !slices.ContainsFunc(entries, func(e *entry) bool { return !t.ground.apartFrom(e.ground) }) {
-		return nil, nil // as most writes
-	}
-	all, err := lay(ctx, t.guard, v, entries)
-	if err != nil {
-		return nil, err
-	}
-	own := t.write.footprint(v, all.With(t.write.changes()...))
-	var out []*entry
-	for _, e := range entries {
-		if own.Meets(e.trace(v, all, entries[len(entries)-1].seq)) {
-			out = append(out, e)
-		}
-	}
-	return out, nil
-}
-
-// trace returns the footprint of an entry, given the view without and with all
-// that is in flight, and the newest of that.
-func (e *entry) trace(v, all *store.View, seq uint64) *effective.Footprint {
-	if t := e.traced.Load(); t != nil && t.view == v && t.seq == seq {
-		return t.Footprint
-	}
-	t := &traced{v, seq, e.footprint(v, all)}
-	e.traced.Store(t)
-	return t.Footprint
+	return t.own
 }
 
 // lay lays entries over a view, in their order.
@@ -163,25 +130,89 @@ func lay(ctx context.Context, g *guard.Guard, v *store.View, entries []*entry) (
 }
 
 // decide judges the write without and with those in flight that it meets.
-func (t *trial) decide(ctx context.Context, v *store.View, met []*entry) (Decision, error) {
+func (t *trial) decide(ctx context.Context, v *store.View, groups [][]*entry) (Decision, error) {
 	alone, err := t.guard.Judge(ctx, v, t.write.Change, nil)
 	if err != nil || !t.write.Enforcement.Denies() {
 		return Decision{Judgement: alone}, err
 	}
-	for _, some := range subsets(met) {
-		laid, err := lay(ctx, t.guard, v, some)
-		if err != nil {
-			return Decision{}, err
-		}
-		with, err := t.guard.Judge(ctx, laid, t.write.Change, nil)
+	for _, some := range rounds(groups) {
+		with, err := t.judgeWith(ctx, v, some)
 		if err != nil {
 			return Decision{}, err
 		}
 		if with.Denied() != alone.Denied() {
-			return undecided(alone, with, some), nil
+			return t.narrow(ctx, v, alone, with, some)
 		}
 	}
 	return Decision{Judgement: alone}, nil
+}
+
+// judgeWith judges the write with entries laid over the view.
+func (t *trial) judgeWith(ctx context.Context, v *store.View, some []*entry) (*guard.Judgement, error) {
+	laid, err := lay(ctx, t.guard, v, some)
+	if err != nil {
+		return nil, err
+	}
+	return t.guard.Judge(ctx, laid, t.write.Change, nil)
+}
+
+// narrow names as few of the entries as it easily can on which the decision
+// depends.
+func (t *trial) narrow(ctx context.Context, v *store.View, alone, with *guard.Judgement, some []*entry) (Decision, error) {
+	for len(some) > few {
+		half, found := len(some)/2, false
+		for _, part := range [][]*entry{some[:half], some[half:]} {
+			j, err := t.judgeWith(ctx, v, part)
+			if err != nil {
+				return Decision{}, err
+			}
+			if found = j.Denied() != alone.Denied(); found {
+				some, with = part, j
+				break
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	return undecided(alone, with, some), nil
+}
+
+// groups divides the entries that a write meets into those that may matter to
+// each other.
+func (t *trial) groups(met []*entry) [][]*entry {
+	if len(met) <= few {
+		return [][]*entry{met}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.index.groups(met)
+}
+
+func largest(groups [][]*entry) int {
+	most := 0
+	for _, g := range groups {
+		most = max(most, len(g))
+	}
+	return most
+}
+
+// rounds returns the combinations of entries to judge with. What no group has in
+// common with another is tried in the same round: no path depends on both.
+func rounds(groups [][]*entry) [][]*entry {
+	var out [][]*entry
+	for _, g := range groups {
+		for i, some := range subsets(g) {
+			if i == len(out) {
+				out = append(out, nil)
+			}
+			out[i] = append(out[i], some...)
+		}
+	}
+	for _, some := range out {
+		slices.SortFunc(some, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	}
+	return out
 }
 
 // subsets returns the combinations of entries to judge with: each, then all of

@@ -161,6 +161,58 @@ func TestWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// Whether a write meets others depends on nothing that another one left behind: not
+// on a dry run of an object in between, nor on another write of that object.
+func TestWhatAWriteMeetsDependsOnNoOther(t *testing.T) {
+	away := worlds.RouteDoc("r", "[{}]", "other")
+	for name, between := range map[string]func(*sky){
+		"nothing": func(*sky) {},
+		"a dry run of the object that brings them together": func(s *sky) {
+			w := s.update(away, worlds.RouteDoc("r", "[{name: dry}]", "other"))
+			w.DryRun = true
+			s.admit(w)
+		},
+		"a dry run of another one": func(s *sky) {
+			w := s.create(worlds.RouteDoc("q", "[{}]", "edge"))
+			w.DryRun = true
+			s.admit(w)
+		},
+		"another write of it, which may not be stored": func(s *sky) {
+			s.admit(s.update(away, worlds.RouteDoc("r", "[{name: x}]", "other")))
+		},
+		"its event": func(s *sky) { s.seen(route, "11") },
+		"an event of another object": func(s *sky) {
+			s.seen(worlds.RouteDoc("q", "[{}]", "edge"), "11")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSky(t, Options{}, gateway, worlds.GatewayDoc("other", "class", "http"), away)
+			s.admit(s.update(away, route))
+			s.admit(s.create(greedy))
+			between(s)
+			assert.Contains(t, s.met(s.create(limit)), "Paint app/greedy")
+		})
+	}
+}
+
+// What is admitted while a write is judged may bring it together with what was in
+// flight before.
+func TestAWriteThatIsAdmittedMeanwhileBringsOthersTogether(t *testing.T) {
+	away := worlds.RouteDoc("r", "[{}]", "other")
+	s := newSky(t, Options{}, gateway, worlds.GatewayDoc("other", "class", "http"), away)
+	s.admit(s.create(greedy))
+	looks := 0
+	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+		if looks++; looks == 1 {
+			s.admit(s.update(away, route))
+		}
+		return nil, nil
+	}
+	s.admit(s.create(worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}, "+
+		"{group: gateway.networking.k8s.io, kind: Gateway, name: nowhere}]\nb: 1")))
+	assert.Greater(t, looks, 4, "it was judged again: alone, with each of both, and with both")
+}
+
 // A write is judged by a moment at which nothing that matters is unknown.
 func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
 	nowhere := worlds.PolicyDoc("Paint", "app", "greedy", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+
@@ -221,21 +273,9 @@ func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
 	s := newSky(t, Options{}, gateway)
 	onService := worlds.PolicyDoc("Paint", "app", "behind", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
 	s.admit(s.create(onService))
-	met := func() []string {
-		w := s.create(limit)
-		tr := trial{Log: s.log, guard: s.guard, write: w, judging: s.log.begin(w)}
-		defer s.log.end(tr.judging)
-		entries, err := tr.met(t.Context(), s.view(), s.log.look(tr.judging))
-		require.NoError(t, err)
-		var out []string
-		for _, e := range entries {
-			out = append(out, e.ref.String())
-		}
-		return out
-	}
-	assert.Empty(t, met())
+	assert.Empty(t, s.met(s.create(limit)))
 	s.admit(s.create(worlds.RouteDoc("r", "[{backendRefs: [{name: s, port: 80}]}]", "edge")))
-	assert.Equal(t, []string{"Paint app/behind", "HTTPRoute app/r"}, met())
+	assert.Equal(t, []string{"Paint app/behind", "HTTPRoute app/r"}, s.met(s.create(limit)))
 }
 
 func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
@@ -293,11 +333,12 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 		assert.NoError(t, err)
 		done <- said(d)
 	}()
+	<-views
 	<-views // it has looked, and met five
 	s.seen(onRoute("a", "b: 1"), "11")
 	s.seen(onRoute("b", "b: 1"), "12")
 	assert.Empty(t, <-done)
-	assert.Len(t, views, 1, "it looked once more")
+	assert.Len(t, views, 3, "it looked once more, and was booked")
 }
 
 func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
@@ -341,49 +382,6 @@ func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
 	assert.Zero(t, s.log.Len())
 	s.admit(w)
 	assert.Equal(t, 1, s.log.Len())
-}
-
-func TestTooManyWritesInFlight(t *testing.T) {
-	s := newSky(t, Options{Most: 2}, gateway, route)
-	s.admit(s.create(limit))
-	s.admit(s.create(worlds.GatewayDoc("other", "class", "http")))
-	full := []string{"Retry TooMuch: 2 writes were admitted and are not seen in the cache yet: no more can be kept in mind"}
-	assert.Equal(t, full, said(s.judge(s.create(modest))))
-	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "a denial needs no place")
-	dry := s.create(modest)
-	dry.DryRun = true
-	assert.Empty(t, said(s.judge(dry)), "nor does a dry run")
-	lenient := s.create(modest)
-	lenient.Enforcement = guard.EnforceWarn
-	assert.Empty(t, said(s.judge(lenient)), "nor does who denies nothing")
-	s.seen(limit, "11")
-	s.admit(s.create(modest))
-}
-
-func TestWritesInFlightThatAreTooLarge(t *testing.T) {
-	s := newSky(t, Options{Size: 1000}, gateway, route)
-	of := func(size int64, w Write) Write {
-		w.Size = size
-		return w
-	}
-	s.admit(of(5000, s.create(limit))) // alone, it may be as large as it likes
-	full := []string{"Retry TooMuch: a large write was admitted and is not seen in the cache yet: no more can be kept in mind"}
-	assert.Equal(t, full, said(s.judge(of(1, s.create(modest)))))
-	s.seen(limit, "11")
-	s.admit(of(600, s.create(modest)))
-	assert.Equal(t, full, said(s.judge(of(401, s.create(worlds.GatewayDoc("other", "class", "http"))))))
-	s.admit(of(400, s.create(worlds.GatewayDoc("other", "class", "http"))))
-}
-
-func TestWritesAreForgottenThatAreNeverSeen(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
-	s.admit(s.create(limit))
-	s.now = s.now.Add(59 * time.Second)
-	s.admit(s.create(modest))
-	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))))
-	s.now = s.now.Add(time.Second)
-	assert.Equal(t, 1, s.log.Len())
-	s.admit(s.create(greedy))
 }
 
 func TestALogThatIsNilJudgesEachWriteByItself(t *testing.T) {

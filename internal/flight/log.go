@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -22,22 +23,23 @@ const (
 
 // Options of a Log.
 type Options struct {
-	// Keep is how long a write is kept that is not seen; 0 means DefaultKeep.
-	// One that was never stored is forgotten then.
+	// Keep is how long the API server may take to store a write that was
+	// admitted: its --request-timeout; 0 means DefaultKeep. A write that is not
+	// observed is dropped after that and the longest latency of those that were:
+	// any earlier it may still be stored.
 	Keep time.Duration
-	// Most is how many writes are kept; 0 means DefaultMost. Beyond it, writes
-	// that would have to be kept are to be tried again.
+	// Most is how many writes are kept; 0 means DefaultMost. Each user, and each
+	// namespace, has a share of them; beyond it, its writes that would have to
+	// be kept are to be tried again.
 	Most int
-	// Size is how many bytes the objects of these writes had together; 0 means
-	// DefaultSize. What is kept of them takes a few times as much. Beyond it,
-	// likewise; but a write that is alone is kept whatever its size.
+	// Size is how many bytes is kept of these writes together; 0 means
+	// DefaultSize. It is shared likewise; but a write that is alone is kept
+	// whatever its size.
 	Size int64
 	// Patience is how long a write waits for others to be seen where the
 	// decision depends on them, at most half of the time that it has left; 0
 	// means DefaultPatience, less than 0 none.
 	Patience time.Duration
-	// Now is the clock by which writes are kept; nil means time.Now.
-	Now func() time.Time
 }
 
 // Log is what was admitted and not seen yet. It is safe for concurrent use. A
@@ -52,7 +54,10 @@ type Log struct {
 	seq     uint64   // of the newest entry
 	entries []*entry // by seq
 	gone    int      // of them
-	size    int64    // of the entries
+	ends    uint64   // counts entries that went
+	shares  shares   // of those that did not
+	index   index    // of all entries
+	latency latency
 	judging map[*judging]bool
 	// named counts entries and judgements by the object.
 	named map[api.Ref]int
@@ -62,27 +67,31 @@ type Log struct {
 // entry is a write in the log.
 type entry struct {
 	flown
-	seq   uint64
-	until time.Time
-	// gone tells that it was seen, or is too old. It stays as long as someone
-	// judges by a view that may be older.
-	gone bool
+	seq uint64
+	at  time.Time
+	// gone is set once it was seen, or is too old: which end it is of all. It
+	// stays as long as someone judges by a view that may be older.
+	gone uint64
 
-	traced atomic.Pointer[traced]
+	growth effective.Growth
+	links  bool
+	// footprint is that of its write alone, in all views since it was traced
+	// first; nil before.
+	footprint *effective.Footprint
 }
 
-// traced is where an entry may meet others, as long as nothing else changes.
-type traced struct {
-	view *store.View
-	seq  uint64
-	*effective.Footprint
+// bytes returns about what an entry takes.
+func (e *entry) bytes() int64 {
+	const ofName = 200 // in the footprint and the index
+	return overhead + e.Size + ofName*int64(e.footprint.Len())
 }
 
 // judging is a judgement under way.
 type judging struct {
 	ref api.Ref
-	// since is the newest entry that it takes into account.
-	since uint64
+	// since is the newest entry that it takes into account, and ends the last
+	// end of one.
+	since, ends uint64
 	// seen of the object meanwhile: a write that the API server has stored
 	// without waiting for us is not kept.
 	seen []store.Seen
@@ -95,10 +104,11 @@ func New(s *store.Store, o Options) *Log {
 	o.Most = cmp.Or(o.Most, DefaultMost)
 	o.Size = cmp.Or(o.Size, DefaultSize)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
-	if o.Now == nil {
-		o.Now = time.Now
+	l := &Log{
+		Options: o, shares: newShares(), index: newIndex(),
+		judging: make(map[*judging]bool), named: make(map[api.Ref]int), wake: make(chan struct{}),
 	}
-	l := &Log{Options: o, judging: make(map[*judging]bool), named: make(map[api.Ref]int), wake: make(chan struct{})}
+	s.Precede(l.next)
 	s.Watch(l.saw)
 	return l
 }
@@ -111,18 +121,17 @@ func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	n := 0
-	for _, e := range l.entries {
-		n += btoi(!e.gone)
-	}
-	return n
+	return len(l.entries) - l.gone
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// next follows the events of the next view.
+func (l *Log) next(v *store.View, events []store.Event) {
+	if l.busy.Load() == 0 {
+		return
 	}
-	return 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.index.changed(v, events)
 }
 
 // saw takes out what was seen.
@@ -138,9 +147,11 @@ func (l *Log) saw(seen []store.Seen) {
 			continue
 		}
 		for _, e := range l.entries {
-			if e.ref == s.Ref && !e.gone && e.seenBy(s) {
-				e.gone, changed = true, true
-				l.gone++
+			if e.ref == s.Ref && e.gone == 0 && e.seenBy(s) {
+				now := time.Now()
+				l.latency.observe(now, now.Sub(e.at))
+				l.end(e)
+				changed = true
 			}
 		}
 		for j := range l.judging {
@@ -154,16 +165,24 @@ func (l *Log) saw(seen []store.Seen) {
 	}
 }
 
+// end takes an entry out of what is in flight.
+func (l *Log) end(e *entry) {
+	l.ends++
+	l.gone++
+	e.gone = l.ends
+	l.shares.drop(e.owner, e.cost)
+}
+
 // expire takes out what is too old.
 func (l *Log) expire() {
-	now, changed := l.Now(), false
+	oldest, changed := time.Now().Add(-l.Keep-l.latency.bound()), false
 	for _, e := range l.entries {
-		if now.Before(e.until) {
+		if e.at.After(oldest) {
 			break // the others are younger
 		}
-		if !e.gone {
-			e.gone, changed = true, true
-			l.gone++
+		if e.gone == 0 {
+			l.end(e)
+			changed = true
 		}
 	}
 	if changed {
@@ -188,11 +207,11 @@ func (l *Log) forget() {
 		oldest = min(oldest, j.since)
 	}
 	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool {
-		if !e.gone || e.seq > oldest {
+		if e.gone == 0 || e.seq > oldest {
 			return false
 		}
 		l.name(e.ref, -1)
-		l.size -= e.Size
+		l.index.drop(e)
 		l.gone--
 		return true
 	})
@@ -216,7 +235,7 @@ func (l *Log) begin(w Write) *judging {
 	return j
 }
 
-func (l *Log) end(j *judging) {
+func (l *Log) finish(j *judging) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.judging, j)
@@ -224,62 +243,95 @@ func (l *Log) end(j *judging) {
 	l.forget()
 }
 
-// look returns what is in flight now, of other objects. A view that is taken
-// after it shows whatever is not among them.
-func (l *Log) look(j *judging) []*entry {
+// look returns the view of now and, of what is in flight now, what the write
+// meets. The view shows all that was in flight and is not any more.
+func (l *Log) look(t *trial, view func() *store.View) (*store.View, []*entry) {
+	if l.busy.Load() > 1 {
+		t.footprintIn(view()) // without the lock
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	v := view() // under the lock, by which the index follows it
 	l.expire()
-	j.since = l.seq
+	t.judging.since, t.judging.ends = l.seq, l.ends
+	return v, l.met(t, v, v)
+}
+
+// met returns the entries of other objects that a write meets which is judged on
+// a view, by seq, given the view of now. Those that went before the judgement
+// looked are not among them.
+func (l *Log) met(t *trial, now, judgedOn *store.View) []*entry {
+	if len(l.entries) == 0 {
+		return nil
+	}
+	l.index.refresh(now, l.weigh)
 	var out []*entry
-	for _, e := range l.entries {
-		if !e.gone && e.ref != j.ref {
+	for e := range l.index.meeting(t.footprintIn(judgedOn), t.growth) {
+		if e.ref != t.judging.ref && (e.gone == 0 || e.gone > t.judging.ends) {
 			out = append(out, e)
 		}
 	}
+	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 	return out
 }
 
-// admission is what came of an attempt to book a write.
-type admission struct {
-	// added are the entries that came since the judgement looked, of other
-	// objects. Nothing is booked if there are some.
-	added []*entry
-	// full tells that nothing is booked because too much is: that many writes.
-	full int
+// weigh counts what the footprint of an entry takes.
+func (l *Log) weigh(e *entry) {
+	was := e.cost
+	e.cost.bytes = e.bytes()
+	if e.gone == 0 {
+		l.shares.drop(e.owner, was)
+		l.shares.add(e.owner, e.cost)
+	}
 }
 
-// admit books a write, unless something was added since the judgement looked.
-// It then counts as having been looked at.
-func (l *Log) admit(j *judging, f flown) admission {
+// admission is the result of an attempt to book a write.
+type admission int
+
+const (
+	// booked: it is in flight, or nothing has to be kept of it.
+	booked admission = iota
+	// overtaken: it meets more than it was judged with.
+	overtaken
+	// full: its owner has as much in flight as its share is.
+	full
+)
+
+// book books a write, unless it meets more by now than it was judged with.
+func (l *Log) book(t *trial, view func() *store.View, judgedOn *store.View, met []*entry, f flown) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	var a admission
-	for _, e := range l.entries {
-		if e.seq > j.since && e.ref != j.ref {
-			a.added = append(a.added, e)
+	v := view()
+	for _, e := range l.met(t, v, judgedOn) {
+		if !slices.Contains(met, e) {
+			return overtaken
 		}
 	}
-	j.since = l.seq
+	f.owner = f.ownerIn(v)
 	switch {
-	case len(a.added) > 0:
-	case slices.ContainsFunc(j.seen, f.seenBy):
-	case l.full(f.Size):
-		a.full = len(l.entries)
+	case slices.ContainsFunc(t.judging.seen, f.seenBy), l.refused(f, v):
+	case !l.shares.admits(f.owner, f.cost, usage{l.Most, l.Size}):
+		return full
 	default:
 		l.seq++
-		l.size += f.Size
-		l.entries = append(l.entries, &entry{flown: f, seq: l.seq, until: l.Now().Add(l.Keep)})
+		e := &entry{flown: f, seq: l.seq, at: time.Now(), growth: t.growth, links: effective.Links(f.Change.Object())}
+		l.entries = append(l.entries, e)
+		l.index.add(e)
+		l.shares.add(e.owner, e.cost)
 		l.name(f.ref, 1)
 	}
-	return a
+	return booked
 }
 
-// full reports whether there is no room for a write of a size.
-func (l *Log) full(size int64) bool {
-	n := len(l.entries)
-	return n >= l.Most || n > 0 && l.size+size > l.Size
+// refused reports whether the API server will refuse a write, since it creates
+// what exists and does not go at this moment. A name that is generated is
+// generated again then.
+func (l *Log) refused(f flown, v *store.View) bool {
+	if f.Change.Operation != guard.Create || f.Generated || v.Get(f.ref) == nil {
+		return false
+	}
+	return !slices.ContainsFunc(l.entries, func(e *entry) bool { return e.gone == 0 && e.ref == f.ref && e.removes() })
 }
 
 // goneFrom returns how many of the entries are gone, and a channel that is
@@ -290,7 +342,9 @@ func (l *Log) goneFrom(entries []*entry) (int, <-chan struct{}) {
 	l.expire()
 	n := 0
 	for _, e := range entries {
-		n += btoi(e.gone)
+		if e.gone > 0 {
+			n++
+		}
 	}
 	return n, l.wake
 }

@@ -65,13 +65,14 @@ func (t *trial) contended() Decision {
 		tooMuch("writes that matter to the same paths were admitted faster than this one could be judged"))
 }
 
-// overloaded denies a write since that many are in flight, too many or too large.
-func (t *trial) overloaded(j *guard.Judgement, n int) Decision {
-	what := fmt.Sprintf("%d writes were admitted and are", n)
-	if n == 1 {
-		what = "a large write was admitted and is"
+// overloaded denies a write since its user, or its namespace, has a full share of
+// what is in flight.
+func (t *trial) overloaded(j *guard.Judgement) Decision {
+	where := "cluster-scoped objects"
+	if ns := t.judging.ref.Namespace; ns != "" {
+		where = "objects in namespace " + ns
 	}
-	return retry(j, tooMuch(what+" not seen in the cache yet: no more can be kept in mind"))
+	return retry(j, tooMuch("too many writes of this user, or of "+where+", were admitted and are not observed yet"))
 }
 
 // reread denies a write since policies are being read in another way.

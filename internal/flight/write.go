@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -24,8 +23,13 @@ type Write struct {
 	// Stamp tells by what the write will be known when it is seen. It is asked
 	// only if the write is admitted.
 	Stamp func() Stamp
-	// Size of its objects in bytes, as they were written.
+	// Size of its object in bytes, as it was written.
 	Size int64
+	// Generated tells that the API server made the name of what is created.
+	Generated bool
+	// Finalized tells that the write takes the last finalizer off an object that
+	// is being deleted, which ends it.
+	Finalized bool
 	// DryRun tells that it will not be stored.
 	DryRun bool
 	// Enforcement is what is done about a denial: unless it denies, the write
@@ -42,8 +46,8 @@ type Stamp struct {
 
 // lasting reports whether the write changes what others are judged by.
 func (w Write) lasting() bool {
-	if w.DryRun {
-		return false
+	if w.DryRun || w.Finalized {
+		return !w.DryRun
 	}
 	switch was := w.Change.Before.(type) {
 	case *policykind.Policy:
@@ -60,10 +64,14 @@ func (w Write) lasting() bool {
 // objects returns what is written, as it was and as it will be.
 func (w Write) objects() []store.Object { return []store.Object{w.Change.Before, w.Change.After} }
 
+// removes reports whether the object is gone once the write is stored, or waits
+// for its finalizers.
+func (w Write) removes() bool { return w.Change.After == nil || w.Finalized }
+
 // changes returns what the write does to a view that holds objects of its kind.
 func (w Write) changes() []store.Change {
-	if w.Change.After == nil {
-		return []store.Change{store.Delete(w.Change.Before.Ref())}
+	if w.removes() {
+		return []store.Change{store.Delete(w.Change.Object().Ref())}
 	}
 	return []store.Change{store.Put(w.Change.After)}
 }
@@ -74,22 +82,6 @@ func (w Write) footprint(views ...*store.View) *effective.Footprint {
 		return effective.Everywhere() // all that is in it goes, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
-}
-
-// ground is where a write takes place, as far as it alone tells.
-type ground struct {
-	routes []api.Ref
-	known  bool // it is these routes, and nothing else
-}
-
-func (w Write) ground() ground {
-	routes, ok := effective.RoutesOnly(w.objects()...)
-	return ground{routes, ok}
-}
-
-// apartFrom reports whether two writes cannot meet for certain.
-func (g ground) apartFrom(o ground) bool {
-	return g.known && o.known && !slices.ContainsFunc(g.routes, func(r api.Ref) bool { return slices.Contains(o.routes, r) })
 }
 
 // errReread tells that the policies of a kind are read in another way than
@@ -166,7 +158,7 @@ func (l *layer) lay(ctx context.Context, w Write) error {
 	}
 	ref := w.Change.Object().Ref()
 	switch {
-	case w.Change.After == nil:
+	case w.removes():
 		if n, ok := w.Change.Before.(*hierarchy.Namespace); ok {
 			l.put(l.flat().AllIn(n.Name)...)
 		}
@@ -195,9 +187,40 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 // flown is a write that was admitted and not seen yet.
 type flown struct {
 	Write
-	ground ground
-	ref    api.Ref
+	ref api.Ref
 	Stamp
+	user  string
+	owner owner
+	cost  usage
+}
+
+// overhead is about what an entry takes besides its object and the names in its
+// footprint.
+const overhead = 1 << 10
+
+// flown is the write as an entry of the log has it.
+func (w Write) flown(ref api.Ref) flown {
+	f := flown{Write: w, ref: ref, Stamp: w.Stamp(), cost: usage{1, overhead + w.Size}}
+	if u := w.Change.User; u != nil {
+		f.user = u.Username
+	}
+	f.Change.User = nil // nobody asks who it was
+	if p, ok := w.Change.After.(*policykind.Policy); ok && p != nil {
+		f.Change.After = p.Pack()
+	}
+	return f
+}
+
+// noNamespace is where writes are counted of namespaces that the view does not
+// hold: all of them have one share, as a review that is forged may name any.
+const noNamespace = "?"
+
+func (f flown) ownerIn(v *store.View) owner {
+	namespace := f.ref.Namespace
+	if namespace != "" && v.Get((&hierarchy.Namespace{Name: namespace}).Ref()) == nil {
+		namespace = noNamespace
+	}
+	return ownerOf(namespace, f.user)
 }
 
 // seenBy reports whether what was seen is the write, or came after it. Versions

@@ -53,6 +53,15 @@ func (s *Store) Subscribe(tell func([]Event)) {
 	s.events = append(s.events, tell)
 }
 
+// Precede has a function called with the next view and what changes in it, before
+// View returns that view. It is called under the lock of the writers: it must be
+// quick, and must not write to the store. Precede before anything is fed.
+func (s *Store) Precede(tell func(*View, []Event)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = append(s.before, tell)
+}
+
 // Watch has a function called with what was seen, after the view shows it. It
 // may be called by several goroutines at once, and must be quick. Watch before
 // anything is fed.
@@ -71,7 +80,7 @@ func (s *Store) Saw(seen ...Seen) {
 
 // eventsOf returns what changes do to a view; nobody asks if nobody listens.
 func (s *Store) eventsOf(v *View, changes []Change) []Event {
-	if len(s.events) == 0 {
+	if len(s.events) == 0 && len(s.before) == 0 {
 		return nil
 	}
 	out := make([]Event, 0, len(changes))
@@ -81,6 +90,15 @@ func (s *Store) eventsOf(v *View, changes []Change) []Event {
 		}
 	}
 	return out
+}
+
+func (s *Store) precede(v *View, events []Event) {
+	if len(events) == 0 {
+		return
+	}
+	for _, tell := range s.before {
+		tell(v, events)
+	}
 }
 
 func (s *Store) tell(events []Event) {

@@ -23,6 +23,7 @@ type Store struct {
 	// pending is copied on each write: every review asks whether its kind is.
 	pending atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
 	events  []func([]Event)
+	before  []func(*View, []Event)
 
 	seen []func([]Seen) // set before anything is fed
 }
@@ -151,6 +152,7 @@ func (s *Store) Pending(ref api.PolicyKind) bool { return (*s.pending.Load())[re
 
 func (s *Store) publish(v *View, events ...Event) {
 	v.version = s.reached.Load() // v is ours yet
+	s.precede(v, events)
 	s.view.Store(v)
 	s.tell(events)
 }

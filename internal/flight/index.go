@@ -1,0 +1,286 @@
+package flight
+
+import (
+	"iter"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/store"
+)
+
+// index finds entries by where they may meet others. The footprint of an entry
+// is that of its write alone, in a view without any other that is in flight: it
+// depends on nothing that an entry beside it, or its end, could change. What
+// several of them do together is followed when it is asked for (meeting).
+type index struct {
+	touch, around map[api.Ref]map[*entry]bool
+	// all are the entries that may matter to any path, selecting those whose
+	// footprint touches what others do (effective.GrowsTouch).
+	all, selecting map[*entry]bool
+	// stale are the entries whose footprint is not that of the current view yet.
+	stale map[*entry]bool
+	// traced are the others, and those that were not stale once.
+	traced map[*entry]bool
+}
+
+func newIndex() index {
+	return index{
+		touch: make(map[api.Ref]map[*entry]bool), around: make(map[api.Ref]map[*entry]bool),
+		all: make(map[*entry]bool), selecting: make(map[*entry]bool), stale: make(map[*entry]bool), traced: make(map[*entry]bool),
+	}
+}
+
+// add adds an entry, whose footprint is traced when it is first needed.
+func (x *index) add(e *entry) {
+	x.stale[e] = true
+	if e.growth == effective.GrowsTouch {
+		x.selecting[e] = true
+	}
+}
+
+// drop takes an entry out.
+func (x *index) drop(e *entry) {
+	for _, set := range []map[*entry]bool{x.all, x.selecting, x.stale, x.traced} {
+		delete(set, e)
+	}
+	if e.footprint == nil {
+		return
+	}
+	for ref := range e.footprint.Touched() {
+		discard(x.touch, ref, e)
+	}
+	for ref := range e.footprint.Around() {
+		discard(x.around, ref, e)
+	}
+}
+
+// refresh traces the footprints that are stale in a view, and calls traced with
+// each. What they had in earlier views stays: a write that is evaluated by one of
+// these meets it yet.
+func (x *index) refresh(v *store.View, traced func(*entry)) {
+	for e := range x.stale {
+		f := e.Write.footprint(v, v.With(e.changes()...))
+		if e.footprint == nil {
+			e.footprint = f
+		} else {
+			e.footprint.Join(f)
+		}
+		for ref := range f.Touched() {
+			include(x.touch, ref, e)
+		}
+		for ref := range f.Around() {
+			include(x.around, ref, e)
+		}
+		if f.All() {
+			x.all[e] = true
+		}
+		x.traced[e] = true
+		traced(e)
+	}
+	clear(x.stale)
+}
+
+// mostEvents is of how many events each is followed; where more come at once, as
+// of a list, all footprints are traced again.
+const mostEvents = 64
+
+// changed makes stale what the events of the next view make larger. What only
+// goes makes nothing larger.
+func (x *index) changed(v *store.View, events []store.Event) {
+	if len(x.traced) == 0 {
+		return
+	}
+	for i, event := range events {
+		switch {
+		case event.Kinds || i == mostEvents:
+			x.allStale()
+			return
+		case event.After == nil || event.Before != nil && store.Same(event.Before, event.After):
+		case !effective.Links(event.After) && len(x.selecting) == 0:
+		default:
+			for e := range x.linked(effective.FootprintOf([]store.Object{event.After}, v)) {
+				x.stale[e] = true
+			}
+		}
+	}
+}
+
+func (x *index) allStale() {
+	for e := range x.traced {
+		x.stale[e] = true
+	}
+}
+
+// linked yields the entries whose footprints meet one, some of them twice.
+func (x *index) linked(f *effective.Footprint) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		if f.All() {
+			each(x.traced, yield)
+			return
+		}
+		if !each(x.all, yield) {
+			return
+		}
+		for ref := range f.Touched() {
+			if !each(x.touch[ref], yield) || !each(x.around[ref], yield) {
+				return
+			}
+		}
+		for ref := range f.Around() {
+			if !each(x.touch[ref], yield) {
+				return
+			}
+		}
+	}
+}
+
+func each(entries map[*entry]bool, yield func(*entry) bool) bool {
+	for e := range entries {
+		if !yield(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func include(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
+	if m[ref] == nil {
+		m[ref] = make(map[*entry]bool)
+	}
+	m[ref][e] = true
+}
+
+func discard(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
+	if delete(m[ref], e); len(m[ref]) == 0 {
+		delete(m, ref)
+	}
+}
+
+// meeting returns the entries that may matter to a path that a write matters to,
+// given its footprint and growth, whichever of all entries are stored. One write
+// may bring two others together, or bring one to where this one is: so it
+// follows what changes the objects that paths are made of (effective.Links).
+func (x *index) meeting(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
+	out := make(map[*entry]bool)
+	grown := x.grown(own, growth)
+	for e := range x.linked(grown) {
+		out[e] = true
+	}
+	for e := range x.above(grown) {
+		out[e] = true
+	}
+	if len(x.selecting) == 0 {
+		return out
+	}
+	for e := range search(x.linked(grown), (*entry).bounded, x.linked) {
+		if x.selecting[e] {
+			out[e] = true
+		}
+	}
+	return out
+}
+
+// grown returns a footprint with all that entries may bring to it.
+func (x *index) grown(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
+	if own.All() {
+		return own
+	}
+	follows, next := (*entry).linking, x.touching
+	if growth == effective.GrowsTouch {
+		follows, next = (*entry).bounded, x.linked
+	}
+	out := own.Clone()
+	for e := range search(x.linked(own), follows, next) {
+		if !follows(e) {
+			continue
+		}
+		if out.Hold(e.footprint); growth == effective.GrowsTouch {
+			out.Touch(e.footprint)
+		}
+	}
+	return out
+}
+
+// above returns the entries that others bring to what a footprint touches: they
+// meet one that goes through it.
+func (x *index) above(f *effective.Footprint) map[*entry]bool {
+	through := func(yield func(*entry) bool) {
+		for ref := range f.Touched() {
+			if !each(x.touch[ref], yield) || !each(x.around[ref], yield) {
+				return
+			}
+		}
+	}
+	return search(through, (*entry).linking, x.linked)
+}
+
+// linking reports whether an entry makes the footprints of others larger.
+func (e *entry) linking() bool { return e.links && e.bounded() }
+
+// bounded reports whether an entry matters to some paths only: others matter to
+// all of them as they are.
+func (e *entry) bounded() bool { return !e.footprint.All() }
+
+// touching yields the entries that touch what a footprint touches or has around.
+func (x *index) touching(f *effective.Footprint) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for ref := range f.Touched() {
+			if !each(x.touch[ref], yield) {
+				return
+			}
+		}
+		for ref := range f.Around() {
+			if !each(x.touch[ref], yield) {
+				return
+			}
+		}
+	}
+}
+
+// search returns the entries of start, and those that are next to one of these
+// that is followed, and so on.
+func search(start iter.Seq[*entry], followed func(*entry) bool, next func(*effective.Footprint) iter.Seq[*entry]) map[*entry]bool {
+	out := make(map[*entry]bool)
+	var queue []*entry
+	for e := range start {
+		if !out[e] {
+			out[e] = true
+			queue = append(queue, e)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		if !followed(queue[0]) {
+			continue
+		}
+		for e := range next(queue[0].footprint) {
+			if !out[e] {
+				out[e] = true
+				queue = append(queue, e)
+			}
+		}
+	}
+	return out
+}
+
+// groups divides entries into those that are connected, each by seq.
+func (x *index) groups(entries []*entry) [][]*entry {
+	if slices.ContainsFunc(entries, func(e *entry) bool { return !e.bounded() }) {
+		return [][]*entry{entries}
+	}
+	at := make(map[*entry]int, len(entries)) // the group of each that was found
+	var out [][]*entry
+	for _, e := range entries {
+		i, found := at[e]
+		if !found {
+			i = len(out)
+			out = append(out, nil)
+			at[e] = i
+			for o := range search(x.linked(e.footprint), (*entry).bounded, x.linked) {
+				at[o] = i
+			}
+		}
+		out[i] = append(out[i], e)
+	}
+	return out
+}
