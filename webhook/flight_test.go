@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -69,17 +70,59 @@ func TestADryRunIsNotKeptInMind(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 }
 
-func TestWhatIsKeptInMindHasALimitInBytes(t *testing.T) {
+func TestWhatIsInFlightHasALimitInBytes(t *testing.T) {
 	d := flying(t, Options{}, cluster)
-	first := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
-	second := update(t, annotated(route, "a", "b"), route)
-	d.Flight.Size = int64(len(first.Object.Raw) + len(second.Object.Raw) + len(second.OldObject.Raw) - 1)
-	assert.True(t, d.validated(t, first).Allowed)
-	a := d.validated(t, second)
-	assert.Contains(t, said(t, a), "TooMuch: a large write was admitted and is not seen in the cache yet: no more can be kept in mind")
+	d.Flight.Size = 100
+	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
+	a := d.validated(t, update(t, annotated(route, "a", "b"), route))
+	assert.Contains(t, said(t, a), "TooMuch: too many writes of this user, or of objects in namespace app, were admitted and are not observed yet")
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
-	d.Flight.Size++
-	assert.True(t, d.validated(t, second).Allowed)
+}
+
+func TestAnObjectThatEtcdWouldRefuseIsDenied(t *testing.T) {
+	padded := func(n int) string { return annotated(route, "pad", strings.Repeat("x", n)) }
+	large := create(t, padded(2000))
+	d := flying(t, Options{MaxObject: int64(len(large.Object.Raw)) - 1}, cluster)
+	a := d.validated(t, large)
+	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore has ")
+	assert.Contains(t, said(t, a), "and etcd stores at most ")
+	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
+	assert.Zero(t, d.Flight.Len())
+
+	assert.False(t, d.validated(t, update(t, route, padded(2001))).Allowed)
+	assert.True(t, d.validated(t, update(t, padded(2001), padded(2000))).Allowed, "it was stored, so it can be made smaller")
+	status := update(t, route, padded(2001))
+	status.SubResource = "status"
+	assert.True(t, d.validated(t, status).Allowed)
+	assert.True(t, d.validated(t, remove(t, padded(2001))).Allowed)
+	d.MaxObject++
+	assert.True(t, d.validated(t, large).Allowed)
+	service := create(t, "apiVersion: v1\nkind: Service\nmetadata: {namespace: app, name: s, annotations: {pad: "+strings.Repeat("x", 4000)+"}}")
+	assert.True(t, d.validated(t, service).Allowed, "it is not stored as JSON")
+	d.MaxObject, d.Enforcement = 100, guard.EnforceWarn
+	assert.True(t, d.validated(t, large).Allowed)
+}
+
+func TestWhatARequestSaysOfItsObjectsEnd(t *testing.T) {
+	going := func(finalizers string) string {
+		return strings.Replace(route, "name: toystore", "name: toystore, deletionTimestamp: \"2026-03-01T12:00:00Z\", finalizers: "+finalizers, 1)
+	}
+	for name, c := range map[string]struct {
+		request *admissionv1.AdmissionRequest
+		want    bool
+	}{
+		"it loses its last finalizer": {update(t, going("[a/b]"), going("[]")), true},
+		"it loses all finalizers":     {update(t, going("[a/b, c/d]"), going("null")), true},
+		"it loses one of two":         {update(t, going("[a/b, c/d]"), going("[a/b]")), false},
+		"it had none":                 {update(t, going("[]"), going("[]")), false},
+		"it is not being deleted":     {update(t, strings.Replace(route, "name: toystore", "name: toystore, finalizers: [a/b]", 1), route), false},
+		"it is created":               {create(t, route), false},
+	} {
+		assert.Equal(t, c.want, finalized(c.request), name)
+	}
+	assert.True(t, generated(create(t, strings.Replace(route, "name: toystore", "name: toystore-x, generateName: toystore-", 1))))
+	assert.False(t, generated(create(t, route)))
+	assert.False(t, generated(update(t, route, route)))
 }
 
 func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {

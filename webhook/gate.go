@@ -55,6 +55,9 @@ func (o *Options) bounded() {
 	if o.BodyLimit <= 0 {
 		o.BodyLimit = DefaultBodyLimit
 	}
+	if o.MaxObject <= 0 {
+		o.MaxObject = DefaultMaxObject
+	}
 }
 
 // load is the room that a review takes. The door holds it, and the judge too:

@@ -33,7 +33,7 @@ func heavyDoors(s *store.Store, blastRadius int, e ...guard.Enforcement) *doors 
 	return &doors{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
 		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
-		Flight: flight.New(s, flight.Options{}), MaxConcurrent: 1, Log: logr.Discard(),
+		Flight: flight.New(s, flight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }
 

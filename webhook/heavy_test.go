@@ -62,7 +62,7 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster, gatewayLimits)
+			d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gatewayLimits)
 			d.crowd(t, 100)
 
 			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, c.policy))))
@@ -84,7 +84,7 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 }
 
 func TestAnUnsetOfTwoThousandOverridesIsToldInFull(t *testing.T) {
-	d := open(t, Options{}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
+	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
 	a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, routeAuth("unset: ["+many(2000, "r%d")+"]")))))
 	assert.Len(t, strings.Split(said(t, a), "\n"), 2000)
 }
@@ -95,7 +95,7 @@ const expensive = `spec.limits.login.rates.all(a, spec.limits.login.rates.all(b,
 func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 	gateway := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
 	policy := strings.Replace(routeLimits(20), "{limit: 20, window: 10s}", many(100, "{limit: 2%d, window: 10s}"), 1)
-	d := open(t, Options{}, cluster, gateway)
+	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gateway)
 	a := d.validated(t, create(t, policy))
 	message := said(t, a)
 	assert.True(t, strings.HasPrefix(message, "ConstraintViolated: limits.login: "), message)
@@ -104,6 +104,7 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 
 	// each evaluation at its limit, and of other values on each path
 	crowded := func(o Options) *doors {
+		o.MaxObject = DefaultBodyLimit
 		d := open(t, o, cluster)
 		d.crowd(t, 300)
 		for i := range 300 {

@@ -53,7 +53,10 @@ type Options struct {
 	// MaxBytes of reviews are held at once, and BodyLimit is the largest one; 0
 	// means DefaultRoom, and DefaultBodyLimit.
 	MaxBytes, BodyLimit int64
-	Metrics             *Metrics
+	// MaxObject is the size in bytes, as JSON, of the largest custom resource
+	// that is stored; 0 means DefaultMaxObject.
+	MaxObject int64
+	Metrics   *Metrics
 	// Tokens, if set, are what a path has to end with.
 	Tokens Tokens
 	// Events, if set, are recorded of denials.
@@ -174,6 +177,8 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 		return allow() // a status has no part in anything
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
+	case s.tooLarge(r):
+		return s.failed(string(api.ReasonTooMuch), s.isTooLarge(r))
 	}
 	a, err := s.decide(ctx, v, r, c)
 	switch {

@@ -35,7 +35,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		refresh:        refreshing{affected: true, qps: 10},
 		canaryInterval: time.Minute,
 	}
-	_ = want.maxBytes.String() // a quantity keeps its text
+	_, _ = want.maxBytes.String(), want.maxObjectBytes.String() // a quantity keeps its text
 	assert.Equal(t, want, o)
 }
 

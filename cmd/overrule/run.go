@@ -115,7 +115,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: o.enforcement,
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
-		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(),
+		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		Current: watcher.Current, Await: watcher.Await, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  path.tokens,

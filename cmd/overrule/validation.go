@@ -65,6 +65,7 @@ func (o *options) values() []flagCheck {
 		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
 		// A review that is larger than the limit would wait for ever, or exceed it.
 		{"max-bytes", o.maxBytes.IsZero() || o.maxBytes.Cmp(*least) >= 0, fmt.Sprintf("must be 0 or at least %s", least)},
+		{"max-object-bytes", o.maxObjectBytes.Sign() >= 0, mustNotBeNegative},
 		{"cert-validity", o.certValidity >= certs.MinLeafValidity, fmt.Sprintf("must be at least %s", certs.MinLeafValidity)},
 		{"cert-validity", o.certValidity <= o.caValidity/certs.MinCALives, fmt.Sprintf("must be at most 1/%d of --ca-validity", certs.MinCALives)},
 		{"client-subject", !slices.Contains(o.clientSubjects, ""), "must not be empty"},

@@ -104,7 +104,7 @@ func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" 
 func heavyServer(objects *store.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
 		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
-		Flight: flight.New(objects, flight.Options{}), MaxConcurrent: 1, Log: logr.Discard(),
+		Flight: flight.New(objects, flight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }
 
