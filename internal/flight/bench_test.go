@@ -20,12 +20,15 @@ func BenchmarkJudge(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		others, nearby int
-	}{{"without", -1, 0}, {"empty", 0, 0}, {"10-others", 10, 0}, {"100-others", 100, 0}, {"1-nearby", 0, 1}} {
+	}{
+		{"without", -1, 0}, {"empty", 0, 0}, {"40-others", 40, 0}, {"400-others", 400, 0}, {"4000-others", 4000, 0},
+		{"1-nearby", 0, 1}, {"3-nearby", 0, 3}, {"40-nearby", 0, 40}, {"400-nearby", 0, 400},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			objects := store.New()
 			var log *Log
 			if c.others >= 0 {
-				log = New(objects, Options{})
+				log = New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
 			}
 			fillBench(b, objects)
 			g := &guard.Guard{Engine: effective.NewEngine()}
@@ -49,11 +52,50 @@ func BenchmarkJudge(b *testing.B) {
 			for i := range c.others {
 				judge(write(worlds.RouteDoc(fmt.Sprintf("other-%d", i), "[{}]", "two")))
 			}
-			for range c.nearby {
-				judge(write(worlds.PolicyDoc("Paint", "app", "near", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
+			for i := range c.nearby {
+				judge(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
 			}
 			w := write(worlds.RouteDoc("r1", "[{name: new}]", "one"))
 			seen := store.Seen{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
+			b.ReportAllocs()
+			for b.Loop() {
+				judge(w)
+				objects.Saw(seen)
+			}
+		})
+	}
+}
+
+// BenchmarkJudgeAbove is a write of a gateway's policy beside writes of its routes,
+// which do not matter to each other.
+func BenchmarkJudgeAbove(b *testing.B) {
+	for _, n := range []int{0, 40, 400, 4000} {
+		b.Run(fmt.Sprintf("%d-routes", n), func(b *testing.B) {
+			objects := store.New()
+			log := New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
+			fillBench(b, objects)
+			g := &guard.Guard{Engine: effective.NewEngine()}
+			view := func() *store.View {
+				v, _ := objects.View()
+				return v
+			}
+			create := func(doc string) Write {
+				after := worlds.Read(b, view(), doc)
+				return Write{
+					Change: guard.Change{Operation: guard.Create, After: after},
+					Stamp:  func() Stamp { return Stamp{UID: types.UID(after.Ref().Name)} },
+				}
+			}
+			judge := func(w Write) {
+				if _, err := log.Judge(b.Context(), g, view, w); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range n {
+				judge(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
+			}
+			w := create(worlds.PolicyDoc("Paint", "infra", "above", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: one}]\nb: 1"))
+			seen := store.Seen{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
 				judge(w)
