@@ -489,11 +489,11 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 		d := s.judge(w)
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(d))
 	})
-	t.Run("so is one whose kind is listed anew at this moment", func(t *testing.T) {
+	t.Run("one whose kind is read again at this moment is evaluated by the reading that the view has", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route, limit)
 		w := s.create(greedy)
 		s.store.AddKind(worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
-		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(s.judge(w)))
+		assert.Equal(t, []string{"ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"}, said(s.judge(w)))
 	})
 	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)

@@ -102,8 +102,7 @@ func fits(o store.Object, v *store.View) error {
 }
 
 // judgedBy reports whether a view can judge the write: it has the kind of a policy
-// as the write was read by. While a kind is read anew no view has it, and none
-// would find anything wrong.
+// as the write was read by. Without it, it would find nothing wrong.
 func (w Write) judgedBy(v *store.View) error {
 	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
 		return fmt.Errorf("%s: %w", p.Ref(), errReread)

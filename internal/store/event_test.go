@@ -41,7 +41,7 @@ func TestEventsHaveAnObjectBeforeAndAfter(t *testing.T) {
 				k := paint(t, "Paint")
 				s.AddKind(k)
 				s.KindListed(k.Ref())
-			}, []store.Event{{Kinds: true}, {Kinds: true}},
+			}, []store.Event{{Kinds: true}},
 		},
 		"a kind that goes is one event": {
 			func(s *store.Store) { s.RemoveKind(paintKind) }, []store.Event{{Kinds: true}},

@@ -74,17 +74,19 @@ func (s *Store) Apply(changes ...Change) {
 // Replace makes the objects the only ones of a kind. Those that are gone have
 // been Seen to be.
 func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
-	if gone := s.replace(kind, objects); len(gone) > 0 {
-		s.Saw(gone...)
-	}
+	s.mu.Lock()
+	v := s.view.Load()
+	changes, gone := replacing(v, kind, objects)
+	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
+	s.mu.Unlock()
+	s.sawGone(gone)
 }
 
-func (s *Store) replace(kind api.PolicyKind, objects []Object) (gone []Seen) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.view.Load()
+// replacing returns the changes that make the objects the only ones of a kind in
+// a view, and what was seen to be gone then.
+func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, gone []Seen) {
 	keep := make(map[api.Ref]bool, len(objects))
-	changes := make([]Change, 0, len(objects))
+	changes = make([]Change, 0, len(objects))
 	for _, o := range objects {
 		keep[o.Ref()] = true
 		changes = append(changes, Put(o))
@@ -95,17 +97,23 @@ func (s *Store) replace(kind api.PolicyKind, objects []Object) (gone []Seen) {
 			gone = append(gone, Seen{Ref: o.Ref(), Deleted: true})
 		}
 	}
-	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
-	return gone
+	return changes, gone
+}
+
+func (s *Store) sawGone(gone []Seen) {
+	if len(gone) > 0 {
+		s.Saw(gone...)
+	}
 }
 
 // AddKind makes a policy kind known. Until KindListed it is pending: writes of
-// it cannot be judged, all others can.
+// it cannot be evaluated, all others can. A kind that is read again stays in the
+// view meanwhile with the policies that it had, as they were read before: without
+// them, a write of another kind could take their overrides out of force.
 func (s *Store) AddKind(k *policykind.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setPending(k.Ref(), k) // before the view has it no more: a write of it must not pass as one of no kind
-	s.dropKind(k.Ref())
+	s.setPending(k.Ref(), k)
 }
 
 // setPending makes a kind pending, or no longer if k is nil.
@@ -117,34 +125,37 @@ func (s *Store) setPending(ref api.PolicyKind, k *policykind.Kind) {
 	s.pending.Store(&next)
 }
 
-// KindListed tells that all policies of a kind have been put.
-func (s *Store) KindListed(ref api.PolicyKind) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// KindListed makes the policies the only ones of a kind, as Replace does. Those of
+// a pending kind replace in one step, with their kind, what the view has of it:
+// no view has policies that two readings made.
+func (s *Store) KindListed(ref api.PolicyKind, policies ...Object) {
 	k := (*s.pending.Load())[ref]
 	if k == nil {
+		s.Replace(ref, policies)
 		return
 	}
+	s.mu.Lock()
 	v := s.view.Load()
-	s.publish(v.WithKinds(append(slices.Clone(v.kinds), k)), Event{Kinds: true})
+	changes, gone := replacing(v, ref, policies)
+	next := v.WithKinds(append(without(v.kinds, ref), k)).With(changes...)
+	s.publish(next, Event{Kinds: true})
 	s.setPending(ref, nil) // now that the view has it
+	s.mu.Unlock()
+	s.sawGone(gone)
 }
 
 // RemoveKind forgets a policy kind and its policies.
 func (s *Store) RemoveKind(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropKind(ref)
+	v := s.view.Load()
+	s.publish(v.WithKinds(without(v.kinds, ref)), Event{Kinds: true})
 	s.setPending(ref, nil)
 }
 
-// dropKind takes a kind and its policies out of the view.
-func (s *Store) dropKind(ref api.PolicyKind) {
-	v := s.view.Load()
-	next := v.WithKinds(slices.DeleteFunc(slices.Clone(v.kinds), func(k *policykind.Kind) bool { return k.Ref() == ref }))
-	next.drop(ref) // a pending kind may have left some
-	next.freeze()
-	s.publish(next, Event{Kinds: true})
+// without returns the kinds but one, in a list of its own.
+func without(kinds []*policykind.Kind, ref api.PolicyKind) []*policykind.Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k *policykind.Kind) bool { return k.Ref() == ref })
 }
 
 // Pending reports whether a policy kind is known and not listed yet.

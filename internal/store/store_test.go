@@ -60,37 +60,54 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	k := paint(t, "Paint")
 	s := store.New()
 	s.AddKind(k)
-	s.Apply(store.Put(policy(t, k, "p", "r")))
 	v, ready := s.View()
 	assert.True(t, ready, "a new kind does not make the others unready")
 	assert.Nil(t, v.Kind(paintKind))
 	assert.True(t, s.Pending(paintKind))
 
-	s.KindListed(paintKind)
+	s.KindListed(paintKind, policy(t, k, "p", "r"))
 	v, _ = s.View()
 	assert.Same(t, k, v.Kind(paintKind))
 	assert.False(t, s.Pending(paintKind))
 	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("r"), paintKind))
 
-	s.KindListed(paintKind)
+	s.KindListed(paintKind, policy(t, k, "q", "r"))
 	v, _ = s.View()
 	assert.Len(t, v.Kinds(), 1, "listed twice it is there once")
+	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
 }
 
-func TestAKindThatIsAddedAnewStartsFromNothing(t *testing.T) {
-	old, k := paint(t, "Paint"), paint(t, "Paint")
+func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
+	first, second, third := paint(t, "Paint"), paint(t, "Paint"), paint(t, "Paint")
 	s := store.New()
-	s.AddKind(old)
-	s.Apply(store.Put(policy(t, old, "p", "r")))
-	s.KindListed(paintKind)
-	s.AddKind(k)
+	s.AddKind(first)
+	s.KindListed(paintKind, policy(t, first, "stays", "r"), policy(t, first, "goes", "r"))
+	before, _ := s.View()
+	var seen []store.Seen
+	s.Watch(func(all []store.Seen) {
+		v, _ := s.View()
+		assert.Equal(t, []string{"Paint app/new", "Paint app/stays"}, on(v, routeRef("r"), paintKind), "the view shows it")
+		seen = append(seen, all...)
+	})
+	events := listen(s)
+
+	s.AddKind(second)
+	s.AddKind(third) // the definition is changed twice
 	v, _ := s.View()
-	assert.Nil(t, v.Kind(paintKind))
-	assert.Zero(t, v.Count(paintKind), "policies that an old profile read are gone")
-	assert.True(t, s.Pending(paintKind))
-	s.KindListed(paintKind)
+	assert.Same(t, before, v, "until the list is complete, all is as it was")
+	assert.True(t, s.Pending(paintKind), "what is written is to be read in the new way")
+
+	s.KindListed(paintKind, policy(t, third, "stays", "r"), policy(t, third, "new", "r"))
 	v, _ = s.View()
-	assert.Same(t, k, v.Kind(paintKind))
+	assert.Same(t, third, v.Kind(paintKind))
+	for p := range v.Policies(paintKind) {
+		assert.Same(t, third, p.Kind)
+	}
+	assert.Equal(t, 2, v.Count(paintKind))
+	assert.Equal(t, []*policykind.Kind{third}, v.Populated())
+	assert.False(t, s.Pending(paintKind))
+	assert.Equal(t, []store.Seen{{Ref: policy(t, first, "goes", "r").Ref(), Deleted: true}}, seen, "it was deleted meanwhile")
+	assert.Equal(t, [][]store.Event{{{Kinds: true}}}, *events, "one moment")
 }
 
 func TestRemoveKindForgetsItsPolicies(t *testing.T) {
@@ -98,23 +115,17 @@ func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 	s := store.New()
 	for _, kind := range []*policykind.Kind{k, other} {
 		s.AddKind(kind)
-		s.Apply(store.Put(policy(t, kind, "p", "r")))
-		s.KindListed(kind.Ref())
+		s.KindListed(kind.Ref(), policy(t, kind, "p", "r"))
 	}
+	s.AddKind(paint(t, "Paint")) // it is removed while it is read again
 	s.RemoveKind(paintKind)
+	s.KindListed(paintKind)
 	v, _ := s.View()
-	assert.Equal(t, []*policykind.Kind{other}, v.Kinds())
+	assert.Equal(t, []*policykind.Kind{other}, v.Kinds(), "one that was removed while pending is not listed any more")
+	assert.False(t, s.Pending(paintKind))
 	assert.Zero(t, v.Count(paintKind))
 	assert.Empty(t, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, 1, v.Count(other.Ref()))
-
-	s.AddKind(k)
-	s.Apply(store.Put(policy(t, k, "p", "r")))
-	s.RemoveKind(paintKind)
-	s.KindListed(paintKind)
-	v, _ = s.View()
-	assert.Nil(t, v.Kind(paintKind), "one that was removed while pending is not listed any more")
-	assert.Zero(t, v.Count(paintKind))
 }
 
 func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
@@ -125,9 +136,9 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 		r, p := route(t, fmt.Sprintf("r%d", i), "edge"), policy(t, k, fmt.Sprintf("p%d", i), "r0")
 		wg.Go(func() {
 			for range 50 {
-				s.Apply(store.Put(r), store.Put(p))
+				s.Apply(store.Put(r))
 				s.AddKind(k)
-				s.KindListed(paintKind)
+				s.KindListed(paintKind, p)
 				s.Listed("routes")
 			}
 		})

@@ -50,7 +50,7 @@ func (s *sinks) of(kind api.PolicyKind) *sink[store.Object] {
 	} else {
 		k := s.kinds.Of(kind)
 		s.store.AddKind(k)
-		out.decode, out.listed = policies(k), func() { s.store.KindListed(kind) }
+		out.decode, out.target = policies(k), kindObjects{objects{store: s.store, kind: kind}}
 	}
 	s.byKind[kind] = out
 	return out

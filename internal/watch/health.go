@@ -63,6 +63,22 @@ func newContact(source string) *contact {
 	return &contact{now: time.Now, health: SourceHealth{Source: source}}
 }
 
+// succeed has the source go on from an earlier one of the same objects, which
+// stay until they are listed again: they grow old from when that one ended.
+func (c *contact) succeed(earlier *contact) {
+	was := earlier.get()
+	if !was.Synced {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was.Source, was.Err = c.health.Source, nil
+	if was.Blind.IsZero() {
+		was.Blind = c.now()
+	}
+	c.health = was
+}
+
 func (c *contact) get() SourceHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,6 +148,9 @@ func (c *contact) join(s *peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.among = s
+	if !c.health.Blind.IsZero() {
+		s.dark.Add(1)
+	}
 }
 
 // leave takes it out: nobody reads it any more.

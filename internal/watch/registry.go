@@ -50,6 +50,9 @@ type kind struct {
 	*feed
 	policy *policykind.Kind // nil for those of the hierarchy, and our own
 	listed bool
+	// kept tells that what an earlier feed listed stays in the view until this one
+	// has a list.
+	kept bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
 	// broken is why it has not been listed for so long that nobody waits for it.
@@ -124,7 +127,7 @@ func (r *registry) reconcile() {
 	// What is not to be read is stopped before anything is begun: a kind may
 	// have moved from one definition to another.
 	for _, name := range slices.Sorted(maps.Keys(r.reading)) {
-		if !r.isRight(r.reading[name]) {
+		if k := r.reading[name]; !r.isRight(k) && !r.goesOn(k) {
 			r.stop(name)
 		}
 	}
@@ -187,6 +190,23 @@ func (r *registry) isRight(k *kind) bool {
 	return err == nil && sameKind(policy, k.policy)
 }
 
+// goesOn reports whether the kind that is read is still to be read, in whatever way:
+// its objects stay in the view until they are listed again. Those of a kind that
+// is not served any more, or is no policy kind, are dropped.
+func (r *registry) goesOn(k *kind) bool {
+	d := r.defined[k.name]
+	switch {
+	case d == nil || !d.served():
+		return false
+	case k.gateway != nil:
+		return true
+	case k.policy == nil:
+		return false // profiles and constraints have one version
+	}
+	policy, err := d.kind(r.profiles)
+	return err == nil && policy != nil && policy.Ref() == k.policy.Ref()
+}
+
 func sameKind(a, b *policykind.Kind) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
@@ -201,7 +221,12 @@ func (r *registry) read(name string) {
 		if r.isRight(k) {
 			return
 		}
-		r.stop(name)
+		if r.goesOn(k) {
+			r.end(k)
+		} else {
+			r.stop(name)
+			k = nil
+		}
 	}
 	if d == nil {
 		return
@@ -217,11 +242,11 @@ func (r *registry) read(name string) {
 	case d.profiles():
 		r.startProfiles(d)
 	case d.gateway != nil:
-		r.startGateway(d)
+		r.startGateway(d, k)
 	case d.constraints != nil:
 		r.startConstraints(d)
 	case policy != nil && r.profiled:
-		r.startPolicies(d, policy)
+		r.startPolicies(d, policy, k)
 	}
 }
 
@@ -232,9 +257,7 @@ func (r *registry) stop(name string) {
 	if k == nil {
 		return
 	}
-	delete(r.reading, name)
-	k.close() // before the objects go, or a late event would bring some back
-	k.cancel()
+	r.end(k)
 	switch {
 	case k.gateway != nil:
 		r.store.Replace(k.gateway.kind, nil)
@@ -248,6 +271,13 @@ func (r *registry) stop(name string) {
 		r.forgetProfiles()
 	}
 	r.notify()
+}
+
+// end stops reading a kind. No event comes from its feed then.
+func (r *registry) end(k *kind) {
+	delete(r.reading, k.name)
+	k.close() // before the objects go, or a late event would bring some back
+	k.cancel()
 }
 
 func (r *registry) problem(name string, err error) {

@@ -196,14 +196,19 @@ func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
 	assert.Len(t, r.started, 2)
 	assert.True(t, r.notified())
 	assert.True(t, r.store.Pending(colorRef))
-	assert.Empty(t, r.kinds())
 	require.NoError(t, old.Replace(nil, "2"))
 	assert.True(t, r.store.Pending(colorRef), "a list of the old feed is not one of the new")
-
-	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
 	v, _ := r.store.View()
+	require.NotNil(t, v.Kind(colorRef), "it stays until it is listed")
+	assert.Equal(t, api.Inherited, v.Kind(colorRef).Class)
+	assert.Equal(t, 1, v.Count(colorRef))
+
+	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "b"))
+	v, _ = r.store.View()
 	require.NotNil(t, v.Kind(colorRef))
 	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
+	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted meanwhile")
+	assert.NotNil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "b"}))
 }
 
 func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {

@@ -135,5 +135,5 @@ func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 // gave the right to read it: no one asked for it to be judged, and a label must
 // not be enough to close a kind to writes.
 func (k *kind) outOfReach() bool {
-	return k.forbidden != nil && !k.listed && k.policy.Source == policykind.Label
+	return k.forbidden != nil && !k.listed && !k.kept && k.policy.Source == policykind.Label
 }

@@ -189,6 +189,14 @@ func (o objects) leavesOut(obj store.Object) bool {
 	return o.exempt != "" && obj.Ref().Namespace == o.exempt
 }
 
+// kindObjects is the target of a policy kind: its first list ends the wait for
+// the kind, and puts it in force together with its policies.
+type kindObjects struct{ objects }
+
+func (o kindObjects) replace(all []store.Object) {
+	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.leavesOut)...)
+}
+
 func (o objects) remove(name cache.ObjectName) {
 	o.store.Apply(store.Delete(api.Ref{
 		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,

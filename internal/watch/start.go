@@ -11,13 +11,15 @@ import (
 	"overrule.dev/overrule/internal/store"
 )
 
-func (r *registry) startPolicies(d *definition, policy *policykind.Kind) {
+// startPolicies reads a policy kind; was is how it was read before, nil if it
+// was not.
+func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *kind) {
 	r.store.AddKind(policy)
 	into := &sink[store.Object]{
-		decode: policies(policy), target: objects{r.store, policy.Ref(), r.exempt},
+		decode: policies(policy), target: kindObjects{objects{r.store, policy.Ref(), r.exempt}},
 		log: r.logOf(d.name), seen: seen{r.store, policy.Ref()},
 	}
-	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), untyped(d), into))
+	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), untyped(d), into), was)
 	k.policy = policy
 	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
 		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
@@ -26,13 +28,14 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind) {
 	r.notify()
 }
 
-func (r *registry) startGateway(d *definition) {
+// startGateway reads a kind of Gateway API; was is as in startPolicies.
+func (r *registry) startGateway(d *definition, was *kind) {
 	b := d.gateway
 	into := &sink[store.Object]{
 		decode: b.decode, target: objects{store: r.store, kind: b.kind},
 		log: r.logOf(b.resource), seen: seen{r.store, b.kind},
 	}
-	k := r.begin(d, newFeed(b.resource, r.clients.all(b, d.resource.Version), b.example, into))
+	k := r.begin(d, newFeed(b.resource, r.clients.all(b, d.resource.Version), b.example, into), was)
 	into.listed = func() { r.gatewayListed(k) }
 	r.start(k.feed)
 	r.notify()
@@ -43,7 +46,7 @@ func (r *registry) startProfiles(d *definition) {
 		decode: decodeProfile, log: r.logOf(sourceProfiles), listed: func() {},
 		seen: seen{r.store, policykind.KindProfile},
 	}
-	k := r.begin(d, newFeed(sourceProfiles, r.clients.allPolicies(d.resource), untyped(d), into))
+	k := r.begin(d, newFeed(sourceProfiles, r.clients.allPolicies(d.resource), untyped(d), into), nil)
 	into.target = profiles{r, k}
 	// Its target takes the lock of the registry, under which feeds are closed:
 	// profiles leaves out what comes late by itself.
@@ -56,7 +59,7 @@ func (r *registry) startConstraints(d *definition) {
 		decode: d.constraints.decode, log: r.logOf(d.constraints.resource), listed: func() {},
 		seen: seen{r.store, d.constraints.kind},
 	}
-	k := r.begin(d, newFeed(d.constraints.resource, r.clients.allPolicies(d.resource), untyped(d), into))
+	k := r.begin(d, newFeed(d.constraints.resource, r.clients.allPolicies(d.resource), untyped(d), into), nil)
 	into.target = constraints{r, k}
 	k.close = func() {} // as that of profiles
 	r.start(k.feed)
@@ -68,8 +71,12 @@ func untyped(d *definition) *unstructured.Unstructured {
 	return out
 }
 
-func (r *registry) begin(d *definition, f *feed) *kind {
+func (r *registry) begin(d *definition, f *feed, was *kind) *kind {
 	k := &kind{definition: d, feed: f}
+	if was != nil {
+		k.kept = was.listed || was.kept
+		f.contact.succeed(was.contact)
+	}
 	f.refused = func(err error) { r.refused(k, err) }
 	r.reading[d.name] = k
 	return k
@@ -92,7 +99,6 @@ func (r *registry) policiesListed(k *kind) {
 	}
 	wasForbidden := k.forbidden != nil
 	r.listed(k)
-	r.store.KindListed(k.policy.Ref())
 	r.settle()
 	if wasForbidden {
 		r.notify()

@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ var madeKinds = map[string]struct {
 	"Shellac": {false, "\n  targets: {fields: [targetRef]}"},
 	"Resin":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Putty":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Rust":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Tint":    {true, ""},
 	"Stain":   {true, ""},
 	"Lacquer": {true, ""},
@@ -266,8 +268,39 @@ var aroundKinds = map[string]row{
 		world: world + object("Slate", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, defaults: {colors: {wall: red}}}"),
 		write: kubectl("patch", "policyprofile/slates", "--type=merge", "-p", `{"spec":{"actions":{"OverrideRemoved":"Warn"}}}`),
 	},
+	"definition-unconverted": story(unconverted),
 	"profiles-definition": way{
 		world: painted + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,
 		write: kubectl("delete", "crd/policyprofiles.overrule.dev"),
 	},
+}
+
+// unconverted has the definition of a kind changed so that its policies cannot be
+// listed again: they stay in force as they were, until they can.
+func unconverted(t *testing.T, g ground) {
+	const name = "crd/rusts.policies.example.com"
+	stored := func(v1, v1beta1, conversion string) command {
+		return kubectl("patch", name, "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/storage","value":`+v1+
+			`},{"op":"replace","path":"/spec/versions/1/storage","value":`+v1beta1+`},{"op":"replace","path":"/spec/conversion","value":`+conversion+`}]`)
+	}
+	succeed(t, g.apply(coated("Rust")+gateway("inner", onHTTP)))
+	g.seen(t, remove("INFRA", "rust/gw-coat"))
+	succeed(t, g.run(entitled, stored("false", "true",
+		`{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/convert"}}}`)))
+	repaired := func() { succeed(t, g.run(entitled, stored("true", "false", `{"strategy":"None"}`))) }
+	t.Cleanup(repaired) // or the definition could not be deleted
+	read := func(version string) func() bool {
+		rule := regexp.MustCompile(`\["` + version + `"\]\[[^]]*"rusts"`)
+		return func() bool {
+			return rule.MatchString(g.c.Kubectl("get", "validatingwebhookconfiguration/overrule", "-o",
+				`jsonpath={range .webhooks[0].rules[*]}{.apiVersions}{.resources}{"\n"}{end}`).Stdout)
+		}
+	}
+	soon(t, read("v1beta1"), "the kind is not read again")
+	turnedAway(t, g.run(outsider, apply(route(onInner, byPath))), "OverrideEvaded")
+
+	repaired()
+	soon(t, read("v1"), "the kind is not read again")
+	g.seen(t, remove("INFRA", "rust/gw-coat"))
+	turnedAway(t, g.run(outsider, apply(route(onInner, byPath))), "OverrideEvaded")
 }
