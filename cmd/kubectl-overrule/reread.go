@@ -149,7 +149,7 @@ func (c *changes) reread(ctx context.Context, next *readings) (*store.View, erro
 	for _, k := range next.kinds.All() {
 		if old[k.Ref()] != k {
 			same = false
-			policies, err := c.sources.policies(ctx, next.kinds, k)
+			policies, err := c.sources.policies(ctx, next.kinds, k, old[k.Ref()])
 			if err != nil {
 				return nil, err
 			}

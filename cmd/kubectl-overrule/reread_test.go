@@ -243,3 +243,45 @@ func TestTheProfileOfTheClusterHolds(t *testing.T) {
 	require.Equal(t, exitFound, got.code, got.stderr)
 	assert.Equal(t, []string{"DELETE PolicyProfile first (OverrideEvaded)"}, verdicts(decode[api.VerdictList](t, got.stdout).Items))
 }
+
+// ownDefinition is the definition of OwnPolicies with a schema of their spec.
+func ownDefinition(spec string) string {
+	return `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ownpolicies.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: ownpolicies, singular: ownpolicy}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: ` + spec + `}}}}
+`
+}
+
+// A schema that changes makes the stored policies read otherwise, with no write of them.
+func TestDefaultsOfASchemaAreReadFromStoredPolicies(t *testing.T) {
+	spec := func(target, overrides string) string {
+		return "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" +
+			"targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {sectionName: {" + target + "}}}, " +
+			"overrides: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {" + overrides + "}}}}"
+	}
+	plain := spec("type: string", "size: {type: integer, nullable: true}")
+	for name, c := range map[string]struct {
+		was, is, policy string
+		want            string
+	}{
+		"nothing changes":                        {plain, plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+		"a section that is not there by default": {plain, spec("type: string, default: none", ""), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"a rule that is there by default only":   {spec("type: string", "size: {type: integer, default: 1}"), plain, "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"another value by default":               {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 1}", "UPDATE CustomResourceDefinition ownpolicies.example.com OverrideEvaded"},
+		"a value that no default is":             {spec("type: string", "size: {type: integer, default: 1}"), spec("type: string", "size: {type: integer, default: 2}"), "overrides: {size: 3}", "UPDATE CustomResourceDefinition ownpolicies.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := write(t, "stored.yaml", ownDefinition(c.was)+ownProfile("own", "hierarchical")+ownPolicy(old("first"), "edge", c.policy))
+			got := check(t, ownDefinition(c.is), append(against("cluster"), "--against", stored)...)
+			assert.Equal(t, []string{c.want}, verdicts(got))
+		})
+	}
+}

@@ -73,8 +73,9 @@ func (s *sources) made(ref api.Ref, o *manifest.Object, created int64, removed b
 	s.objects[ref] = source{object: o, created: created, forget: true}
 }
 
-// policies reads the policies of a kind.
-func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k *policykind.Kind) ([]store.Change, error) {
+// policies reads the policies of a kind. was is how they were read before, nil if
+// they were not.
+func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]store.Change, error) {
 	if err := s.fetch(ctx, kinds, k.Ref()); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k *policy
 		if ref.PolicyKind() != k.Ref() || from.object == nil || s.emptied[ref.Namespace] {
 			continue
 		}
-		o, err := from.object.Pruned(k).Decode(kinds, s.namespace, from.created, from.forget)
+		o, err := from.object.Coerced(k, was.Schema()).Decode(kinds, s.namespace, from.created, from.forget)
 		if err != nil {
 			errs = append(errs, err)
 			continue

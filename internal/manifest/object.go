@@ -173,11 +173,12 @@ func (o *Object) placed(namespace string, forget bool) map[string]any {
 	return out
 }
 
-// Pruned returns the object without what the schema of its kind does not have,
-// as the API server would read it.
-func (o *Object) Pruned(k *policykind.Kind) *Object {
+// Coerced returns the object as the API server would read it by the schema of its
+// kind: without what that does not have, and with its defaults. was is the schema
+// before (policykind.Schema.Coerce).
+func (o *Object) Coerced(k *policykind.Kind, was *policykind.Schema) *Object {
 	out := *o
 	out.content = runtime.DeepCopyJSON(o.content)
-	k.Prune(out.content)
+	k.Schema().Coerce(out.content, was)
 	return &out
 }

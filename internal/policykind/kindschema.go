@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
 // Schema is the schema of a kind, as its CustomResourceDefinition has it for
@@ -142,8 +141,14 @@ func (k *Kind) WithSchema(s *Schema) *Kind {
 	return &out
 }
 
-// Schema returns the schema of the kind's objects, nil where none is known.
-func (k *Kind) Schema() *Schema { return k.schema }
+// Schema returns the schema of the kind's objects, nil where none is known, as of
+// a kind that is nil.
+func (k *Kind) Schema() *Schema {
+	if k == nil {
+		return nil
+	}
+	return k.schema
+}
 
 // Layout says where in the objects of a kind its rules are. An address is its
 // segments; in those of rules, * is any name.
@@ -192,16 +197,4 @@ func segments(all []address) [][]string {
 		out = append(out, a)
 	}
 	return out
-}
-
-// Prune takes out of a policy what the schema of its kind does not have, as the
-// API server does when it reads one. It edits the object; without a schema it
-// does nothing.
-func (k *Kind) Prune(object map[string]any) {
-	if k.Schema() == nil {
-		return
-	}
-	if s, err := k.Schema().Structural(); err == nil {
-		pruning.Prune(object, s, true)
-	}
 }

@@ -140,25 +140,3 @@ lists: [{path: rules.*, key: name}]`, policykind.Layout{
 		})
 	}
 }
-
-func TestWhatTheSchemaDoesNotHaveIsPruned(t *testing.T) {
-	object := func() map[string]any {
-		return map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Paint", "metadata": map[string]any{"name": "p"},
-			"spec": map[string]any{"colors": map[string]any{"a": "red"}, "overrides": map[string]any{"colors": map[string]any{"b": "blue"}}},
-		}
-	}
-	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"colors": {Type: "object", XPreserveUnknownFields: new(true)},
-	}}
-	schema := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}}
-	pruned := object()
-	(&policykind.Kind{}).WithSchema(policykind.PackSchema(schema)).Prune(pruned)
-	want := object()
-	delete(want["spec"].(map[string]any), "overrides")
-	assert.Equal(t, want, pruned)
-
-	without := object()
-	(&policykind.Kind{}).Prune(without)
-	assert.Equal(t, object(), without, "a kind without a schema prunes nothing")
-}

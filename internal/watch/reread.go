@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
@@ -37,7 +36,7 @@ func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store
 	changes := is.dropped(v, was)
 	kinds, changed := is.kinds(v, was)
 	for _, c := range changed {
-		policies, err := w.list(ctx, c.resource, c.kind)
+		policies, err := w.list(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -92,10 +91,12 @@ func (b *rulebook) withoutProfiles() (err error) {
 	return err
 }
 
-// read is a policy kind with the resource that its policies are listed by.
+// read is a policy kind with the resource that its policies are listed by, and the
+// schema by which the API server reads them before a write.
 type read struct {
 	kind     *policykind.Kind
 	resource schema.GroupVersionResource
+	was      *policykind.Schema
 }
 
 // policies returns the policy kinds that are read. Of two definitions of one
@@ -106,7 +107,7 @@ func (b rulebook) policies() map[api.PolicyKind]read {
 		d := b.defined[name]
 		k, err := d.kind(b.profiles)
 		if _, taken := out[d.of]; err == nil && k != nil && !taken {
-			out[d.of] = read{k, d.resource}
+			out[d.of] = read{kind: k, resource: d.resource}
 		}
 	}
 	return out
@@ -125,7 +126,7 @@ func (b rulebook) kinds(v *store.View, earlier rulebook) (all []*policykind.Kind
 	for _, ref := range slices.SortedFunc(maps.Keys(is), api.ComparePolicyKinds) {
 		if now, old := is[ref], was[ref]; !sameKind(old.kind, now.kind) {
 			if d := earlier.of(ref); d != nil {
-				now.resource = d.resource
+				now.resource, now.was = d.resource, d.schema
 			}
 			all, changed = append(all, now.kind), append(changed, now)
 		}
@@ -163,22 +164,19 @@ func sameKinds(a, b []*policykind.Kind) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(k *policykind.Kind) bool { return !slices.Contains(b, k) })
 }
 
-// list reads the policies of a kind as they are now.
-func (w *Watcher) list(ctx context.Context, r schema.GroupVersionResource, k *policykind.Kind) ([]store.Change, error) {
+// list reads the policies of a kind that are there now, as they will be read.
+func (w *Watcher) list(ctx context.Context, r read) ([]store.Change, error) {
 	var out []store.Change
-	decode, leavesOut := policies(k), objects{exempt: w.registry.exempt}.leavesOut
-	lw := w.clients.allPolicies(r)
+	decode, leavesOut := coerced(r.kind, r.was), objects{exempt: w.registry.exempt}.leavesOut
+	lw := w.clients.allPolicies(r.resource)
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
 	// What the API server has in its cache is as new as what comes by a watch.
 	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			k.Prune(u.Object) // the schema may be another one then
-		}
 		o, err := decode(obj)
 		if err != nil {
-			w.registry.logOf(r.Resource).Error(err, "an object cannot be read and counts as absent")
+			w.registry.logOf(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
 			return nil
 		}
 		if !leavesOut(o) {
@@ -190,7 +188,7 @@ func (w *Watcher) list(ctx context.Context, r schema.GroupVersionResource, k *po
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s to see how they would be read: %w", r.GroupResource(), err)
+		return nil, fmt.Errorf("list %s to see how they would be read: %w", r.resource.GroupResource(), err)
 	}
 	return out, nil
 }

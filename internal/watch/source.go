@@ -163,3 +163,18 @@ func policies(k *policykind.Kind) decoder {
 		return k.Read(u.Object, merge.Newest).Pack(), nil
 	}
 }
+
+// coerced reads objects of a policy kind as the API server will by the kind's own
+// schema (policykind.Schema.Coerce): for a moment after a definition has changed it
+// may still read them by the one before, and no event comes when it does not any
+// more.
+func coerced(k *policykind.Kind, was *policykind.Schema) decoder {
+	read := policies(k)
+	return func(obj runtime.Object) (out store.Object, err error) {
+		defer background.Recovered(&err, "read it by its schema")
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			k.Schema().Coerce(u.Object, was)
+		}
+		return read(obj)
+	}
+}

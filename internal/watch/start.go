@@ -15,8 +15,12 @@ import (
 // was not.
 func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *kind) {
 	r.store.AddKind(policy)
+	read := policies(policy)
+	if was != nil {
+		read = coerced(policy, nil)
+	}
 	into := &sink[store.Object]{
-		decode: policies(policy), target: kindObjects{objects{r.store, policy.Ref(), r.exempt}},
+		decode: read, target: kindObjects{objects{r.store, policy.Ref(), r.exempt}},
 		log: r.logOf(d.name), seen: seen{r.store, policy.Ref()},
 	}
 	k := r.begin(d, newFeed(d.name, r.clients.allPolicies(d.resource), untyped(d), into), was)

@@ -37,6 +37,8 @@ var madeKinds = map[string]struct {
 	"Resin":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Putty":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Rust":    {false, "\n  targets: {fields: [targetRef]}"},
+	"Patina":  {false, "\n  targets: {fields: [targetRef]}"},
+	"Primary": {false, "\n  targets: {fields: [targetRef]}\n  strategy: {field: strategy, allowed: [atomic, merge]}"},
 	"Tint":    {true, ""},
 	"Stain":   {true, ""},
 	"Lacquer": {true, ""},
@@ -199,6 +201,16 @@ var aroundKinds = map[string]row{
 		world: coated("Resin"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/resins.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
+	},
+	"definition-default-target": way{
+		world: coated("Patina"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/patinas.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
+			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
+	},
+	"definition-default-strategy": way{
+		world: coated("Primary"), code: "OverrideEvaded",
+		write: kubectl("patch", "crd/primarys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/overrides/properties",`+
+			`"value":{"strategy":{"type":"string","default":"merge"}}}]`),
 	},
 	"profile-created": way{
 		world: coated("Lacquer"), code: "OverrideEvaded",

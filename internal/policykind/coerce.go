@@ -1,0 +1,92 @@
+package policykind
+
+import (
+	"reflect"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+)
+
+// Coerce edits an object as the API server does when it reads one from its storage:
+// it removes what the schema of the kind does not have and nulls that it does not
+// allow, and fills in the defaults. was is the schema by which the object was read
+// before, nil if that is not known: a value that is a default of it, and of this
+// schema is none, may not be stored at all, and counts as absent.
+//
+// A schema that is nil or not structural changes nothing.
+func (s *Schema) Coerce(object map[string]any, was *Schema) {
+	is := s.structure()
+	if is == nil {
+		return
+	}
+	if before := was.structure(); before != nil && !was.Same(s) {
+		undefault(object, before, is)
+	}
+	pruning.Prune(object, is, true)
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, is)
+	defaulting.Default(object, is)
+}
+
+// structure returns the structural schema, nil if there is none.
+func (s *Schema) structure() *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	out, err := s.Structural()
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// undefault removes values that are defaults of one schema and not of the other,
+// which is nil below what it does not have.
+func undefault(value any, was, is *structuralschema.Structural) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, child := range v {
+			before, after := fieldSchema(was, name), fieldSchema(is, name)
+			switch {
+			case before == nil:
+			case isDefault(before, child) && !isDefault(after, child):
+				delete(v, name)
+			default:
+				undefault(child, before, after)
+			}
+		}
+	case []any:
+		if was.Items == nil {
+			return
+		}
+		for _, child := range v {
+			undefault(child, was.Items, itemSchema(is))
+		}
+	}
+}
+
+func isDefault(s *structuralschema.Structural, value any) bool {
+	return s != nil && s.Default.Object != nil && reflect.DeepEqual(s.Default.Object, value)
+}
+
+// fieldSchema returns the schema of a field, nil if there is none.
+func fieldSchema(s *structuralschema.Structural, name string) *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	if f, ok := s.Properties[name]; ok {
+		return &f
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}
+
+// itemSchema returns the schema of the items of a list, nil if there is none.
+func itemSchema(s *structuralschema.Structural) *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
