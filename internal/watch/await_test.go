@@ -13,7 +13,7 @@ import (
 
 // watching is a Watcher of sources that are listed and have a watch.
 func watching(names ...string) (*Watcher, map[string]*contact) {
-	w, all := &Watcher{registry: &registry{}}, map[string]*contact{}
+	w, all := &Watcher{registry: &registry{}, peers: newPeers()}, map[string]*contact{}
 	for _, name := range names {
 		c := newContact(name)
 		c.join(&w.peers)
@@ -26,6 +26,9 @@ func watching(names ...string) (*Watcher, map[string]*contact) {
 	w.core = w.core[1:]
 	return w, all
 }
+
+// attending has a Watcher decide whether reviews wait.
+func attending(ctx context.Context, w *Watcher) { go w.attend(ctx) }
 
 func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "")
@@ -81,19 +84,24 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 		"one is not served any more": {
 			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(missing) },
 		},
-		"one is not read any more": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].leave() },
+		"one is not served any more after a while": {
+			with: func(of map[string]*contact) {
+				of["gateways"].closed()
+				time.AfterFunc(time.Second, func() { of["gateways"].failed(missing) })
+			},
+			want: time.Second,
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, all := watching("customresourcedefinitions", "gateways", "services")
+				attending(t.Context(), w)
 				c.with(all)
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				start := time.Now()
 				w.Await(ctx)
-				assert.InDelta(t, c.want, time.Since(start), float64(glance))
+				assert.InDelta(t, c.want, time.Since(start), float64(time.Millisecond))
 			})
 		})
 	}
@@ -102,6 +110,7 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := watching("gateways")
+		attending(t.Context(), w)
 		all["gateways"].closed()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -111,17 +120,53 @@ func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestSourcesAreCountedWhileTheyAreBlind(t *testing.T) {
-	w, all := watching("gateways", "services")
-	for range 2 { // what is said twice counts once
+func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, all := watching("customresourcedefinitions", "gateways")
+		gateways := &kind{feed: w.core[0]}
+		w.core, w.registry.reading = nil, map[string]*kind{"gateways": gateways}
+		attending(t.Context(), w)
 		all["gateways"].closed()
-		all["services"].closed()
-	}
-	assert.EqualValues(t, 2, w.peers.dark.Load())
-	all["gateways"].opened(false)
-	all["gateways"].opened(false)
-	assert.EqualValues(t, 1, w.peers.dark.Load())
-	all["services"].leave()
-	all["services"].opened(false)
-	assert.Zero(t, w.peers.dark.Load())
+		time.AfterFunc(time.Second, func() {
+			w.registry.mu.Lock()
+			defer w.registry.mu.Unlock()
+			delete(w.registry.reading, "gateways")
+			all["gateways"].leave()
+		})
+		start := time.Now()
+		w.Await(t.Context())
+		assert.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+// A review that comes at the very moment waits, though no one has decided yet.
+func TestAReviewWaitsFromTheMomentAtWhichAWatchEnds(t *testing.T) {
+	w, all := watching("gateways", "services")
+	assert.Nil(t, w.peers.reopening())
+	all["gateways"].closed()
+	waits := w.peers.reopening()
+	assert.NotNil(t, waits)
+
+	seen := w.peers.changes()
+	all["services"].closed()
+	w.peers.decide(seen, false)
+	assert.Equal(t, waits, w.peers.reopening(), "what was found before the last change says nothing")
+	w.peers.decide(w.peers.changes(), false)
+	<-waits
+	assert.Nil(t, w.peers.reopening())
+	w.peers.decide(w.peers.changes(), true)
+	assert.NotNil(t, w.peers.reopening(), "what it does not wait for may become what it waits for")
+}
+
+func TestNoReviewWaitsForAWatcherThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, all := watching("gateways")
+		ctx, cancel := context.WithCancel(t.Context())
+		attending(ctx, w)
+		all["gateways"].closed()
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		w.Await(t.Context())
+		assert.Equal(t, time.Second, time.Since(start))
+	})
 }

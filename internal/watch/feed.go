@@ -30,6 +30,9 @@ var (
 	slow = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
 )
 
+// glance is the pause, at least, before a source tries again since another one works.
+const glance = 10 * time.Millisecond
+
 // emptyWatch is what client-go returns, with no error, where the connection is
 // cut before a watch begins. The reflector lists anew then, which is right; but
 // it is no sign of life.

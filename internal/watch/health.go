@@ -135,11 +135,14 @@ func (c *contact) stopped(since time.Time) {
 
 func (c *contact) sees() (mended bool) {
 	mended = c.told != nil
-	c.lit()
-	if c.health.Err != nil && c.among != nil {
+	failed, blind := c.health.Err != nil, !c.health.Blind.IsZero()
+	c.health.Blind, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
+	if c.among != nil && failed {
 		c.among.wake()
 	}
-	c.health.Blind, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
+	if c.among != nil && blind {
+		c.among.change(false)
+	}
 	return mended
 }
 
@@ -148,23 +151,17 @@ func (c *contact) join(s *peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.among = s
-	if !c.health.Blind.IsZero() {
-		s.dark.Add(1)
-	}
+	s.change(!c.health.Blind.IsZero())
 }
 
 // leave takes it out: nobody reads it any more.
 func (c *contact) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lit()
-	c.among = nil
-}
-
-func (c *contact) lit() {
-	if c.among != nil && !c.health.Blind.IsZero() {
-		c.among.dark.Add(-1)
+	if c.among != nil {
+		c.among.change(false)
 	}
+	c.among = nil
 }
 
 func (c *contact) blind(since time.Time) {
@@ -173,7 +170,7 @@ func (c *contact) blind(since time.Time) {
 	}
 	c.health.Blind = since
 	if c.among != nil {
-		c.among.dark.Add(1)
+		c.among.change(true)
 	}
 }
 
@@ -216,6 +213,9 @@ func (c *contact) failed(err error) (news bool) {
 	}
 	c.health.Err = err
 	c.health.Failures++
+	if c.among != nil {
+		c.among.change(false)
+	}
 	if apierrors.IsTooManyRequests(err) && c.now().Sub(c.failing) < StaleAfter {
 		return false
 	}

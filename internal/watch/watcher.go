@@ -50,7 +50,7 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts)}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts), peers: newPeers()}
 	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			decode: decodeDefinition, target: w.registry, log: w.registry.logOf(sourceDefinitions), listed: func() {},
@@ -87,6 +87,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	start(w.definitions)
 	crew.Go(func() { w.supervise(ctx) })
+	crew.Go(func() { w.attend(ctx) })
 	crew.Wait()
 	return nil
 }
