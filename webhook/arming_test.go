@@ -180,3 +180,35 @@ func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 		assert.Equal(t, fails, wrote[len(wrote)-1])
 	})
 }
+
+// What others do again each time is left for a while: failurePolicy is then what
+// stands there, and not what would have been written.
+func TestAnEditThatIsLeftForNowIsNotCalledArmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trigger{changed: make(chan struct{}, 1)}
+		var wrote []admissionregistrationv1.FailurePolicyType
+		o := register(t, "first", func(r *Registrar) {
+			r.Arming = a
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+		})
+		a.pull(true)
+		hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		for range 20 { // until it is not undone at once
+			c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
+			require.NoError(t, err)
+			if c.Webhooks[0].FailurePolicy = new(ignores); *o.validating(t).FailurePolicy != ignores {
+				_, err = hooks.Update(t.Context(), c, metav1.UpdateOptions{FieldManager: "eve"})
+				require.NoError(t, err)
+			}
+			o.watches[0].Modify(c)
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Equal(t, ignores, *o.validating(t).FailurePolicy)
+		assert.Equal(t, ignores, wrote[len(wrote)-1])
+
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, fails, *o.validating(t).FailurePolicy)
+		assert.Equal(t, fails, wrote[len(wrote)-1])
+	})
+}

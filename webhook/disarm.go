@@ -81,6 +81,9 @@ func (r *Registrar) loosen(ctx context.Context, d desk) (bool, error) {
 // armable are the webhooks that arming is about: the others never have Fail.
 var armable = []string{validateHook, mutateHook}
 
+// unarmed reports whether a webhook, as it stands, is one of them and has not Fail.
+func unarmed(h hook) bool { return slices.Contains(armable, h.Name) && !armed(h) }
+
 // armed reports whether a webhook, as it stands, is one of them and has Fail.
 func armed(h hook) bool {
 	return slices.Contains(armable, h.Name) && h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Fail

@@ -53,8 +53,9 @@ type Registrar struct {
 	Changed <-chan struct{}
 	// Arming, if set, takes the place of the Configuration's FailurePolicy.
 	Arming Arming
-	// Wrote, if set, is called each time that both configurations were written, and
-	// when they were disarmed, with the failurePolicy that they have by now.
+	// Wrote, if set, is called each time that both configurations were written, or an
+	// edit of one was left for now, and when they were disarmed, with the failurePolicy
+	// that they have by now.
 	Wrote func(admissionregistrationv1.FailurePolicyType)
 	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
@@ -65,6 +66,7 @@ type Registrar struct {
 	applied map[string][]hook // what was last written, by sort
 	paces   map[string]pace   // of what was undone, by sort
 	pause   time.Duration     // until what others did is to be looked at again
+	unarmed bool              // what others did, and stays until then, has not Fail everywhere
 	clashes int               // writes in a row that met another's
 	mu      sync.Mutex
 	problem error
@@ -204,7 +206,11 @@ func (r *Registrar) published(c Configuration, foreign bool) {
 		r.Tokens.Published(c.Token)
 	}
 	if r.Wrote != nil {
-		r.Wrote(c.FailurePolicy)
+		policy := c.FailurePolicy
+		if r.unarmed {
+			policy = admissionregistrationv1.Ignore
+		}
+		r.Wrote(policy)
 	}
 	if !foreign {
 		r.Authority.Published(c.CABundle)
@@ -217,6 +223,7 @@ func (r *Registrar) apply(ctx context.Context, c Configuration, foreign bool) er
 	if err != nil {
 		return err
 	}
+	r.unarmed = false
 	for _, d := range both {
 		if err := r.put(ctx, d, foreign); err != nil {
 			return d.failed(err)

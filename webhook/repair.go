@@ -26,6 +26,7 @@ func (r *Registrar) put(ctx context.Context, d desk, foreign bool) error {
 	undone := r.undone(d, foreign)
 	if left := r.standing(d, undone); left > 0 {
 		r.pause = min(r.pause, left)
+		r.unarmed = r.unarmed || slices.ContainsFunc(d.hooks(), unarmed)
 		return nil
 	}
 	if err := strip(ctx, &d); err != nil {
