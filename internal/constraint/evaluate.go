@@ -9,9 +9,10 @@ import (
 type Sight struct {
 	// Judged are the variables that decide.
 	Judged *cel.Variables
-	// Shown are the variables as far as whoever reads the messages may know
-	// their values; the others are cel.Opaque.
-	Shown *cel.Variables
+	// Shown returns the variables as far as the reader of the messages may know
+	// their values; the others are cel.Opaque. It is called where a demand is not
+	// met.
+	Shown func() *cel.Variables
 }
 
 // Result is what a constraint says of a path.
@@ -36,9 +37,9 @@ func (c *Constraint) Evaluate(on Sight, m merge.Meter) (Result, error) {
 	if len(c.rules) == 0 {
 		return out, nil
 	}
-	spec, shown := on.Judged.Effective(), on.Shown.Effective()
+	spec := on.Judged.Effective()
 	for i := range c.rules {
-		if err := m.Spend(nil, c.rules[i].evaluate(spec, shown, &out)); err != nil {
+		if err := m.Spend(nil, c.rules[i].evaluate(spec, on.Shown, &out)); err != nil {
 			return Result{}, err
 		}
 	}

@@ -104,8 +104,9 @@ func checkPatterns(rules []api.ConstraintRule, at *field.Path) field.ErrorList {
 }
 
 // evaluate adds the demands that are not met in a spec to a result, and returns
-// how many values it looked at. Values that shown does not have are not quoted.
-func (r *rule) evaluate(spec, shown any, out *Result) (cost uint64) {
+// how many values it looked at. Values that are opaque in
+// what is shown are not quoted.
+func (r *rule) evaluate(spec any, shown func() *cel.Variables, out *Result) (cost uint64) {
 	var f finder
 	b := breaches{shown: shown}
 	if r.required {

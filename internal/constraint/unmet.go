@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"overrule.dev/overrule/internal/cel"
 )
 
 // Unmet is a demand of a constraint that an effective policy does not meet.
@@ -68,8 +70,7 @@ const mostTold = 3
 
 // breaches are the values that do not meet a rule, by demand.
 type breaches struct {
-	// shown is the spec as far as values of it may be quoted.
-	shown any
+	shown func() *cel.Variables // as that of a Sight
 	of    map[string]*breach
 }
 
@@ -98,7 +99,7 @@ func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
 // is begins what is said of a value: by the value, if it may be quoted, and what
 // joins the rest to it; else by a verb alone.
 func (b *breaches) is(v found, joint string) string {
-	shown := v.at.in(b.shown)
+	shown := v.at.in(b.shown().Effective())
 	switch {
 	case shown != nil && !hasOpaque(shown):
 		return "is " + compact(shown) + ", " + strings.TrimPrefix(joint, "is ")

@@ -59,7 +59,8 @@ func (v *validation) evaluate(on Sight, m merge.Meter, out *Result) error {
 		out.Undecided = append(out.Undecided, v.at)
 		return nil
 	}
-	text, err := v.text(on.Shown, m)
+	shown := on.Shown()
+	text, err := v.text(shown, m)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (v *validation) evaluate(on Sight, m merge.Meter, out *Result) error {
 		if cel.MissesKey(failed) {
 			u.failure = keyMissing
 		}
-		why, err := v.failure(on.Shown, failed, m)
+		why, err := v.failure(shown, failed, m)
 		if err != nil {
 			return err
 		}

@@ -48,29 +48,41 @@ func (s *sides) same(c *constraint.Constraint) bool {
 }
 
 func (j *judge) moment(e, previous *effective.Effective, v *store.View) *moment {
-	s := &moment{on: e, previous: previous, Variables: &cel.Variables{
+	m := &moment{on: e, previous: previous, Variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),
 		Path:      sync.OnceValue(func() any { return constraint.PathOf(&e.Path, v) }),
 		Request:   func() any { return j.request() },
 	}}
 	if previous != nil {
-		s.Before = sync.OnceValue(previous.Spec)
+		m.Before = sync.OnceValue(previous.Spec)
 	}
-	return s
+	return m
 }
 
 // hides reports whether the value of a rule on a path stays hidden.
 type hides func(*effective.Effective, *merge.Effective) bool
 
 // hiding returns the variables with cel.Opaque for values that stay hidden.
-func (s *moment) hiding(hide hides) *cel.Variables {
-	out := *s.Variables
-	out.Effective = sync.OnceValue(func() any { return specHiding(s.on, hide) })
-	if s.previous != nil {
-		out.Before = sync.OnceValue(func() any { return specHiding(s.previous, hide) })
+func (m *moment) hiding(hide hides) *cel.Variables {
+	if !hidesAny(m.on, hide) && (m.previous == nil || !hidesAny(m.previous, hide)) {
+		return m.Variables
+	}
+	out := *m.Variables
+	out.Effective = sync.OnceValue(func() any { return specHiding(m.on, hide) })
+	if m.previous != nil {
+		out.Before = sync.OnceValue(func() any { return specHiding(m.previous, hide) })
 	}
 	return &out
+}
+
+func hidesAny(e *effective.Effective, hide hides) bool {
+	for i := range e.Rules {
+		if hide(e, &e.Rules[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func specHiding(e *effective.Effective, hide hides) any {
@@ -78,19 +90,25 @@ func specHiding(e *effective.Effective, hide hides) any {
 }
 
 // sight returns what a constraint that stands at a level reads of a path.
-func (j *judge) sight(c *constraint.Constraint, level constraint.Level, s *moment) constraint.Sight {
-	out := constraint.Sight{Judged: s.Variables, Shown: s.Variables}
+func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.Sight {
+	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.shown(m) }}
 	if namespace := c.Ref().Namespace; namespace != "" {
-		out.Judged = s.hiding(func(e *effective.Effective, r *merge.Effective) bool {
+		out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
 			p := r.From.Policy
 			return p.Namespace != namespace && e.Level(p) < level
 		})
 	}
-	if !j.ShowValues {
-		written := j.writtenRef()
-		out.Shown = s.hiding(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
-	}
 	return out
+}
+
+// shown returns the variables with the values of the object that is written alone,
+// or all where their reader may read them.
+func (j *judge) shown(m *moment) *cel.Variables {
+	if j.ShowValues {
+		return m.Variables
+	}
+	written := j.writtenRef()
+	return m.hiding(func(e *effective.Effective, r *merge.Effective) bool { return e.Ref(r.From.Policy) != written })
 }
 
 // writtenRef names the object that is written, none where no write is judged.

@@ -61,11 +61,10 @@ overrides: {limits: {o: {}}}
 		"a string under when is a condition": {"RateLimitPolicy", `
 overrides: {strategy: merge, when: "spec.limits.a.rates.exists(r, r.limit > 50)", limits: {a: {}}}
 `, []string{"overrides merge when spec.limits.a.rates.exists(r, r.limit > 50)", "  limits.a=map[]"}},
-		"a list under when is content, one rule": {"RateLimitPolicy", `
+		"a list under when is content, and takes no part beside blocks": {"RateLimitPolicy", `
 overrides: {when: [{predicate: "request.path == '/'"}], limits: {a: {}}}
 when: [{predicate: "true"}]
 `, []string{
-			"bare atomic", "  when=[map[predicate:true]]",
 			"overrides atomic", "  limits.a=map[]", "  when=[map[predicate:request.path == '/']]",
 		}},
 		"a null under when is none": {"RateLimitPolicy", `
