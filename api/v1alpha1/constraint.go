@@ -13,7 +13,7 @@ const (
 )
 
 // PolicyConstraint says what must be true of the effective policy on every path
-// through objects of its own namespace, whoever's policies it comes from. It
+// through objects of its own namespace, whichever policies it comes from. It
 // binds writes of objects at or below its highest target on a path; others get a
 // warning. Values that other namespaces attach above it are opaque to it.
 //

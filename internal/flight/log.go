@@ -257,7 +257,7 @@ func (l *Log) look(t *trial, view func() *store.View) (*store.View, []*entry) {
 	return v, l.met(t, v, v)
 }
 
-// met returns the entries of other objects that a write meets which is judged on
+// met returns the entries of other objects that a write meets which is evaluated on
 // a view, by seq, given the view of now. Those that went before the judgement
 // looked are not among them.
 func (l *Log) met(t *trial, now, judgedOn *store.View) []*entry {

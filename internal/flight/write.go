@@ -203,7 +203,7 @@ func (w Write) flown(ref api.Ref) flown {
 	if u := w.Change.User; u != nil {
 		f.user = u.Username
 	}
-	f.Change.User = nil // nobody asks who it was
+	f.Change.User = nil // it is not needed again
 	if p, ok := w.Change.After.(*policykind.Policy); ok && p != nil {
 		f.Change.After = p.Pack()
 	}

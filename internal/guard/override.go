@@ -126,7 +126,7 @@ func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overri
 }
 
 // loosen books an override that is given on a path as before, and is less
-// protected from now on: whoever may not remove it must not prepare that, either.
+// protected from now on: a user who is not allowed to remove it must not prepare that, either.
 func (j *judge) loosen(o effective.Override, was *effective.Effective, how string) *overrideTally {
 	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: api.ReasonOverrideRemoved, loosened: how}
 	return j.tally(overrideTally{lostOverride: l, was: was})
