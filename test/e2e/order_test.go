@@ -115,7 +115,8 @@ func (c *cluster) goesOn(t *testing.T) {
 	}
 	succeed(t, c.Apply(all))
 	succeed(t, c.KubectlWith(all, "label", "-f", "-", "changed=yes"))
-	succeed(t, c.KubectlWith(all, "delete", "-f", "-", "--wait=false"))
+	// The deletion of the namespace, which is first, may be faster.
+	succeed(t, c.KubectlWith(all, "delete", "-f", "-", "--wait=false", "--ignore-not-found"))
 }
 
 // refused requires that a write failed since nobody answers, and that it says
