@@ -71,11 +71,16 @@ func (j *judge) mayMove(p effective.Pair) bool {
 	return p.Before.Path.Route != p.After.Path.Route && p.Before.Path.Rule >= 0
 }
 
-// moved reports whether a match of a path's rule may be another rule's now. It
-// matters to overrides that are attached to the rule itself.
+// moved reports whether requests of a path's rule may be another rule's or
+// another backend's now. It matters to overrides that are attached to the rule
+// itself or to its backend.
 func (j *judge) moved(p effective.Pair, o effective.Override) bool {
-	return o.Level == hierarchy.LevelRule && j.mayMove(p) &&
-		hierarchy.GivesMatches(p.Before.Path.Route, p.Before.Path.Rule, p.After.Path.Route, p.After.Path.Rule)
+	if o.Level < hierarchy.LevelRule || !j.mayMove(p) {
+		return false
+	}
+	x, y := &p.Before.Path, &p.After.Path
+	return hierarchy.GivesMatches(x.Route, x.Rule, y.Route, y.Rule) ||
+		o.Level >= hierarchy.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
 // surrounding is the paths of a kind through one route, or on one gateway,
@@ -170,7 +175,8 @@ func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known,
 	if s.route == nil {
 		return onSameListener(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
 	}
-	if level >= hierarchy.LevelBackend && (x.Backend == nil || y.Backend == nil || *x.Backend != *y.Backend) {
+	if level >= hierarchy.LevelBackend &&
+		(x.Backend == nil || y.Backend == nil || !hierarchy.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
 		return false
 	}
 	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level, triggered)
@@ -181,7 +187,8 @@ func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known,
 // gone, and any may: a policy that was attached to it has no target then. What is
 // bound by triggers goes where the matches go: those that no rule has any more to
 // any rule whose own they meet, or of a rule that is gone to any at all, since one
-// may be edited and renamed at once.
+// may be edited and renamed at once. For the same reason a new rule may take the
+// requests to the backend of a rule that is gone.
 func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, triggered bool) bool {
 	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
@@ -193,7 +200,7 @@ func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, t
 	case triggered:
 		return hierarchy.MayTake(s.route, x.Rule, s.edited, rule)
 	default:
-		return level == hierarchy.LevelRule && gone
+		return gone && (level == hierarchy.LevelRule || level >= hierarchy.LevelBackend && s.positions[rule] < 0)
 	}
 }
 

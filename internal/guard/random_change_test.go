@@ -210,7 +210,7 @@ func (d dice) editedRule(r plainRule) plainRule {
 	case 1:
 		r.Matches = next.Matches
 	default:
-		r.Backends = next.Backends
+		r.Backends, r.Off = next.Backends, next.Off
 	}
 	return r
 }

@@ -80,6 +80,9 @@ func (d dice) rule() plainRule {
 	for range d.IntN(3) {
 		if b := d.of("b", "e"); !slices.Contains(r.Backends, b) {
 			r.Backends = append(r.Backends, b)
+			if d.in(5) {
+				r.Off = append(r.Off, b)
+			}
 		}
 	}
 	return r

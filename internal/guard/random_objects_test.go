@@ -46,6 +46,7 @@ type (
 		Name     string
 		Matches  []string
 		Backends []string // Services of the route's namespace
+		Off      []string // those of them with a weight of 0
 	}
 
 	plainRoute struct {
@@ -161,7 +162,11 @@ func (r plainRoute) doc() yamlObject {
 			matches = append(matches, yamlObject{"path": yamlObject{"value": m}})
 		}
 		for _, b := range rule.Backends {
-			backends = append(backends, yamlObject{"name": b, "port": 80})
+			ref := yamlObject{"name": b, "port": 80}
+			if slices.Contains(rule.Off, b) {
+				ref["weight"] = 0
+			}
+			backends = append(backends, ref)
 		}
 		doc := yamlObject{"matches": matches, "backendRefs": backends}
 		if rule.Name != "" {

@@ -84,7 +84,7 @@ func (w plainWorld) loses(o plainOverride, x plainPath, paths []plainPath, known
 			if !w.given(o, y) {
 				return true
 			}
-			if o.level != atRule || !givesMatches(x, y) {
+			if o.level < atRule || !givesMatches(x, y) && (o.level == atRule || y.isSent()) {
 				return false
 			}
 		}
@@ -142,12 +142,40 @@ func (p plainPath) follows(o plainOverride, x plainPath, known bool) bool {
 	if x.route == nil {
 		return p.gateway.key() == x.gateway.key() && (p.door() == x.door() || !known && p.listener.Port == x.listener.Port)
 	}
-	if p.route.key() != x.route.key() || o.level >= atBackend && p.backend != x.backend {
+	if p.route.key() != x.route.key() || o.level >= atBackend && !slices.Contains(p.insteadOf(x), p.backend) {
 		return false
 	}
 	paired := pairs(x.route, p.route)
 	was := paired[p.rule]
-	return was == x.rule || takesMatches(x, p, was) || o.level == atRule && !slices.Contains(paired, x.rule)
+	if !slices.Contains(paired, x.rule) && (o.level == atRule || o.level >= atBackend && was == -1) {
+		return true
+	}
+	return was == x.rule || takesMatches(x, p, was)
+}
+
+// isSent reports whether the backend of a path is sent anything.
+func (p plainPath) isSent() bool { return slices.Contains(p.route.Rules[p.rule].sentTo(), p.backend) }
+
+func (r plainRule) sentTo() []string {
+	return slices.DeleteFunc(slices.Clone(r.Backends), func(b string) bool { return slices.Contains(r.Off, b) })
+}
+
+// insteadOf are the backends to which the rule of a path sends what another path
+// had before, if it takes it: the same one, or else those that are new to it, or
+// else all.
+func (p plainPath) insteadOf(x plainPath) []string {
+	before, after := x.route.Rules[x.rule].sentTo(), p.route.Rules[p.rule].sentTo()
+	fresh := slices.DeleteFunc(slices.Clone(after), func(b string) bool { return slices.Contains(before, b) })
+	switch {
+	case !x.isSent():
+		return nil
+	case slices.Contains(after, x.backend):
+		return []string{x.backend}
+	case len(fresh) > 0:
+		return fresh
+	default:
+		return after
+	}
 }
 
 // takesMatches reports whether a rule has a match of another one's, which it

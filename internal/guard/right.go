@@ -113,7 +113,7 @@ func (j *judge) why(t *overrideTally) string {
 		return j.byUnread(t.is)
 	case !sameDoor(t.is.Path, t.was.Path):
 		return fmt.Sprintf("not on %s", through(t.is))
-	case t.is.Path.Rule != t.was.Path.Rule:
+	case t.is.Path.Rule != t.was.Path.Rule || t.is.Path.ID().Backend != t.was.Path.ID().Backend:
 		return fmt.Sprintf("not on %s", last(t.is))
 	default:
 		return "would not after this write"

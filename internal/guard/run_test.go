@@ -145,7 +145,8 @@ func TestWhatOverridesHangOn(t *testing.T) {
 			before: docs(dye, g, service, toB, onPort), delete: service, of: "Dye app/top", want: slipped("Dye app/top", "Service app/b#80", "would not without Service app/b"),
 		},
 		"a route goes to another port of the Service": {
-			before: docs(dye, g, service, toB, onPort), write: routeDoc("r", "[{backendRefs: [{name: b, port: 81}]}]", "g"),
+			before: docs(dye, g, service, toB, onPort), write: routeDoc("r", "[{backendRefs: [{name: b, port: 81}]}]", "g"), of: "Dye app/top",
+			want: slipped("Dye app/top", "Service app/b#80", "not on Service app/b#81"),
 		},
 	})
 }
@@ -164,7 +165,6 @@ func TestBackendsThatAreDropped(t *testing.T) {
 		"one of two, on two gateways":                {before: docs(services, g, h, r(b1+", "+b2, "g", "h"), onG), write: r(b2, "g", "h")},
 		"one for another one, on two gateways":       {before: docs(services, g, h, r(b1, "g", "h"), onG), write: r(b2, "g", "h")},
 		"one of two, with the gateway":               {before: docs(services, g, h, r(b1+", "+b2, "g", "h"), onG), write: r(b2, "h"), of: "Dye infra/top", want: []string{strings.Replace(topLost, "Paint", "Dye", 1)}},
-		"the one with the policy":                    {before: docs(services, g, r(b1+", "+b2, "g"), onB1), write: r(b2, "g")},
 		"moved to another gateway with its policy":   {before: docs(services, g, h, r(b1, "g"), onB1), write: r(b1, "h")},
 		"moved to another gateway without a backend": {before: docs(services, g, h, r(b1, "g"), onB1), write: r("", "h")},
 	})

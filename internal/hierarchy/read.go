@@ -42,6 +42,8 @@ type routeRule struct {
 
 type backendRef struct {
 	gatewayv1.BackendObjectReference `json:",inline"`
+
+	Weight *int32 `json:"weight"`
 }
 
 // routeText is what is read of a route as JSON.
@@ -143,9 +145,19 @@ func rule(r *routeRule, routeNamespace string) Rule {
 	if r.Name != nil {
 		out.Name = string(*r.Name)
 	}
+	var weighted []Backend
 	for i := range r.BackendRefs {
-		if b := backend(&r.BackendRefs[i], routeNamespace); !slices.Contains(out.Backends, b) {
+		b := backend(&r.BackendRefs[i], routeNamespace)
+		if !slices.Contains(out.Backends, b) {
 			out.Backends = append(out.Backends, b)
+		}
+		if w := r.BackendRefs[i].Weight; w == nil || *w != 0 {
+			weighted = append(weighted, b)
+		}
+	}
+	for _, b := range out.Backends {
+		if !slices.Contains(weighted, b) {
+			out.idle = append(out.idle, b)
 		}
 	}
 	return out

@@ -76,7 +76,14 @@ type Rule struct {
 	// Backends that it sends traffic to, each once.
 	Backends []Backend
 
+	idle    []Backend // those of weight 0
 	matches json.RawMessage
+}
+
+// Serves reports whether the rule sends requests to a backend: it names it with
+// a weight other than 0.
+func (r *Rule) Serves(b Backend) bool {
+	return slices.Contains(r.Backends, b) && !slices.Contains(r.idle, b)
 }
 
 // Backend is a backend of a rule: a Service, or an object of any other kind.
@@ -192,6 +199,23 @@ func TakesFrom(before *Route, k int, after *Route, i int) bool {
 func GivesMatches(before *Route, k int, after *Route, i int) bool {
 	kept := after.matchesOf(i)
 	return slices.ContainsFunc(before.matchesOf(k), func(m uint64) bool { return !slices.Contains(kept, m) })
+}
+
+// TakesOver reports whether a backend of the i-th rule of a route gets the
+// requests that the k-th rule sent to another one before an edit, if the i-th
+// takes them. That backend goes on getting them itself where the rule names it;
+// else those that the k-th rule had not before get them, or all if there is none.
+func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backend) bool {
+	was, is := &before.Rules[k], &after.Rules[i]
+	isNew := func(b Backend) bool { return is.Serves(b) && !was.Serves(b) }
+	switch {
+	case !was.Serves(left) || !is.Serves(b):
+		return false
+	case is.Serves(left):
+		return b == left
+	default:
+		return isNew(b) || !slices.ContainsFunc(is.Backends, isNew)
+	}
 }
 
 // sameRules reports whether the rules have the same names and matches, letter

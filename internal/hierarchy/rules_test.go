@@ -84,3 +84,18 @@ func TestMatchRules(t *testing.T) {
 		})
 	}
 }
+
+// A backend of weight 0 is sent nothing.
+func TestBackendsThatARuleServes(t *testing.T) {
+	r := ruled(t, "[{backendRefs: [{name: plain, port: 80}, {name: some, port: 80, weight: 3}, {name: idle, port: 80, weight: 0}, "+
+		"{name: twice, port: 80, weight: 0}, {name: twice, port: 80, weight: 1}]}]")
+	var served []string
+	for _, b := range r.Rules[0].Backends {
+		if r.Rules[0].Serves(b) {
+			served = append(served, b.Object.Name)
+		}
+	}
+	assert.Equal(t, []string{"plain", "some", "twice"}, served)
+	assert.Len(t, r.Rules[0].Backends, 4)
+	assert.False(t, r.Rules[0].Serves(hierarchy.Backend{}), "one that it does not name")
+}

@@ -2,6 +2,8 @@
 
 package e2e
 
+import "strings"
+
 // onSection is an override on a part of a gateway or of a route.
 func onSection(target, section string) string {
 	namespace := "INFRA"
@@ -23,20 +25,47 @@ var (
 		onSection(gatewayRef("edge"), "http")
 	// sold has an override on the port of a Service that is a backend.
 	sold = namespaces + store("http") + gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetRef: {group: '', kind: Service, name: store, sectionName: http}")
+	// kiosk is another Service.
+	kiosk = object("Service", "namespace: APP, name: kiosk", "{ports: [{name: http, port: 80}]}")
 	// meshed has one on a Service that is the route's parent, where another is
 	// its parent, too.
-	meshed = namespaces + store("http") + object("Service", "namespace: APP, name: kiosk", "{ports: [{name: http, port: 80}]}") +
-		route("{group: '', kind: Service, name: store}", byPath) + primer("APP", "targetRef: {group: '', kind: Service, name: store}")
+	meshed = namespaces + store("http") + kiosk +
+		route("{group: '', kind: Service, name: store}", byPath) + onStore
+	// onStore is the override on the whole Service.
+	onStore = primer("APP", "targetRef: {group: '', kind: Service, name: store}")
 )
 
 const (
 	unnamed = "{matches: [{path: {type: PathPrefix, value: /toys}}]}, {matches: [{path: {type: PathPrefix, value: /admin}}]}"
 	onEntry = "{group: networking.istio.io, kind: ServiceEntry, name: out}"
+	store80 = "{name: store, port: 80}"
+	kiosk80 = "{name: kiosk, port: 80}"
 	sells   = "{name: sell, backendRefs: [{name: store, port: 80}]}"
 )
 
 func store(port string) string {
 	return object("Service", "namespace: APP, name: store", "{ports: [{name: "+port+", port: 80}]}")
+}
+
+// selling is a route to backends of which the Service store has the override.
+func selling(backends string) string {
+	return namespaces + store("http") + kiosk + gateway("edge", onHTTP) + route(onEdge, "{name: sell, backendRefs: ["+backends+"]}") + onStore
+}
+
+// toStore and toKiosk are rules of a route, for requests of the paths.
+func toStore(paths ...string) string {
+	return "{name: sell, " + matching(paths) + ", backendRefs: [" + store80 + "]}"
+}
+func toKiosk(paths ...string) string {
+	return "{name: show, " + matching(paths) + ", backendRefs: [" + kiosk80 + "]}"
+}
+
+func matching(paths []string) string {
+	matches := make([]string, len(paths))
+	for i, p := range paths {
+		matches[i] = "{path: {type: PathPrefix, value: " + p + "}}"
+	}
+	return "matches: [" + strings.Join(matches, ", ") + "]"
 }
 
 // aroundRoutes are writes of routes, and of the Services behind and before them.
@@ -160,6 +189,23 @@ var aroundRoutes = map[string]row{
 	"service-deleted": way{
 		world: sold, code: "OverrideEvaded",
 		write: remove("APP", "service/store"),
+	},
+	"route-backend": way{
+		world: sold + kiosk, code: "OverrideEvaded",
+		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
+		says:  []string{"HTTPRoute route-backend-app/toystore would slip from under", "not on Service route-backend-app/kiosk#80"},
+	},
+	"route-backend-dropped": way{
+		world: selling(store80 + ", " + kiosk80), code: "OverrideEvaded",
+		write: apply(route(onEdge, "{name: sell, backendRefs: ["+kiosk80+"]}")),
+	},
+	"route-backend-weight": way{
+		world: selling("{name: store, port: 80, weight: 1}, {name: kiosk, port: 80, weight: 0}"), code: "OverrideEvaded",
+		write: edit("APP", "httproute/toystore", `[{"op":"replace","path":"/spec/rules/0/backendRefs/0/weight","value":0},{"op":"replace","path":"/spec/rules/0/backendRefs/1/weight","value":1}]`),
+	},
+	"rule-match-to-other-backend": way{
+		world: namespaces + store("http") + kiosk + gateway("edge", onHTTP) + route(onEdge, toStore("/toys", "/root")+", "+toKiosk("/admin")) + onStore, code: "OverrideEvaded",
+		write: apply(route(onEdge, toStore("/toys")+", "+toKiosk("/admin", "/root"))),
 	},
 	"service-parent": way{
 		world: meshed, code: "OverrideEvaded",
