@@ -35,7 +35,7 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 			continue
 		}
 		out = append(out, y)
-		if sameDoor(x.Path, y.Path) {
+		if sameDoor(x.Path, y.Path) || s.route == nil && onSameListener(x.Path, y.Path) {
 			same = append(same, y)
 		}
 		if known {
@@ -83,11 +83,11 @@ func (j *judge) moved(p effective.Pair, o effective.Override) bool {
 		o.Level >= hierarchy.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
-// surrounding is the paths of a kind through one route, or on one gateway,
-// before and after a change.
+// surrounding is the paths of a kind through one route, on one gateway, or through
+// one listener set and on the gateway that it had, before and after a change.
 type surrounding struct {
 	kind          *policykind.Kind
-	route, edited *hierarchy.Route // before and after, nil for those of a gateway
+	route, edited *hierarchy.Route // before and after, nil for those that end above
 	positions     []int            // of the route's rules, as hierarchy.MatchRules pairs them
 	before        map[hierarchy.ID]bool
 	after         []*effective.Effective
@@ -103,13 +103,15 @@ type surroundingKey struct {
 // than there is room for.
 const mostSurroundings = 64
 
-// surrounding returns the paths through the route of a path, or on its gateway
-// where it ends there; nil if that is gone.
+// surrounding returns the paths through the route of a path, or where it ends above
+// through its listener set or on its gateway; nil if that is gone.
 func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
 	at := surroundingKey{kind: x.Kind}
 	switch {
 	case x.Path.Route != nil:
 		at.object = x.Path.Route.Ref()
+	case x.Path.Set != nil:
+		at.object = x.Path.Set.Ref() // it may be on another gateway now
 	case x.Path.Gateway != nil:
 		at.object = x.Path.Gateway.Ref()
 	default:
@@ -144,6 +146,9 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 	}
 	kinds := []api.PolicyKind{at.kind.Ref()}
 	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
+	if x.Route == nil && x.Set != nil {
+		scope.Objects = append(scope.Objects, x.Gateway.Ref())
+	}
 	err := j.Engine.Walk(j.after, scope, false, j.budget, func(e *effective.Effective) error {
 		s.after = append(s.after, e)
 		return nil
@@ -151,7 +156,11 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 	if err != nil {
 		return s, err
 	}
-	j.byOthers(s, x)
+	if set, ok := now.(*hierarchy.ListenerSet); ok {
+		s.byOther(set)
+	} else {
+		j.byOthers(s, x)
+	}
 	if len(s.after) == 0 { // nothing is compared with those before
 		return s, nil
 	}

@@ -97,8 +97,8 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, ke
 		return err
 	}
 	for _, heir := range heirs {
-		if rootless(heir.Path) && o.Level >= hierarchy.LevelRouteNamespace {
-			continue // it is attached to what goes with the route
+		if rootless(heir.Path) && carries(heir.Path, o.Level) {
+			continue
 		}
 		if !heir.Gives(o) {
 			j.lose(o, p.Before, heir)

@@ -117,7 +117,7 @@ func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known
 			continue
 		}
 		out = append(out, y)
-		if !y.unread && x.door() == y.door() {
+		if !y.unread && (x.door() == y.door() || x.route == nil && y.wasOn(x)) {
 			same = append(same, y)
 		}
 		if !was && !y.unread {
@@ -140,7 +140,8 @@ func (w plainWorld) heirs(o plainOverride, x plainPath, paths []plainPath, known
 // follows reports whether a path may take the traffic of one before the change.
 func (p plainPath) follows(o plainOverride, x plainPath, known bool) bool {
 	if x.route == nil {
-		return p.gateway.key() == x.gateway.key() && (p.door() == x.door() || !known && p.listener.Port == x.listener.Port)
+		near := p.gateway.key() == x.gateway.key() || p.set != nil && p.owner() == x.owner()
+		return near && (p.wasOn(x) || !known && p.listener.Port == x.listener.Port)
 	}
 	if p.route.key() != x.route.key() || o.level >= atBackend && !slices.Contains(p.insteadOf(x), p.backend) {
 		return false
@@ -151,6 +152,12 @@ func (p plainPath) follows(o plainOverride, x plainPath, known bool) bool {
 		return true
 	}
 	return was == x.rule || takesMatches(x, p, was)
+}
+
+// wasOn reports whether the listener of a path is that of another one, which may
+// have been on another gateway.
+func (p plainPath) wasOn(x plainPath) bool {
+	return p.owner() == x.owner() && p.listener.Name == x.listener.Name
 }
 
 // isSent reports whether the backend of a path is sent anything.

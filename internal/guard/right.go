@@ -111,6 +111,8 @@ func (j *judge) why(t *overrideTally) string {
 		return fmt.Sprintf("would not without %s", object)
 	case rootless(t.is.Path):
 		return j.byUnread(t.is)
+	case t.is.Path.Route == nil && t.is.Path.Set != nil && t.is.Path.Gateway.Ref() != t.was.Path.Gateway.Ref():
+		return fmt.Sprintf("not on %s", t.is.Path.Gateway.Ref()) // the listener is the same
 	case !sameDoor(t.is.Path, t.was.Path):
 		return fmt.Sprintf("not on %s", through(t.is))
 	case t.is.Path.Rule != t.was.Path.Rule || t.is.Path.ID().Backend != t.was.Path.ID().Backend:

@@ -41,9 +41,26 @@ func (j *judge) byOthers(s *surrounding, x hierarchy.Path) {
 	}
 }
 
+// byOther adds the listeners of a set that went to a parent that is not read.
+func (s *surrounding) byOther(set *hierarchy.ListenerSet) {
+	if set.Unread == (api.Ref{}) {
+		return
+	}
+	for i := range set.Listeners {
+		y := hierarchy.Path{Set: set, Listener: &set.Listeners[i], Rule: -1}
+		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
+	}
+}
+
 // rootless reports whether a path is one by a parent that is not read.
 func rootless(p hierarchy.Path) bool {
-	return p.Route != nil && p.Gateway == nil && p.Service == nil
+	return (p.Route != nil || p.Set != nil) && p.Gateway == nil && p.Service == nil
+}
+
+// carries reports whether what is attached at a level goes with the route, or the
+// listener set, of a path that has no root.
+func carries(p hierarchy.Path, level hierarchy.Level) bool {
+	return level >= hierarchy.LevelRouteNamespace || p.Route == nil && level >= hierarchy.LevelListenerSet
 }
 
 // unreadParents returns the parents of a route by which a kind has no paths,
@@ -72,8 +89,12 @@ func (j *judge) unreadParents(v *store.View, r *hierarchy.Route, k *policykind.K
 // byUnread says that the parents by which a path is not read may take its
 // traffic.
 func (j *judge) byUnread(e *effective.Effective) string {
+	parents := j.unreadParents(j.after, e.Path.Route, e.Kind)
+	if e.Path.Route == nil {
+		parents = []api.Ref{e.Path.Set.Unread}
+	}
 	var names []string
-	for _, p := range j.unreadParents(j.after, e.Path.Route, e.Kind) {
+	for _, p := range parents {
 		names = append(names, withGroup(p))
 	}
 	return fmt.Sprintf("what holds by way of %s is not read", strings.Join(names, ", "))
