@@ -118,8 +118,20 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
 		return nil
 	}
 	o.join(b.Block, as.Block)
+	if as.By != nil {
+		f.replaced(from, as.By, b.Rules)
+		return nil
+	}
 	take(from, as.Strategy, b.Rules)
 	return nil
+}
+
+// replaced books the loss of a block to a policy without a rule that replaces
+// those above it.
+func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
+	for i := range rules {
+		f.lose(Effective{Rule: &rules[i], From: from}, Origin{Policy: by, Block: Bare})
+	}
 }
 
 // met evaluates the condition of a block. What cannot be evaluated does not

@@ -84,6 +84,9 @@ func (d *dice) layers(t testing.TB) []merge.Layer {
 		out[i].Meet = meets[d.roll(len(meets))]
 		if d.roll(4) == 3 {
 			out[i].As = &merge.Reading{Block: merge.Block(d.roll(3)), Strategy: merge.Strategy(d.roll(3))}
+			if d.roll(4) == 3 {
+				out[i].As.By = out[d.roll(len(out))].Policy
+			}
 		}
 	}
 	return out

@@ -23,6 +23,9 @@ type Reading struct {
 	// Block is what it acts as: Bare, Defaults or Overrides.
 	Block    Block
 	Strategy Strategy
+	// By is a lower policy without a rule that replaces this one: nothing of the
+	// block survives. Nil for most.
+	By *Policy
 }
 
 // Meet is how policies on one level, that is, on one target, meet (SEMANTICS
@@ -49,7 +52,7 @@ func (l *Layer) Reading(b *Rules) Reading {
 	if l.As != nil && b.Block == Bare {
 		return *l.As
 	}
-	return Reading{b.Block, b.Strategy}
+	return Reading{Block: b.Block, Strategy: b.Strategy}
 }
 
 // Compare orders layers from the highest to the lowest (SEMANTICS section 2):
@@ -87,5 +90,19 @@ func compareReadings(a, b *Reading) int {
 	case b == nil:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Strategy, b.Strategy))
+	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Strategy, b.Strategy), compareReplacers(a.By, b.By))
+}
+
+// compareReplacers orders policies by name, none first.
+func compareReplacers(a, b *Policy) int {
+	switch {
+	case a == b:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	default:
+		return compareNames(a, b)
+	}
 }

@@ -119,6 +119,11 @@ type Policy struct {
 	Unset []Name
 }
 
+// Empty reports whether the policy has no rule.
+func (p *Policy) Empty() bool {
+	return !slices.ContainsFunc(p.Blocks, func(b Rules) bool { return len(b.Rules) > 0 })
+}
+
 // Name is one entry of an unset list: a rule key, a prefix of keys, or the
 // bare name of a rule.
 type Name struct{ key Key }

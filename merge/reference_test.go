@@ -98,6 +98,9 @@ func readings(l merge.Layer) []read {
 	var out []read
 	for _, b := range blocks {
 		if b.Block == merge.Bare && l.As != nil {
+			if l.As.By != nil {
+				continue // another policy stands in its place
+			}
 			b.Block, b.Strategy = l.As.Block, l.As.Strategy
 		}
 		if len(b.Rules) > 0 {

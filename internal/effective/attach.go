@@ -274,7 +274,7 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 // dictate lets whoever does so in the kind decide how the bare rules of higher
 // policies are applied: the route's annotation, or the next lower policy.
 func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
-	if k.Strategy.By == api.ByLower {
+	if k.LowerDictates() {
 		s.byLower()
 	}
 	if route == nil {
@@ -289,32 +289,34 @@ func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
 	}
 }
 
-// byLower lets each policy say how the next higher one is applied: what is
-// above one that replaces it has no way past it.
+// byLower lets each policy say how those above it are applied, in the order in
+// which they are applied.
 func (s *stack) byLower() {
+	if len(s.layers) < 2 {
+		return
+	}
 	s.sort()
-	replaced := false
-	for i := len(s.layers) - 2; i >= 0; i-- {
-		below := s.policies[i+1]
-		if below.Onto == nil || len(below.Blocks) == 0 {
-			continue
-		}
-		replaced = replaced || *below.Onto == merge.Atomic
-		strategy := *below.Onto
-		if replaced {
-			strategy = merge.Atomic
-		}
-		s.layers[i].As = &merge.Reading{Block: merge.Bare, Strategy: strategy}
+	var as *merge.Reading
+	for i := len(s.layers) - 1; i >= 0; i-- {
+		s.layers[i].As = as
+		as = s.policies[i].Above(as)
 	}
 }
 
-// sort puts the layers into their order, from the highest to the lowest.
+// sort puts the layers into the order in which the fold applies them, the last
+// one first: on a target where the oldest wins, that is the newest.
 func (s *stack) sort() {
 	order := make([]int, len(s.layers))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return merge.Compare(s.layers[a], s.layers[b]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := s.layers[a], s.layers[b]
+		if x.Level == y.Level && x.Meet == merge.MeetOldestWins {
+			x, y = y, x
+		}
+		return merge.Compare(x, y)
+	})
 	sorted := stack{}
 	for _, i := range order {
 		sorted.layers = append(sorted.layers, s.layers[i])

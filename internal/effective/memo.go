@@ -53,7 +53,11 @@ func reading(r *merge.Reading) byte {
 	if r == nil {
 		return 0
 	}
-	return 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
+	b := 1 | byte(r.Strategy)<<1 | byte(r.Block)<<4
+	if r.By != nil { // which one it is, the stack tells
+		b |= 1 << 7
+	}
+	return b
 }
 
 func (m *memo) get(key []byte) *folded {

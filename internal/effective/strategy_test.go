@@ -103,9 +103,25 @@ func TestTheLowerPolicyDictates(t *testing.T) {
 			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+"b: route"), probeDoc("rule", 1, onRule+merged+"a: rule")},
 			`{"a":"rule","b":"route"}`,
 		},
-		"one without a rule replaces nothing": {
+		"one without a rule replaces all above it": {
 			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("listener", 1, onListener+merged+"b: listener"), probeDoc("route", 1, onRoute)},
+			`{}`,
+		},
+		"and what is merged onto it stays": {
+			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute), probeDoc("rule", 1, onRule+merged+"a: rule")},
+			`{"a":"rule"}`,
+		},
+		"merged without a rule it changes nothing": {
+			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("listener", 1, onListener+merged+"b: listener"), probeDoc("route", 1, onRoute+merged)},
 			`{"b":"listener","d":"gateway"}`,
+		},
+		"nor between two that are merged": {
+			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+merged), probeDoc("rule", 1, onRule+merged+"a: rule")},
+			`{"a":"rule","d":"gateway"}`,
+		},
+		"nor under one that replaces": {
+			[]string{probeDoc("gateway", 1, onGateway+"d: gateway"), probeDoc("route", 1, onRoute+"b: route"), probeDoc("rule", 1, onRule+merged)},
+			`{"b":"route"}`,
 		},
 		"alone": {[]string{probeDoc("route", 1, onRoute+merged+"a: route")}, `{"a":"route"}`},
 	}
@@ -113,6 +129,67 @@ func TestTheLowerPolicyDictates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, specOf(t, world(t, docs(append(test.policies, profile, chain)...))))
 		})
+	}
+}
+
+// SEMANTICS section 3: in kinds in which the closest policy replaces those above
+// it, one without a rule does, too; not where merging, overrides, or standing side
+// by side are possible.
+func TestAPolicyWithoutARuleReplaces(t *testing.T) {
+	tests := map[string]struct{ profile, want string }{
+		"an inherited kind that does not merge": {freeProbe(""), `{}`},
+		"a direct kind at two levels":           {worlds.ClassProfileDoc("direct", "Probe", "targets: {fields: [targetRefs], namespaces: free}"), `{}`},
+		"content that is left out":              {freeProbe("content: a"), `{}`},
+		"a kind that merges":                    {freeProbe("strategy: {allowed: [merge]}"), `{"a":{"x":1}}`},
+		"a kind in which the higher dictates":   {freeProbe("strategy: {allowed: [atomic, merge], bareField: how}"), `{"a":{"x":1}}`},
+		"a kind with blocks":                    {freeProbe("blocks: {defaults: [defaults], overrides: [overrides]}"), `{"a":{"x":1}}`},
+		"a kind whose bare rules may override":  {freeProbe("blocks: {bare: {field: mode, overrides: [Override]}}"), `{"a":{"x":1}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := world(t, docs(test.profile, chain, probeDoc("gateway", 1, onGateway+"a: {x: 1}"), probeDoc("route", 1, onRoute)))
+			got := specOf(t, v)
+			assert.Equal(t, test.want, got)
+			above, empty := api.Overridden, outcomeOf(t, v, probeRef("app", "route"))
+			if got != `{}` {
+				above = api.Enforced
+			}
+			assert.Equal(t, above, outcomeOf(t, v, probeRef("app", "gateway")).State)
+			assert.Equal(t, api.Enforced, empty.State)
+			assert.Empty(t, empty.Lost)
+		})
+	}
+}
+
+// What is above names the policy without a rule as the one that beat it.
+func TestLostToAPolicyWithoutARule(t *testing.T) {
+	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
+	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
+}
+
+// On a target where the oldest wins, a newer policy without a rule does not
+// replace an older one; an older one without a rule replaces.
+func TestAPolicyWithoutARuleWhereTheOldestWins(t *testing.T) {
+	profile := freeProbe("sameTarget: oldestWins")
+	for want, policies := range map[string][]string{
+		`{"a":1}`: {probeDoc("older", 1, onRoute+"a: 1"), probeDoc("newer", 2, onRoute)},
+		`{}`:      {probeDoc("older", 1, onRoute), probeDoc("newer", 2, onRoute+"a: 1")},
+	} {
+		policies = append(policies, probeDoc("gateway", 1, onGateway+"b: 1"))
+		assert.Equal(t, want, specOf(t, world(t, docs(append(policies, profile, chain)...))))
+	}
+}
+
+// A route's annotation that says how policies above it are applied counts more
+// than one of them without a rule.
+func TestAnAnnotationOverAPolicyWithoutARule(t *testing.T) {
+	profile := freeProbe("strategy: {annotation: {name: example.com/how, values: {deep: {strategy: merge}, flat: {strategy: atomic}}}}")
+	policies := docs(probeDoc("gateway", 1, onGateway+"a: gateway"), probeDoc("listener", 1, onListener), probeDoc("route", 1, onRoute))
+	plain := world(t, docs(profile, chain, policies))
+	assert.Equal(t, `{}`, specOf(t, plain))
+	for _, how := range []string{"deep", "flat"} {
+		annotated := strings.Replace(chain, "name: r}", "name: r, annotations: {example.com/how: "+how+"}}", 1)
+		assert.Equal(t, `{"a":"gateway"}`, specOf(t, world(t, docs(profile, annotated, policies))), how)
 	}
 }
 

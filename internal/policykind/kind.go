@@ -95,6 +95,21 @@ func (k *Kind) Meet() merge.Meet {
 	}
 }
 
+// LowerDictates reports whether the lower of two policies says how the higher one
+// is applied: where the profile says so, and where there is nothing to say since
+// the closest policy replaces those above it.
+func (k *Kind) LowerDictates() bool {
+	b := &k.Blocks
+	switch {
+	case k.SameTarget == api.Collect:
+		return false
+	case k.Strategy.By == api.ByLower:
+		return true
+	default:
+		return len(b.Defaults)+len(b.Overrides) == 0 && b.Bare == nil && len(k.strategies) == 1 && k.strategies[0] == merge.Atomic
+	}
+}
+
 // Reading returns how the bare rules of the policies above a route with those
 // annotations are applied, nil if as they say themselves.
 func (k *Kind) Reading(annotations map[string]string) *merge.Reading {

@@ -22,8 +22,8 @@ type Policy struct {
 	// that is not known: two policies of one state say the same.
 	State   State
 	Targets []Target
-	// Onto is how the policy meets the next higher one, in kinds where the
-	// lower dictates; nil in others.
+	// Onto is how the policy meets the next higher one, in kinds in which the
+	// lower dictates or always replaces; nil in others.
 	Onto *merge.Strategy
 	// Going tells that the policy is being deleted, or will be with its owner.
 	Going bool
@@ -50,6 +50,21 @@ var versions atomic.Uint64
 
 // NextVersion returns a version that no policy has.
 func NextVersion() uint64 { return versions.Add(1) }
+
+// Above returns how the bare rules of the policies above are read, given how
+// those of this one are: what is above a policy that replaces it has no way past
+// it, and one that is merged without a rule changes nothing (SEMANTICS section 3).
+func (p *Policy) Above(as *merge.Reading) *merge.Reading {
+	replaced := as != nil && as.Strategy == merge.Atomic
+	if p.Onto == nil || replaced || p.Empty() && *p.Onto != merge.Atomic {
+		return as
+	}
+	out := &merge.Reading{Block: merge.Bare, Strategy: *p.Onto}
+	if p.Empty() {
+		out.By = &p.Policy
+	}
+	return out
+}
 
 // Ref names the policy.
 func (p *Policy) Ref() api.Ref {

@@ -146,6 +146,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	}
 	bare, root := r.content(root, spec)
 	if bare == nil {
+		r.onto(k.strategies[0])
 		return
 	}
 	if k.SameTarget == api.Collect {
@@ -155,9 +156,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 	defaults := r.stanzas(root, bare, k.Blocks.Defaults)
 	overrides := r.stanzas(root, bare, k.Blocks.Overrides)
 	strategy := r.strategy(root, bare, k.Strategy.BareField)
-	if k.Strategy.By == api.ByLower {
-		r.policy.Onto = &strategy
-	}
+	r.onto(strategy)
 	r.stanza(root, defaults, merge.Defaults)
 	above := len(r.policy.Blocks)
 	r.block(root, bare, bareAs, strategy)
@@ -165,6 +164,13 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 		r.idle(above)
 	}
 	r.stanza(root, overrides, merge.Overrides)
+}
+
+// onto sets how the policy meets the next higher one, where that is for it to say.
+func (r *reader) onto(s merge.Strategy) {
+	if r.kind.LowerDictates() {
+		r.policy.Onto = &s
+	}
 }
 
 // idle takes the bare block, which may be at a place, out of the policy if it has

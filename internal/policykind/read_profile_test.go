@@ -104,7 +104,7 @@ func TestReadByProfile(t *testing.T) {
 			p := spec(t, k, text)
 			require.NoError(t, p.Invalid)
 			assert.Equal(t, test.want, blocksOf(p))
-			assert.Nil(t, p.Onto, "the higher dictates")
+			assert.Equal(t, k.LowerDictates(), p.Onto != nil)
 		})
 	}
 	t.Run("a policy without a namespace is collected under its name", func(t *testing.T) {
@@ -150,7 +150,49 @@ func TestOnto(t *testing.T) {
 		require.NotNil(t, p.Onto, text)
 		assert.Equal(t, want, *p.Onto, text)
 	}
-	assert.Nil(t, spec(t, made(t, "strategy: {by: higher}"), onRoute).Onto)
+}
+
+// Who says how the higher policy is applied: the lower one where the profile says
+// so, or where the closest policy replaces those above it.
+func TestLowerDictates(t *testing.T) {
+	for profile, want := range map[string]bool{
+		"strategy: {by: lower, allowed: [merge]}": true,
+		"":                             true,
+		"strategy: {by: higher}":       true,
+		"content: a":                   true,
+		"strategy: {allowed: [merge]}": false,
+		"strategy: {allowed: [atomic, merge], bareField: how}":           false,
+		"blocks: {defaults: [defaults]}":                                 false,
+		"blocks: {overrides: [overrides]}":                               false,
+		"blocks: {bare: {field: mode, overrides: [Override]}}":           false,
+		"sameTarget: collect":                                            false,
+		"sameTarget: collect\nstrategy: {by: lower, allowed: [merge]}\n": false,
+	} {
+		k := made(t, profile)
+		assert.Equal(t, want, k.LowerDictates(), profile)
+		assert.Equal(t, want, spec(t, k, onRoute).Onto != nil, profile)
+	}
+}
+
+// How what is above a policy is read: a policy without a rule is named where it
+// replaces, and changes nothing where it is merged.
+func TestAbove(t *testing.T) {
+	k := made(t, "strategy: {by: lower, allowed: [atomic, patch], bareField: mergeType}")
+	replaces, merges := spec(t, k, onRoute+"a: 1"), spec(t, k, onRoute+"mergeType: patch\na: 1")
+	empty, nothing := spec(t, k, onRoute), spec(t, k, onRoute+"mergeType: patch")
+	atomic, patch := &merge.Reading{Block: merge.Bare}, &merge.Reading{Block: merge.Bare, Strategy: merge.Patch}
+	by := &merge.Reading{Block: merge.Bare, By: &empty.Policy}
+	for _, below := range []*merge.Reading{nil, patch} {
+		assert.Equal(t, atomic, replaces.Above(below))
+		assert.Equal(t, patch, merges.Above(below))
+		assert.Equal(t, by, empty.Above(below))
+		assert.Equal(t, below, nothing.Above(below))
+	}
+	for _, p := range []*policykind.Policy{replaces, merges, empty, nothing} {
+		assert.Same(t, by, p.Above(by), "there is no way past one that replaces")
+	}
+	other := spec(t, made(t, "strategy: {allowed: [merge]}"), onRoute)
+	assert.Nil(t, other.Above(nil), "the higher dictates")
 }
 
 // An annotation of a route says how the bare rules above it are applied.
