@@ -3,6 +3,8 @@ package cel
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -56,6 +58,35 @@ func (e *EvalError) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *EvalError) Unwrap() error { return e.Cause }
+
+// constantErrors are the errors of an evaluation that say nothing of the values that
+// it read.
+var constantErrors = []string{
+	"no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow", "duration overflow", "timestamp overflow",
+}
+
+// errUnsaid stands for an error that may quote a value.
+var errUnsaid = errors.New("the reason is not shown, since it depends on values that it reads")
+
+// WithoutValues returns the error of an Answer of a condition if its text depends on
+// no value, else one that says so.
+func WithoutValues(condition string, err error) error {
+	_, isType := errors.AsType[*typeError](err)
+	missesKey := strings.HasPrefix(err.Error(), "no such key: ") && NamesKeys(condition)
+	if isType || missesKey || errors.Is(err, ErrBudget) || slices.Contains(constantErrors, err.Error()) {
+		return err
+	}
+	return errUnsaid
+}
+
+// constantIndex is an index that the expression spells out.
+var constantIndex = regexp.MustCompile(`\[\s*("[^"\\]*"|'[^'\\]*'|[0-9]+)\s*\]`)
+
+// NamesKeys reports whether an expression spells out each key that it looks up, so
+// that a missing one says nothing of any value.
+func NamesKeys(expression string) bool {
+	return !strings.Contains(constantIndex.ReplaceAllString(expression, ""), "[")
+}
 
 // typeError is an expression that yields something else than it must.
 type typeError struct{ got, must string }

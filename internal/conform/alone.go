@@ -93,5 +93,5 @@ func (p *plan) values(e *effective.Effective, at *place, spec map[string]any) []
 		p.full = structure{validate.NewSchemaValidator(p.schema.ToKubeOpenAPI(), nil, "", strfmt.Default)}
 	})
 	errs := validation.ValidateCustomResource(nil, p.object(e, at, spec), p.full)
-	return problems(slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isBeside(err.Field) }))
+	return problems(slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isBeside(err.Field) }), p.showValues)
 }

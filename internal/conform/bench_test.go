@@ -26,7 +26,7 @@ func BenchmarkCheck(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			e := only(b, scene(b, named, c.schema, "defaults: {strategy: merge, "+limits+"}", c.route+"\nlimits: {three: {rate: 3}}"))
-			checker := conform.NewChecker()
+			checker := conform.NewChecker(true)
 			b.ReportAllocs()
 			for b.Loop() {
 				fresh := *e

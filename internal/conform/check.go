@@ -70,6 +70,6 @@ func (p *plan) examine(ctx context.Context, e *effective.Effective, at *place, s
 		errs, cost = append(errs, of...), uint64(checkLimit-left)
 	}
 	errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isBeside(err.Field) })
-	v.Problems = problems(errs)
+	v.Problems = problems(errs, p.showValues)
 	return v, cost
 }

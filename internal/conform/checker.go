@@ -52,6 +52,7 @@ type Checker struct {
 	mu       sync.Mutex
 	plans    *lru.Cache // *policykind.Kind to *planned
 	verdicts *lru.Cache // stack to Verdict
+	values   bool       // shown in messages
 }
 
 // stack identifies an effective policy: the memo of the engine gives the same
@@ -67,9 +68,11 @@ type planned struct {
 	plan *plan
 }
 
-// NewChecker returns a Checker.
-func NewChecker() *Checker {
-	return &Checker{plans: lru.New(mostPlans), verdicts: lru.New(mostVerdicts)}
+// NewChecker returns a Checker. With values, messages quote what the schema's own
+// messages quote of an effective spec. Without, they depend on no value: readers may
+// not be allowed to read all of the policies that it comes from.
+func NewChecker(values bool) *Checker {
+	return &Checker{plans: lru.New(mostPlans), verdicts: lru.New(mostVerdicts), values: values}
 }
 
 // Check tells what is wrong with the effective spec of a path. There is nothing
@@ -112,7 +115,7 @@ func (c *Checker) planOf(k *policykind.Kind) *plan {
 		c.plans.Add(k, entry)
 	}
 	c.mu.Unlock()
-	entry.once.Do(func() { entry.plan = newPlan(k) })
+	entry.once.Do(func() { entry.plan = newPlan(k, c.values) })
 	return entry.plan
 }
 

@@ -67,7 +67,7 @@ func only(t testing.TB, v *store.View) *effective.Effective {
 
 func verdict(t testing.TB, v *store.View) conform.Verdict {
 	t.Helper()
-	out, err := conform.NewChecker().Check(only(t, v), unlimited())
+	out, err := conform.NewChecker(true).Check(only(t, v), unlimited())
 	require.NoError(t, err)
 	return out
 }
@@ -416,7 +416,7 @@ func ended(t testing.TB) *effective.Budget {
 
 func TestACheckEndsWithItsBudget(t *testing.T) {
 	e := only(t, scene(t, "", specWith(bareAB, atMostOne), "defaults: {strategy: patch, a: x}", "b: w"))
-	c := conform.NewChecker()
+	c := conform.NewChecker(true)
 	_, err := c.Check(e, ended(t))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 	v, err := c.Check(e, effective.NewBudget(t.Context(), 0))
@@ -433,7 +433,7 @@ func TestACheckEndsWithItsBudget(t *testing.T) {
 func TestWhatCostsMoreThanUsualIsBooked(t *testing.T) {
 	schema := specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.b.split('').all(y, x == y))"}]`)
 	e := only(t, scene(t, "", schema, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
-	c := conform.NewChecker()
+	c := conform.NewChecker(true)
 	_, err := c.Check(e, effective.NewBudget(t.Context(), 100))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 	_, err = c.Check(e, effective.NewBudget(t.Context(), 10_000))

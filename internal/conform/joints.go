@@ -12,10 +12,11 @@ import (
 // rules do, and nothing within a rule: that was checked when its policy was
 // written. Above the place of the rules, only what looks into it does.
 type joiner struct {
-	layout policykind.Layout
-	place  []string // from the top
-	beside [][]string
-	asked  []ask // what was found
+	layout     policykind.Layout
+	place      []string // from the top
+	beside     [][]string
+	showValues bool  // rules in CEL keep their messageExpression
+	asked      []ask // what was found
 }
 
 // standing is where a node stands.
@@ -207,6 +208,9 @@ func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool
 		m := mentionedBy(r.Rule)
 		if !j.concerns(m, s, at) {
 			continue
+		}
+		if !j.showValues {
+			r.MessageExpression = ""
 		}
 		s.XValidations, has = append(s.XValidations, r), true
 		j.asks(at, m)

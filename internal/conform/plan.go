@@ -27,6 +27,8 @@ type plan struct {
 	kind   *policykind.Kind
 	schema *structuralschema.Structural
 	target target
+	// showValues: messages quote values.
+	showValues bool
 	// defaults tells that the schema has some.
 	defaults bool
 	// places where an effective spec can stand, the best first.
@@ -61,8 +63,8 @@ func (s structure) Validate(value any, _ ...validation.ValidationOption) *valida
 	return s.SchemaValidator.Validate(value)
 }
 
-func newPlan(k *policykind.Kind) *plan {
-	p := &plan{kind: k}
+func newPlan(k *policykind.Kind, showValues bool) *plan {
+	p := &plan{kind: k, showValues: showValues}
 	var err error
 	if p.schema, err = k.Schema().Structural(); err != nil {
 		p.unchecked = fmt.Sprintf("effective policies of %s are not checked against its definition: %v", k.Ref(), err)
@@ -91,7 +93,7 @@ func (p *plan) place(block ...string) {
 		out.beside = append(out.beside, below(at, l.BesideRules)...)
 	}
 	out.beside = slices.DeleteFunc(out.beside, func(a []string) bool { return slices.Equal(a, at) })
-	j := joiner{layout: l, place: at, beside: out.beside}
+	j := joiner{layout: l, place: at, beside: out.beside, showValues: p.showValues}
 	if joints, joins := j.structure(p.schema); joins {
 		out.joints = joints
 		out.values = structure{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}

@@ -12,9 +12,12 @@ import (
 
 // problems says what is wrong, each thing once, and of two that differ by a
 // count the worse.
-func problems(errs field.ErrorList) []Problem {
+func problems(errs field.ErrorList, values bool) []Problem {
 	var out []Problem
 	for _, err := range errs {
+		if !values {
+			err = withoutValues(err)
+		}
 		out = append(out, problem(err))
 	}
 	slices.SortFunc(out, compareProblems)
@@ -41,6 +44,27 @@ func problem(err *field.Error) Problem {
 		p.Excess = -count // there are too few
 	}
 	return p
+}
+
+// withoutValues returns an error whose text depends on no value: not on one that is
+// there twice, that has the wrong type or format, or that CEL cannot evaluate.
+func withoutValues(err *field.Error) *field.Error {
+	const mustBe = " must be of type "
+	out := *err
+	if name, rest, ok := strings.Cut(err.Detail, mustBe); ok && err.Type == field.ErrorTypeTypeInvalid {
+		rest, _, _ = strings.Cut(rest, ", because: ")
+		rest, _, _ = strings.Cut(rest, ": ")
+		out.Detail = name + mustBe + rest
+	}
+	for _, before := range []string{" evaluating rule: ", " signature for rule: "} {
+		if i := strings.LastIndex(err.Detail, before); i >= 0 {
+			out.Detail = "rule cannot be evaluated: " + err.Detail[i+len(before):]
+		}
+	}
+	if err.Type == field.ErrorTypeDuplicate {
+		out.BadValue = field.OmitValueType{}
+	}
+	return &out
 }
 
 // alternatives is how the library counts those of a one-of.

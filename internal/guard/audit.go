@@ -59,7 +59,7 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 // alone finds policies of a path that break the schema of their kind by themselves.
 func (j *judge) alone(e *effective.Effective) error {
 	for i := range e.Outcomes {
-		v, err := conformity.CheckAlone(e, e.Outcomes[i].Policy, j.budget)
+		v, err := j.conformity().CheckAlone(e, e.Outcomes[i].Policy, j.budget)
 		if err != nil {
 			return fmt.Errorf("check policies against their definition: %w", err)
 		}

@@ -99,14 +99,10 @@ func group(k merge.Key) string {
 }
 
 // digest tells what changes on a path. The name of the object that is written
-// has no part in it: it may be generated, another one each time.
+// has no part in it: it may be generated, another one each time. Nor have values of
+// other objects: the writer could find out a short one by trying.
 func digest(p effective.Pair, object api.Ref) string {
 	e := p.Effective()
-	unnamed := func(r *api.Ref) {
-		if *r == object {
-			r.Name = ""
-		}
-	}
 	path, rules := e.Path.Elements(), p.Rules()
 	for i := range path {
 		if path[i].Namespace == object.Namespace && path[i].Name == object.Name && strings.HasPrefix(path[i].Kind, object.Kind) {
@@ -115,8 +111,12 @@ func digest(p effective.Pair, object api.Ref) string {
 	}
 	for i := range rules {
 		for _, v := range []*api.RuleValue{rules[i].Before, rules[i].After} {
-			if v != nil {
-				unnamed(&v.From)
+			switch {
+			case v == nil:
+			case v.From == object:
+				v.From.Name = ""
+			default:
+				v.Value = nil
 			}
 		}
 	}

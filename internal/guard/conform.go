@@ -12,9 +12,17 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// conformity checks effective specs. One is enough for all guards: what it
+// These check effective specs. One of each is enough for all guards: what it
 // remembers is told apart by the kinds and results that it is about.
-var conformity = conform.NewChecker()
+var conformity, conformityWithValues = conform.NewChecker(false), conform.NewChecker(true)
+
+// conformity returns the checker whose messages show what the reader may read.
+func (j *judge) conformity() *conform.Checker {
+	if j.ShowValues {
+		return conformityWithValues
+	}
+	return conformity
+}
 
 // misfit is what breaks the schema of a kind on a number of paths; the first
 // stands for all.
@@ -39,7 +47,7 @@ func (j *judge) conforms(p effective.Pair) error {
 	if p.Before != nil && p.Before.Result == p.After.Result {
 		return nil
 	}
-	now, err := conformity.Check(p.After, j.budget)
+	now, err := j.conformity().Check(p.After, j.budget)
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
@@ -49,7 +57,7 @@ func (j *judge) conforms(p effective.Pair) error {
 	if len(now.Problems) == 0 {
 		return nil
 	}
-	was, err := conformity.Check(p.Before, j.budget)
+	was, err := j.conformity().Check(p.Before, j.budget)
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}

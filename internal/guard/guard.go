@@ -118,8 +118,8 @@ type Guard struct {
 	// BlastRadius is the most paths whose effective policy one write may change
 	// without having been acknowledged; 0 is no limit.
 	BlastRadius int
-	// ShowValues has the messages of constraints show values of policies other
-	// than the one that is written: the reader may read them all.
+	// ShowValues has messages show values of objects other than the one that is
+	// written: the reader may read them all.
 	ShowValues bool
 	// Budget is what the conditions of one judgement may cost, in units of
 	// CEL cost; 0 means DefaultBudget, and PathBudget more for each path.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/merge"
 )
@@ -119,7 +120,7 @@ func (j *judge) violated(l *loss) {
 	j.report(api.ReasonConstraintViolated, action, Finding{
 		Rule: l.rule, Policy: &by,
 		What: fmt.Sprintf("%s: %s is not what %s allows on %s (when: %s): %s",
-			l.rule, compact(l.lost.Value), by, where(l), when(l), instead(l)),
+			l.rule, compact(l.lost.Value), by, where(l), when(l), j.instead(l)),
 		Short:  fmt.Sprintf("%s is not what %s allows", l.rule, by),
 		Advice: fmt.Sprintf("change it or ask the owner of %s", by.Key()),
 	})
@@ -140,10 +141,14 @@ func when(l *loss) string {
 	return ""
 }
 
-// instead says what is in force in place of the lost rule.
-func instead(l *loss) string {
+// instead says what is in force in place of the lost rule: the value that the
+// override sets, and of a policy that overrides that one its name alone.
+func (j *judge) instead(l *loss) string {
 	for _, e := range l.on.Rules {
 		if e.Key == l.lost.Key && e.Value != nil {
+			if e.From.Policy != l.to && !j.ShowValues {
+				return "it would be replaced by the value of " + l.on.Ref(e.From.Policy).String()
+			}
 			return "it would be replaced by " + compact(e.Value)
 		}
 	}
@@ -220,8 +225,23 @@ func (j *judge) notes(p effective.Pair) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(n), n.When)})
+		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(j.shown(n)), n.When)})
 	}
+}
+
+// shown returns a note without what depends on values that the condition reads:
+// they are of policies that its writer may not be allowed to read, or the reader is
+// not allowed to read the policies above.
+func (j *judge) shown(n merge.Note) merge.Note {
+	if j.ShowValues {
+		return n
+	}
+	if n.Answer.Err != nil {
+		n.Answer.Err = cel.WithoutValues(n.When.String(), n.Answer.Err)
+	} else if !cel.NamesKeys(n.When.String()) {
+		n.Answer.Missing = "a key"
+	}
+	return n
 }
 
 // noted reports whether the same was to be told before.

@@ -65,6 +65,7 @@ type limitSide struct {
 type limitTally struct {
 	limitKey
 	kind     *policykind.Kind
+	shows    func(*hierarchy.Route) bool // its matches
 	was, is  limitSum
 	unbound  *limitOn // routes on which it was bound and matches nothing now
 	stranded *limitOn // routes that are new to it, on which it matches nothing
@@ -263,7 +264,7 @@ func (j *judge) endRoute() {
 		}
 		t := j.binding.tallies[k]
 		if t == nil {
-			t = &limitTally{limitKey: k}
+			t = &limitTally{limitKey: k, shows: j.showsMatches}
 			if j.binding.tallies == nil {
 				j.binding.tallies = make(map[limitKey]*limitTally)
 			}
@@ -356,7 +357,10 @@ func (t *limitTally) lost(l *limitOnRoute) {
 				if t.missing == nil {
 					t.missing = make(map[string]*limitOn)
 				}
-				text := l.is.bound.Limit.Triggers[i].Matches[m].String()
+				text := hiddenMatch
+				if t.shows(l.is.on.Path.Route) {
+					text = l.is.bound.Limit.Triggers[i].Matches[m].String()
+				}
 				t.missing[text] = t.missing[text].add(t.kind, l.is)
 			}
 		}
@@ -467,6 +471,9 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 }
 
 func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
+	if !j.showsMatches(e.Path.Route) {
+		what = hiddenMatch
+	}
 	at := widenedKey{k, what}
 	if j.binding.widened == nil {
 		j.binding.widened = make(map[widenedKey]*limitOn)
@@ -479,6 +486,15 @@ func (j *judge) widen(k limitKey, what string, e *effective.Effective) {
 
 func compareLimits(a, b limitKey) int {
 	return cmp.Or(api.CompareRefs(a.ref(), b.ref()), strings.Compare(a.at.String(), b.at.String()), cmp.Compare(a.block, b.block))
+}
+
+// hiddenMatch stands for a match of a route that the writer may not be allowed to read.
+const hiddenMatch = "(not shown)"
+
+// showsMatches reports whether messages show the matches of a route: to writers of
+// its namespace.
+func (j *judge) showsMatches(r *hierarchy.Route) bool {
+	return j.ShowValues || r.Namespace == j.writtenRef().Namespace
 }
 
 // routeOf names the route of a path.

@@ -232,20 +232,25 @@ func (t *limitTally) noMatch(at [2]int) string {
 		return text + ", the nearest: " + strings.Join(near, ", ")
 	case len(r.Rules) == 0:
 		return text + ", since it has no rules"
+	case len(t.is.some) > 0:
+		return text // none of those that have is shown
 	default:
 		return text + fmt.Sprintf(", since the rules of a %s have none", r.Kind)
 	}
 }
 
-// nearest names the matches of the routes that are most like one.
+// nearest names the matches of the routes, those of other namespaces left out, that are most like one.
 func (t *limitTally) nearest(m *ratelimit.Match) []string {
 	var routes []*ratelimit.Route
+	var shown []*hierarchy.Route
 	for _, s := range t.is.some {
-		routes = append(routes, s.index)
+		if t.shows(s.on.Path.Route) {
+			routes, shown = append(routes, s.index), append(shown, s.on.Path.Route)
+		}
 	}
 	var out []string
 	for _, n := range ratelimit.NearestOf(routes, m, mostMatches) {
-		route := t.is.some[n.Route].on.Path.Route
+		route := shown[n.Route]
 		in := route.RuleName(n.Rule)
 		if t.is.all.routes() > 1 {
 			in += " of " + route.Ref().String()

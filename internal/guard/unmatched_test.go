@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -13,11 +15,12 @@ import (
 // toItsRule is the first rule of the route r.
 const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"
 
-// toldOfLimits is all that is told of what limits bind to.
+// toldOfLimits is all that is told of what limits bind to, matches of routes of all
+// namespaces included.
 func toldOfLimits(t *testing.T, v *store.View, write string) []string {
 	t.Helper()
 	var out []string
-	for _, text := range told(judged(t, v, write)) {
+	for _, text := range told(judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}, v, write)) {
 		_, rest, _ := strings.Cut(text, " ")
 		if strings.HasPrefix(rest, "TriggerUnmatched") || strings.HasPrefix(rest, "Limit") {
 			out = append(out, text)

@@ -16,7 +16,8 @@ import (
 
 // routeNote is the annotation of a route.
 type routeNote struct {
-	// Hash of the effective specs and the origins of their rules.
+	// Hash of the paths and the origins of their rules. No value is part of it:
+	// readers of the route could find out a short one by trying.
 	Hash string `json:"hash"`
 	// Policies by policy kind; paths with the same winners share an entry.
 	Policies map[string][]winners `json:"policies,omitempty"`
@@ -38,9 +39,9 @@ func effectivePolicy(through walk, self api.Ref) (string, error) {
 	var items []*item
 	known := make(map[*merge.Result]*item)
 	err := through(func(e *effective.Effective) error {
-		it, err := itemOf(e, known[e.Result])
+		it := itemOf(e, known[e.Result])
 		items, known[e.Result] = append(items, it), it
-		return err
+		return nil
 	})
 	if err != nil || len(items) == 0 {
 		return "", err
@@ -64,12 +65,12 @@ type item struct {
 
 // itemOf makes an item, of one with the same result if there is one: most rules
 // of a route differ in the path alone, and all that takes time is in what they
-// share. The spec is there as its JSON.
-func itemOf(e *effective.Effective, same *item) (*item, error) {
+// share.
+func itemOf(e *effective.Effective, same *item) *item {
 	if same != nil && same.Route == nil {
 		it := *same
 		it.Path = e.Path.Elements()
-		return &it, nil
+		return &it
 	}
 	it := &item{EffectivePolicy: unnamed(e.API()), won: make(map[string]string, len(e.Rules))}
 	for _, r := range it.Rules {
@@ -78,9 +79,7 @@ func itemOf(e *effective.Effective, same *item) (*item, error) {
 			it.won[r.Rule] = itself
 		}
 	}
-	spec, err := json.Marshal(it.Spec)
-	it.Spec = json.RawMessage(spec)
-	return it, err
+	return it
 }
 
 func (n *routeNote) add(it *item) {
@@ -139,14 +138,14 @@ func (n *routeNote) counted(items []*item) routeNote {
 	return out
 }
 
-// hashOf returns a short hash of effective policies, the name of the route
-// left out: it is not known yet when it is generated.
+// hashOf returns a short hash of the origins of rules by path, the name of the
+// route left out: it is not known yet when it is generated.
 func hashOf(items []*item, self api.Ref) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, one := range items {
 		it := one.EffectivePolicy
-		it.Policies = nil
+		it.Spec, it.Policies, it.Route = nil, nil, nil
 		it.Path = slices.Clone(it.Path)
 		for i, e := range it.Path {
 			if e.Namespace == self.Namespace && e.Name == self.Name && strings.HasPrefix(e.Kind, self.Kind) {
