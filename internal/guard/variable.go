@@ -91,7 +91,7 @@ func specHiding(e *effective.Effective, hide hides) any {
 
 // sight returns what a constraint that stands at a level reads of a path.
 func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.Sight {
-	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.shown(m) }}
+	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
 	if namespace := c.Ref().Namespace; namespace != "" {
 		out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
 			p := r.From.Policy
@@ -101,9 +101,9 @@ func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *momen
 	return out
 }
 
-// shown returns the variables with the values of the object that is written alone,
+// readable returns the variables with the values of the object that is written alone,
 // or all where their reader may read them.
-func (j *judge) shown(m *moment) *cel.Variables {
+func (j *judge) readable(m *moment) *cel.Variables {
 	if j.ShowValues {
 		return m.Variables
 	}
