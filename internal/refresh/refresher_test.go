@@ -58,6 +58,8 @@ func TestOneWriteOverManyRoutesIsOneWriteOfEachAndThenSilence(t *testing.T) {
 	assert.Len(t, w.settle(), 300+2)
 	assert.Empty(t, w.settle())
 	w.put(onGateway("g", "edge", "a: 6"))
+	assert.Empty(t, w.settle(), "no annotation depends on a value")
+	w.put(onGateway("g", "edge", "b: 6"))
 	assert.Len(t, w.settle(), 300, "the outcome and the mark on the gateway are as they were")
 	n, oldest := w.pending.state(time.Now())
 	assert.Zero(t, n)
@@ -169,7 +171,7 @@ func TestMarksThatSomebodyElseWroteAreMended(t *testing.T) {
 func TestAnObjectIsWrittenOnlyOnceInAWhile(t *testing.T) {
 	w := newWorld(t, Options{Every: time.Hour}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
 	w.settle()
-	w.put(onGateway("g", "edge", "a: 2"))
+	w.put(onGateway("g", "edge", "b: 2"))
 	assert.Empty(t, w.settle())
 	n, oldest := w.pending.state(time.Now())
 	assert.Equal(t, 1, n, "it waits")
