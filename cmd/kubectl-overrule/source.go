@@ -112,7 +112,7 @@ const mostUnreadable = 20
 
 // parts returns the errors that were joined.
 func parts(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what wraps a joined error has words of its own
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

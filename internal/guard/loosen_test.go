@@ -71,10 +71,10 @@ func TestProfilesThatProtectOverridesLess(t *testing.T) {
 			}
 			var denials, warnings []string
 			for _, what := range test.want {
-				warnings = append(warnings, warn(strings.TrimPrefix(what, "Warn ")))
-				if strings.HasPrefix(what, "Warn ") {
-					what = strings.TrimPrefix(deny(strings.TrimPrefix(what, "Warn "), "Lock infra/top"), "Deny ")
-					denials = append(denials, "Warn "+what)
+				what, told := strings.CutPrefix(what, "Warn ")
+				warnings = append(warnings, warn(what))
+				if told {
+					denials = append(denials, "Warn "+strings.TrimPrefix(deny(what, "Lock infra/top"), "Deny "))
 					continue
 				}
 				denials = append(denials, deny(what, "Lock infra/top"))

@@ -67,7 +67,7 @@ func end(text string) int {
 		if err != nil {
 			return utf8.MaxRune // not a rune, or not an expression
 		}
-		return int(n) //nolint:gosec // of 31 bits
+		return int(n)
 	case isHex:
 		return 0xff
 	}
