@@ -77,19 +77,19 @@ func (a opaqueAdapter) NativeToValue(native any) ref.Val {
 	}
 }
 
-// hasOpaque reports whether there is an opaque value in decoded JSON.
-func hasOpaque(native any) bool {
+// HasOpaque reports whether there is an Opaque value in decoded JSON.
+func HasOpaque(native any) bool {
 	switch v := native.(type) {
 	case opaque:
 		return true
 	case map[string]any:
 		for _, below := range v {
-			if hasOpaque(below) {
+			if HasOpaque(below) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, hasOpaque)
+		return slices.ContainsFunc(v, HasOpaque)
 	}
 	return false
 }
@@ -97,7 +97,7 @@ func hasOpaque(native any) bool {
 // equal compares two containers. With an opaque value in one of them, the answer
 // is not known: cel-go would leave the value out of it.
 func equal(one traits.Container, native any, other ref.Val) ref.Val {
-	if hasOpaque(native) || hasOpaque(other.Value()) {
+	if HasOpaque(native) || HasOpaque(other.Value()) {
 		return types.NewUnknown(1, nil)
 	}
 	return one.(ref.Val).Equal(other)
@@ -190,7 +190,7 @@ func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
 // Contains implements traits.Container.
 func (l *list) Contains(v ref.Val) ref.Val {
 	has := l.plain().Contains(v)
-	if has != types.True && hasOpaque(l.items) {
+	if has != types.True && HasOpaque(l.items) {
 		return types.NewUnknown(1, nil)
 	}
 	return has

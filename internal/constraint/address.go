@@ -172,22 +172,6 @@ type finder struct {
 	opaque bool
 }
 
-func hasOpaque(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, below := range v {
-			if hasOpaque(below) {
-				return true
-			}
-		}
-		return false
-	case []any:
-		return slices.ContainsFunc(v, hasOpaque)
-	default:
-		return v == cel.Opaque
-	}
-}
-
 // at returns the values at an address below a value, by name and position. What
 // is null is not there.
 func (f *finder) at(a address, from found) []found {

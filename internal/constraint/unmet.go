@@ -101,7 +101,7 @@ func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
 func (b *breaches) is(v found, joint string) string {
 	shown := v.at.in(b.shown().Effective())
 	switch {
-	case shown != nil && !hasOpaque(shown):
+	case shown != nil && !cel.HasOpaque(shown):
 		return "is " + compact(shown) + ", " + strings.TrimPrefix(joint, "is ")
 	case joint == "is ":
 		return joint
