@@ -136,7 +136,7 @@ func (e *encoding) text(s string) {
 	e.out = append(append(append(e.out, '"'), s...), '"')
 }
 
-// escaped appends a text that needs escapes. One that is not UTF-8 is told apart
+// escaped appends a text that needs escapes. One that is not UTF-8 is distinguished
 // from what it would be replaced by: it is written with its length.
 func (e *encoding) escaped(s string) {
 	var b bytes.Buffer

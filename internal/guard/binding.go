@@ -165,7 +165,7 @@ func (j *judge) hidden(p effective.Pair) {
 }
 
 // hiding turns these into findings, unless the write takes the override from where
-// it was bound: that is told as such. For those who may override its policy a denial
+// it was bound: the message says so. For those who may override its policy a denial
 // is a warning; may is nil where the right does not matter.
 func (j *judge) hiding(may *rights) error {
 	for _, k := range slices.SortedFunc(maps.Keys(j.binding.hidden), compareHidden) {

@@ -31,7 +31,7 @@ properties:
 
 // What a write is answered depends on no value of another object, save the verdict of
 // a condition or schema and the value that a conditional override sets: worlds that
-// differ in such a value alone are told the same.
+// differ in such a value alone get the same texts.
 func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 	const (
 		below = "strategy: patch\nb: %s\nc: 1"
@@ -43,7 +43,7 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		world func(value string) string
 		write string
-		// has is a part of what is told.
+		// has is a part of the texts.
 		has string
 	}{
 		"EffectiveInvalid, the tenant reads the platform": {

@@ -64,7 +64,7 @@ func TestWhatAPolicyConstraintBinds(t *testing.T) {
 }
 
 // What a namespace may say depends on no value that is attached above it by
-// another one: worlds that differ in such a value alone are told the same.
+// another one: worlds that differ in such a value alone get the same texts.
 func TestAConstraintIsNoOracle(t *testing.T) {
 	// Names of rules are no secret, and a map is made of rules.
 	groups := [][]string{{"1", "11", "500", "secret", "[1, 2]", "[secret]", "true", "1h", "5Gi"}, {"{b: 1}", "{b: secret}", "{b: [1]}"}}
@@ -113,7 +113,7 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 	}
 }
 
-// toldAbout is all that the writers of a constraint and of policies below are told
+// toldAbout is all texts that the writers of a constraint and of policies below get
 // about constraints, of a world.
 func toldAbout(t *testing.T, c *constraint.Constraint, v *store.View) []string {
 	t.Helper()

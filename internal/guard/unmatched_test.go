@@ -15,7 +15,7 @@ import (
 // toItsRule is the first rule of the route r.
 const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]\n"
 
-// toldOfLimits is all that is told of what limits bind to, matches of routes of all
+// toldOfLimits is all texts about what limits bind to, matches of routes of all
 // namespaces included.
 func toldOfLimits(t *testing.T, v *store.View, write string) []string {
 	t.Helper()

@@ -75,7 +75,7 @@ func atOnce(n int, call func(i int)) {
 }
 
 // What one tenant has in flight, and what someone makes up who knows the path,
-// stops nobody elsewhere.
+// stops no one elsewhere.
 func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 	c := shared(t)
 	g := c.prepare(t, "flight")
