@@ -83,20 +83,20 @@ var (
 func TestARegistrarArmsAndDisarms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trigger{changed: make(chan struct{}, 1)}
-		var wrote []admissionregistrationv1.FailurePolicyType
+		var wrote atomic.Value // the last failurePolicy that was told
 		o := register(t, "first", func(r *Registrar) {
 			r.Arming = a
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
 		assert.Equal(t, disarmedOnes, policiesOf(t, o), "whatever --failure-policy is: nothing was tried yet")
 		assert.Equal(t, []bool{false}, a.told())
-		assert.Equal(t, ignores, wrote[len(wrote)-1])
+		assert.Equal(t, ignores, wrote.Load())
 		a.pull(true)
 		assert.Equal(t, armedOnes, policiesOf(t, o))
-		assert.Equal(t, fails, wrote[len(wrote)-1])
+		assert.Equal(t, fails, wrote.Load())
 		a.pull(false)
 		assert.Equal(t, disarmedOnes, policiesOf(t, o))
-		assert.Equal(t, ignores, wrote[len(wrote)-1])
+		assert.Equal(t, ignores, wrote.Load())
 		assert.Equal(t, []bool{false}, a.told(), "once is enough")
 	})
 }
@@ -169,15 +169,15 @@ func TestALeaderThatCannotSeeWhatIsThereWritesNothingYet(t *testing.T) {
 func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trigger{changed: make(chan struct{}, 1)}
-		var wrote []admissionregistrationv1.FailurePolicyType
+		var wrote atomic.Value // the last failurePolicy that was told
 		o := register(t, "", func(r *Registrar) {
 			r.Arming, r.Foreign = a, func() bool { return true }
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
 		assert.Equal(t, disarmedOnes, policiesOf(t, o))
 		a.pull(true)
 		assert.Equal(t, armedOnes, policiesOf(t, o))
-		assert.Equal(t, fails, wrote[len(wrote)-1])
+		assert.Equal(t, fails, wrote.Load())
 	})
 }
 
@@ -186,10 +186,10 @@ func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 func TestAnEditThatIsLeftForNowIsNotCalledArmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trigger{changed: make(chan struct{}, 1)}
-		var wrote []admissionregistrationv1.FailurePolicyType
+		var wrote atomic.Value // the last failurePolicy that was told
 		o := register(t, "first", func(r *Registrar) {
 			r.Arming = a
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
 		a.pull(true)
 		hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -205,10 +205,10 @@ func TestAnEditThatIsLeftForNowIsNotCalledArmed(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.Equal(t, ignores, *o.validating(t).FailurePolicy)
-		assert.Equal(t, ignores, wrote[len(wrote)-1])
+		assert.Equal(t, ignores, wrote.Load())
 
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, fails, *o.validating(t).FailurePolicy)
-		assert.Equal(t, fails, wrote[len(wrote)-1])
+		assert.Equal(t, fails, wrote.Load())
 	})
 }
