@@ -30,13 +30,7 @@ func (f *fold) override(from Origin, s Strategy, rules []Rule) {
 		f.spare = f.become(f.set(f.spare[:0], f.rules, f.block))
 		return
 	}
-	for _, e := range f.rules {
-		if i, ok := find(f.block, e.Key); ok && Equal(f.block[i].Value, e.Value) {
-			f.block[i].share(e)
-			continue
-		}
-		f.lose(e, from)
-	}
+	f.loseWhole(f.rules, from)
 	f.block = f.become(f.block)
 }
 
@@ -72,19 +66,10 @@ func (f *fold) placed(list, hollow []Effective) []Effective {
 	})
 }
 
-// refuse books the loss of an atomic defaults block, save for the rules that
-// met an equal value.
+// refuse books the loss of an atomic defaults block.
 func (f *fold) refuse(block []Effective) {
-	if len(block) == 0 {
-		return
-	}
-	to := f.lowest(block[0].From)
-	for _, b := range block {
-		if i, ok := find(f.rules, b.Key); ok && Equal(f.rules[i].Value, b.Value) {
-			f.rules[i].share(b)
-			continue
-		}
-		f.lose(b, to)
+	if len(block) > 0 {
+		f.loseWhole(block, f.lowest(block[0].From))
 	}
 }
 

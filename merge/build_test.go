@@ -132,12 +132,20 @@ func effectiveOf(r *merge.Result) []string {
 	return out
 }
 
-// lossesOf shows what was lost, as in "route: a bare to gw/overrides".
+// lossesOf shows what was lost, as in "route: a bare to gw/overrides", with
+// "(equal)" and "(class in force)" where that is so.
 func lossesOf(r *merge.Result) []string {
 	var out []string
 	for _, o := range r.Outcomes {
 		for _, l := range o.Lost {
-			out = append(out, fmt.Sprintf("%s: %s %s to %s", o.Policy.Name, l.Key, l.Block, at(l.To)))
+			text := fmt.Sprintf("%s: %s %s to %s", o.Policy.Name, l.Key, l.Block, at(l.To))
+			if l.Equal {
+				text += " (equal)"
+			}
+			if l.InForce != nil {
+				text += " (" + l.InForce.Name + " in force)"
+			}
+			out = append(out, text)
 		}
 	}
 	return out

@@ -129,9 +129,8 @@ func (f *fold) applyBlock(p *Policy, b *Rules, as Reading, take taker) error {
 // replaced books the loss of a block to a policy without a rule that replaces
 // those above it.
 func (f *fold) replaced(from Origin, by *Policy, rules []Rule) {
-	for i := range rules {
-		f.lose(Effective{Rule: &rules[i], From: from}, Origin{Policy: by, Block: Bare})
-	}
+	f.block = effective(f.block[:0], from, rules)
+	f.loseWhole(f.block, Origin{Policy: by, Block: Bare})
 }
 
 // met evaluates the condition of a block. What cannot be evaluated does not

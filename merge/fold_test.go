@@ -218,14 +218,14 @@ func TestFoldLosses(t *testing.T) {
 			effective: []string{"a=C class/overrides", "b=G gw/overrides"},
 			lost:      []string{"route: a bare to class/overrides", "route: b bare to gw/overrides"},
 		},
-		"the one who took the rule beat it, not who holds it in the end": {
+		"the one who took the rule beat it, and another is in force in the end": {
 			stack: []*merge.Policy{
 				policy("class", overrides(mixed, rule("a", "C"))),
 				policy("gw", overrides(mixed, rule("a", "G"))),
 				policy("route", bare(rule("a", "R"))),
 			},
 			effective: []string{"a=C class/overrides"},
-			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides"},
+			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides (class in force)"},
 		},
 		"a refused block loses to the lowest policy with a rule, not to the next lower one": {
 			stack: []*merge.Policy{
@@ -234,7 +234,7 @@ func TestFoldLosses(t *testing.T) {
 				policy("route", bare(rule("z", "R"))),
 			},
 			effective: []string{"b=G gw/defaults", "z=R route/bare"},
-			lost:      []string{"class: b defaults to route/bare"},
+			lost:      []string{"class: b defaults to route/bare (gw in force)"},
 		},
 		"a policy whose rules were all replaced is not the lowest with a rule": {
 			stack: []*merge.Policy{
@@ -245,25 +245,44 @@ func TestFoldLosses(t *testing.T) {
 			effective: []string{"b=G gw/overrides"},
 			lost:      []string{"class: c defaults to gw/overrides", "route: a bare to gw/overrides"},
 		},
-		"a default that meets an equal value is not lost": {
+		"a default that meets an equal value is lost, too": {
 			stack:     []*merge.Policy{policy("gw", defaults(mixed, rule("a", 1))), policy("route", bare(rule("a", 1)))},
 			effective: []string{"a=1 route/bare"},
+			lost:      []string{"gw: a defaults to route/bare (equal)"},
 		},
-		"a refused atomic default that meets an equal value is not lost, its others are": {
+		"a refused atomic default that meets an equal value is lost with its others": {
 			stack:     []*merge.Policy{policy("gw", defaults(atomic, rule("a", 1), rule("b", 1))), policy("route", bare(rule("a", 1)))},
 			effective: []string{"a=1 route/bare"},
-			lost:      []string{"gw: b defaults to route/bare"},
+			lost:      []string{"gw: a defaults to route/bare (equal)", "gw: b defaults to route/bare"},
 		},
-		"a value that an override sets again survives, and its origin is the override": {
+		"a value that an override sets again is from the override": {
 			stack:     []*merge.Policy{policy("gw", overrides(mixed, rule("a", 1))), policy("route", bare(rule("a", 1)))},
 			effective: []string{"a=1 gw/overrides"},
+			lost:      []string{"route: a bare to gw/overrides (equal)"},
 		},
 		"the same with an atomic override": {
 			stack:     []*merge.Policy{policy("gw", overrides(atomic, rule("a", 1))), policy("route", bare(rule("a", 1), rule("b", 2)))},
 			effective: []string{"a=1 gw/overrides"},
-			lost:      []string{"route: b bare to gw/overrides"},
+			lost:      []string{"route: a bare to gw/overrides (equal)", "route: b bare to gw/overrides"},
 		},
-		"all who share a value lose it together": {
+		"what is equal is the value in the end, not that of the policy that beat it": {
+			stack: []*merge.Policy{
+				policy("class", overrides(mixed, rule("a", 1))), policy("gw", overrides(mixed, rule("a", 2))), policy("route", bare(rule("a", 1))),
+			},
+			effective: []string{"a=1 class/overrides"},
+			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides (equal) (class in force)"},
+		},
+		"a policy that beat another and was replaced whole without that key": {
+			stack: []*merge.Policy{
+				policy("top", overrides(atomic, rule("t", 1))), policy("class", overrides(atomic, rule("c", 1))),
+				policy("gw", overrides(atomic, rule("g", 1))), policy("route", bare(rule("a", 1))),
+			},
+			effective: []string{"t=1 top/overrides"},
+			lost: []string{
+				"class: c overrides to top/overrides", "gw: g overrides to class/overrides (top in force)", "route: a bare to gw/overrides (top in force)",
+			},
+		},
+		"each of a chain names who beat it, and who is in force": {
 			stack: []*merge.Policy{
 				policy("class", overrides(mixed, rule("a", 2))),
 				policy("gw", overrides(mixed, rule("a", 1))),
@@ -272,7 +291,7 @@ func TestFoldLosses(t *testing.T) {
 			},
 			effective: []string{"a=2 class/overrides"},
 			lost: []string{
-				"gw: a overrides to class/overrides", "ns: a defaults to class/overrides", "route: a bare to class/overrides",
+				"gw: a overrides to class/overrides", "ns: a defaults to route/bare (class in force)", "route: a bare to gw/overrides (class in force)",
 			},
 		},
 		"a policy that overrides its own default has lost nothing": {
@@ -385,7 +404,7 @@ func TestARefusedBlockIsLostToTheLowestPolicyOfTheMoment(t *testing.T) {
 				policy("low", defaults(atomic, lost)),
 				policy("route", bare(rule("a", 1))),
 			},
-			want: []string{"top: z defaults to middle/overrides", "low: z defaults to route/bare", "route: a bare to middle/overrides"},
+			want: []string{"top: z defaults to middle/overrides", "low: z defaults to route/bare (middle in force)", "route: a bare to middle/overrides"},
 		},
 		"the lowest of the others, not the first by key, where the policy itself is lowest": {
 			stack: []*merge.Policy{twice, policy("second", defaults(mixed, rule("b", 1))), policy("first", defaults(mixed, rule("c", 1))), twice},

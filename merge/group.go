@@ -99,10 +99,10 @@ func (f *fold) collectOverrides(start, end int, before []Effective) error {
 	if taken.Policy != nil {
 		old, group := split(f.rules, before)
 		f.rules = group
+		n := len(f.losses)
 		gathered, old = split(f.overlay(nil, gathered, old), gathered)
-		for _, e := range old {
-			f.lose(e, taken)
-		}
+		f.loseWhole(old, taken)
+		f.whole(n)
 	}
 	f.become(f.set(nil, f.rules, gathered))
 	return err

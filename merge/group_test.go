@@ -151,11 +151,11 @@ func TestFoldTwoOnOneTarget(t *testing.T) {
 				[]string{"old: e defaults to new/overrides", "new: d defaults to old/defaults", "new: o overrides to old/overrides"},
 			},
 		},
-		"an equal value is lost by neither": {
+		"an equal value is lost by the other": {
 			policies:     pair(blocks(bare(rule("a", "S"))), blocks(bare(rule("a", "S")))),
-			hierarchical: told{[]string{"a=S new/bare"}, nil},
-			oldestWins:   told{[]string{"a=S old/bare"}, nil},
-			collect:      told{[]string{"a=S old/bare"}, nil},
+			hierarchical: told{[]string{"a=S new/bare"}, []string{"old: a bare to new/bare (equal)"}},
+			oldestWins:   told{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
+			collect:      told{[]string{"a=S old/bare"}, []string{"new: a bare to old/bare (equal)"}},
 		},
 		"a policy beside a sibling without a rule": {
 			policies:     pair(blocks(bare()), blocks(bare(rule("a", "N")))),
@@ -207,7 +207,7 @@ func TestFoldOldestWins(t *testing.T) {
 			lost: []string{
 				"p2: a defaults to p1/defaults", "p2: x overrides to p1/overrides",
 				"p3: a defaults to p1/defaults", "p3: b defaults to p2/defaults",
-				"p3: x overrides to p2/overrides", "p3: y overrides to p2/overrides",
+				"p3: x overrides to p2/overrides (p1 in force)", "p3: y overrides to p2/overrides",
 			},
 		},
 		"of three atomic defaults the oldest takes, the others are refused": {
@@ -218,12 +218,12 @@ func TestFoldOldestWins(t *testing.T) {
 		"of three atomic overrides the oldest stays": {
 			layers:    gateway(one(overrides(atomic, rule("a", 1))), two(overrides(atomic, rule("b", 2))), three(overrides(atomic, rule("c", 3)))),
 			effective: []string{"a=1 p1/overrides"},
-			lost:      []string{"p2: b overrides to p1/overrides", "p3: c overrides to p2/overrides"},
+			lost:      []string{"p2: b overrides to p1/overrides", "p3: c overrides to p2/overrides (p1 in force)"},
 		},
 		"the newest one's override beats the defaults of all": {
 			layers:    gateway(one(defaults(mixed, rule("a", 1))), two(defaults(mixed, rule("a", 2))), three(overrides(mixed, rule("a", 3)))),
 			effective: []string{"a=3 p3/overrides"},
-			lost:      []string{"p1: a defaults to p3/overrides", "p2: a defaults to p1/defaults"},
+			lost:      []string{"p1: a defaults to p3/overrides", "p2: a defaults to p1/defaults (p3 in force)"},
 		},
 		"a refused newer one names the older one, though rules of its own are in E": {
 			layers:    gateway(one(bare(rule("a", 1))), two(defaults(mixed, rule("b", 2)), bare(rule("c", 2)))),
@@ -259,7 +259,7 @@ func TestFoldOldestWins(t *testing.T) {
 				gateway(unsets(t, one(defaults(mixed, rule("a", 1))), "b"), unsets(t, two(defaults(mixed, rule("b", 2))), "a", "c")),
 			),
 			effective: []string{"a=1 p1/defaults", "b=2 p2/defaults"},
-			lost:      []string{"class: a defaults to p2/unset", "class: b defaults to p1/unset", "class: c defaults to p2/unset"},
+			lost:      []string{"class: a defaults to p2/unset (p1 in force)", "class: b defaults to p1/unset (p2 in force)", "class: c defaults to p2/unset"},
 		},
 		"where two of the group unset a rule, the lowest took it": {
 			layers: path(
@@ -345,10 +345,10 @@ func TestFoldCollect(t *testing.T) {
 			effective: []string{"a=1 p1/defaults", "c=3 p3/defaults", "r=5 route/bare"},
 			lost:      []string{"p2: b bare to route/bare", "p3: r defaults to route/bare"},
 		},
-		"what a refused block shares with the rules below is not lost": {
+		"what a refused block shares with the rules below is lost, too": {
 			layers:    path(gateway(one(bare(rule("a", 1), rule("r", 5)))), route(bare(rule("r", 5)))),
 			effective: []string{"r=5 route/bare"},
-			lost:      []string{"p1: a bare to route/bare"},
+			lost:      []string{"p1: a bare to route/bare", "p1: r bare to route/bare (equal)"},
 		},
 		"a collected group refuses the atomic defaults above it, by its lowest": {
 			layers:    path(class(defaults(atomic, rule("c", 0))), gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2))))),
@@ -371,10 +371,10 @@ func TestFoldCollect(t *testing.T) {
 			effective: []string{"b=2 p2/overrides", "r=1 p1/overrides"},
 			lost:      []string{"route: r bare to p1/overrides", "route: s bare to p2/overrides"},
 		},
-		"a value that an atomic one sets again is not lost": {
+		"a value that an atomic one sets again is lost with the others": {
 			layers:    path(gateway(one(overrides(atomic, rule("r", 5)))), route(bare(rule("r", 5), rule("s", 5)))),
 			effective: []string{"r=5 p1/overrides"},
-			lost:      []string{"route: s bare to p1/overrides"},
+			lost:      []string{"route: r bare to p1/overrides (equal)", "route: s bare to p1/overrides"},
 		},
 		"merged overrides leave other rules alone": {
 			layers: path(

@@ -99,43 +99,6 @@ func TestResultOutlastsLaterFolds(t *testing.T) {
 	}
 }
 
-// Many policies that say the same keep what they said together.
-func TestEqualValuesSurviveAndAreLostTogether(t *testing.T) {
-	const n = 50
-	same := func(b merge.Block) []*merge.Policy {
-		var out []*merge.Policy
-		for i := range n {
-			out = append(out, policy(fmt.Sprintf("p%02d", i), block(b, mixed, []merge.Rule{rule("a", 1)})))
-		}
-		return out
-	}
-	tests := map[string]struct {
-		block  merge.Block
-		holder string
-	}{
-		"defaults: the lowest set it last":   {merge.Defaults, "p49"},
-		"overrides: the highest set it last": {merge.Overrides, "p00"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			policies := same(test.block)
-			result := fold(t, stack(policies...)...)
-			assert.Equal(t, test.holder, result.Rules[0].From.Policy.Name)
-			assert.Empty(t, lossesOf(result))
-			for _, o := range result.Outcomes {
-				assert.Equal(t, 1, o.Rules)
-			}
-
-			above := policy("top", overrides(mixed, rule("a", 2)))
-			result = fold(t, stack(append([]*merge.Policy{above}, policies...)...)...)
-			for _, o := range result.Outcomes[1:] {
-				assert.Equal(t, 1, o.Rules)
-				assert.Equal(t, above, o.LostAt(rule("a", nil).Key).To.Policy)
-			}
-		})
-	}
-}
-
 // Long unset lists are looked up, short ones looked through.
 func TestWhoUnsetARule(t *testing.T) {
 	tests := map[string]struct {

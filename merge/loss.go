@@ -1,39 +1,85 @@
 package merge
 
-// equals are the origins whose equal value met that of a rule: they survive
-// and are lost with it. It is a tree, read from before to after and never
-// edited, so that joining two costs nothing however many they are.
-type equals struct {
-	before *equals
-	origin Origin
-	after  *equals
-}
+import "slices"
 
-// share lets the origins of an equal value survive with e.
-func (e *Effective) share(o Effective) {
-	e.same = &equals{before: e.same, origin: o.From, after: o.same}
-}
-
-// loss is the loss of a rule of a policy. One to nobody tells in settle that
+// loss is the loss of a rule of a policy. One without To tells in settle that
 // the rule survives all the same.
 type loss struct {
 	Lost
 	of *Policy
 }
 
-// lose books the loss of a rule for everyone who held it.
+// lose books the loss of a rule.
 func (f *fold) lose(e Effective, to Origin) {
-	f.loseOne(e.Rule, e.From, to)
-	f.loseEquals(e.Rule, e.same, to)
+	f.losses = append(f.losses, loss{Lost{Rule: e.Rule, Block: e.From.Block, To: to}, e.From.Policy})
 }
 
-func (f *fold) loseEquals(r *Rule, s *equals, to Origin) {
-	for ; s != nil; s = s.after {
-		f.loseEquals(r, s.before, to)
-		f.loseOne(r, s.origin, to)
+// loseWhole books the loss of rules that one block replaces or refuses together.
+func (f *fold) loseWhole(rules []Effective, to Origin) {
+	n := len(f.losses)
+	for _, e := range rules {
+		f.lose(e, to)
+	}
+	f.whole(n)
+}
+
+// whole marks the losses from the n-th on.
+func (f *fold) whole(n int) {
+	for i := range f.losses[n:] {
+		f.losses[n+i].Whole = true
 	}
 }
 
-func (f *fold) loseOne(r *Rule, from, to Origin) {
-	f.losses = append(f.losses, loss{Lost{Rule: r, Block: from.Block, To: to}, from.Policy})
+// heirs tells for each policy that lost its last rule which one is in force in
+// its place. A policy that beats another stands in E then, so what it loses, it
+// loses later: read from the last loss on, its own heir is known already.
+func (f *fold) heirs(all []books) {
+	for i := len(f.losses) - 1; i >= 0; i-- {
+		l := &f.losses[i]
+		b := &all[f.outcomeOf(l.of)]
+		if b.survives || b.heir != nil || l.To.Policy == nil {
+			continue
+		}
+		b.heir = l.To.Policy
+		if l.To.Block == Unset {
+			continue
+		}
+		if heir := all[f.outcomeOf(l.To.Policy)].heir; heir != nil {
+			b.heir = heir
+		}
+	}
+}
+
+// inForce completes a loss: whether the effective rule has an equal value, and
+// the policy that is in force in the end, where that is not the one that beat it.
+func (f *fold) inForce(l *Lost, all []books) {
+	at, same := find(f.rules, l.Key)
+	l.Equal = same && Equal(f.rules[at].Value, l.Value)
+	holders := f.holders(l.Rule, at, same)
+	switch {
+	case slices.ContainsFunc(holders, func(e Effective) bool { return e.From.Policy == l.To.Policy }):
+	case len(holders) > 0:
+		l.InForce = holders[0].From.Policy
+	case l.To.Block != Unset:
+		l.InForce = all[f.outcomeOf(l.To.Policy)].heir
+	}
+}
+
+// holders returns the rules of E that hold the place of a rule, which stands at
+// in E or would: the one with the same key, one above it, or those below it.
+func (f *fold) holders(r *Rule, at int, same bool) []Effective {
+	if same && (r.Hollow || !f.rules[at].Hollow) {
+		return f.rules[at : at+1]
+	}
+	if at > 0 && !f.rules[at-1].Hollow && f.rules[at-1].Key.Holds(r.Key) {
+		return f.rules[at-1 : at]
+	}
+	if same { // an empty map, which may have others below it
+		at++
+	}
+	end := at
+	for end < len(f.rules) && r.Key.Holds(f.rules[end].Key) {
+		end++
+	}
+	return f.rules[at:end]
 }

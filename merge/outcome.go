@@ -74,8 +74,9 @@ func (f *fold) kept() []Effective {
 
 // books is what settle counts for one outcome.
 type books struct {
-	losses int // how many, and then where the next of them goes
-	rule   int // the last of E that was counted, from 1
+	losses   int     // how many, and then where the next of them goes
+	survives bool    // some rule does
+	heir     *Policy // what is in force in place of a policy that lost every rule
 }
 
 // settle tells in the outcomes which rules survive and which were lost.
@@ -89,31 +90,19 @@ func (f *fold) settle() {
 		all[f.outcomeOf(f.losses[i].of)].losses++
 	}
 	for i := range f.rules {
-		e := &f.rules[i]
-		f.survive(all, i, e.From.Policy)
-		f.surviveEquals(all, i, e.same)
+		f.survive(all, i, f.rules[i].From.Policy)
 	}
 	if len(f.losses) > 0 {
 		f.handOut(all)
 	}
 }
 
-func (f *fold) surviveEquals(all []books, rule int, s *equals) {
-	for ; s != nil; s = s.after {
-		f.surviveEquals(all, rule, s.before)
-		f.survive(all, rule, s.origin.Policy)
-	}
-}
-
-// survive counts a rule of E for a policy, once. What another block of the
+// survive counts a rule of E for its policy. What another block of the
 // policy, or the same on another level, lost at that place is not lost then.
 func (f *fold) survive(all []books, rule int, p *Policy) {
 	n := f.outcomeOf(p)
 	o, b := &f.outcomes[n], &all[n]
-	if b.rule == rule+1 {
-		return
-	}
-	b.rule = rule + 1
+	b.survives = true
 	o.Rules++
 	if o.again && b.losses > 0 {
 		b.losses++
@@ -123,6 +112,7 @@ func (f *fold) survive(all []books, rule int, p *Policy) {
 
 // handOut gives each outcome its losses.
 func (f *fold) handOut(all []books) {
+	f.heirs(all)
 	lost := make([]Lost, len(f.losses))
 	next := 0
 	for i := range f.outcomes {
@@ -136,14 +126,14 @@ func (f *fold) handOut(all []books) {
 	start := 0
 	for i := range f.outcomes {
 		end := all[i].losses
-		f.outcomes[i].take(lost[start:end:end])
+		f.take(&f.outcomes[i], lost[start:end:end], all)
 		start = end
 	}
 }
 
-// take books losses, in the order in which they happened, as those of the
+// take books losses, in the order in which they happened, as those of an
 // outcome: the last of each key, unless the rule survives.
-func (o *Outcome) take(lost []Lost) {
+func (f *fold) take(o *Outcome, lost []Lost, all []books) {
 	byKey := func(a, b Lost) int { return a.Key.Compare(b.Key) }
 	if !slices.IsSortedFunc(lost, byKey) {
 		slices.SortStableFunc(lost, byKey)
@@ -153,6 +143,7 @@ func (o *Outcome) take(lost []Lost) {
 		if i+1 < len(lost) && lost[i+1].Key.path == l.Key.path || l.To.Policy == nil {
 			continue
 		}
+		f.inForce(&l, all)
 		last = append(last, l)
 	}
 	o.Rules += len(last)

@@ -18,7 +18,7 @@ func (f *fold) overlay(out, strong, weak []Effective) []Effective {
 		out = append(out, strong[:n]...)
 		strong = strong[n:]
 		if n > 0 && out[len(out)-1].Key.path == weak[0].Key.path {
-			f.meet(&out[len(out)-1], weak[0])
+			f.lose(weak[0], out[len(out)-1].From)
 			weak = weak[1:]
 			continue
 		}
@@ -118,16 +118,6 @@ func isUntidy(b Rules) bool {
 		}
 	}
 	return false
-}
-
-// meet books what the weak rule w becomes where the strong rule at stands,
-// which has its key.
-func (f *fold) meet(at *Effective, w Effective) {
-	if at.Rule == w.Rule || Equal(at.Value, w.Value) {
-		at.share(w)
-		return
-	}
-	f.lose(w, at.From)
 }
 
 // find returns the place of a key in sorted rules.

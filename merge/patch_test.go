@@ -91,6 +91,7 @@ func TestFoldPlaces(t *testing.T) {
 			gateway:   d(rule("a", nil)),
 			route:     r(rule("a", nil)),
 			effective: []string{"a=<nil> route/bare"},
+			lost:      []string{"gw: a defaults to route/bare (equal)"},
 			spec:      map[string]any{},
 		},
 		"an empty map in an override replaces nothing below it": {
@@ -152,6 +153,7 @@ func TestFoldPlaces(t *testing.T) {
 			gateway:   o(hollow("a")),
 			route:     r(hollow("a")),
 			effective: []string{"a=map[] gw/overrides"},
+			lost:      []string{"route: a bare to gw/overrides (equal)"},
 		},
 		"lists are replaced whole": {
 			gateway:   o(rule("a", []any{int64(1)})),

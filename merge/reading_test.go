@@ -41,7 +41,7 @@ func TestFoldAs(t *testing.T) {
 		"of two parents that are preferred the higher wins, and names what it acted as": {
 			layers:    path(as(merge.Overrides, mixed, class...), as(merge.Overrides, mixed, gateway()...), route),
 			effective: []string{"a=C class/overrides", "b=G gw/overrides", "c=C class/overrides"},
-			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides"},
+			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides (class in force)"},
 		},
 		"atomic overrides take all": {
 			layers:    path(as(merge.Overrides, atomic, gateway()...), on(2, hierarchical, policy("route", bare(rule("z", "R"))))),
@@ -56,7 +56,7 @@ func TestFoldAs(t *testing.T) {
 		"a lower unset list acts on bare rules, not on those read as overrides": {
 			layers:    path(as(merge.Bare, mixed, class...), as(merge.Overrides, mixed, gateway()...), on(2, hierarchical, unsets(t, policy("route"), "a", "c"))),
 			effective: []string{"a=G gw/overrides", "b=G gw/overrides"},
-			lost:      []string{"class: a bare to route/unset", "class: c bare to route/unset"},
+			lost:      []string{"class: a bare to route/unset (gw in force)", "class: c bare to route/unset"},
 		},
 		"other blocks are applied as they say, and the policy's own overrides come last": {
 			layers: path(as(merge.Overrides, mixed, on(1, hierarchical, policy("gw",

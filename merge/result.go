@@ -16,8 +16,6 @@ type Effective struct {
 	*Rule
 	// From set the value last.
 	From Origin
-	// same are origins whose equal value met this one: they survive with it.
-	same *equals
 }
 
 // Lost is a rule that is not in the effective policy.
@@ -25,9 +23,18 @@ type Lost struct {
 	*Rule
 	// Block is what the rule's own block acted as.
 	Block Block
+	// Equal tells that the effective rule of the same key, which is from another
+	// policy, has an equal value.
+	Equal bool
+	// Whole tells that it was lost with all others of its block: an atomic block
+	// replaced or refused them together, or a policy without a rule did.
+	Whole bool
 	// To beat it: the holder of its place when it was lost, or, for a block
 	// refused as a whole, the lowest other policy with a rule.
 	To Origin
+	// InForce is the policy that is in force in the end, where To's rule was lost
+	// in turn; nil where it was not.
+	InForce *Policy
 }
 
 // Note is something about a condition that its readers should be told.
@@ -105,6 +112,20 @@ func (r *Result) At(k Key) *Effective {
 		return &r.Rules[i]
 	}
 	return nil
+}
+
+// ReplacedBy returns the policy that replaces this one whole on the path: every
+// rule that took part was lost with its block, and to that policy. It is nil if
+// none does; the fields of the route itself are no policy.
+func (o *Outcome) ReplacedBy() *Policy {
+	if len(o.Lost) == 0 || len(o.Lost) < o.Rules {
+		return nil
+	}
+	by := o.Lost[0].To.Policy
+	if slices.ContainsFunc(o.Lost, func(l Lost) bool { return !l.Whole || l.To.Policy != by || l.To.Block == Object }) {
+		return nil
+	}
+	return by
 }
 
 // LostAt returns the rule of a key that the policy lost, or nil.

@@ -130,6 +130,7 @@ func wouldDeny(denials []guard.Finding) []guard.Finding {
 // message says everything: one finding to a line, each with its reason. What
 // policies say in their conditions is no command to a terminal.
 func message(findings []guard.Finding) string {
+	findings = guard.ForReaders(findings)
 	lines := make([]string, len(findings))
 	for i, f := range findings {
 		lines[i] = string(f.Code) + ": " + printable(f.Message())

@@ -70,9 +70,14 @@ type RuleOrigin struct {
 
 // PolicyOnPath is what became of a policy on one path.
 type PolicyOnPath struct {
-	Policy Ref        `json:"policy"`
-	State  State      `json:"state"`
-	Lost   []LostRule `json:"lost,omitempty"`
+	Policy Ref   `json:"policy"`
+	State  State `json:"state"`
+	// ReplacedBy is the policy that replaces it whole: its rules were lost
+	// together, and not one by one.
+	ReplacedBy *Ref `json:"replacedBy,omitempty"`
+	// Message tells of a policy without a rule that it holds nothing.
+	Message string     `json:"message,omitempty"`
+	Lost    []LostRule `json:"lost,omitempty"`
 }
 
 // LostRule is a rule that has no effect, and what beat it.
@@ -81,6 +86,11 @@ type LostRule struct {
 	Block   string `json:"block"`
 	To      Ref    `json:"to"`
 	ToBlock string `json:"toBlock"`
+	// InForce is the policy that is in force in the end, where To has lost the
+	// rule in turn.
+	InForce *Ref `json:"inForce,omitempty"`
+	// Equal tells that the effective rule has an equal value.
+	Equal bool `json:"equal,omitempty"`
 }
 
 // OutcomeList is what `outcome` answers.
@@ -93,10 +103,13 @@ type OutcomeList struct {
 type Outcome struct {
 	Policy Ref   `json:"policy"`
 	State  State `json:"state"`
-	// Message tells why, in the states Invalid, Conflicted and TargetNotFound.
+	// Message tells why, in the states Invalid, Conflicted, TargetNotFound and
+	// NoPath, and of a policy without a rule that it holds nothing.
 	Message string     `json:"message,omitempty"`
 	Paths   PathCounts `json:"paths"`
 	Targets []Target   `json:"targets"`
+	// ReplacedBy are the policies that replace it whole, with the number of paths.
+	ReplacedBy []PolicyCount `json:"replacedBy,omitempty"`
 	// Lost rules with the number of paths where each was lost to that policy.
 	Lost []LostCount `json:"lost,omitempty"`
 }
@@ -129,9 +142,20 @@ type Target struct {
 
 // LostCount is a lost rule over all paths.
 type LostCount struct {
-	Rule  string `json:"rule"`
-	To    Ref    `json:"to"`
-	Paths int    `json:"paths"`
+	Rule string `json:"rule"`
+	To   Ref    `json:"to"`
+	// InForce and Equal are as in LostRule.
+	InForce *Ref `json:"inForce,omitempty"`
+	Equal   bool `json:"equal,omitempty"`
+	Paths   int  `json:"paths"`
+	// Whole is the number of these paths on which To replaces the policy whole.
+	Whole int `json:"whole,omitempty"`
+}
+
+// PolicyCount is a policy on a number of paths.
+type PolicyCount struct {
+	Policy Ref `json:"policy"`
+	Paths  int `json:"paths"`
 }
 
 // ExplanationList is what `explain` answers.
@@ -208,7 +232,10 @@ type Contribution struct {
 	Blocks []ExplainedPart `json:"blocks,omitempty"`
 	Unset  []string        `json:"unset,omitempty"`
 	Gave   []string        `json:"gave,omitempty"`
-	Lost   []LostRule      `json:"lost,omitempty"`
+	// ReplacedBy and Message are as in PolicyOnPath.
+	ReplacedBy *Ref       `json:"replacedBy,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	Lost       []LostRule `json:"lost,omitempty"`
 }
 
 // ExplainedPart is one block of a policy on a path.
@@ -237,4 +264,7 @@ type LostFrom struct {
 	Value   any    `json:"value"`
 	To      Ref    `json:"to"`
 	ToBlock string `json:"toBlock"`
+	// InForce and Equal are as in LostRule.
+	InForce *Ref `json:"inForce,omitempty"`
+	Equal   bool `json:"equal,omitempty"`
 }

@@ -26,6 +26,9 @@ type Reason struct {
 	// Policy is the other policy: the one that overrides, holds the target,
 	// or loses its effect.
 	Policy *Ref `json:"policy,omitempty"`
+	// Whole marks what is said twice, of a policy that another one replaces as a
+	// whole: of each rule, and, without a Rule, of all of them.
+	Whole bool `json:"whole,omitempty"`
 	// Message says who, where, what and what to do.
 	Message string `json:"message"`
 }

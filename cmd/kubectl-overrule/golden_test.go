@@ -52,6 +52,9 @@ func TestListsAreAsTheyWere(t *testing.T) {
 		"shapes-without":  {api.KindEffectivePolicyList, shapes("effective", "--without")},
 		"explain-service": {api.KindExplanationList, shapes("explain", "svc/toys")},
 		"outcomes":        {api.KindOutcomeList, []string{"outcome", "-f", "testdata/shapes.yaml", "--kind", "MeshPolicy", "--kind", "SlowPolicy"}},
+		"losses":          {api.KindEffectivePolicyList, []string{"effective", "-f", "testdata/losses.yaml", "-A"}},
+		"losses-explain":  {api.KindExplanationList, []string{"explain", "-f", "testdata/losses.yaml", "-n", "app", "httproute/toys"}},
+		"losses-outcome":  {api.KindOutcomeList, []string{"outcome", "-f", "testdata/losses.yaml", "-A"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append(c.args, "-o", "json")...)

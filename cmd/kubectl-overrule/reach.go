@@ -125,11 +125,8 @@ func nowhere(o api.Outcome, rule *merge.Name) string {
 		what = fmt.Sprintf("rule %s of %s", rule, what)
 	}
 	why := []string{fmt.Sprintf("the policy is %s", o.State)}
-	switch {
-	case o.Message != "":
+	if o.Message != "" {
 		why[0] += ": " + o.Message
-	case o.State == api.Enforced && rule == nil:
-		why[0] += ", and has no rule"
 	}
 	for _, l := range o.Lost {
 		if key, err := merge.ParseKey(l.Rule); err == nil && (rule == nil || rule.Matches(key)) {

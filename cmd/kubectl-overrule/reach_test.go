@@ -105,7 +105,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, c
 	for args, want := range map[[2]string]string{
 		{"colorpolicy/p4", "color"}: "rule color of ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
 		{"colorpolicy/p4"}:          "ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
-		{"colorpolicy/empty"}:       "ColorPolicy default/empty holds nowhere: the policy is Enforced, and has no rule\n",
+		{"colorpolicy/empty"}:       "ColorPolicy default/empty holds nowhere: the policy is Enforced: it has no rules\n",
 		{"colorpolicy/lost"}:        "ColorPolicy default/lost holds nowhere: the policy is TargetNotFound: Gateway default/g9 does not exist\n",
 	} {
 		given := append(gep713("2"), "-f", "-", "reach", args[0])

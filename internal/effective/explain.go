@@ -49,7 +49,8 @@ func asks(asked *merge.Name, b api.Binding) bool {
 func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contribution {
 	c := api.Contribution{
 		Policy: e.Ref(o.Policy), State: StateOf(o),
-		Target: e.Path.Element(e.Level(o.Policy)),
+		Target:     e.Path.Element(e.Level(o.Policy)),
+		ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.empty(o),
 	}
 	var keys []merge.Key
 	for _, b := range o.Policy.Blocks {
@@ -133,7 +134,7 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 				x := at(l.Key)
 				x.Lost = append(x.Lost, api.LostFrom{
 					Policy: e.Ref(all[i].Policy), Block: l.Block.String(), Value: merge.Plain(l.Value),
-					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
+					To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
 				})
 			}
 		}

@@ -3,6 +3,7 @@ package effective
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,13 +54,21 @@ type Outcomes struct {
 type tally struct {
 	paths    api.PathCounts
 	survived bool // some rule did, on some path
-	lost     map[lostTo]int
+	lost     map[lostTo]*lostOn
+	whole    map[api.Ref]int // by which policy it was replaced, and on how many paths
+	replaces bool            // another one whole, on some path
 }
 
+// lostTo is a loss but for the path.
 type lostTo struct {
-	rule string
-	to   api.Ref
+	rule        string
+	to, inForce api.Ref
+	equal       bool
 }
+
+// lostOn counts the paths of a loss, and those of them on which the whole policy
+// was replaced.
+type lostOn struct{ paths, whole int }
 
 // Add counts the policies of one path.
 func (s *Outcomes) Add(e *Effective) {
@@ -70,7 +79,7 @@ func (s *Outcomes) Add(e *Effective) {
 		o := &e.Outcomes[i]
 		t := s.tallies[o.Policy]
 		if t == nil {
-			t = &tally{lost: make(map[lostTo]int)}
+			t = &tally{lost: make(map[lostTo]*lostOn), whole: make(map[api.Ref]int)}
 			s.tallies[o.Policy] = t
 		}
 		t.add(e, o)
@@ -90,8 +99,25 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 		t.paths.PartiallyEnforced++
 	}
 	t.survived = t.survived || o.Rules > len(o.Lost)
+	t.replaces = t.replaces || o.Policy.Empty() && e.replaces(o.Policy)
+	by := o.ReplacedBy()
+	if by != nil {
+		t.whole[e.Ref(by)]++
+	}
 	for _, l := range o.Lost {
-		t.lost[lostTo{l.Key.String(), e.Ref(l.To.Policy)}]++
+		k := lostTo{rule: l.Key.String(), to: e.Ref(l.To.Policy), equal: l.Equal}
+		if l.InForce != nil {
+			k.inForce = e.Ref(l.InForce)
+		}
+		on := t.lost[k]
+		if on == nil {
+			on = new(lostOn)
+			t.lost[k] = on
+		}
+		on.paths++
+		if by != nil {
+			on.whole++
+		}
 	}
 }
 
@@ -118,14 +144,38 @@ func (s *Outcomes) Of(v *store.View, p *policykind.Policy) api.Outcome {
 		out.State, out.Message = withoutPath(p, out.Targets)
 		return out
 	}
-	out.State, out.Paths = t.state(), t.paths
-	for l, n := range t.lost {
-		out.Lost = append(out.Lost, api.LostCount{Rule: l.rule, To: l.to, Paths: n})
+	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
+	for by, n := range t.whole {
+		out.ReplacedBy = append(out.ReplacedBy, api.PolicyCount{Policy: by, Paths: n})
 	}
-	slices.SortFunc(out.Lost, func(a, b api.LostCount) int {
-		return cmp.Or(strings.Compare(a.Rule, b.Rule), api.CompareRefs(a.To, b.To))
-	})
+	slices.SortFunc(out.ReplacedBy, func(a, b api.PolicyCount) int { return api.CompareRefs(a.Policy, b.Policy) })
+	out.Lost = t.losses()
 	return out
+}
+
+// losses returns the lost rules by rule and policies.
+func (t *tally) losses() []api.LostCount {
+	var out []api.LostCount
+	for _, l := range slices.SortedFunc(maps.Keys(t.lost), compareLosses) {
+		count := api.LostCount{Rule: l.rule, To: l.to, Equal: l.equal, Paths: t.lost[l].paths, Whole: t.lost[l].whole}
+		if l.inForce != (api.Ref{}) {
+			count.InForce = &l.inForce
+		}
+		out = append(out, count)
+	}
+	return out
+}
+
+func compareLosses(a, b lostTo) int {
+	c := cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce))
+	switch {
+	case c != 0 || a.equal == b.equal:
+		return c
+	case b.equal:
+		return -1
+	default:
+		return 1
+	}
 }
 
 // withoutPath returns the state of a policy that is on no path, and why.

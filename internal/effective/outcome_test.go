@@ -53,8 +53,8 @@ func TestStates(t *testing.T) {
 		"a policy without a rule": {
 			[]string{gateway("strategy: patch"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
 		},
-		"equal values survive": {
-			[]string{gateway("defaults: {a: 1}"), route("r1", "a: 1"), route("r2", "a: 1.0")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
+		"equal values are lost": {
+			[]string{gateway("defaults: {a: 1}"), route("r1", "a: 1"), route("r2", "a: 1.0")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
 		},
 		"a lost default that the same policy's override wins back": {
 			[]string{gateway("defaults: {a: 1}\noverrides: {strategy: patch, a: 2}"), route("r1", "a: 3")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},

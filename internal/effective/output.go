@@ -31,7 +31,7 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: StateOf(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.empty(o), Lost: e.LostRules(o),
 		})
 	}
 	out.Route = e.route()
@@ -44,11 +44,42 @@ func (e *Effective) LostRules(o *merge.Outcome) []api.LostRule {
 	for _, l := range o.Lost {
 		out = append(out, api.LostRule{
 			Rule: l.Key.String(), Block: l.Block.String(),
-			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(),
+			To: e.Ref(l.To.Policy), ToBlock: l.To.Block.String(), InForce: e.refOf(l.InForce), Equal: l.Equal,
 		})
 	}
 	slices.SortFunc(out, func(a, b api.LostRule) int { return strings.Compare(a.Rule, b.Rule) })
 	return out
+}
+
+// refOf returns the reference of a policy, nil for none.
+func (e *Effective) refOf(p *merge.Policy) *api.Ref {
+	if p == nil {
+		return nil
+	}
+	ref := e.Ref(p)
+	return &ref
+}
+
+// empty tells of a policy without a rule that it holds nothing, and whether it
+// replaces those above it. It returns "" for others.
+func (e *Effective) empty(o *merge.Outcome) string {
+	return emptyMessage(o.Policy, o.Policy.Empty() && e.replaces(o.Policy))
+}
+
+// replaces reports whether a policy replaces another one whole.
+func (e *Effective) replaces(p *merge.Policy) bool {
+	return slices.ContainsFunc(e.Outcomes, func(o merge.Outcome) bool { return o.ReplacedBy() == p })
+}
+
+func emptyMessage(p *merge.Policy, replaces bool) string {
+	switch {
+	case !p.Empty():
+		return ""
+	case replaces:
+		return "it has no rules, and the policies above it have no effect because of it"
+	default:
+		return "it has no rules"
+	}
 }
 
 // CompareItems orders effective policies by kind, then path.

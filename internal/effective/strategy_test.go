@@ -164,7 +164,7 @@ func TestAPolicyWithoutARuleReplaces(t *testing.T) {
 // What is above names the policy without a rule as the one that beat it.
 func TestLostToAPolicyWithoutARule(t *testing.T) {
 	v := world(t, docs(freeProbe(""), chain, probeDoc("gateway", 1, onGateway+"a: 1"), probeDoc("route", 1, onRoute)))
-	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
+	assert.Equal(t, []api.LostCount{{Rule: "a", To: probeRef("app", "route"), Paths: 1, Whole: 1}}, outcomeOf(t, v, probeRef("app", "gateway")).Lost)
 }
 
 // On a target where the oldest wins, a newer policy without a rule does not
@@ -235,7 +235,10 @@ func TestKeyedLists(t *testing.T) {
 		probeDoc("route", 1, onRoute+"rules: [{name: m, limit: 2, unit: m}, {name: z, limit: 2}]"),
 	))
 	assert.JSONEq(t, `{"rules":[{"limit":1,"name":"b"},{"limit":9,"name":"m","unit":"m"},{"limit":2,"name":"z","unit":"s"}]}`, specOf(t, v))
-	assert.Equal(t, []api.LostCount{{Rule: "rules.m.limit", To: probeRef("app", "gateway"), Paths: 1}}, outcomeOf(t, v, probeRef("app", "route")).Lost)
+	assert.Equal(t, []api.LostCount{
+		{Rule: "rules.m.limit", To: probeRef("app", "gateway"), Paths: 1},
+		{Rule: "rules.m.name", To: probeRef("app", "gateway"), Paths: 1, Equal: true},
+	}, outcomeOf(t, v, probeRef("app", "route")).Lost)
 }
 
 // SEMANTICS section 5, sameTarget: two policies of one gateway.

@@ -23,6 +23,16 @@ type Finding struct {
 	// Short is What in fewer words, for a line of a terminal; empty if it has
 	// no more than it needs.
 	Short string
+	// Whole marks what is said twice: of each rule of a policy that another one
+	// replaces as a whole, and, without a Rule, of all of them. A reader is shown
+	// the one for all, a program both.
+	Whole bool
+}
+
+// ForReaders leaves out what is said of each rule where it is said of all of them,
+// too.
+func ForReaders(findings []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Whole && f.Rule != "" })
 }
 
 // Message returns the whole message.
@@ -35,7 +45,7 @@ func (f Finding) Message() string {
 
 // Reason returns the finding as the JSON contract shows it.
 func (f Finding) Reason() api.Reason {
-	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Message: f.Message()}
+	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Message: f.Message()}
 }
 
 // Judgement is what the guard says of a change.

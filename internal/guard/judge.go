@@ -110,7 +110,7 @@ func (j *judge) objectLosses(p effective.Pair) {
 	}
 	for _, l := range own.Lost {
 		if l.To.Block == merge.Overrides && !lostBefore(p.Before, l) {
-			j.others.add(p.After, own, l, false)
+			j.others.add(p.After, own, l, false, false)
 		}
 	}
 }
@@ -148,11 +148,11 @@ func (j *judge) ownLosses(p effective.Pair, i int) {
 	if len(o.Lost) == 0 {
 		return
 	}
-	was := before(p, o.Policy)
+	was, whole := before(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if taken(p.After, i, l) {
 			old := lost(p.Before, was, l.Key)
-			j.own.add(p.After, o, l, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
+			j.own.add(p.After, o, l, whole && !l.To.Conditional, l.To.Conditional && old != nil && sameBlock(old.To, l.To))
 		}
 	}
 }
@@ -173,10 +173,10 @@ func (j *judge) otherLosses(p effective.Pair, i int) {
 	if len(o.Lost) == 0 {
 		return
 	}
-	was := before(p, o.Policy)
+	was, whole := before(p, o.Policy), o.ReplacedBy() != nil
 	for _, l := range o.Lost {
 		if taken(p.After, i, l) && (was < 0 || inForce(&p.Before.Outcomes[was], l.Key)) {
-			j.others.add(p.After, o, l, false)
+			j.others.add(p.After, o, l, whole, false)
 		}
 	}
 }

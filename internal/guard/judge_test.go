@@ -1,11 +1,13 @@
 package guard_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/guard"
 )
 
 const (
@@ -124,7 +126,7 @@ func TestPolicyWrites(t *testing.T) {
 			routePolicy("k: 1\na: 5"), []string{"Deny ConstraintViolated a"},
 		},
 		"no ConstraintViolated where the value is the same": {
-			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', a: 100}")), routePolicy("a: 100"), nil,
+			base(gatewayPolicy("overrides: {strategy: patch, when: 'spec.a > 50', a: 100}")), routePolicy("a: 100"), []string{"Warn Overridden a"},
 		},
 		"no ConstraintViolated by a lower policy: a default gives way": {
 			base(routePolicy("b: 1\noverrides: {strategy: patch, when: 'spec.b == 1', a: 5}")), gatewayPolicy("defaults: {strategy: patch, a: 1}"),
@@ -314,7 +316,17 @@ func TestManyLosers(t *testing.T) {
 	for _, name := range "abcdefghijklmopqrstuvwxz" { // 24 rules; n and y are booleans
 		spec += string(name) + ": 1\n"
 	}
-	j := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {zz: 1}"))
+	j := judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: patch, "+strings.NewReplacer(": 1\n", ": 2, ").Replace(spec)+"}"))
 	assert.Len(t, j.Warnings, 22)
 	assert.Contains(t, told(j), "Warn Overridden: 4 more rules of other policies lose their effect, too")
+
+	j = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
+	var shown []string
+	for _, f := range guard.ForReaders(j.Warnings) {
+		if f.Code == api.ReasonOverridden {
+			shown = append(shown, f.What)
+		}
+	}
+	assert.Equal(t, []string{"all 24 rules of Paint app/own lose their effect on 2 paths: Paint infra/top replaces it as a whole"}, shown)
+	assert.Len(t, j.Warnings, 22, "20 of the rules, all of them, and BlastRadius")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,9 @@ type lossKey struct {
 	to          *merge.Policy
 	conditional bool
 	before      bool // a conditional one took it before the write, too
+	equal       bool // to the effective rule
+	inForce     *merge.Policy
+	whole       bool // lost with all others of the policy, which the other replaces
 }
 
 // loss is a rule lost on a number of paths; the first stands for all.
@@ -41,11 +45,11 @@ type loss struct {
 	paths int
 }
 
-func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, before bool) {
+func (t *tally) add(e *effective.Effective, o *merge.Outcome, l merge.Lost, whole, before bool) {
 	if t.losses == nil {
 		t.losses = make(map[lossKey]*loss)
 	}
-	k := lossKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before}
+	k := lossKey{o.Policy, l.Key.String(), l.To.Policy, l.To.Conditional, before, l.To.Conditional && l.Equal, l.InForce, whole}
 	had := t.losses[k]
 	switch {
 	case had != nil:
@@ -70,8 +74,38 @@ func (t *tally) sorted() []*loss {
 			api.CompareRefs(a.on.Ref(a.to), b.on.Ref(b.to)),
 			cmp.Compare(btoi(a.conditional), btoi(b.conditional)),
 			cmp.Compare(btoi(a.before), btoi(b.before)),
+			cmp.Compare(btoi(a.equal), btoi(b.equal)),
+			cmp.Compare(btoi(a.whole), btoi(b.whole)),
+			cmp.Compare(nameOf(a.inForce), nameOf(b.inForce)),
 		)
 	})
+	return out
+}
+
+func nameOf(p *merge.Policy) string {
+	if p == nil {
+		return ""
+	}
+	return p.Namespace + "/" + p.Name
+}
+
+// together is a policy that another one replaces whole, on a number of paths.
+type together struct {
+	from, to, inForce *merge.Policy
+	paths             int
+}
+
+func (l *loss) together() together { return together{l.from, l.to, l.inForce, l.paths} }
+
+// wholes counts the rules that were lost together, where they are more than one.
+func wholes(losses []*loss) map[together]int {
+	out := make(map[together]int)
+	for _, l := range losses {
+		if l.whole {
+			out[l.together()]++
+		}
+	}
+	maps.DeleteFunc(out, func(_ together, n int) bool { return n == 1 })
 	return out
 }
 
@@ -84,13 +118,7 @@ func btoi(b bool) int {
 
 // finish turns what was counted on the paths into findings.
 func (j *judge) finish(ctx context.Context) error {
-	for _, l := range j.own.sorted() {
-		if l.conditional {
-			j.violated(l)
-		} else {
-			j.overridden(l)
-		}
-	}
+	j.ownLose()
 	j.othersLose()
 	may := &rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}
 	if err := j.bindings(may); err != nil {
@@ -100,6 +128,24 @@ func (j *judge) finish(ctx context.Context) error {
 	j.invalid()
 	j.blast()
 	return j.overridesLost(may)
+}
+
+// ownLose finds the rules of the policy being written that a higher override takes.
+func (j *judge) ownLose() {
+	losses := j.own.sorted()
+	whole := wholes(losses)
+	for _, l := range losses {
+		n := whole[l.together()]
+		switch {
+		case l.conditional && !l.equal:
+			j.violated(l)
+		case l.whole && n > 0:
+			j.overridden(l, Finding{Rule: l.rule, Whole: true}, l.rule+" has", "overrides it")
+			j.overridden(l, Finding{Whole: true}, fmt.Sprintf("all %d rules have", n), "replaces the policy as a whole")
+		default:
+			j.overridden(l, Finding{Rule: l.rule}, l.rule+" has", "overrides it")
+		}
+	}
 }
 
 // subject names what is being written; its name may be yet to be generated.
@@ -168,18 +214,22 @@ func compact(v any) string {
 	return string(data)
 }
 
-// overridden tells that a rule of the policy being written has no effect.
-func (j *judge) overridden(l *loss) {
+// overridden tells that rules of the policy being written have no effect.
+func (j *judge) overridden(l *loss, f Finding, rules, overrides string) {
 	by := l.on.Ref(l.to)
 	on := ""
 	if l.paths < j.ownPaths {
 		on = fmt.Sprintf(" on %d of %s", l.paths, plural(j.ownPaths, "path"))
 	}
-	j.report(api.ReasonOverridden, api.Warn, Finding{
-		Rule: l.rule, Policy: &by,
-		What:   fmt.Sprintf("%s has no effect%s: %s overrides it on %s", l.rule, on, by, where(l)),
-		Advice: fmt.Sprintf("ask the owner of %s", by.Key()),
-	})
+	f.Policy = &by
+	f.What = fmt.Sprintf("%s no effect%s: %s %s on %s", rules, on, by, overrides, where(l))
+	f.Advice = fmt.Sprintf("ask the owner of %s", by.Key())
+	if l.inForce != nil {
+		last := l.on.Ref(l.inForce)
+		f.What += fmt.Sprintf(", and %s is in force in the end", last)
+		f.Advice = fmt.Sprintf("ask the owners of %s and %s", by.Key(), last.Key())
+	}
+	j.report(api.ReasonOverridden, api.Warn, f)
 }
 
 // mostLosers is how many losses of other policies are told one by one.
@@ -188,21 +238,39 @@ const mostLosers = 20
 // othersLose tells whose rules the write newly costs their effect.
 func (j *judge) othersLose() {
 	losses := j.others.sorted()
+	whole, shown := wholes(losses), make(map[together]bool)
+	lines, rest := 0, 0
 	for i, l := range losses {
-		if i == mostLosers {
-			more := plural(len(losses)-i, "more rule")
-			if j.others.beyond {
-				more = "more than " + more
-			}
-			j.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies lose their effect, too"})
-			return
+		group := l.together()
+		if n := whole[group]; n > 0 && l.whole && !shown[group] && lines < mostLosers {
+			j.othersLost(l, Finding{Whole: true}, fmt.Sprintf("all %d rules", n), "lose their effect", "replaces it as a whole")
+			shown[group] = true
+			lines++
 		}
-		from, by := l.on.Ref(l.from), l.on.Ref(l.to)
-		j.report(api.ReasonOverridden, api.Warn, Finding{
-			Rule: l.rule, Policy: &from,
-			What: fmt.Sprintf("%s of %s loses its effect on %s: %s overrides it", l.rule, from, plural(l.paths, "path"), by),
-		})
+		together := l.whole && shown[group]
+		switch {
+		case i < mostLosers:
+			j.othersLost(l, Finding{Rule: l.rule, Whole: together}, l.rule, "loses its effect", "overrides it")
+			lines++
+		case !together:
+			rest++
+		}
 	}
+	if rest > 0 {
+		more := plural(rest, "more rule")
+		if j.others.beyond {
+			more = "more than " + more
+		}
+		j.report(api.ReasonOverridden, api.Warn, Finding{What: more + " of other policies lose their effect, too"})
+	}
+}
+
+// othersLost tells what another policy loses.
+func (j *judge) othersLost(l *loss, f Finding, rules, lose, overrides string) {
+	from := l.on.Ref(l.from)
+	f.Policy = &from
+	f.What = fmt.Sprintf("%s of %s %s on %s: %s %s", rules, from, lose, plural(l.paths, "path"), l.on.Ref(l.to), overrides)
+	j.report(api.ReasonOverridden, api.Warn, f)
 }
 
 func plural(n int, noun string) string {

@@ -44,6 +44,11 @@ func outcome(through walk, v *store.View, p *policykind.Policy) (string, error) 
 		if l.To == p.Ref() {
 			to = itself
 		}
+		// Whether a value is equal is not for every reader of the policy.
+		if n := len(note.Lost) - 1; n >= 0 && note.Lost[n].Rule == l.Rule && note.Lost[n].To == to {
+			note.Lost[n].Paths += l.Paths
+			continue
+		}
 		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: to, Paths: l.Paths})
 	}
 	return limited(note, func(hash string) any {

@@ -115,8 +115,8 @@ func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
 	}
 	w.fieldNodes(at, item)
 	for _, p := range item.Policies {
-		for _, lost := range p.Lost {
-			at.add(w.paint(red, "✗ "+lost.Rule) + w.paint(dim, fmt.Sprintf("  of %s, lost to %s", by(p.Policy, lost.Block), by(lost.To, lost.ToBlock))))
+		for _, text := range w.losses(p) {
+			at.add(text)
 		}
 		if len(p.Lost) == 0 && p.State == api.Inactive {
 			at.add(w.paint(dim, "– "+p.Policy.Key()+" takes no part: its condition is not met"))
@@ -125,6 +125,49 @@ func (w *page) effectiveNode(at *node, item api.EffectivePolicy) {
 	if len(at.children) == 0 {
 		at.label += w.paint(dim, "  none")
 	}
+}
+
+// losses says what a policy lost, in one line where another one replaces it whole.
+func (w *page) losses(p api.PolicyOnPath) []string {
+	if p.ReplacedBy != nil {
+		return []string{w.paint(red, "✗ all rules") + w.paint(dim, fmt.Sprintf("  of %s, which %s replaces as a whole%s", p.Policy.Key(), p.ReplacedBy.Key(), inForce(ofAll(p.Lost))))}
+	}
+	var out []string
+	for _, l := range p.Lost {
+		text := fmt.Sprintf("  of %s, lost to %s%s%s", by(p.Policy, l.Block), by(l.To, l.ToBlock), inForce(l.InForce), equal(l.Equal))
+		out = append(out, w.paint(red, "✗ "+l.Rule)+w.paint(dim, text))
+	}
+	if p.Message != "" {
+		out = append(out, w.paint(dim, "– "+p.Policy.Key()+": "+p.Message))
+	}
+	return out
+}
+
+// inForce names the policy that is in force in the end, where the one that beat
+// a rule lost it in turn.
+func inForce(p *api.Ref) string {
+	if p == nil {
+		return ""
+	}
+	return "; in force is " + p.Key()
+}
+
+// ofAll returns the policy that is in force in the end in place of every lost rule,
+// nil if there is no such policy.
+func ofAll(lost []api.LostRule) *api.Ref {
+	first := lost[0].InForce
+	if first == nil || slices.ContainsFunc(lost, func(l api.LostRule) bool { return l.InForce == nil || *l.InForce != *first }) {
+		return nil
+	}
+	return first
+}
+
+// equal says that a rule was lost to one of an equal value.
+func equal(is bool) string {
+	if !is {
+		return ""
+	}
+	return " (equal value)"
 }
 
 // outcomeRows writes a table of outcomes.
@@ -152,8 +195,13 @@ func outcomeNote(o api.Outcome) string {
 		return o.Message
 	}
 	var parts []string
+	for _, r := range o.ReplacedBy {
+		parts = append(parts, "replaced by "+r.Policy.Key())
+	}
 	for _, l := range o.Lost {
-		parts = append(parts, fmt.Sprintf("%s lost to %s", l.Rule, l.To.Key()))
+		if l.Whole < l.Paths {
+			parts = append(parts, fmt.Sprintf("%s lost to %s%s%s", l.Rule, l.To.Key(), inForce(l.InForce), equal(l.Equal)))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

@@ -95,8 +95,14 @@ func (w *page) deeds(c api.Contribution) []string {
 	if len(c.Unset) > 0 {
 		out = append(out, w.paint(plain, "unset: ")+w.paint(cyan, strings.Join(c.Unset, ", ")))
 	}
+	if c.Message != "" {
+		out = append(out, w.paint(dim, c.Message))
+	}
+	if c.ReplacedBy != nil && len(c.Lost) > 0 {
+		return append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by the %s of %s%s", blockName(c.Lost[0].ToBlock), *c.ReplacedBy, inForce(ofAll(c.Lost)))))
+	}
 	for _, l := range c.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s", blockName(l.ToBlock), l.To)))
+		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to the %s of %s%s%s", blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal))))
 	}
 	return out
 }
@@ -127,7 +133,7 @@ func (w *page) ruleInForce(r api.ExplainedRule) string {
 }
 
 func (w *page) lostFrom(l api.LostFrom) string {
-	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To))
+	return w.paint(dim, fmt.Sprintf("not %s of %s: the %s of %s beat it%s%s", short(l.Value, longValue), by(l.Policy, l.Block), blockName(l.ToBlock), l.To, inForce(l.InForce), equal(l.Equal)))
 }
 
 // weakened says what takes the force of an override's rule.

@@ -43,8 +43,13 @@ func (w *page) outcomeParts(o api.Outcome) []string {
 		out = append(out, w.target(t))
 	}
 	out = append(out, w.paint(plain, pathCounts(o.Paths)))
+	for _, r := range o.ReplacedBy {
+		out = append(out, w.paint(red, "replaced")+w.paint(plain, fmt.Sprintf(" as a whole by %s on %s", r.Policy, plural(r.Paths, "path"))))
+	}
 	for _, l := range o.Lost {
-		out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s", l.To, plural(l.Paths, "path"))))
+		if n := l.Paths - l.Whole; n > 0 {
+			out = append(out, w.paint(red, "lost "+l.Rule)+w.paint(plain, fmt.Sprintf(" to %s on %s%s%s", l.To, plural(n, "path"), inForce(l.InForce), equal(l.Equal))))
+		}
 	}
 	return out
 }

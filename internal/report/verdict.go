@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
@@ -41,17 +42,22 @@ func (w *page) verdict(v api.Verdict) string {
 
 func (w *page) findings(v api.Verdict) []string {
 	var out []string
-	for _, r := range v.Reasons {
+	for _, r := range shown(v.Reasons) {
 		word := w.paint(red, "denied ")
 		if v.Allowed {
 			word = w.paint(yellow, "would be denied ")
 		}
 		out = append(out, word+w.reason(r))
 	}
-	for _, r := range v.Warnings {
+	for _, r := range shown(v.Warnings) {
 		out = append(out, w.paint(yellow, "warning ")+w.reason(r))
 	}
 	return out
+}
+
+// shown leaves out what is said of each rule where it is said of all of them, too.
+func shown(reasons []api.Reason) []api.Reason {
+	return slices.DeleteFunc(slices.Clone(reasons), func(r api.Reason) bool { return r.Whole && r.Rule != "" })
 }
 
 func (w *page) reason(r api.Reason) string {

@@ -71,6 +71,8 @@ type Finding struct {
 	Rule string         `json:"rule,omitempty"`
 	// Policy is the other policy as "Kind namespace/name".
 	Policy string `json:"policy,omitempty"`
+	// Whole marks what is shown to a reader for all rules, and not for each.
+	Whole bool `json:"whole,omitempty"`
 	// Says are parts that the message must have.
 	Says []string `json:"says,omitempty"`
 }
@@ -80,7 +82,7 @@ type Finding struct {
 func Of(reasons []api.Reason, want []Finding) []Finding {
 	var out []Finding
 	for i, r := range reasons {
-		f := Finding{Code: r.Code, Rule: r.Rule}
+		f := Finding{Code: r.Code, Rule: r.Rule, Whole: r.Whole}
 		if r.Policy != nil {
 			f.Policy = r.Policy.String()
 		}
@@ -94,6 +96,17 @@ func Of(reasons []api.Reason, want []Finding) []Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// Shown counts the findings that a reader is shown.
+func Shown(findings []Finding) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Whole || f.Rule == "" {
+			n++
+		}
+	}
+	return n
 }
 
 //go:embed data/*.yaml fixtures.yaml

@@ -255,6 +255,9 @@ func (c *cell) holdStates(t *testing.T, v variant, won winner, item api.Effectiv
 		default:
 			to := c.beats(side, won)
 			lost := api.LostRule{Rule: "retryOn", Block: g.block + "s", To: from[to], ToBlock: c.block(to)}
+			if last := from[won]; won != to {
+				lost.InForce = &last
+			}
 			want[from[side].Key()] = api.PolicyOnPath{Policy: from[side], State: api.Overridden, Lost: []api.LostRule{lost}}
 		}
 	}
