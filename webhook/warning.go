@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -34,7 +33,7 @@ func warnings(findings []guard.Finding) []string {
 }
 
 // warning fits a finding into one line: too long, the advice goes first, then
-// names are shortened in the middle; what happened stays.
+// the groups of kinds, and then names are shortened; what happened stays.
 func warning(f guard.Finding) string {
 	line := oneLine(f.Message())
 	if fits(line) {
@@ -59,22 +58,6 @@ func warning(f guard.Finding) string {
 	return line
 }
 
-// kindAndGroup is a kind that is written with its group.
-var kindAndGroup = regexp.MustCompile(`\b([A-Z][A-Za-z0-9]*)\.([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
-
-// withoutGroups leaves out the groups of kinds, unless it is they that tell two
-// kinds apart.
-func withoutGroups(line string) string {
-	groups := make(map[string]string)
-	for _, m := range kindAndGroup.FindAllStringSubmatch(line, -1) {
-		if other, ok := groups[m[1]]; ok && other != m[2] {
-			return line
-		}
-		groups[m[1]] = m[2]
-	}
-	return kindAndGroup.ReplaceAllString(line, "$1")
-}
-
 func fits(line string) bool { return len([]rune(line)) <= warningLength }
 
 // oneLine replaces what may not stand in a warning.
@@ -89,16 +72,4 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// shortenWords cuts words that are longer than longest in the middle.
-func shortenWords(line string, longest int) string {
-	words := strings.Split(line, " ")
-	for i, w := range words {
-		if r := []rune(w); len(r) > longest {
-			half := (longest - 1) / 2
-			words[i] = string(r[:longest-1-half]) + "…" + string(r[len(r)-half:])
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -60,6 +60,7 @@ func TestAWarningFitsIntoOneLine(t *testing.T) {
 func TestGroupsThatTellTwoKindsApartStay(t *testing.T) {
 	const two = "Policy.a.example.com app/one loses to Policy.b.example.com app/two"
 	assert.Equal(t, two, withoutGroups(two))
+	assert.Equal(t, two+" on Gateway infra/edge", withoutGroups(two+" on Gateway.networking.k8s.io infra/edge"))
 	assert.Equal(t, "Policy app/one loses to Other app/two", withoutGroups("Policy.a.example.com app/one loses to Other.b.example.com app/two"))
 }
 
