@@ -10,20 +10,32 @@ import (
 	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/decode"
 )
 
-// reviewError tells that a request holds no review that could be answered.
+// reviewError tells that a request holds no review that could be evaluated.
 type reviewError struct {
 	status int
 	reason string
+	// uid of the review, where as much of it could be read: it can be answered.
+	uid types.UID
 }
 
 func (e *reviewError) Error() string { return e.reason }
 
+// code is the reason of a denial for it.
+func (e *reviewError) code() string {
+	if e.status == http.StatusRequestEntityTooLarge {
+		return string(api.ReasonTooMuch)
+	}
+	return string(api.ReasonInvalid)
+}
+
 func bad(status int, format string, args ...any) error {
-	return &reviewError{status, fmt.Sprintf(format, args...)}
+	return &reviewError{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
 // readReview reads the review of a request of at most limit bytes. Its errors
@@ -39,11 +51,11 @@ func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, er
 	defer reuse(body)
 	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
 	if err := read(body, r.Body, limit); err != nil {
-		return nil, err
+		return nil, answerable(err, body.Bytes())
 	}
 	review, err := decode.As[admissionv1.AdmissionReview](body.Bytes())
 	if err != nil {
-		return nil, bad(http.StatusBadRequest, "the body is no AdmissionReview: %v", err)
+		return nil, answerable(bad(http.StatusBadRequest, "the body is no AdmissionReview: %v", err), body.Bytes())
 	}
 	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
 		return nil, bad(http.StatusBadRequest, "%s is not supported: send an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
@@ -52,6 +64,15 @@ func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, er
 		return nil, bad(http.StatusBadRequest, "the AdmissionReview has no request with a uid")
 	}
 	return review.Request, nil
+}
+
+// answerable adds to a reviewError the uid that the head of the body has.
+func answerable(err error, body []byte) error {
+	uid, failed := uidOfReview(bytes.NewReader(body))
+	if b, ok := errors.AsType[*reviewError](err); ok && failed == nil {
+		b.uid = uid
+	}
+	return err
 }
 
 // bodies are used again: a review is decoded into values of its own. Those that

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/guard"
 )
 
 // badRequests are requests that hold no review.
@@ -135,7 +137,33 @@ func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
 	assert.True(t, answered(t, d.post(t, PathValidate, body)).Allowed)
 
 	d = open(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
-	assert.Equal(t, http.StatusRequestEntityTooLarge, d.post(t, PathValidate, body).Code)
+	assert.Contains(t, said(t, answered(t, d.post(t, PathValidate, body))), "TooMuch")
+}
+
+// An HTTP error would leave what an object holds to failurePolicy, and Ignore would
+// let it pass.
+func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
+	const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + string(uid) + `","object":`
+	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}}"
+	for name, c := range map[string]struct{ body, reason, says string }{
+		"too large":         {head + `"` + strings.Repeat("<", 200_000) + `"}}`, "TooMuch", "the review is larger than 100000 bytes"},
+		"nested too deeply": {head + deep, "Invalid", "exceeded max depth"},
+		"cut off":           {head + `{"a":`, "Invalid", "unexpected end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, Options{BodyLimit: 100_000}, cluster)
+			a := answered(t, d.post(t, PathValidate, []byte(c.body)))
+			assert.Equal(t, uid, a.UID)
+			assert.Contains(t, said(t, a), c.reason+": overrule cannot evaluate this write: ")
+			assert.Contains(t, a.Result.Message, c.says)
+			assert.Equal(t, unpatchedResponse(), answered(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
+
+			d = open(t, Options{BodyLimit: 100_000, Enforcement: guard.EnforceWarn}, cluster)
+			a = answered(t, d.post(t, PathValidate, []byte(c.body)))
+			assert.True(t, a.Allowed)
+			assert.Contains(t, a.Warnings[0], "would be denied: ")
+		})
+	}
 }
 
 func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -26,8 +27,10 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultTimeout   = 3 * time.Second
-	DefaultBodyLimit = 8 << 20 // two objects of the 3 MiB that the API server takes, and the rest
+	DefaultTimeout = 3 * time.Second
+	// DefaultBodyLimit is of two objects of the 1.5 MiB that etcd takes, each of whose
+	// bytes may be six in JSON (\u003c), and the rest of a review.
+	DefaultBodyLimit = 20 << 20
 )
 
 // Options of a Server.
@@ -117,7 +120,7 @@ func (s *Server) door(name string, j judge) http.Handler {
 		arrival.End()
 		if err != nil {
 			turned(span, whyNoReview)
-			s.refuse(w, name, err)
+			s.refuse(w, r, name, j, err)
 			return
 		}
 		s.await(ctx)
@@ -236,16 +239,23 @@ func unpatched(string, string) answer { return allow() }
 
 func unasked() answer { return allow() }
 
-// refuse answers a request that holds no review.
-func (s *Server) refuse(w http.ResponseWriter, door string, err error) {
-	status := http.StatusBadRequest
-	if b, ok := errors.AsType[*reviewError](err); ok {
-		status = b.status
+// refuse answers a request whose review cannot be evaluated. What is in an object
+// must not lead to an HTTP error, which failurePolicy Ignore lets pass: a review
+// whose uid is known is denied.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, door string, j judge, err error) {
+	b, ok := errors.AsType[*reviewError](err)
+	if !ok {
+		b = &reviewError{status: http.StatusBadRequest}
 	}
 	s.Metrics.refused(door)
-	s.Log.V(1).Info("no review", "door", door, "reason", err.Error())
-	s.sendAway(w)
-	http.Error(w, err.Error(), status)
+	s.Log.V(1).Info("no review", "door", door, "uid", b.uid, "reason", err.Error())
+	if b.uid == "" {
+		s.sendAway(w)
+		http.Error(w, err.Error(), b.status)
+		return
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, DefaultRoom)) // a client may read its answer only after all is sent
+	s.answer(w, &admissionv1.AdmissionRequest{UID: b.uid}, door, j.failed(b.code(), b.code()+": overrule cannot evaluate this write: "+err.Error()))
 }
 
 const (

@@ -45,6 +45,7 @@ var madeKinds = map[string]struct {
 	"Glue":    {true, ""},
 	"Wax":     {true, ""},
 	"Oil":     {true, ""},
+	"Henna":   {true, ""},
 	"Gloss":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Satin":   {false, "\n  targets: {fields: [targetRef]}\n  gates: [when]\n  alternatives: [colors]"},
 	"Matt":    {false, "\n  targets: {fields: [targetRef]}"},
@@ -191,6 +192,12 @@ var aroundKinds = map[string]row{
 	"definition-relabelled": way{
 		world: coated("Wax"), code: "OverrideEvaded",
 		write: kubectl("label", "--overwrite", "crd/waxs.policies.example.com", "gateway.networking.k8s.io/policy=direct"),
+	},
+	"definition-in-a-deep-review": way{
+		world: coated("Henna"), code: "Invalid",
+		write: kubectl("patch", "crd/hennas.policies.example.com", "--type=json", "-p",
+			`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/example","value":`+strings.Repeat("[", 9994)+strings.Repeat("]", 9994)+`},{"op":"remove","path":"/metadata/labels"}]`),
+		instead: new(kubectl("label", "crd/hennas.policies.example.com", "gateway.networking.k8s.io/policy-")),
 	},
 	"definition-unserved": way{
 		world: coated("Oil"), code: "OverrideEvaded",

@@ -2,6 +2,8 @@
 
 package e2e
 
+import "strings"
+
 // others is a third namespace, of those who look after security.
 const others = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-sec, labels: {around: INFRA}}\n"
 
@@ -17,6 +19,7 @@ var (
 	selected = object("Namespace", "name: INFRA", "{}") + object("Namespace", "name: APP, labels: {around: INFRA}", "{}") +
 		gateway("edge", onHTTP) + route(onEdge, byPath) +
 		primer("INFRA", "targetSelectors: [{group: '', kind: Namespace, matchLabels: {around: INFRA}}]")
+	largeOwners   = `[{"apiVersion":"nope.example.com/v1","kind":"Nope","uid":"5f0d4b1e-0000-4000-8000-000000000077","name":"` + strings.Repeat("<", 1400<<10) + `"}]`
 	ownedByNobody = `{"metadata":{"ownerReferences":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"nobody","uid":"5f0d4b1e-0000-4000-8000-000000000003"}]}}`
 )
 

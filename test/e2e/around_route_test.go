@@ -176,6 +176,11 @@ var aroundRoutes = map[string]row{
 		world: sold, code: "OverrideEvaded",
 		write: edit("APP", "service/store", `[{"op":"replace","path":"/spec/ports/0/name","value":"web"}]`),
 	},
+	"service-port-in-a-large-review": way{
+		world: sold, code: "OverrideEvaded",
+		write: kubectl("-n", "APP", "patch", "service/store", "--type=merge", "-p",
+			`{"metadata":{"ownerReferences":`+largeOwners+`},"spec":{"ports":[{"name":"web","port":80,"protocol":"TCP","targetPort":80}]}}`),
+	},
 	"service-label-by-status": way{
 		world: namespaces + object("Service", "namespace: APP, name: store, labels: {tier: shop}", "{ports: [{name: http, port: 80}]}") +
 			gateway("edge", onHTTP) + route(onEdge, sells) + primer("APP", "targetSelectors: [{group: '', kind: Service, matchLabels: {tier: shop}}]"),
