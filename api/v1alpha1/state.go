@@ -20,8 +20,11 @@ type ReasonCode string
 
 // The reasons. Each is documented in docs/reasons.md.
 const (
-	ReasonInvalid            ReasonCode = "Invalid"
-	ReasonTargetNotFound     ReasonCode = "TargetNotFound"
+	ReasonInvalid        ReasonCode = "Invalid"
+	ReasonTargetNotFound ReasonCode = "TargetNotFound"
+	// ReasonNoPath warns that a policy is in force nowhere: no path goes through
+	// any of its targets.
+	ReasonNoPath             ReasonCode = "NoPath"
 	ReasonConflicted         ReasonCode = "Conflicted"
 	ReasonUnsetOverride      ReasonCode = "UnsetOverride"
 	ReasonConstraintViolated ReasonCode = "ConstraintViolated"
@@ -61,7 +64,7 @@ const (
 
 // ChangeableReasons are those whose action a profile can change.
 var ChangeableReasons = []ReasonCode{
-	ReasonInvalid, ReasonTargetNotFound, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
+	ReasonInvalid, ReasonTargetNotFound, ReasonNoPath, ReasonConflicted, ReasonUnsetOverride, ReasonConstraintViolated,
 	ReasonOverridden, ReasonBlastRadius, ReasonConditionSkipped,
 	ReasonOverrideRemoved, ReasonOverrideEvaded, ReasonOverrideWeakened, ReasonEffectiveInvalid,
 	ReasonTriggerUnmatched, ReasonLimitShadowed, ReasonLimitWidened,

@@ -141,7 +141,7 @@ func (s *Outcomes) Of(v *store.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
 	t := s.tallies[&p.Policy]
 	if t == nil {
-		out.State, out.Message = withoutPath(p, out.Targets)
+		out.State, out.Message = withoutPath(v, p, out.Targets)
 		return out
 	}
 	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
@@ -179,7 +179,7 @@ func compareLosses(a, b lostTo) int {
 }
 
 // withoutPath returns the state of a policy that is on no path, and why.
-func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string) {
+func withoutPath(v *store.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
 	if p.Invalid != nil {
 		return api.Invalid, p.Invalid.Error()
 	}
@@ -187,7 +187,8 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 		return api.NoPath, "its reach is not known: " + p.Unread
 	}
 	if i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Accepted }); i >= 0 {
-		return api.NoPath, noPath(p, targets[i])
+		why, _ := NoPath(v, p, targets[i])
+		return api.NoPath, why
 	}
 	for _, state := range []api.State{api.TargetNotFound, api.Conflicted} {
 		i := slices.IndexFunc(targets, func(t api.Target) bool { return t.Reason == state })
@@ -196,14 +197,6 @@ func withoutPath(p *policykind.Policy, targets []api.Target) (api.State, string)
 		}
 	}
 	return api.NoPath, ""
-}
-
-// noPath says why no path of the kind goes through a target.
-func noPath(p *policykind.Policy, t api.Target) string {
-	if why := NoLevel(p, t); why != "" {
-		return why
-	}
-	return fmt.Sprintf("no path of kind %s, which ends at the %s, goes through %s", p.Kind.Kind, p.Kind.Levels[len(p.Kind.Levels)-1], t.Target)
 }
 
 // NoLevel says why a policy has no effect on a target that it may name: its

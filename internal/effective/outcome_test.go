@@ -90,7 +90,7 @@ func TestOutcomeCountsLossesByWinner(t *testing.T) {
 // States of policies that are on no path.
 func TestStatesWithoutAPath(t *testing.T) {
 	const class = "kind: GatewayClass\nmetadata: {name: istio}"
-	const lonely = "no path of kind Paint, which ends at the Rule, goes through HTTPRoute app/lonely"
+	const lonely = "HTTPRoute app/lonely is not attached to any Gateway: it has no parentRefs"
 	tests := map[string]struct {
 		spec    string
 		want    api.State

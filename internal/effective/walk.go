@@ -303,7 +303,7 @@ func (w *walk) toBackends(kind int, p hierarchy.Path) error {
 	}
 	for i := range rule.Backends {
 		p.Backend = &rule.Backends[i]
-		if !w.reaches(p.Route, p.Backend.Object) {
+		if !reaches(w.view, p.Route, p.Backend.Object) {
 			continue
 		}
 		if err := w.path(kind, p); err != nil {
@@ -315,8 +315,8 @@ func (w *walk) toBackends(kind int, p hierarchy.Path) error {
 
 // reaches reports whether a route may send traffic to a backend: in another
 // namespace, only by a ReferenceGrant.
-func (w *walk) reaches(r *hierarchy.Route, backend api.Ref) bool {
-	return backend.Namespace == r.Namespace || w.view.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
+func reaches(v *store.View, r *hierarchy.Route, backend api.Ref) bool {
+	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 
 // virtualPath visits the path of a target that exists nowhere.

@@ -213,6 +213,7 @@ func (j *judge) reportOf(kind *policykind.Kind, code api.ReasonCode, action api.
 var defaults = map[api.ReasonCode]api.Action{
 	api.ReasonInvalid:            api.Deny,
 	api.ReasonTargetNotFound:     api.Warn,
+	api.ReasonNoPath:             api.Warn,
 	api.ReasonConflicted:         api.Deny,
 	api.ReasonUnsetOverride:      api.Deny,
 	api.ReasonConstraintViolated: api.Deny,

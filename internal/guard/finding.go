@@ -145,7 +145,7 @@ func (s findings) by(a api.Action) []Finding {
 // order is the order in which findings are told: what is wrong with the object
 // itself, how far it reaches, and then what it costs others, which may be long.
 var order = []api.ReasonCode{
-	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonConflicted,
+	api.ReasonInvalid, api.ReasonTooMuch, api.ReasonTargetNotFound, api.ReasonNoPath, api.ReasonConflicted,
 	api.ReasonTriggerUnmatched, api.ReasonUnsetOverride, api.ReasonConstraintViolated,
 	api.ReasonOverrideRemoved, api.ReasonOverrideEvaded, api.ReasonOverrideWeakened,
 	api.ReasonRequirementUnmet, api.ReasonEffectiveInvalid, api.ReasonBlastRadius,

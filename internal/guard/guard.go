@@ -206,8 +206,8 @@ func objects(c Change) []store.Object {
 	return out
 }
 
-// mostLive is the most targets that a policy may have to have them looked for:
-// Gateway API takes at most 16.
+// mostLive is the most targets that a policy may have to have them looked for,
+// and the most objects that are: Gateway API takes at most 16 targets.
 const mostLive = 16
 
 // withTargets adds to the view the targets of a policy that it lacks: they may
@@ -218,20 +218,52 @@ func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*stor
 		return v, nil
 	}
 	asked := make(map[api.Ref]bool)
-	for _, t := range p.Targets {
-		if t.Refused != "" || t.Selector != nil || asked[t.Ref] || effective.Exists(v, t) {
-			continue
+	look := func(ref api.Ref) error {
+		if asked[ref] || len(asked) == mostLive {
+			return nil
 		}
-		asked[t.Ref] = true
-		o, err := g.Live(ctx, t.Ref)
+		asked[ref] = true
+		o, err := g.Live(ctx, ref)
 		if err != nil {
-			return nil, fmt.Errorf("look for %s: %w", t, err)
+			return fmt.Errorf("look for %s: %w", ref, err)
 		}
 		if o != nil {
 			v = v.With(store.Put(o))
 		}
+		return nil
+	}
+	for _, t := range p.Targets {
+		if t.Refused != "" || t.Selector != nil {
+			continue
+		}
+		if !effective.Exists(v, t) {
+			if err := look(t.Ref); err != nil {
+				return nil, err
+			}
+		}
+		for _, parent := range missingParents(v, t.Ref) {
+			if err := look(parent); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return v, nil
+}
+
+// missingParents returns the parents of a route that a view lacks; none for
+// objects that are no routes.
+func missingParents(v *store.View, ref api.Ref) []api.Ref {
+	r, ok := v.Get(ref).(*hierarchy.Route)
+	if !ok {
+		return nil
+	}
+	var out []api.Ref
+	for _, p := range r.Parents {
+		if v.Get(p.Ref()) == nil {
+			out = append(out, p.Ref())
+		}
+	}
+	return out
 }
 
 // reachesBelow reports whether an object is one whose writes are told how many

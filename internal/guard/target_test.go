@@ -102,8 +102,8 @@ func TestConflictsOnPorts(t *testing.T) {
 	}
 	const older, newer = "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
 	v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80")))
-	assert.Empty(t, told(judged(t, v, probe("two", newer, ", port: 81"))))
-	assert.Empty(t, told(judged(t, v, probe("two", newer, ""))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(judged(t, v, probe("two", newer, ", port: 81"))))
+	assert.Equal(t, []string{"Warn NoPath"}, codes(judged(t, v, probe("two", newer, ""))))
 	assert.Equal(t, []string{"Deny Conflicted"}, codes(judged(t, v, probe("two", newer, ", port: 80"))))
 	t.Run("one that comes to another port than before is denied", func(t *testing.T) {
 		v := world(t, granted(worlds.ServiceDoc("app", "s", 80, 81), probe("one", older, ", port: 80"), probe("three", older, ", port: 81"), probe("two", newer, ", port: 81")))

@@ -118,6 +118,7 @@ func btoi(b bool) int {
 
 // finish turns what was counted on the paths into findings.
 func (j *judge) finish(ctx context.Context) error {
+	j.noPath()
 	j.ownLose()
 	j.othersLose()
 	may := &rights{judge: j, ctx: ctx, known: make(map[api.Ref]bool)}

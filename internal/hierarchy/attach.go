@@ -45,19 +45,25 @@ func (d Door) Takes(r *Route, namespaceLabels labels.Set) bool {
 		kind, namespace, name = d.Set.Ref().Kind, d.Set.Namespace, d.Set.Name
 	}
 	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
-		return p.Is(kind, namespace, name) &&
-			(p.Section == "" || p.Section == d.Listener.Name) &&
-			(p.Port == 0 || p.Port == d.Listener.Port)
+		return p.Is(kind, namespace, name) && p.names(d.Listener)
 	}) && d.Listener.admits(namespace, r, namespaceLabels)
+}
+
+// names reports whether a parentRef means a listener of the object that it
+// refers to.
+func (p Parent) names(l *Listener) bool {
+	return (p.Section == "" || p.Section == l.Name) && (p.Port == 0 || p.Port == l.Port)
 }
 
 // admits reports whether the listener of an object in a namespace admits the
 // route.
 func (l *Listener) admits(namespace string, r *Route, namespaceLabels labels.Set) bool {
 	return l.Namespaces.Admits(namespace, r.Namespace, namespaceLabels) &&
-		(l.AnyKind || slices.Contains(l.Kinds, r.Kind)) &&
+		l.takesKind(r.Kind) &&
 		hostnamesIntersect(l.Hostname, r.Hostnames)
 }
+
+func (l *Listener) takesKind(kind string) bool { return l.AnyKind || slices.Contains(l.Kinds, kind) }
 
 // Admits reports whether the rule of an object in a namespace lets in one from
 // a namespace with those labels.

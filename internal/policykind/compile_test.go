@@ -110,8 +110,8 @@ func TestProfilesThatMakeNoSense(t *testing.T) {
 		"fields without the rule":      {"{levels: [Gateway, Route], fields: [{rule: a, route: spec.hostnames}]}", `fields: add Rule to levels: the routes' own values are there`},
 		"a field of all rules":         {"fields: [{rule: a, route: spec.rules.timeouts.request}]", `fields[0].route: address "spec.rules.timeouts.request": spec.rules is a list: write spec.rules[*], the rule of the path`},
 		"a blast radius below zero":    {"blastRadius: -1", "blastRadius: -1 is negative: write a number of paths, 0 for no limit"},
-		"a reason that is none":        {"actions: {Overriden: Deny}", `actions: reason "Overriden" is none of Invalid, TargetNotFound, Conflicted, UnsetOverride, ConstraintViolated, Overridden, BlastRadius, ConditionSkipped, OverrideRemoved, OverrideEvaded, OverrideWeakened, EffectiveInvalid, TriggerUnmatched, LimitShadowed, LimitWidened`},
-		"a reason that cannot change":  {"actions: {TooMuch: Warn}", `actions: reason "TooMuch" is none of Invalid, TargetNotFound, Conflicted, UnsetOverride, ConstraintViolated, Overridden, BlastRadius, ConditionSkipped, OverrideRemoved, OverrideEvaded, OverrideWeakened, EffectiveInvalid, TriggerUnmatched, LimitShadowed, LimitWidened`},
+		"a reason that is none":        {"actions: {Overriden: Deny}", `actions: reason "Overriden" is none of Invalid, TargetNotFound, NoPath, Conflicted, UnsetOverride, ConstraintViolated, Overridden, BlastRadius, ConditionSkipped, OverrideRemoved, OverrideEvaded, OverrideWeakened, EffectiveInvalid, TriggerUnmatched, LimitShadowed, LimitWidened`},
+		"a reason that cannot change":  {"actions: {TooMuch: Warn}", `actions: reason "TooMuch" is none of Invalid, TargetNotFound, NoPath, Conflicted, UnsetOverride, ConstraintViolated, Overridden, BlastRadius, ConditionSkipped, OverrideRemoved, OverrideEvaded, OverrideWeakened, EffectiveInvalid, TriggerUnmatched, LimitShadowed, LimitWidened`},
 		"an action":                    {"actions: {Overridden: Refuse}", `actions.Overridden "Refuse" is none of Deny, Warn, Audit`},
 	}
 	for name, test := range tests {

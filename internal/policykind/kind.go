@@ -221,11 +221,16 @@ func (k *Kind) MayStandAt(t api.Target) bool {
 		return true // on a path of its own
 	}
 	section := t.Section != "" || t.Port != 0
+	route := t.Target.Group == api.GatewayGroup && strings.HasSuffix(t.Target.Kind, "Route")
 	switch at, ok := sectionsOf[t.Target.Kind]; {
 	case section && ok:
 		return k.Has(at)
 	case section && strings.HasSuffix(t.Target.Kind, "Route"):
 		return k.Has(api.LevelRule)
+	case ok: // a level for its sections is none for the whole
+		return k.Has(levelsOf[t.Target.Kind][0])
+	case route:
+		return k.Has(api.LevelRoute)
 	default:
 		return k.MayStandOn(t.Target.PolicyKind())
 	}

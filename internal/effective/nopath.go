@@ -1,0 +1,237 @@
+package effective
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// NoPath returns why no path goes through a target that a policy is accepted on,
+// and what to do about it. The policy must be on no path.
+//
+// It shows names alone, and of objects in other namespaces than the target's only
+// those that objects of the target's namespace refer to: the reader may not be
+// allowed to read them.
+func NoPath(v *store.View, p *policykind.Policy, t api.Target) (why, advice string) {
+	if why := NoLevel(p, t); why != "" {
+		return why, ""
+	}
+	d := pathless{
+		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
+		target:   policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port},
+		consumer: p.Kind.Targets.Namespaces == api.LeaveConsumer && t.Target.Namespace != p.Namespace,
+	}
+	switch o := v.Get(t.Target).(type) {
+	case *hierarchy.Route:
+		why, advice = d.ofRoute(o, t.Section), "change that or choose another target"
+	case *hierarchy.ListenerSet:
+		why, advice = d.set(o), "it takes effect on routes that are attached later"
+	default:
+		if d.isBackend() {
+			why, advice = d.backend(), "it takes effect on routes that do so later"
+		} else {
+			why, advice = d.above(), "it takes effect on routes that are attached later"
+		}
+	}
+	switch {
+	case why != "":
+		return why, advice
+	case d.consumer:
+		return fmt.Sprintf("policies in namespace %s apply to clients of that namespace alone, and no path of theirs goes through %s", p.Namespace, d.target), ""
+	default:
+		return fmt.Sprintf("no path for policies of kind %s goes through %s", p.Kind.Kind, d.target), ""
+	}
+}
+
+// pathless looks for the reason why a target is on no path of a kind.
+type pathless struct {
+	*plan
+
+	kind   *policykind.Kind
+	shape  *shape
+	target policykind.Target
+	// consumer tells that only paths of clients in the policy's namespace count.
+	consumer bool
+}
+
+// ofRoute returns why no path goes through a route, or through the rules of it that
+// a section means.
+func (d *pathless) ofRoute(r *hierarchy.Route, section string) string {
+	if why := d.unattached(r); why != "" {
+		return d.notAttached(r.Ref(), why)
+	}
+	return d.lacks(r, section)
+}
+
+func (d *pathless) notAttached(object api.Ref, why string) string {
+	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.roots(), why)
+}
+
+// roots names what the kind's paths start at.
+func (d *pathless) roots() string {
+	switch {
+	case !d.shape.mesh:
+		return hierarchy.KindGateway
+	case !d.shape.gateway:
+		return hierarchy.KindService
+	default:
+		return hierarchy.KindGateway + " or " + hierarchy.KindService
+	}
+}
+
+// mostParents is how many parents of a route are named.
+const mostParents = 3
+
+// unattached returns why none of a route's parents takes it; it is empty if one
+// does.
+func (d *pathless) unattached(r *hierarchy.Route) string {
+	var all []string
+	for _, p := range r.Parents {
+		why := d.refuses(p, r)
+		if why == "" {
+			return ""
+		}
+		all = append(all, why)
+	}
+	for _, p := range r.Unread {
+		all = append(all, notRead(p))
+	}
+	switch more := len(all) - mostParents; {
+	case len(all) == 0 && r.WantsDefaultGateways:
+		return "it asks for default gateways, which are not read"
+	case len(all) == 0:
+		return "it has no parentRefs"
+	case more > 0:
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:mostParents], ", "), more)
+	default:
+		return strings.Join(all, ", ")
+	}
+}
+
+func notRead(parent api.Ref) string {
+	return fmt.Sprintf("%s is of the kind %s, which is not read", parent, parent.PolicyKind())
+}
+
+// refuses returns why a parent does not take a route; it is empty if it does.
+func (d *pathless) refuses(p hierarchy.Parent, r *hierarchy.Route) string {
+	switch o := d.view.Get(p.Ref()).(type) {
+	case *hierarchy.Gateway:
+		return d.noListener(p, r, o.Listeners)
+	case *hierarchy.ListenerSet:
+		if d.idle(o) != "" {
+			return o.Ref().String() + " is not attached to any Gateway"
+		}
+		return d.noListener(p, r, o.Listeners)
+	case *hierarchy.Service:
+		return d.noService(p, r, o)
+	default:
+		return p.Ref().String() + " does not exist"
+	}
+}
+
+func (d *pathless) noListener(p hierarchy.Parent, r *hierarchy.Route, listeners []hierarchy.Listener) string {
+	if !d.shape.gateway {
+		return d.otherRoot(p.Ref())
+	}
+	return hierarchy.Refusal(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
+}
+
+func (d *pathless) noService(p hierarchy.Parent, r *hierarchy.Route, s *hierarchy.Service) string {
+	switch by := (&hierarchy.Route{Namespace: r.Namespace, Parents: []hierarchy.Parent{p}}); {
+	case !d.shape.mesh:
+		return d.otherRoot(s.Ref())
+	case len(by.PortsOf(s)) == 0:
+		return s.Ref().String() + " does not have the port that the parentRef names"
+	default:
+		return ""
+	}
+}
+
+func (d *pathless) otherRoot(parent api.Ref) string {
+	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", d.kind.Kind, parent)
+}
+
+// idle returns why a listener set adds no listener to any gateway; it is empty if
+// it does.
+func (d *pathless) idle(s *hierarchy.ListenerSet) string {
+	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
+	switch {
+	case s.Unread != api.Ref{}:
+		return notRead(s.Unread)
+	case g == nil:
+		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
+	case !g.Sets.Admits(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
+		return fmt.Sprintf("the allowedListeners of %s do not admit listener sets of namespace %s", g.Ref(), s.Namespace)
+	default:
+		return ""
+	}
+}
+
+// lacks returns what a route that is attached lacks for a path of the kind through
+// the rules that a section means, all if it is empty; "" if it lacks nothing.
+func (d *pathless) lacks(r *hierarchy.Route, section string) string {
+	at := policykind.Target{Ref: r.Ref(), Section: section}
+	rules := rulesAt(r, section)
+	switch {
+	case !d.shape.through(r.Kind):
+		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", d.kind.Kind, r.Kind)
+	case d.end() < hierarchy.LevelRule:
+		return ""
+	case len(rules) == 0:
+		return fmt.Sprintf("%s has no rules", at)
+	case !slices.ContainsFunc(rules, func(i int) bool { return d.controls(r, i) }):
+		return fmt.Sprintf("%s has none of the fields that policies of kind %s control", at, d.kind.Kind)
+	case d.end() < hierarchy.LevelBackend:
+		return ""
+	default:
+		return d.backendless(r, at, rules)
+	}
+}
+
+// end returns where paths through routes end: in a mesh they end there, too.
+func (d *pathless) end() hierarchy.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
+
+func rulesAt(r *hierarchy.Route, section string) []int {
+	var out []int
+	for i := range r.Rules {
+		if section == "" || r.RuleAt(section, i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// controls reports whether the kind controls a field of a rule, or none of any
+// rule, as most kinds.
+func (d *pathless) controls(r *hierarchy.Route, rule int) bool {
+	members, controlled := membersOf(d.kind, hierarchy.Path{Route: r, Rule: rule})
+	return !controlled || len(members) > 0
+}
+
+// backendless returns why none of the rules of a route, which are at a target,
+// sends requests to a backend; it is empty if one does.
+func (d *pathless) backendless(r *hierarchy.Route, at policykind.Target, rules []int) string {
+	why := fmt.Sprintf("%s has no backends", at)
+	for _, i := range rules {
+		backends := r.Rules[i].Backends
+		if len(backends) == 0 && d.kind.ShortPaths {
+			return ""
+		}
+		for _, b := range backends {
+			if reaches(d.view, r, b.Object) {
+				return ""
+			}
+			why = ungranted(r, b.Object)
+		}
+	}
+	return why
+}
+
+func ungranted(r *hierarchy.Route, to api.Ref) string {
+	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
+}

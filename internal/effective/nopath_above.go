@@ -1,0 +1,201 @@
+package effective
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// isBackend reports whether the target is an object that routes send requests to:
+// a Service, or one of a kind that is not read.
+func (d *pathless) isBackend() bool {
+	kind := d.target.Ref.PolicyKind()
+	return kind == api.PolicyKind{Kind: hierarchy.KindService} ||
+		!hierarchy.Known(kind) && kind != api.PolicyKind{Kind: hierarchy.KindMesh}
+}
+
+// backend returns why no path goes through the target, to which routes send
+// requests or which they have as their parent. Routes of other namespaces are not
+// named.
+func (d *pathless) backend() string {
+	why, own := "no route "+d.refersTo(), ""
+	for r, sends := range d.referring() {
+		if sends && !reaches(d.view, r, d.target.Ref) {
+			why = fmt.Sprintf("no ReferenceGrant in namespace %s allows routes of other namespaces to refer to %s", d.target.Ref.Namespace, d.target.Ref)
+			continue
+		}
+		not := d.ofRoute(r, "")
+		switch {
+		case not == "":
+			return ""
+		case r.Namespace == d.target.Ref.Namespace:
+			own = cmp.Or(own, not)
+		default:
+			why = fmt.Sprintf("no route that %s is attached to a %s and has what policies of kind %s apply to", d.refersTo(), d.roots(), d.kind.Kind)
+		}
+	}
+	return cmp.Or(own, why)
+}
+
+// refersTo says how routes refer to the target.
+func (d *pathless) refersTo() string {
+	switch {
+	case !d.isParent():
+		return fmt.Sprintf("sends requests to %s", d.target)
+	case d.end() < hierarchy.LevelBackend:
+		return fmt.Sprintf("has %s as its parent", d.target)
+	default:
+		return fmt.Sprintf("has %s as its parent or sends requests to it", d.target)
+	}
+}
+
+// isParent reports whether paths of the kind start at the target.
+func (d *pathless) isParent() bool {
+	return d.shape.mesh && d.target.Ref.PolicyKind() == api.PolicyKind{Kind: hierarchy.KindService}
+}
+
+// referring yields the routes that refer to the target, and whether they do by
+// sending requests to it.
+func (d *pathless) referring() iter.Seq2[*hierarchy.Route, bool] {
+	return func(yield func(*hierarchy.Route, bool) bool) {
+		if s, ok := d.view.Get(d.target.Ref).(*hierarchy.Service); ok && d.isParent() {
+			for r := range d.view.RoutesOf(d.target.Ref) {
+				if d.shape.through(r.Kind) && len(r.PortsOf(s)) > 0 && !yield(r, false) {
+					return
+				}
+			}
+		}
+		if d.end() < hierarchy.LevelBackend {
+			return
+		}
+		for r := range d.view.RoutesTo(d.target.Ref) {
+			if d.shape.through(r.Kind) && slices.ContainsFunc(r.Rules, d.sends) && !yield(r, true) {
+				return
+			}
+		}
+	}
+}
+
+// sends reports whether a rule sends requests to the target, by the port that it
+// means.
+func (d *pathless) sends(rule hierarchy.Rule) bool {
+	k := kindWalk{view: d.view}
+	return slices.ContainsFunc(rule.Backends, func(b hierarchy.Backend) bool {
+		return b.Object == d.target.Ref && (d.target.Whole() || k.onPort(&d.target, b.Object, b.Port))
+	})
+}
+
+// set returns why no path goes through the target, which is a listener set.
+func (d *pathless) set(s *hierarchy.ListenerSet) string {
+	if why := d.idle(s); why != "" {
+		return d.notAttached(s.Ref(), why)
+	}
+	return d.above()
+}
+
+// above returns why no path goes through the target, at or above which paths
+// start.
+func (d *pathless) above() string {
+	name := d.target.Ref.Name
+	switch d.target.Ref.Kind {
+	case hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet:
+		return d.noRoute("to "+d.target.String(), d.gateways())
+	case hierarchy.KindGatewayClass:
+		return d.noRoute("to any Gateway of GatewayClass "+name, d.gateways())
+	case hierarchy.KindNamespace:
+		return d.namespace(name)
+	default: // the mesh
+		return d.noRoute("to any "+d.roots(), d.gateways())
+	}
+}
+
+func (d *pathless) namespace(name string) string {
+	var why []string
+	if d.shape.has[hierarchy.LevelGatewayNamespace] {
+		why = append(why, d.noRoute("to any Gateway in namespace "+name, d.gateways()))
+	}
+	if d.shape.has[hierarchy.LevelServiceNamespace] {
+		why = append(why, fmt.Sprintf("no %s has a Service in namespace %s as its parent", d.routeKinds(), name))
+	}
+	if d.shape.has[hierarchy.LevelRouteNamespace] {
+		why = append(why, fmt.Sprintf("no %s in namespace %s is attached to any %s", d.routeKinds(), name, d.roots()))
+	}
+	return strings.Join(why, ", and ")
+}
+
+// noRoute says that no route is attached to gateways, or to the section of one, or
+// that those which are lack something.
+func (d *pathless) noRoute(to string, gateways iter.Seq[*hierarchy.Gateway]) string {
+	if d.end() < hierarchy.LevelRoute {
+		return "no listener belongs " + to
+	}
+	for g := range gateways {
+		switch {
+		case !d.hasRoute(g):
+		case d.consumer:
+			return ""
+		default:
+			return fmt.Sprintf("no %s that is attached %s has what policies of kind %s apply to", d.routeKinds(), to, d.kind.Kind)
+		}
+	}
+	return fmt.Sprintf("no %s is attached %s", d.routeKinds(), to)
+}
+
+// routeKinds names the routes that paths of the kind go through.
+func (d *pathless) routeKinds() string {
+	if d.shape.routes == nil {
+		return "route"
+	}
+	return strings.Join(slices.Sorted(slices.Values(d.shape.routes)), " or ")
+}
+
+// gateways yields the gateways that the target means.
+func (d *pathless) gateways() iter.Seq[*hierarchy.Gateway] {
+	ref := d.target.Ref
+	switch o := d.view.Get(ref).(type) {
+	case *hierarchy.Gateway:
+		return one(o)
+	case *hierarchy.ListenerSet:
+		return one(d.view.Gateway(o.GatewayNamespace, o.GatewayName))
+	}
+	if ref.Kind == hierarchy.KindGatewayClass {
+		return d.view.GatewaysOf(ref.Name)
+	}
+	return func(yield func(*hierarchy.Gateway) bool) {
+		for g := range d.view.Gateways() {
+			if (ref.Kind != hierarchy.KindNamespace || g.Namespace == ref.Name) && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// hasRoute reports whether a route that the kind applies to is attached to a
+// gateway, by a listener that the target means.
+func (d *pathless) hasRoute(g *hierarchy.Gateway) bool {
+	at := root{gateway: g}
+	doors := slices.DeleteFunc(d.doors(at), func(l hierarchy.Door) bool { return !d.means(l) })
+	for r := range d.routesUnder(at) {
+		if d.shape.through(r.Kind) && slices.ContainsFunc(doors, func(l hierarchy.Door) bool { return l.Takes(r, d.view.NamespaceLabels(r.Namespace)) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// means reports whether a policy on the target applies to a listener.
+func (d *pathless) means(l hierarchy.Door) bool {
+	switch d.view.Get(d.target.Ref).(type) {
+	case *hierarchy.Gateway:
+		return d.target.Whole() || l.Set == nil && onListener(&d.target, l.Listener)
+	case *hierarchy.ListenerSet:
+		return l.Set != nil && l.Set.Ref() == d.target.Ref && onListener(&d.target, l.Listener)
+	default:
+		return true
+	}
+}

@@ -1,0 +1,109 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// SEMANTICS section 8, NoPath: a policy that reaches no path, with the reason.
+func TestAPolicyOnNoPath(t *testing.T) {
+	const (
+		class  = "kind: GatewayClass\nmetadata: {name: c}"
+		lonely = "the policy has no effect: HTTPRoute app/r is not attached to any Gateway: it has no parentRefs; change that or choose another target"
+	)
+	base := docs(class, gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]"), routeDoc("there", "[{}]", "g"), gatewayDoc("h", "c", "http"))
+	policy := func(targets, rest string) string {
+		return policyDoc("Paint", "app", "p", "targetRefs: ["+targets+"]\n"+rest)
+	}
+	tests := map[string]struct {
+		world, policy string
+		want          []string
+	}{
+		"on a route":                           {base, policy("{kind: HTTPRoute, name: r}", "a: 1"), []string{"Warn NoPath: " + lonely}},
+		"on a route, without a rule":           {base, policy("{kind: HTTPRoute, name: r}", "strategy: patch"), []string{"Warn NoPath: " + lonely}},
+		"that was on none before":              {docs(base, policy("{kind: HTTPRoute, name: r}", "a: 2")), policy("{kind: HTTPRoute, name: r}", "a: 1"), []string{"Warn NoPath: " + lonely}},
+		"of one target, and on one by another": {base, policy("{kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: there}", "a: 1"), nil},
+		"of one target, of two": {
+			base, policy("{kind: HTTPRoute, name: none}, {kind: HTTPRoute, name: r}", "a: 1"),
+			[]string{"Warn TargetNotFound: the policy has no effect on its target: HTTPRoute app/none does not exist; check the target's kind, name and section, or create it", "Warn NoPath: " + lonely},
+		},
+		"on a gateway": {
+			base, policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: h}]\na: 1"),
+			[]string{"Warn NoPath: the policy has no effect: no route is attached to Gateway infra/h; it takes effect on routes that are attached later"},
+		},
+		"that cannot be read": {base, policy("{kind: HTTPRoute, name: r}", "overrides: 1"), []string{`Deny Invalid: Paint app/p cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`}},
+		"of a kind without such a level": {
+			docs(base, worlds.ProfileDoc("Probe", "levels: [Gateway]")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
+			[]string{"Warn NotRead: policies of kind Probe may not stand at HTTPRoute app/r: their levels are Gateway"},
+		},
+		"whose target another one holds": {
+			docs(base, policyDoc("Label", "app", "older", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")), policyDoc("Label", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
+			[]string{"Deny Conflicted: HTTPRoute app/r is held by Label app/older, which is older; policies of kind Label do not merge on one target: edit Label app/older or choose another target"},
+		},
+		"of a kind whose profile audits it": {
+			docs(base, worlds.ProfileDoc("Probe", "actions: {NoPath: Audit}")), policyDoc("Probe", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
+			[]string{"Audit NoPath: " + lonely},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, told(judged(t, world(t, test.world), test.policy)))
+		})
+	}
+}
+
+// A selector can have thousands of targets, and a terminal has ten lines.
+func TestAPolicyOnNoPathOfManyTargets(t *testing.T) {
+	var text, targets []string
+	for i := range 12 {
+		text = append(text, routeDoc(fmt.Sprintf("r%02d", i), "[{}]"))
+		targets = append(targets, fmt.Sprintf("{kind: HTTPRoute, name: r%02d}", i))
+	}
+	got := told(judged(t, world(t, docs(text...)), policyDoc("Paint", "app", "p", "targetRefs: ["+strings.Join(targets, ", ")+"]\na: 1")))
+	require.Len(t, got, 9)
+	assert.Contains(t, got, "Warn NoPath: the policy has no effect on 4 more targets either")
+}
+
+// A Gateway may have been created a moment ago, together with all below it.
+func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
+	v := world(t, docs(routeDoc("r", "[{}]", "g", "h", "none")))
+	policy := policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")
+	var asked []string
+	live := func(_ context.Context, ref api.Ref) (store.Object, error) {
+		asked = append(asked, ref.String())
+		if ref.Name == "none" {
+			return nil, nil
+		}
+		return read(t, v, gatewayDoc(ref.Name, "c", "http")), nil
+	}
+	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, v, policy)
+	assert.Empty(t, told(j))
+	assert.Equal(t, 2, j.Changes.Paths)
+	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
+	t.Run("no answer is no verdict", func(t *testing.T) {
+		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (store.Object, error) { return nil, errors.New("gone") }}
+		_, err := g.Judge(t.Context(), v, change(v, read(t, v, policy)), nil)
+		assert.EqualError(t, err, "look for Gateway infra/g: gone")
+	})
+	t.Run("no more than a number of them", func(t *testing.T) {
+		asked = nil
+		var gateways []string
+		for i := range 20 {
+			gateways = append(gateways, fmt.Sprintf("g%d", i))
+		}
+		judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
+		assert.Len(t, asked, 16)
+	})
+}

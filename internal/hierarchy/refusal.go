@@ -1,0 +1,65 @@
+package hierarchy
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Refusal returns why none of the listeners of the object that a parentRef of a
+// route refers to takes the route; it is empty if one does. namespaceLabels are
+// those of the route's namespace.
+//
+// It names listeners as the parentRef does, and shows nothing else of them: the
+// reader may not be allowed to read the object.
+func Refusal(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
+	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
+	left := listeners
+	for _, step := range []struct {
+		takes func(*Listener) bool
+		why   string
+	}{
+		{p.names, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
+		{
+			func(l *Listener) bool { return l.Namespaces.Admits(p.Namespace, r.Namespace, namespaceLabels) },
+			fmt.Sprintf("%s allows routes from namespace %s", none, r.Namespace),
+		},
+		{
+			func(l *Listener) bool { return l.takesKind(r.Kind) },
+			fmt.Sprintf("%s allows routes of kind %s from namespace %s", none, r.Kind, r.Namespace),
+		},
+		{
+			func(l *Listener) bool { return hostnamesIntersect(l.Hostname, r.Hostnames) },
+			none + " that allows the route has a hostname that intersects with its hostnames",
+		},
+	} {
+		if left = those(left, step.takes); len(left) == 0 {
+			return step.why
+		}
+	}
+	return ""
+}
+
+// those returns the listeners of which a condition holds.
+func those(listeners []Listener, holds func(*Listener) bool) []Listener {
+	var out []Listener
+	for i := range listeners {
+		if holds(&listeners[i]) {
+			out = append(out, listeners[i])
+		}
+	}
+	return out
+}
+
+// section writes the section and port of a parentRef behind what they are of.
+func (p Parent) section() string {
+	var b strings.Builder
+	if p.Section != "" {
+		fmt.Fprintf(&b, " named %s", p.Section)
+	}
+	if p.Port != 0 {
+		fmt.Fprintf(&b, " with port %d", p.Port)
+	}
+	return b.String()
+}
