@@ -84,7 +84,8 @@ type ViolationList struct {
 // Violation is one thing that is wrong on one path: a constraint is violated
 // (RequirementUnmet), an override is weakened (OverrideWeakened), the effective
 // spec breaks its schema (EffectiveInvalid), or a limit on a route is bound to
-// nothing of it (TriggerUnmatched).
+// nothing of it (TriggerUnmatched). Or with one policy that is on no path: it breaks
+// its schema by itself, or cannot be read (Invalid); the path is its first target.
 type Violation struct {
 	Code ReasonCode `json:"code"`
 	// Action is what would be done about a write that introduced it.
@@ -93,8 +94,8 @@ type Violation struct {
 	Path       []PathElement `json:"path"`
 	Rule       string        `json:"rule,omitempty"`
 	// Policy is the constraint that is violated, the policy whose override is
-	// weakened or whose limit is bound to nothing, or one that brings what breaks
-	// the schema.
+	// weakened or whose limit is bound to nothing, one that brings what breaks the
+	// schema, or one that cannot be read.
 	Policy  *Ref   `json:"policy,omitempty"`
 	Message string `json:"message"`
 }

@@ -15,6 +15,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
 )
 
 func (a *app) violationsCommand() *cobra.Command {
@@ -24,7 +25,9 @@ func (a *app) violationsCommand() *cobra.Command {
 		Short: "Show what is wrong with the effective policies as they are.",
 		Long: `Show what is wrong with the effective policies as they are, however it came to be:
 constraints that are violated, overrides that lower policies weaken, effective
-policies that break the schema of their kind, and limits that are bound to nothing.
+policies that break the schema of their kind, limits that are bound to nothing, and
+policies that break the schema of their kind by themselves or cannot be read, also
+if they are on no path.
 
 KIND/NAME is what effective takes (a route, a Gateway, a policy, and so on), or a
 PolicyConstraint or ClusterPolicyConstraint, for what violates it. Without it all
@@ -112,9 +115,39 @@ func (q *query) violations(ctx context.Context, of *named) ([]api.Violation, err
 	if err != nil {
 		return nil, fmt.Errorf("judge the effective policies: %w", err)
 	}
-	return slices.DeleteFunc(found, func(v api.Violation) bool {
+	found = slices.DeleteFunc(found, func(v api.Violation) bool {
 		return !on[pathOf(v.PolicyKind, v.Path)] || wanted != nil && (v.Policy == nil || !wanted[*v.Policy])
-	}), nil
+	})
+	if of != nil {
+		return found, nil
+	}
+	pathless, err := q.pathless(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alone, err := g.AuditPathless(ctx, pathless)
+	if err != nil {
+		return nil, fmt.Errorf("check policies that are on no path: %w", err)
+	}
+	found = append(found, alone...)
+	slices.SortStableFunc(found, guard.CompareViolations)
+	return found, nil
+}
+
+// pathless returns the policies that are asked for and on no path.
+func (q *query) pathless(ctx context.Context) ([]*policykind.Policy, error) {
+	asked := q.named()
+	q.addTargeting(asked)
+	policies := asked.sorted()
+	outcomes, err := q.outcomes(ctx, policies)
+	if err != nil {
+		return nil, fmt.Errorf("find the policies that are on no path: %w", err)
+	}
+	onPath := make(map[api.Ref]bool)
+	for _, o := range outcomes {
+		onPath[o.Policy] = o.Paths.Total > 0
+	}
+	return slices.DeleteFunc(policies, func(p *policykind.Policy) bool { return onPath[p.Ref()] }), nil
 }
 
 // tellUnread takes out what could not be checked, which is no violation, and

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -157,6 +158,49 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 `, against...) {
 		assert.True(t, v.Allowed, "it was so before: %+v", v.Reasons)
 	}
+}
+
+// A policy that is on no path is checked by itself, too: it has no route, no
+// target, or is not readable.
+func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
+	policy := func(name, spec string) string {
+		return "---\napiVersion: example.com/v1\nkind: Choice\nmetadata: {namespace: app, name: " + name + "}\nspec: {" + spec + "}\n"
+	}
+	const (
+		lonely = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: lonely}"
+		absent = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: absent}"
+		route  = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: app, name: lonely}\nspec: {}\n"
+	)
+	definition, _, _ := strings.Cut(oneOf(eitherOr), "\n---\napiVersion: example.com/v1\n")
+	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", definition+route+
+		policy("both", lonely+", a: 1, b: 2")+policy("sound", lonely+", a: 1")+policy("text", absent+", a: x")+policy("broken", lonely+", defaults: 1")))
+	var (
+		both   = "Deny EffectiveInvalid Choice lonely#  Choice app/both"
+		text   = "Deny EffectiveInvalid Choice absent#  Choice app/text"
+		broken = "Deny Invalid Choice lonely#  Choice app/broken"
+	)
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                       {nil, []string{text, broken, both}},
+		"of the policy":             {[]string{"-n", "app", "choice/both"}, []string{both}},
+		"of a sound policy":         {[]string{"-n", "app", "choice/sound"}, nil},
+		"of the route":              {[]string{"-n", "app", "httproute/lonely"}, []string{broken, both}},
+		"of another route":          {[]string{"-n", "app", "httproute/toystore"}, nil},
+		"of the namespace":          {[]string{"-n", "app"}, []string{text, broken, both}},
+		"of another namespace":      {[]string{"-n", "infra"}, nil},
+		"of another kind of policy": {[]string{"--kind", "AuthPolicy"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+		})
+	}
+	t.Run("what is wrong", func(t *testing.T) {
+		got := run(t, "", append(files, "violations", "-o", "tree")...)
+		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken cannot be read, so it has no effect: spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
+		assert.Contains(t, got.stdout, "Choice app/text breaks the schema of its kind by itself: ")
+	})
 }
 
 func TestASchemaThatCannotBeCheckedIsNoViolation(t *testing.T) {

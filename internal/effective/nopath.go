@@ -9,6 +9,7 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
 )
 
 // NoPath returns why no path goes through a target that a policy is accepted on,
@@ -234,4 +235,18 @@ func (d *pathless) backendless(r *hierarchy.Route, at policykind.Target, rules [
 
 func ungranted(r *hierarchy.Route, to api.Ref) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
+}
+
+// Pathless returns what stands for the path of a policy that is on none: its first
+// target, or the policy itself where that has no name. Nothing is in force there.
+func Pathless(p *policykind.Policy) *Effective {
+	at := p.Ref()
+	if len(p.Targets) > 0 && p.Targets[0].Ref.Name != "" {
+		at = p.Targets[0].Ref
+	}
+	return &Effective{
+		Kind: p.Kind, Path: hierarchy.Path{Virtual: &at, Rule: -1}, Result: &merge.Result{},
+		Layers:   []merge.Layer{{Policy: &p.Policy, Level: int(hierarchy.LevelBackend)}},
+		Outcomes: []merge.Outcome{{Policy: &p.Policy}},
+	}
 }

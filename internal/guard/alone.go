@@ -19,7 +19,7 @@ func (j *judge) policyAlone() {
 			action = api.Warn // it was before: it stays editable
 		}
 		j.report(api.ReasonInvalid, action, Finding{
-			What: fmt.Sprintf("%s cannot be read, so it has no effect: %v", j.policy.Ref(), j.policy.Invalid),
+			What: unreadable(j.policy),
 		})
 		return
 	}
@@ -28,6 +28,10 @@ func (j *judge) policyAlone() {
 	}
 	j.rivals()
 	j.unread()
+}
+
+func unreadable(p *policykind.Policy) string {
+	return fmt.Sprintf("%s cannot be read, so it has no effect: %v", p.Ref(), p.Invalid)
 }
 
 func (j *judge) target(t api.Target) {

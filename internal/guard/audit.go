@@ -9,6 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -24,8 +25,29 @@ func (g *Guard) Audit(ctx context.Context, v *store.View, s effective.Scope) ([]
 		out = append(out, found...)
 		return err
 	})
-	slices.SortStableFunc(out, compareViolations)
+	slices.SortStableFunc(out, CompareViolations)
 	return out, err
+}
+
+// AuditPathless returns what is wrong by itself with policies that are on no path:
+// they cannot be read, or break the schema of their kind. The path of a violation is
+// the policy's first target alone, or the policy where that has no name. The error is
+// as of Audit.
+func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy) ([]api.Violation, error) {
+	budget := effective.NewBudget(ctx, math.MaxUint64)
+	var out []api.Violation
+	for _, p := range policies {
+		j, e := &judge{Guard: g, budget: budget}, effective.Pathless(p)
+		if p.Invalid != nil {
+			ref := p.Ref()
+			j.reportOf(p.Kind, api.ReasonInvalid, api.Deny, Finding{Policy: &ref, What: unreadable(p)})
+		} else if err := j.alone(e); err != nil { //nolint:contextcheck // the budget has it
+			return nil, err
+		}
+		out = append(out, j.violations(e)...)
+	}
+	slices.SortStableFunc(out, CompareViolations)
+	return out, nil
 }
 
 // audit judges one path as if a write had just brought it about.
@@ -44,6 +66,11 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 	j.heldBack()
 	j.unmet()
 	j.invalid()
+	return j.violations(e), nil
+}
+
+// violations returns what was found on a path.
+func (j *judge) violations(e *effective.Effective) []api.Violation {
 	var out []api.Violation
 	for _, action := range []api.Action{api.Deny, api.Warn, api.Audit} {
 		for _, f := range j.found.by(action) {
@@ -53,7 +80,7 @@ func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget
 			})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // alone finds policies of a path that break the schema of their kind by themselves.
@@ -76,7 +103,8 @@ func (j *judge) alone(e *effective.Effective) error {
 	return nil
 }
 
-func compareViolations(a, b api.Violation) int {
+// CompareViolations orders violations by policy kind, then path, then as reasons are.
+func CompareViolations(a, b api.Violation) int {
 	if c := api.ComparePolicyKinds(a.PolicyKind, b.PolicyKind); c != 0 {
 		return c
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,5 +106,37 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 		}
 		judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Live: live}, world(t, routeDoc("r", "[{}]", gateways...)), policy)
 		assert.Len(t, asked, 16)
+	})
+}
+
+// A policy on no path has faults of its own.
+func TestAuditPathless(t *testing.T) {
+	v := world(t, docs(
+		worlds.SchemaDoc("Paint", "type: object\nproperties:\n  a: {type: integer}\n  targetRefs: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}"),
+		policyDoc("Paint", "app", "text", "targetRefs: [{kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: s}]\na: x"),
+		policyDoc("Paint", "app", "sound", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1"),
+		policyDoc("Paint", "app", "broken", "targetRefs: [{kind: HTTPRoute, name: r}]\noverrides: 1"),
+		policyDoc("Paint", "app", "aimless", "targetRefs: 1\na: 1")))
+	g := &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}
+	all := slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
+	found, err := g.AuditPathless(t.Context(), all)
+	require.NoError(t, err)
+	var got []string
+	for _, f := range found {
+		require.Len(t, f.Path, 1)
+		got = append(got, fmt.Sprintf("%s %s %s on %s %s: %s", f.Action, f.Code, f.PolicyKind.Kind, f.Path[0], f.Policy, f.Message))
+	}
+	assert.Equal(t, []string{
+		`Deny Invalid Paint on HTTPRoute app/r Paint app/broken: Paint app/broken cannot be read, so it has no effect: spec.overrides: Invalid value: "number": must be an object`,
+		`Deny EffectiveInvalid Paint on HTTPRoute app/r Paint app/text: Paint app/text breaks the schema of its kind by itself: spec.a: invalid value: spec.a in body must be of type integer: "string"`,
+		`Deny Invalid Paint on Paint app/aimless Paint app/aimless: Paint app/aimless cannot be read, so it has no effect: spec.targetRefs: Invalid value: "number": must be a target reference`,
+	}, got)
+	t.Run("a deadline ends it", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		// another world: what was checked once is remembered
+		v := world(t, docs(worlds.SchemaDoc("Paint", "type: object\nproperties: {a: {type: integer}}"), policyDoc("Paint", "app", "text", "targetRefs: [{kind: HTTPRoute, name: r}]\na: x")))
+		_, err := g.AuditPathless(ctx, slices.Collect(v.Policies(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})))
+		assert.ErrorIs(t, err, effective.ErrTooMuch)
 	})
 }
