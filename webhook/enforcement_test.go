@@ -79,6 +79,27 @@ func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
 	}
 }
 
+func TestAWriteThatDependsOnAnUnlistedKindIsToBeTriedAgain(t *testing.T) {
+	renamed := update(t, route, strings.Replace(route, "name: toys,", "name: games,", 1))
+	unlisted := func(e guard.Enforcement) *admissionv1.AdmissionResponse {
+		d := open(t, Options{Enforcement: e}, cluster)
+		v, _ := d.Store.View()
+		k := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+		d.Store.RemoveKind(k.Ref())
+		d.Store.AddKind(k)
+		return d.validated(t, renamed)
+	}
+	a := unlisted(guard.EnforceDeny)
+	assert.False(t, a.Allowed)
+	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
+	assert.Contains(t, a.Result.Message, "the policies of kind AuthPolicy.kuadrant.io could not be listed yet")
+
+	a = unlisted(guard.EnforceWarn)
+	assert.True(t, a.Allowed)
+	assert.Len(t, a.Warnings, 1)
+	assert.True(t, open(t, Options{}, cluster).validated(t, renamed).Allowed, "it is listed")
+}
+
 func TestKindsOfOurOwnHaveNamesInTheMetrics(t *testing.T) {
 	d := open(t, Options{}, cluster)
 	v, _ := d.Store.View()

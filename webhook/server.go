@@ -184,7 +184,10 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 		return s.failed(string(api.ReasonTooMuch), s.isTooLarge(r))
 	}
 	a, err := s.decide(ctx, v, r, c)
+	unseen, _ := errors.AsType[*guard.UnseenError](err)
 	switch {
+	case unseen != nil:
+		return s.undecided("PoliciesUnlisted", printable(unseen.Error()))
 	case errors.Is(err, guard.ErrRights):
 		return s.unanswered(err)
 	case err != nil:

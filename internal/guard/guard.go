@@ -165,8 +165,8 @@ const PathBudget = 2 * cel.Limit
 // every touched path whose effective policy differs.
 //
 // A change that would cost too much to judge, or longer than ctx lasts, is
-// denied with the reason TooMuch. The errors are those of Live and Kinds, and
-// ErrRights.
+// denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
+// and an *UnseenError.
 func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
 	j := g.judge(ctx, v)
 	j.change, j.observe = c, observe

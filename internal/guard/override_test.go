@@ -47,6 +47,7 @@ func (w way) judged(t *testing.T) {
 	c := w.change(t, v)
 	assert.Equal(t, denials, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "dev", v, c), "Override")))
 	assert.Equal(t, warnings, nilIfEmpty(toldOf(judgedAs(t, bossAndDev(), "boss", v, c), "Override")))
+	w.unseen(t, v, c)
 }
 
 func judgedWays(t *testing.T, ways map[string]way) {

@@ -25,7 +25,10 @@ func (j *judge) run(ctx context.Context) error {
 	if err := j.ownerless(ctx); err != nil {
 		return err
 	}
-	return j.finish(ctx)
+	if err := j.finish(ctx); err != nil {
+		return err
+	}
+	return j.unlisted(ctx)
 }
 
 // look finds what is wrong with the object alone, and returns the paths that

@@ -5,6 +5,7 @@ package policykind
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,6 +83,15 @@ func (k *Kind) Has(l api.LevelName) bool { return slices.Contains(k.Levels, l) }
 
 // Controls returns the fields of routes that the kind's rules control.
 func (k *Kind) Controls() []Field { return k.fields }
+
+// MayOverride reports whether policies of the kind can have overrides.
+func (k *Kind) MayOverride() bool {
+	if b := k.Blocks.Bare; len(k.Blocks.Overrides) > 0 || b != nil && len(b.Overrides) > 0 {
+		return true
+	}
+	a := k.Strategy.Annotation
+	return a != nil && slices.ContainsFunc(slices.Collect(maps.Values(a.Values)), func(r api.StrategyReading) bool { return r.Overrides })
+}
 
 // Meet says how the policies of one target meet in the fold.
 func (k *Kind) Meet() merge.Meet {

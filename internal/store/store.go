@@ -109,11 +109,25 @@ func (s *Store) sawGone(gone []Seen) {
 // AddKind makes a policy kind known. Until KindListed it is pending: writes of
 // it cannot be evaluated, all others can. A kind that is read again stays in the
 // view meanwhile with the policies that it had, as they were read before: without
-// them, a write of another kind could take their overrides out of force.
+// them, a write of another kind could take their overrides out of force. One that
+// was never listed is among the view's Unlisted, for the same reason.
 func (s *Store) AddKind(k *policykind.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setPending(k.Ref(), k)
+	v := s.view.Load()
+	if v.Kind(k.Ref()) == nil {
+		s.publish(v.WithUnlisted(append(without(v.unlisted, k.Ref()), k)))
+	}
+}
+
+// LeaveOut has no write of another kind depend on a pending kind that was never
+// listed: its policies take no part.
+func (s *Store) LeaveOut(ref api.PolicyKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.view.Load()
+	s.publish(v.WithUnlisted(without(v.unlisted, ref)))
 }
 
 // setPending makes a kind pending, or no longer if k is nil.
@@ -149,7 +163,7 @@ func (s *Store) RemoveKind(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.view.Load()
-	s.publish(v.WithKinds(without(v.kinds, ref)), Event{Kinds: true})
+	s.publish(v.WithKinds(without(v.kinds, ref)).WithUnlisted(without(v.unlisted, ref)), Event{Kinds: true})
 	s.setPending(ref, nil)
 }
 

@@ -77,6 +77,35 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
 }
 
+func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
+	k, other := paint(t, "Paint"), paint(t, "Other")
+	s := store.New()
+	unlisted := func() []*policykind.Kind {
+		v, _ := s.View()
+		return v.Unlisted()
+	}
+	s.AddKind(k)
+	s.AddKind(other)
+	assert.Equal(t, []*policykind.Kind{other, k}, unlisted())
+	v, _ := s.View()
+	assert.Equal(t, []*policykind.Kind{other, k}, v.With(store.Put(route(t, "r", "edge"))).Unlisted(), "after a write, too")
+
+	again := paint(t, "Paint")
+	s.AddKind(again) // its definition is changed before it is listed
+	assert.Equal(t, []*policykind.Kind{other, again}, unlisted())
+	s.KindListed(paintKind)
+	assert.Equal(t, []*policykind.Kind{other}, unlisted())
+	s.AddKind(k)
+	assert.Equal(t, []*policykind.Kind{other}, unlisted(), "what was listed once stays in the view")
+
+	s.LeaveOut(other.Ref())
+	assert.Empty(t, unlisted())
+	assert.True(t, s.Pending(other.Ref()), "its own writes are not evaluated either way")
+	s.AddKind(other)
+	s.RemoveKind(other.Ref())
+	assert.Empty(t, unlisted())
+}
+
 func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	first, second, third := paint(t, "Paint"), paint(t, "Paint"), paint(t, "Paint")
 	s := store.New()

@@ -37,6 +37,7 @@ func Delete(ref api.Ref) Change { return Change{Ref: ref} }
 type View struct {
 	kinds     []*policykind.Kind // sorted, those whose policies are all here
 	populated []*policykind.Kind // those of them that have a policy
+	unlisted  []*policykind.Kind // sorted, those that were never listed
 	counts    counts
 	objects   index[Object]
 	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
@@ -234,6 +235,19 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	}
 	next.populate()
 	next.freeze()
+	return next.WithUnlisted(v.unlisted)
+}
+
+// Unlisted returns the policy kinds of the cluster whose policies were never
+// listed, sorted: the view has none of them, and any may exist.
+func (v *View) Unlisted() []*policykind.Kind { return v.unlisted }
+
+// WithUnlisted returns the view with other kinds that were never listed. A kind of
+// the view is not one of them.
+func (v *View) WithUnlisted(kinds []*policykind.Kind) *View {
+	next := *v
+	next.unlisted = slices.DeleteFunc(slices.Clone(kinds), func(k *policykind.Kind) bool { return v.Kind(k.Ref()) != nil })
+	slices.SortFunc(next.unlisted, func(a, b *policykind.Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
 	return &next
 }
 

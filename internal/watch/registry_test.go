@@ -61,6 +61,16 @@ func (r *rig) kinds() []string {
 	return out
 }
 
+// unlisted are the kinds that were never listed.
+func (r *rig) unlisted() []string {
+	var out []string
+	v, _ := r.store.View()
+	for _, k := range v.Unlisted() {
+		out = append(out, k.Kind)
+	}
+	return out
+}
+
 func (r *rig) servedResources() []string {
 	var out []string
 	for _, s := range r.served() {
@@ -267,9 +277,11 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 	r.replace(r.defs(authCRD, colorCRD))
 	r.notified()
 	refusal := errors.New("no")
+	assert.Equal(t, []string{"AuthPolicy", "ColorPolicy"}, r.unlisted())
 	for _, c := range []crd{authCRD, colorCRD} {
 		r.reading[c.obj().Name].refused(refusal)
 	}
+	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone closes no kind to writes")
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))

@@ -42,10 +42,20 @@ func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store
 		}
 		changes = append(changes, policies...)
 	}
-	if len(changes) == 0 && sameKinds(kinds, v.Kinds()) {
+	unlisted := is.unlisted(v, was)
+	if len(changes) == 0 && sameKinds(kinds, v.Kinds()) && len(unlisted) == len(v.Unlisted()) {
 		return v, nil
 	}
-	return v.WithKinds(kinds).With(changes...), nil
+	return v.WithKinds(kinds).WithUnlisted(unlisted).With(changes...), nil
+}
+
+// unlisted returns the kinds that were never listed and are read as by the earlier
+// rules.
+func (b rulebook) unlisted(v *store.View, earlier rulebook) []*policykind.Kind {
+	was, is := earlier.policies(), b.policies()
+	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
+		return !sameKind(was[k.Ref()].kind, is[k.Ref()].kind)
+	})
 }
 
 // rulebook is what says how kinds are read.

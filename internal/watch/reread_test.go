@@ -30,6 +30,25 @@ func definitionOf(c crd) *policykind.Definition {
 	return &policykind.Definition{CustomResourceDefinition: *c.obj()}
 }
 
+func TestAKindThatWasNeverListedIsReadAgain(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD, httpCRD))
+	w := &Watcher{clients: r.clients, registry: r.registry}
+	v, _ := r.store.View()
+	require.Equal(t, []string{colorCRD.kind}, r.unlisted())
+	got, err := w.Reread(t.Context(), v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
+	require.NoError(t, err)
+	assert.Same(t, v, got, "it is read as before")
+	for name, after := range map[string]store.Object{
+		"its definition is deleted":           nil,
+		"its definition is of no policy kind": definitionOf(edited(colorCRD, func(c *crd) { c.label = "" })),
+	} {
+		got, err := w.Reread(t.Context(), v, definitionOf(colorCRD), after)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.Unlisted(), name)
+	}
+}
+
 // counts are the numbers of objects of the kinds that are there.
 func counts(v *store.View) map[string]int {
 	out := map[string]int{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/env"
@@ -203,7 +204,7 @@ func (f *far) cannotConvert(t *testing.T) {
 		return `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: odds.policies.example.org, labels: {gateway.networking.k8s.io/policy: Direct}}
+metadata: {name: odds.policies.example.org, labels: {gateway.networking.k8s.io/policy: Inherited}}
 spec:
   group: policies.example.org
   scope: Namespaced
@@ -217,7 +218,7 @@ spec:
 apiVersion: policies.example.org/v1
 kind: Odd
 metadata: {namespace: default, name: odd}
-spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, overrides: {shape: round}}
 `
 	f.applied(t, definition(shape("v1", "true")))
 	f.applied(t, `
@@ -244,6 +245,27 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 	started := server.Start(t, f.Env, server.Options{Args: []string{"--leader-elect=false", "--failure-policy=Ignore", "--log-level=debug"}})
 	assert.Contains(t, started.Log(), "its writes are not judged until it can be listed")
 	f.denies(t, "always")
+
+	// What may take an override of it out of force is held up, and nothing else is.
+	always := f.Kubectl("delete", "authpolicy/always", "-n", "default") // the route is to leave no other override
+	require.Zero(t, always.Code, always.Stderr)
+	dev := f.MustAddUser(t, "dev", nil, rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	moved := func() env.Result {
+		return dev.Kubectl("patch", "httproute/store", "-n", "default", "--type=merge", "--dry-run=server",
+			"-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
+	}
+	f.applied(t, strings.ReplaceAll(shop.In("default", "default", shop.Gateway), "edge", "inner"))
+	got := dev.Apply(strings.ReplaceAll(shop.In("default", "default", shop.Route), "toystore", "store"))
+	require.Zero(t, got.Code, got.Stderr)
+	held := moved()
+	assert.Equal(t, 1, held.Code, held.Stdout+held.Stderr)
+	assert.Contains(t, held.Stderr, "the policies of kind Odd.policies.example.org could not be listed yet, and this write may take overrides of them out of force on HTTPRoute default/store toys of Gateway default/edge")
+	got = f.Kubectl("patch", "httproute/store", "-n", "default", "--type=merge", "--dry-run=server", "-p", `{"spec":{"parentRefs":[{"name":"inner"}]}}`)
+	assert.Zero(t, got.Code, "the administrator may override all of them: %s", got.Stderr)
+
+	got = f.Kubectl("patch", "crd/odds.policies.example.org", "--type=merge", "-p", `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+	require.Zero(t, got.Code, got.Stderr)
+	f.soon(t, func() bool { return strings.Contains(moved().Stderr, "OverrideEvaded") }, "its overrides are not known once it can be listed")
 }
 
 func (f *far) applied(t *testing.T, manifest string) {

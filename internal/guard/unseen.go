@@ -1,0 +1,215 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// UnseenError reports that a write cannot be evaluated: the answer may depend on
+// policies of a kind that was never listed.
+type UnseenError struct {
+	Kind api.PolicyKind
+	// What the write may do, and Advice what to do about that.
+	What, Advice string
+}
+
+// Error implements error.
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("the policies of kind %s could not be listed yet, and this write %s; %s", e.Kind, e.What, e.Advice)
+}
+
+// unseen is the evaluation of a write against a kind that was never listed: a policy
+// of it, with overrides, may be attached to any object.
+type unseen struct {
+	*judge
+	kind *policykind.Kind
+	// lost is a path on which such an override may have been in force and is not
+	// after the write, unmet one on which a constraint may newly be violated.
+	lost, unmet *effective.Effective
+}
+
+// unlisted reports as an *UnseenError that the answer may depend on policies that
+// were never listed. Users who are allowed to override all policies of the kind
+// may do what its overrides prevent; what the system deletes is not held up, and
+// what is denied is denied whatever those policies say.
+func (j *judge) unlisted(ctx context.Context) error {
+	if j.policyWritten() || len(j.found.by(api.Deny)) > 0 {
+		return nil
+	}
+	for _, k := range j.before.Unlisted() {
+		u, err := j.unseenOf(k)
+		if err != nil {
+			return err
+		}
+		if err := u.answer(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unseenOf walks the paths of a kind that the write touches; with a new owner, as
+// if the object were deleted with it, too.
+func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
+	all := func(v *store.View) *store.View { return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k})) }
+	u := &unseen{kind: k, judge: &judge{Guard: j.Guard, change: j.change, budget: j.budget, before: all(j.before), after: all(j.after)}}
+	switch o := j.change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		if !slices.Contains(j.after.Unlisted(), k) && k.MayOverride() {
+			u.lost = &effective.Effective{Kind: k}
+		}
+		return u, nil
+	case *hierarchy.Grant:
+		if k.MayOverride() && k.Targets.Namespaces == api.LeaveGrant && j.change.Before != nil && grants(o, k) {
+			u.lost = &effective.Effective{Kind: k}
+		}
+	}
+	if err := u.walk(); err != nil || j.change.Owner == "" || j.change.Before == nil {
+		return u, err
+	}
+	u.change.After, u.after = nil, u.before.With(store.Delete(j.change.Before.Ref()))
+	u.surroundings = nil
+	return u, u.walk()
+}
+
+func (u *unseen) walk() error {
+	s := u.scope()
+	s.Kinds = []api.PolicyKind{u.kind.Ref()}
+	s.Empty = s.Kinds
+	if err := u.Engine.Compare(u.before, u.after, s, u.budget, u.pair); err != nil {
+		return fmt.Errorf("compare the paths of %s: %w", u.kind.Ref(), err)
+	}
+	return nil
+}
+
+// pair looks at one path, before and after.
+func (u *unseen) pair(p effective.Pair) error {
+	if u.unmet == nil && p.After != nil && (p.Before == nil || u.moves(p)) && u.constrainedOn(p) {
+		u.unmet = p.After
+	}
+	if u.lost != nil || p.Before == nil || !u.kind.MayOverride() {
+		return nil
+	}
+	loses, err := u.loses(p)
+	if loses {
+		u.lost = p.Before
+	}
+	return err
+}
+
+// loses reports whether an override that is attached to an element of a path would
+// not be in force after the write on what takes its traffic.
+func (u *unseen) loses(p effective.Pair) (bool, error) {
+	if p.After != nil && u.moves(p) {
+		return true, nil
+	}
+	for l := hierarchy.LevelGatewayClass; l <= hierarchy.LevelBackend; l++ {
+		heirs, err := u.heirs(p, effective.Override{Level: l}, false)
+		if err != nil {
+			return false, err
+		}
+		for _, heir := range heirs {
+			if !(rootless(heir.Path) && carries(heir.Path, l)) && !sameElement(&p.Before.Path, &heir.Path, l) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// moves reports whether other policies may be attached to a path that stays, or be
+// applied in another way: an element of it is another one, was deleted while the
+// path still names it, has other labels or ports, or its route says how policies
+// are applied.
+func (u *unseen) moves(p effective.Pair) bool {
+	if u.change.After == nil || relabelled(u.change.Before, u.change.After) {
+		return true
+	}
+	was, is := &p.Before.Path, &p.After.Path
+	if was.Route != nil && is.Route != nil && u.kind.Reading(was.Route.Annotations) != u.kind.Reading(is.Route.Annotations) {
+		return true
+	}
+	for l := hierarchy.LevelGatewayClass; l <= hierarchy.LevelBackend; l++ {
+		if !sameElement(was, is, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// constrainedOn reports whether a constraint that denies is evaluated on a path
+// after the write, and binds it.
+func (u *unseen) constrainedOn(p effective.Pair) bool {
+	for _, c := range u.after.Constraints(u.kind.Ref()) {
+		if level, on := c.On(&p.After.Path, u.after); on && c.Enforcement == api.Deny && u.binds(c, level, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// answer is nil if the answer does not depend on the kind for this user.
+func (u *unseen) answer(ctx context.Context) error {
+	if err := u.findSystem(ctx); err != nil || u.system != "" {
+		return err
+	}
+	const wait = "try again, or have the cluster's administrator see /readyz for the cause"
+	e := &UnseenError{Kind: u.kind.Ref(), Advice: wait}
+	if u.lost != nil {
+		every := api.Ref{Group: e.Kind.Group, Kind: e.Kind.Kind}
+		may, err := (&rights{judge: u.judge, ctx: ctx, known: make(map[api.Ref]bool)}).override(every)
+		if err != nil {
+			return err
+		}
+		if !may {
+			e.What = "may take overrides of them out of force" + onPath(u.lost)
+			e.Advice += ", or see whether you may override them all: " + u.check(every)
+			return e
+		}
+	}
+	if u.unmet != nil {
+		e.What = "may violate a constraint on them" + onPath(u.unmet)
+		return e
+	}
+	return nil
+}
+
+// onPath names a path, if one is known.
+func onPath(e *effective.Effective) string {
+	if len(e.Path.Elements()) == 0 {
+		return ""
+	}
+	return " on " + pathText(e)
+}
+
+// sameElement reports whether two paths have the same element at a level.
+func sameElement(x, y *hierarchy.Path, l hierarchy.Level) bool {
+	a, b := x.Element(l), y.Element(l)
+	a.Index, b.Index = nil, nil
+	return a == b
+}
+
+// relabelled reports whether policies that select by labels, or by the name of a
+// port, may select an object before and not after, or the reverse.
+func relabelled(before, after store.Object) bool {
+	if before == nil || after == nil {
+		return false
+	}
+	was, _ := before.(*hierarchy.Service)
+	is, _ := after.(*hierarchy.Service)
+	return !maps.Equal(hierarchy.LabelsOf(before), hierarchy.LabelsOf(after)) ||
+		was != nil && is != nil && !slices.Equal(was.Ports, is.Ports)
+}
+
+// grants reports whether a grant is for policies of a kind.
+func grants(g *hierarchy.Grant, k *policykind.Kind) bool {
+	return slices.ContainsFunc(g.From, func(f hierarchy.GrantFrom) bool { return f.Group == k.Group && f.Kind == k.Kind })
+}

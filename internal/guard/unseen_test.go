@@ -1,0 +1,196 @@
+package guard_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/test/worlds"
+)
+
+// withoutList returns the view as it is while a kind was never listed.
+func withoutList(v *store.View, kind string) *store.View {
+	var listed, unlisted []*policykind.Kind
+	for _, k := range v.Kinds() {
+		if k.Kind == kind {
+			unlisted = append(unlisted, k)
+		} else {
+			listed = append(listed, k)
+		}
+	}
+	return v.WithKinds(listed).WithUnlisted(unlisted)
+}
+
+// unseenBy returns why a change cannot be evaluated for a user, "" if it can.
+func unseenBy(t testing.TB, r guard.Rights, user string, v *store.View, c guard.Change) string {
+	t.Helper()
+	c.User = userOf(user)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Judge(t.Context(), v, c, nil)
+	if err == nil {
+		return ""
+	}
+	var unseen *guard.UnseenError
+	require.ErrorAs(t, err, &unseen)
+	return err.Error()
+}
+
+// unseen requires of a way by which an override goes out of force that it is not
+// open while the kind of the override was never listed either.
+func (w way) unseen(t *testing.T, v *store.View, c guard.Change) {
+	t.Helper()
+	if _, ok := c.Object().(*policykind.Policy); ok || len(w.want) == 0 {
+		return
+	}
+	kind, _, _ := strings.Cut(w.of, " ")
+	v = withoutList(v, kind)
+	c.Before = v.Get(c.Object().Ref())
+	assert.Contains(t, unseenBy(t, bossAndDev(), "dev", v, c), "may take overrides of them out of force")
+	assert.Empty(t, unseenBy(t, bossAndDev(), "boss", v, c), "who may override all of them is not held up")
+}
+
+const unseenPaint = "the policies of kind Paint.example.com could not be listed yet, and this write "
+
+func TestWritesWhileAKindWasNeverListed(t *testing.T) {
+	const (
+		wait = "; try again, or have the cluster's administrator see /readyz for the cause"
+		ask  = wait + ", or see whether you may override them all: check Paint"
+		lost = unseenPaint + "may take overrides of them out of force"
+		onG  = lost + " on HTTPRoute app/r rule-1 of Gateway infra/g" + ask
+	)
+	g, h, x := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), "{name: x, port: 81, protocol: HTTP}"
+	onBoth := routeDoc("r", two, "g", "h")
+	one := docs(g, h, routeDoc("r", two, "g"), serviceDoc)
+	grants := worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}") + "  \n"
+	grants = strings.Replace(grants, "targets: {", "targets: {namespaces: referenceGrant, ", 1)
+	by := func(kind string) string {
+		return worlds.GrantDoc("infra", "x", "{group: example.com, kind: "+kind+", namespace: app}", "{group: gateway.networking.k8s.io, kind: Gateway}")
+	}
+	annotated := worlds.ProfileDoc("Paint", "strategy: {allowed: [atomic, merge], annotation: {name: how, values: {strict: {strategy: atomic, overrides: true}}}}")
+	const requires = "validations: [{expression: \"has(effective.a)\", message: needed}]"
+	for name, c := range map[string]struct {
+		before     string
+		way        way
+		constraint string
+		want       string
+	}{
+		"a route moves to another gateway":                {before: one, way: way{write: routeDoc("r", two, "h")}, want: onG},
+		"a route leaves one of two gateways":              {before: docs(g, h, onBoth), way: way{write: routeDoc("r", two, "h")}, want: onG},
+		"a route is created":                              {before: docs(g, h), way: way{write: routeDoc("r", two, "h")}},
+		"a route is deleted":                              {before: one, way: way{delete: routeDoc("r", two, "g")}},
+		"a route has one rule more":                       {before: one, way: way{write: routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}, {matches: [{path: {value: /y}}]}]", "g")}},
+		"a rule of a route has another name":              {before: docs(g, routeDoc("r", "[{name: a}]", "g")), way: way{write: routeDoc("r", "[{name: b}]", "g")}, want: lost + " on HTTPRoute app/r a of Gateway infra/g" + ask},
+		"a gateway takes another class":                   {before: one, way: way{write: gatewayDoc("g", "nginx", "http")}, want: onG},
+		"a gateway has one listener more":                 {before: one, way: way{write: g + "  - " + x}},
+		"a gateway has other labels":                      {before: one, way: way{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
+		"a route has an owner that goes on to a new path": {before: one, way: way{write: routeDoc("r", two, "g"), owner: "Thing x"}},
+		"a service of a mesh is deleted":                  {before: docs(inMesh), way: way{delete: serviceDoc}},
+		"a class is deleted":                              {before: docs(one, classDoc), way: way{delete: classDoc}, want: onG},
+		"a service has other ports":                       {before: docs(inMesh), way: way{write: worlds.ServiceDoc("app", "s", 81)}, want: lost + " on HTTPRoute app/r rule-1 of Service app/s" + ask},
+		"a policy of another kind":                        {before: one, way: way{write: policyDoc("Label", "app", "l", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]\na: 1")}},
+		"a route is created under a constraint":           {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires, want: unseenPaint + "may violate a constraint on them on HTTPRoute app/r rule-1 of Gateway infra/g" + wait},
+		"a route is created under one that warns":         {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires + "\nenforcement: Warn"},
+		"a route stays under a constraint":                {before: one, way: way{write: routeDoc("r", "[{matches: [{method: GET}]}, {matches: [{path: {value: /x}}]}]", "g")}, constraint: requires},
+		"a grant for such policies is deleted":            {before: docs(grants, g, by("Paint")), way: way{delete: by("Paint")}, want: lost + ask},
+		"a grant for such policies is created":            {before: docs(grants, g), way: way{write: by("Paint")}},
+		"a grant for others is deleted":                   {before: docs(grants, g, by("Other")), way: way{delete: by("Other")}},
+		"a grant is deleted that such policies need not":  {before: docs(g, by("Paint")), way: way{delete: by("Paint")}},
+		"a route says how policies are applied":           {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: strict}", 1)}, want: onG},
+		"a route says something else":                     {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: so}", 1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := withoutList(world(t, c.before), "Paint")
+			if c.constraint != "" {
+				v = v.With(store.Put(readConstraint(t, c.constraint)))
+			}
+			assert.Equal(t, c.want, unseenBy(t, bossAndDev(), "dev", v, c.way.change(t, v)))
+		})
+	}
+}
+
+// classDoc is the class of the gateways, inMesh a route on a Service, and Paints that may be attached to that.
+var (
+	classDoc   = "kind: GatewayClass\nmetadata: {name: istio}\nspec: {controllerName: example.com/x}"
+	serviceDoc = worlds.ServiceDoc("app", "s", 80)
+	inMesh     = docs(worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}\nlevels: [Service, Route, Rule]"), serviceDoc,
+		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "s")))
+)
+
+func TestADirectKindThatWasNeverListedHoldsNothing(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Label")
+	assert.Empty(t, unseenBy(t, bossAndDev(), "dev", v, way{write: routeDoc("r", two, "h")}.change(t, v)))
+}
+
+func TestADenialStandsWhateverIsUnlisted(t *testing.T) {
+	const dye = "kind: PolicyProfile\nmetadata: {name: dye}\nspec: {group: example.com, kind: Dye, class: inherited, targets: {fields: [targetRefs]}, blocks: {overrides: [overrides]}}"
+	v := withoutList(world(t, docs(dye, gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"), at("g", ""))), "Dye")
+	j := judgedAs(t, bossAndDev(), "dev", v, way{write: routeDoc("r", two, "h")}.change(t, v))
+	assert.Equal(t, []string{"Deny OverrideEvaded a", "Warn BlastRadius"}, codes(j))
+}
+
+// A kind that is read in another way from now on may lose what its policies hold.
+func TestHowAKindThatWasNeverListedIsRead(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
+	profile := &policykind.Profile{PolicyProfile: api.PolicyProfile{ObjectMeta: metav1.ObjectMeta{Name: "paint"}}}
+	for name, c := range map[string]struct {
+		after *store.View
+		want  bool
+	}{
+		"as before":  {v.With(del(routeRef("none"))), false},
+		"not at all": {v.WithUnlisted(nil), true},
+		"listed now": {world(t, gatewayDoc("g", "istio", "http")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for user, want := range map[string]bool{"dev": c.want, "boss": false} {
+				g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{c.after}}
+				_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile, User: userOf(user)}, nil)
+				assert.Equal(t, want, err != nil, "%s: %v", user, err)
+			}
+		})
+	}
+}
+
+// rereadTo reads all kinds again as in a view.
+type rereadTo struct{ after *store.View }
+
+func (rereadTo) Profiles() []api.ProfileInForce { return nil }
+
+func (rereadTo) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
+	return nil, nil
+}
+
+func (r rereadTo) Reread(context.Context, *store.View, store.Object, store.Object) (*store.View, error) {
+	return r.after, nil
+}
+
+func TestWhatTheSystemDeletesIsNotHeldUp(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), classDoc)), "Paint")
+	c := way{delete: classDoc}.change(t, v)
+	c.Collected = true
+	assert.Empty(t, unseenBy(t, bossAndDev(), "dev", v, c))
+}
+
+func TestWhetherOneMayOverrideAnUnlistedKindIsNotKnown(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
+	c := way{write: routeDoc("r", two, "h")}.change(t, v)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: assert.AnError}}).Judge(t.Context(), v, c, nil)
+	require.ErrorIs(t, err, guard.ErrRights)
+}
+
+func TestAnUnlistedKindIsPartOfTheBudget(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, way{write: routeDoc("r", two, "h")}.change(t, v), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
+}
