@@ -62,6 +62,7 @@ var shortNames = map[api.PolicyKind][]string{
 	{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:   {"gc"},
 	{Group: api.GatewayGroup, Kind: hierarchy.KindGateway}:        {"gtw", "gw"},
 	{Group: api.GatewayGroup, Kind: hierarchy.KindListenerSet}:    {"lset"},
+	hierarchy.GatewayKind(hierarchy.KindXListenerSet):             {"lset"},
 	{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}: {"refgrant"},
 }
 
@@ -141,19 +142,21 @@ func (s *scene) policyKind(word string) (*policykind.Kind, error) {
 }
 
 // occurs reports whether there is anything of a kind where one looks: those of
-// the hierarchy are everywhere.
+// the hierarchy are everywhere, but that ListenerSets and XListenerSets, which
+// share a short name, each give way to the other.
 func (s *scene) occurs(ref api.PolicyKind) bool {
-	k := s.kinds.Of(ref)
+	k, x := s.kinds.Of(ref), hierarchy.GatewayKind(hierarchy.KindXListenerSet)
 	switch {
+	case ref == hierarchy.GatewayKind(hierarchy.KindListenerSet):
+		return s.view.Count(ref) > 0 || s.view.Count(x) == 0
+	case ref == x:
+		return s.view.Count(ref) > 0
 	case k == nil:
 		return true
 	case s.installed != nil:
 		return s.installed[ref]
 	}
-	for range s.view.Objects(ref) {
-		return true
-	}
-	return s.kinds.Defined(ref) || k.Source == policykind.Cluster
+	return s.view.Count(ref) > 0 || s.kinds.Defined(ref) || k.Source == policykind.Cluster
 }
 
 func kindList(kinds []api.PolicyKind) string {

@@ -63,3 +63,40 @@ func TestEveryKindOfTheHierarchyCanBeNamed(t *testing.T) {
 		assert.Contains(t, got.stderr, "y not found", words)
 	}
 }
+
+// A ListenerSet and an XListenerSet have one short name, and may have one name.
+func TestWhichListenerSetIsNamed(t *testing.T) {
+	const set, x = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: x}
+`, `
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XListenerSet
+metadata: {name: x}
+`
+	const either = `kind "lset" may be any of ListenerSet.gateway.networking.k8s.io, XListenerSet.gateway.networking.x-k8s.io; write it with its group`
+	for name, c := range map[string]struct {
+		objects, word string
+		code          int
+		says          string
+	}{
+		"an XListenerSet alone":              {x, "xlistenerset", exitFound, ""},
+		"its plural":                         {x, "xlistenersets", exitFound, ""},
+		"its short name":                     {x, "lset", exitFound, ""},
+		"no ListenerSet":                     {x, "listenerset", exitNotFound, "ListenerSet default/x not found"},
+		"a ListenerSet alone":                {set, "lset", exitFound, ""},
+		"no XListenerSet":                    {set, "xlistenerset", exitNotFound, "XListenerSet default/x not found"},
+		"both":                               {set + "---" + x, "lset", exitUnusable, either},
+		"both, with the group":               {set + "---" + x, "lset.gateway.networking.x-k8s.io", exitFound, ""},
+		"both, by their own names":           {set + "---" + x, "listenerset", exitFound, ""},
+		"neither":                            {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "lset", exitNotFound, "ListenerSet default/x not found"},
+		"neither, by the name of the second": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: x}", "xlistenersets", exitNotFound, "XListenerSet default/x not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, c.objects, "effective", "-f", "-", c.word+"/x")
+			assert.Equal(t, c.code, got.code, got.stderr)
+			assert.Contains(t, got.stderr, c.says)
+		})
+	}
+}
