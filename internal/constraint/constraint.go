@@ -34,6 +34,9 @@ func (c *Constraint) Ref() api.Ref { return c.ref }
 // PolicyKind returns the kind whose effective policies are judged.
 func (c *Constraint) PolicyKind() api.PolicyKind { return c.kind }
 
+// Validations returns how many validations the constraint has.
+func (c *Constraint) Validations() int { return len(c.validations) }
+
 // Kinds of constraints.
 var (
 	Kind        = api.PolicyKind{Group: api.Group, Kind: api.KindPolicyConstraint}

@@ -28,6 +28,7 @@ func (j *judge) constraint(ctx context.Context) error {
 		j.useless(c, c.Invalid, was != nil && was.Invalid != nil)
 		return nil
 	}
+	j.crowdedBy(c)
 	kind := j.after.Kind(c.PolicyKind())
 	if kind == nil {
 		j.report(api.ReasonNotRead, api.Warn, Finding{

@@ -22,8 +22,10 @@ type needs struct {
 	judged map[judgedKey]constraint.Result
 	// unmet adds up what is the same but for the path.
 	unmet map[unmetKey]*unmetTally
-	// spare is left for looking at paths on which nothing changes.
-	spare spare
+	// spare is left for paths on which nothing changes, and above for constraints
+	// that do not bind the write; costs is what each of those took of it.
+	spare, above spare
+	costs        map[api.Ref]uint64
 }
 
 type judgedKey struct {
@@ -46,26 +48,6 @@ type unmetTally struct {
 	rule  string
 	on    *effective.Effective
 	paths int
-}
-
-// mostSpare is what looking at paths on which nothing changes may cost, in units
-// of CEL cost: it is for a warning alone, and must not use up the budget.
-const mostSpare = 100_000
-
-var errSpare = errors.New("nothing is left for paths that do not change")
-
-// spare is a meter that ends before the budget does.
-type spare struct {
-	spent  uint64
-	budget *effective.Budget
-}
-
-// Spend implements merge.Meter.
-func (s *spare) Spend(by *merge.Policy, cost uint64) error {
-	if s.spent += cost; s.spent > mostSpare {
-		return errSpare
-	}
-	return s.budget.Spend(by, cost)
 }
 
 // constrained returns the kinds whose paths without a policy are to be judged,
@@ -113,22 +95,27 @@ func (j *judge) requirement(c *constraint.Constraint, level constraint.Level, p 
 	if wasOn && was == level && s.same(c) {
 		return j.asBefore(c, level, p, s)
 	}
-	now, err := j.evaluate(c, level, s.after, j.budget)
-	if err != nil || len(now.Unmet) == 0 {
-		return err
-	}
-	var before constraint.Result
-	if wasOn {
-		if before, err = j.evaluate(c, was, s.before, j.budget); err != nil {
-			return err
-		}
-	}
 	above := !j.binds(c, level, p)
+	var m merge.Meter = j.budget
+	if above {
+		if j.needs.above.spent > mostSpare {
+			return nil
+		}
+		m = j.aside(c.Ref())
+	}
+	now, err := j.evaluate(c, level, s.after, m)
+	var before constraint.Result
+	if err == nil && wasOn && len(now.Unmet) > 0 {
+		before, err = j.evaluate(c, was, s.before, m)
+	}
+	if errors.Is(err, errSpare) {
+		return nil // unevaluated says so
+	}
 	for _, u := range now.Unmet {
 		i := slices.IndexFunc(before.Unmet, func(w constraint.Unmet) bool { return w.At == u.At })
 		j.book(c, p.After, u, i >= 0 && !u.Worse(before.Unmet[i]), above)
 	}
-	return nil
+	return err
 }
 
 // binds reports whether a constraint that stands at a level of a path binds the

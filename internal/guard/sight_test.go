@@ -19,8 +19,13 @@ import (
 // constraintIn reads a PolicyConstraint c on Paints; spec is YAML.
 func constraintIn(t testing.TB, namespace, spec string) *constraint.Constraint {
 	t.Helper()
-	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, "metadata: {namespace: %s, name: c}\nspec:\n  policyKind: {group: example.com, kind: Paint}\n  %s\n",
-		namespace, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")))
+	return namedAs(t, namespace, "c", spec)
+}
+
+func namedAs(t testing.TB, namespace, name, spec string) *constraint.Constraint {
+	t.Helper()
+	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, "metadata: {namespace: %s, name: %s}\nspec:\n  policyKind: {group: example.com, kind: Paint}\n  %s\n",
+		namespace, name, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")))
 	require.NoError(t, err, spec)
 	o, err := store.Decode(constraint.Kind, nil, data, 0)
 	require.NoError(t, err)

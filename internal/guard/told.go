@@ -126,6 +126,7 @@ func (j *judge) finish(ctx context.Context) error {
 		return err
 	}
 	j.unmet()
+	j.unevaluated()
 	j.invalid()
 	j.blast()
 	return j.overridesLost(may)
