@@ -61,27 +61,42 @@ func (j *judge) unlisted(ctx context.Context) error {
 func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
 	all := func(v *store.View) *store.View { return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k})) }
 	u := &unseen{kind: k, judge: &judge{Guard: j.Guard, change: j.change, budget: j.budget, before: all(j.before), after: all(j.after)}}
-	switch o := j.change.Object().(type) {
-	case *policykind.Profile, *policykind.Definition:
-		if !slices.Contains(j.after.Unlisted(), k) && k.MayOverride() {
-			u.lost = &effective.Effective{Kind: k}
-		}
-		return u, nil
-	case *hierarchy.Grant:
-		if k.MayOverride() && k.Targets.Namespaces == api.LeaveGrant && j.change.Before != nil && grants(o, k) {
-			u.lost = &effective.Effective{Kind: k}
-		}
+	if k.MayOverride() && (!slices.Contains(j.after.Unlisted(), k) || u.takesAlong()) {
+		u.lost = &effective.Effective{Kind: k}
 	}
-	if err := u.walk(); err != nil || j.change.Owner == "" || j.change.Before == nil {
+	switch o := j.change.Object().(type) {
+	case *policykind.Profile:
+		return u, nil
+	case *policykind.Definition:
+		if kind := o.Defines(); u.after.Count(kind) == u.before.Count(kind) {
+			return u, nil
+		}
+		return u, u.walk(effective.Scope{All: true})
+	}
+	if err := u.walk(u.scope()); err != nil || j.change.Owner == "" || j.change.Before == nil {
 		return u, err
 	}
 	u.change.After, u.after = nil, u.before.With(store.Delete(j.change.Before.Ref()))
 	u.surroundings = nil
-	return u, u.walk()
+	return u, u.walk(u.scope())
 }
 
-func (u *unseen) walk() error {
-	s := u.scope()
+// takesAlong reports whether policies of the kind may go with the write, or the
+// grants by which they are attached, while what they are attached to stays.
+func (u *unseen) takesAlong() bool {
+	if g, ok := u.change.Before.(*hierarchy.Grant); ok {
+		return u.kind.Targets.Namespaces == api.LeaveGrant && grants(g, u.kind)
+	}
+	all := api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}
+	if u.kind.Targets.Namespaces == api.LeaveGrant && u.after.Count(all) < u.before.Count(all) {
+		return true
+	}
+	t := &u.kind.Targets
+	_, ok := u.change.Before.(*hierarchy.Namespace)
+	return ok && u.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
+}
+
+func (u *unseen) walk(s effective.Scope) error {
 	s.Kinds = []api.PolicyKind{u.kind.Ref()}
 	s.Empty = s.Kinds
 	if err := u.Engine.Compare(u.before, u.after, s, u.budget, u.pair); err != nil {

@@ -75,6 +75,8 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 	by := func(kind string) string {
 		return worlds.GrantDoc("infra", "x", "{group: example.com, kind: "+kind+", namespace: app}", "{group: gateway.networking.k8s.io, kind: Gateway}")
 	}
+	classed := strings.Replace(worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}"), "targets: {", "targets: {classFrom: [sec], ", 1)
+	h2 := strings.Replace(h, "namespace: infra", "namespace: edge", 1)
 	annotated := worlds.ProfileDoc("Paint", "strategy: {allowed: [atomic, merge], annotation: {name: how, values: {strict: {strategy: atomic, overrides: true}}}}")
 	const requires = "validations: [{expression: \"has(effective.a)\", message: needed}]"
 	for name, c := range map[string]struct {
@@ -83,29 +85,32 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 		constraint string
 		want       string
 	}{
-		"a route moves to another gateway":                {before: one, way: way{write: routeDoc("r", two, "h")}, want: onG},
-		"a route leaves one of two gateways":              {before: docs(g, h, onBoth), way: way{write: routeDoc("r", two, "h")}, want: onG},
-		"a route is created":                              {before: docs(g, h), way: way{write: routeDoc("r", two, "h")}},
-		"a route is deleted":                              {before: one, way: way{delete: routeDoc("r", two, "g")}},
-		"a route has one rule more":                       {before: one, way: way{write: routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}, {matches: [{path: {value: /y}}]}]", "g")}},
-		"a rule of a route has another name":              {before: docs(g, routeDoc("r", "[{name: a}]", "g")), way: way{write: routeDoc("r", "[{name: b}]", "g")}, want: lost + " on HTTPRoute app/r a of Gateway infra/g" + ask},
-		"a gateway takes another class":                   {before: one, way: way{write: gatewayDoc("g", "nginx", "http")}, want: onG},
-		"a gateway has one listener more":                 {before: one, way: way{write: g + "  - " + x}},
-		"a gateway has other labels":                      {before: one, way: way{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
-		"a route has an owner that goes on to a new path": {before: one, way: way{write: routeDoc("r", two, "g"), owner: "Thing x"}},
-		"a service of a mesh is deleted":                  {before: docs(inMesh), way: way{delete: serviceDoc}},
-		"a class is deleted":                              {before: docs(one, classDoc), way: way{delete: classDoc}, want: onG},
-		"a service has other ports":                       {before: docs(inMesh), way: way{write: worlds.ServiceDoc("app", "s", 81)}, want: lost + " on HTTPRoute app/r rule-1 of Service app/s" + ask},
-		"a policy of another kind":                        {before: one, way: way{write: policyDoc("Label", "app", "l", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]\na: 1")}},
-		"a route is created under a constraint":           {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires, want: unseenPaint + "may violate a constraint on them on HTTPRoute app/r rule-1 of Gateway infra/g" + wait},
-		"a route is created under one that warns":         {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires + "\nenforcement: Warn"},
-		"a route stays under a constraint":                {before: one, way: way{write: routeDoc("r", "[{matches: [{method: GET}]}, {matches: [{path: {value: /x}}]}]", "g")}, constraint: requires},
-		"a grant for such policies is deleted":            {before: docs(grants, g, by("Paint")), way: way{delete: by("Paint")}, want: lost + ask},
-		"a grant for such policies is created":            {before: docs(grants, g), way: way{write: by("Paint")}},
-		"a grant for others is deleted":                   {before: docs(grants, g, by("Other")), way: way{delete: by("Other")}},
-		"a grant is deleted that such policies need not":  {before: docs(g, by("Paint")), way: way{delete: by("Paint")}},
-		"a route says how policies are applied":           {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: strict}", 1)}, want: onG},
-		"a route says something else":                     {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: so}", 1)}},
+		"a route moves to another gateway":                         {before: one, way: way{write: routeDoc("r", two, "h")}, want: onG},
+		"a route leaves one of two gateways":                       {before: docs(g, h, onBoth), way: way{write: routeDoc("r", two, "h")}, want: onG},
+		"a route is created":                                       {before: docs(g, h), way: way{write: routeDoc("r", two, "h")}},
+		"a route is deleted":                                       {before: one, way: way{delete: routeDoc("r", two, "g")}},
+		"a route has one rule more":                                {before: one, way: way{write: routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}, {matches: [{path: {value: /y}}]}]", "g")}},
+		"a rule of a route has another name":                       {before: docs(g, routeDoc("r", "[{name: a}]", "g")), way: way{write: routeDoc("r", "[{name: b}]", "g")}, want: lost + " on HTTPRoute app/r a of Gateway infra/g" + ask},
+		"a gateway takes another class":                            {before: one, way: way{write: gatewayDoc("g", "nginx", "http")}, want: onG},
+		"a gateway has one listener more":                          {before: one, way: way{write: g + "  - " + x}},
+		"a gateway has other labels":                               {before: one, way: way{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
+		"a route has an owner that goes on to a new path":          {before: one, way: way{write: routeDoc("r", two, "g"), owner: "Thing x"}},
+		"a service of a mesh is deleted":                           {before: docs(inMesh), way: way{delete: serviceDoc}},
+		"a class is deleted":                                       {before: docs(one, classDoc), way: way{delete: classDoc}, want: onG},
+		"a service has other ports":                                {before: docs(inMesh), way: way{write: worlds.ServiceDoc("app", "s", 81)}, want: lost + " on HTTPRoute app/r rule-1 of Service app/s" + ask},
+		"a policy of another kind":                                 {before: one, way: way{write: policyDoc("Label", "app", "l", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]\na: 1")}},
+		"a route is created under a constraint":                    {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires, want: unseenPaint + "may violate a constraint on them on HTTPRoute app/r rule-1 of Gateway infra/g" + wait},
+		"a route is created under one that warns":                  {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires + "\nenforcement: Warn"},
+		"a route stays under a constraint":                         {before: one, way: way{write: routeDoc("r", "[{matches: [{method: GET}]}, {matches: [{path: {value: /x}}]}]", "g")}, constraint: requires},
+		"a grant for such policies is deleted":                     {before: docs(grants, g, by("Paint")), way: way{delete: by("Paint")}, want: lost + ask},
+		"a grant for such policies is created":                     {before: docs(grants, g), way: way{write: by("Paint")}},
+		"a grant for others is deleted":                            {before: docs(grants, g, by("Other")), way: way{delete: by("Other")}},
+		"a grant is deleted that such policies need not":           {before: docs(g, by("Paint")), way: way{delete: by("Paint")}},
+		"a route says how policies are applied":                    {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: strict}", 1)}, want: onG},
+		"a namespace of grants is deleted":                         {before: docs(grants, "kind: Namespace\nmetadata: {name: infra}", h2, by("Other")), way: way{delete: "kind: Namespace\nmetadata: {name: infra}"}, want: lost + ask},
+		"a namespace is deleted that may have policies on a class": {before: docs(classed, "kind: Namespace\nmetadata: {name: sec}", one), way: way{delete: "kind: Namespace\nmetadata: {name: sec}"}, want: lost + ask},
+		"a namespace is deleted whose policies are its own":        {before: docs("kind: Namespace\nmetadata: {name: sec}", one), way: way{delete: "kind: Namespace\nmetadata: {name: sec}"}},
+		"a route says something else":                              {before: docs(annotated, one), way: way{write: strings.Replace(routeDoc("r", two, "g"), "name: r", "name: r, annotations: {how: so}", 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := withoutList(world(t, c.before), "Paint")
@@ -157,6 +162,25 @@ func TestHowAKindThatWasNeverListedIsRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The definition of a kind of Gateway API takes all its objects along.
+func TestADefinitionThatAnUnlistedKindDependsOn(t *testing.T) {
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), worlds.SetDoc("app", "s", "g", "lower"),
+		toParents(two, worlds.ToSet("app", "s"), worlds.ToGateway("h")))), "Paint")
+	of := func(kind, plural string) *policykind.Definition {
+		d := &policykind.Definition{}
+		d.Name, d.Spec.Group, d.Spec.Names.Kind, d.Spec.Names.Plural = plural+"."+api.GatewayGroup, api.GatewayGroup, kind, plural
+		return d
+	}
+	without := v.With(del(api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"}))
+	deleted := func(d *policykind.Definition, after *store.View) error {
+		g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{after}}
+		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
+		return err
+	}
+	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets"), without), "may take overrides of them out of force on HTTPRoute app/r rule-1 of ListenerSet app/s")
+	require.NoError(t, deleted(of("UDPRoute", "udproutes"), v.With(del(routeRef("none")))))
 }
 
 // rereadTo reads all kinds again as in a view.
