@@ -132,7 +132,8 @@ func (u *unseen) loses(p effective.Pair) (bool, error) {
 			return false, err
 		}
 		for _, heir := range heirs {
-			if !(rootless(heir.Path) && carries(heir.Path, l)) && !sameElement(&p.Before.Path, &heir.Path, l) {
+			goesAlong := rootless(heir.Path) && carries(heir.Path, l)
+			if !goesAlong && !sameElement(&p.Before.Path, &heir.Path, l) {
 				return true, nil
 			}
 		}
@@ -209,7 +210,13 @@ func onPath(e *effective.Effective) string {
 func sameElement(x, y *hierarchy.Path, l hierarchy.Level) bool {
 	a, b := x.Element(l), y.Element(l)
 	a.Index, b.Index = nil, nil
-	return a == b
+	return a == b && (l != hierarchy.LevelRule || named(x.Route, a.Section) == named(y.Route, b.Section))
+}
+
+// named reports whether a rule of a route has a name itself: an unnamed one that is
+// called by its position cannot be targeted by that name then.
+func named(r *hierarchy.Route, name string) bool {
+	return r != nil && slices.ContainsFunc(r.Rules, func(rule hierarchy.Rule) bool { return rule.Name == name })
 }
 
 // relabelled reports whether policies that select by labels, or by the name of a

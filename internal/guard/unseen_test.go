@@ -91,6 +91,7 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 		"a route is deleted":                                       {before: one, way: way{delete: routeDoc("r", two, "g")}},
 		"a route has one rule more":                                {before: one, way: way{write: routeDoc("r", "[{}, {matches: [{path: {value: /x}}]}, {matches: [{path: {value: /y}}]}]", "g")}},
 		"a rule of a route has another name":                       {before: docs(g, routeDoc("r", "[{name: a}]", "g")), way: way{write: routeDoc("r", "[{name: b}]", "g")}, want: lost + " on HTTPRoute app/r a of Gateway infra/g" + ask},
+		"another rule has the name of a position":                  {before: docs(g, routeDoc("r", "[{}]", "g")), way: way{write: routeDoc("r", "[{}, {name: rule-1, matches: [{path: {value: /x}}]}]", "g")}, want: onG},
 		"a gateway takes another class":                            {before: one, way: way{write: gatewayDoc("g", "nginx", "http")}, want: onG},
 		"a gateway has one listener more":                          {before: one, way: way{write: g + "  - " + x}},
 		"a gateway has other labels":                               {before: one, way: way{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
