@@ -14,7 +14,7 @@ import (
 const (
 	DefaultQueue = 1024
 	DefaultRoom  = 64 << 20 // a review takes some four times its size while it is judged
-	placesPerCPU = 4
+	placesPerCPU = 2
 	lightest     = 32 << 10 // what a review takes beside its bytes: a connection, stacks
 	unknown      = -1       // net/http's length of a body that comes in chunks
 )

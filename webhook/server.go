@@ -51,7 +51,7 @@ type Options struct {
 	// Enforcement is what is done about a denial.
 	Enforcement guard.Enforcement
 	// MaxConcurrent reviews are judged at once, and MaxQueue more wait; 0 means
-	// four for each CPU, and DefaultQueue.
+	// two for each CPU, and DefaultQueue.
 	MaxConcurrent, MaxQueue int
 	// MaxBytes of reviews are held at once, and BodyLimit is the largest one; 0
 	// means DefaultRoom, and DefaultBodyLimit.
@@ -262,8 +262,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, door string, j j
 }
 
 const (
-	// margin is what an answer takes on its way back.
-	margin = 200 * time.Millisecond
+	// margin is what an answer takes on its way back, where the CPU is busy: a
+	// denial that comes too late is none.
+	margin = 500 * time.Millisecond
 	// longest is the most that a webhook configuration gives a call: nobody who
 	// reaches the port holds a place or a review for more.
 	longest = 30 * time.Second

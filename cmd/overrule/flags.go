@@ -104,7 +104,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "elect which replica writes the webhook configurations")
 	cliflag.EnumVar(f, &o.logLevel, "log-level", "info", []string{"error", "info", "debug"}, "error, info or debug (debug has a line for each decision)")
 	cliflag.EnumVar(f, &o.logFormat, "log-format", "json", []string{"json", "text"}, "json or text")
-	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: four for each CPU)")
+	f.IntVar(&o.maxConcurrent, "max-concurrent", 0, "reviews judged at once (0: two for each CPU)")
 	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
 	f.Var(&o.maxBytes, "max-bytes", "bytes of reviews held at once, such as 64Mi; more wait to be read (0: 64Mi)")
 	f.Var(&o.maxObjectBytes, "max-object-bytes", "bytes of JSON of the largest custom resource that etcd stores; larger ones are denied (0: 1536Ki, etcd's default)")
