@@ -32,7 +32,7 @@ const grace = 50 * time.Millisecond
 // one of too many, and not one that takes too long.
 func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
 	_, waiting := s.part(ctx, spanPlace)
-	ok := s.gate.enter(ctx)
+	ok := s.gate.enter(ctx, l.weight)
 	waiting.End()
 	if !ok {
 		return j.busy()
@@ -68,7 +68,7 @@ func (s *Server) judged(ctx context.Context, v *store.View, r *admissionv1.Admis
 	l.hold()
 	go func() {
 		defer l.drop()
-		defer s.gate.leave()
+		defer s.gate.leave(l.weight)
 		answers <- s.recovered(ctx, v, r, j)
 	}()
 	select {

@@ -13,10 +13,15 @@ import (
 // Defaults of Options.
 const (
 	DefaultQueue = 1024
-	DefaultRoom  = 64 << 20 // a review takes some four times its size while it is judged
+	DefaultRoom  = 64 << 20 // a review that waits takes twice its size
 	placesPerCPU = 2
 	lightest     = 32 << 10 // what a review takes beside its bytes: a connection, stacks
 	unknown      = -1       // net/http's length of a body that comes in chunks
+
+	// A review takes up to thirty times its size while it is evaluated: many small
+	// maps. Those that are large share judgedRoom beside their places.
+	large      = 256 << 10
+	judgedRoom = 6 << 20
 )
 
 // gate bounds what the server does at once: the bytes of the reviews that it
@@ -27,6 +32,7 @@ type gate struct {
 	size    int64 // of the room, in bytes
 	heavy   int64 // the most that one review takes of it
 	places  chan struct{}
+	judged  *semaphore.Weighted // bytes of the large reviews that are evaluated
 	queue   int64
 	waiting *atomic.Int64
 	told    prometheus.Gauge // waiting, for the metrics
@@ -36,7 +42,7 @@ type gate struct {
 func newGate(o Options) gate {
 	return gate{
 		room: semaphore.NewWeighted(o.MaxBytes), size: o.MaxBytes, heavy: o.BodyLimit,
-		places: make(chan struct{}, o.MaxConcurrent), queue: int64(o.MaxQueue),
+		places: make(chan struct{}, o.MaxConcurrent), judged: semaphore.NewWeighted(judgedRoom), queue: int64(o.MaxQueue),
 		waiting: new(atomic.Int64), told: o.Metrics.waiting,
 	}
 }
@@ -96,9 +102,30 @@ func (l *load) late(ctx context.Context) bool {
 	return ok && time.Until(end) < time.Since(l.came)
 }
 
-// enter waits for a place until ctx ends. ok is false where none came free in
+// enter waits until ctx ends for a place for a review of a weight, and before it,
+// if that is large, for its part of judgedRoom. ok is false where there was none in
 // time, or too many wait already.
-func (g gate) enter(ctx context.Context) (ok bool) {
+func (g gate) enter(ctx context.Context, weight int64) (ok bool) {
+	part := judgedPart(weight)
+	if part > 0 && !g.judged.TryAcquire(part) && !g.wait(func() bool { return g.judged.Acquire(ctx, part) == nil }) {
+		return false
+	}
+	if ok = g.place(ctx); !ok {
+		g.judged.Release(part)
+	}
+	return ok
+}
+
+// judgedPart is what a review of a weight takes of judgedRoom.
+func judgedPart(weight int64) int64 {
+	if weight <= large {
+		return 0
+	}
+	return min(weight, judgedRoom)
+}
+
+// place waits for a place.
+func (g gate) place(ctx context.Context) bool {
 	select {
 	case g.places <- struct{}{}:
 		return true
@@ -110,14 +137,18 @@ func (g gate) enter(ctx context.Context) (ok bool) {
 			if ctx.Err() == nil {
 				return true
 			}
-			g.leave() // both were so: nobody waits for a judge that begins now
+			<-g.places // both were so: nobody waits for a judge that begins now
 		case <-ctx.Done():
 		}
 		return false
 	})
 }
 
-func (g gate) leave() { <-g.places }
+// leave gives back what a review of a weight entered with.
+func (g gate) leave(weight int64) {
+	<-g.places
+	g.judged.Release(judgedPart(weight))
+}
 
 // wait runs a wait as one of those in the queue, unless that is full.
 func (g gate) wait(until func() bool) bool {

@@ -340,7 +340,7 @@ type freeing struct {
 	gate gate
 }
 
-func (f freeing) Inc() { f.gate.leave() }
+func (f freeing) Inc() { f.gate.leave(lightest) }
 
 func (f freeing) Dec() {}
 
@@ -352,9 +352,26 @@ func TestAPlaceThatComesFreeWhenTheTimeIsOverIsNotTaken(t *testing.T) {
 	g.told = freeing{gate: d.gate}
 	for range 50 { // either of the two may be seen first
 		g.places <- struct{}{}
-		require.False(t, g.enter(ctx))
+		require.False(t, g.enter(ctx, lightest))
 		require.Empty(t, g.places)
 	}
+}
+
+// Large reviews wait for one another, and small ones for none of them.
+func TestLargeReviewsAreEvaluatedAFewAtATime(t *testing.T) {
+	g := open(t, Options{MaxConcurrent: 10}).gate
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.True(t, g.enter(t.Context(), judgedRoom/2))
+	require.True(t, g.enter(t.Context(), judgedRoom/2))
+	require.False(t, g.enter(soon, large+1))
+	require.True(t, g.enter(t.Context(), large), "small")
+	g.leave(judgedRoom / 2)
+	require.True(t, g.enter(t.Context(), judgedRoom/2))
+	g.leave(judgedRoom / 2)
+	g.leave(judgedRoom / 2)
+	require.True(t, g.enter(t.Context(), 100*judgedRoom), "the largest alone")
+	require.Len(t, g.places, 2)
 }
 
 func TestWhereTheUIDOfAReviewIs(t *testing.T) {

@@ -33,6 +33,7 @@ type folded struct {
 	layers []merge.Layer
 	*merge.Result
 
+	size   int  // of the policies that only the memo may hold, in bytes of JSON
 	binds  bool // a policy of the stack has rules that bind to rules of routes
 	read   sync.Once
 	limits *Limits // those of the result, once they were asked for; nil for none
@@ -87,9 +88,12 @@ func (m *memo) store(key string, f *folded) {
 	m.weight += f.weigh()
 }
 
+// bytesPerPart is how many bytes of a policy's JSON take as much memory as a part.
+const bytesPerPart = 5
+
 // weigh counts the parts of a result, each of which takes 50 to 100 bytes.
 func (f *folded) weigh() int {
-	n := 8 + len(f.layers) + len(f.Rules) + len(f.Notes)
+	n := 8 + f.size/bytesPerPart + len(f.layers) + len(f.Rules) + len(f.Notes)
 	if f.binds {
 		n += 12 * len(f.Rules) // read as limits
 	}

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
@@ -52,4 +54,26 @@ func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
 	}
 	assert.Equal(t, mostPut/weight, stacks(&walk{whatIf: true}))
 	assert.Equal(t, many, stacks(&walk{}), "what is stored is remembered whole")
+}
+
+// The memo must not hold large policies that are never stored: each is tens of
+// megabytes of maps, and any writer may send them, as dry runs too.
+func TestALargePolicyOfAReviewIsNotKept(t *testing.T) {
+	for name, c := range map[string]struct{ size, kept int }{
+		"small": {size: 4 << 10, kept: 1}, "large": {size: 1 << 20}, "stored": {kept: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &walk{engine: &Engine{}, whatIf: true}
+			p := &policykind.Policy{Size: c.size}
+			k := &kindWalk{}
+			k.stack.policies, k.stack.versions, k.stack.layers = []*policykind.Policy{p}, []uint64{1}, []merge.Layer{{Policy: &p.Policy}}
+			first, err := w.fold(k)
+			require.NoError(t, err)
+			assert.Len(t, w.engine.memo.now, c.kept)
+			k.last = nil
+			again, err := w.fold(k)
+			require.NoError(t, err)
+			assert.Same(t, first, again, "the comparison itself folds it once")
+		})
+	}
 }

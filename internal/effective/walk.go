@@ -414,6 +414,9 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 		return f, nil
 	}
 	f := &folded{layers: slices.Clone(k.stack.layers)}
+	for _, p := range k.stack.policies {
+		f.size += p.Size
+	}
 	f.binds = slices.ContainsFunc(k.stack.policies, func(p *policykind.Policy) bool { return p.Binds })
 	var err error
 	if f.Result, err = merge.Fold(f.layers, w.budget); err != nil {

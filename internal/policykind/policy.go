@@ -32,6 +32,9 @@ type Policy struct {
 	// Unread tells what the policy is attached to that is not read; empty if
 	// nothing is.
 	Unread string
+	// Size is the length of the JSON that the policy was read of, in bytes; 0 for one
+	// that the store holds.
+	Size int
 	// Idle are gates beside the blocks of the policy that take no part, since there
 	// is no other rule beside the blocks; none for most.
 	Idle []string

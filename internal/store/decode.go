@@ -31,7 +31,9 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", ref, err)
 		}
-		return kind.Read(object, created), nil
+		p := kind.Read(object, created)
+		p.Size = len(data)
+		return p, nil
 	}
 	switch {
 	case ref == (api.PolicyKind{Kind: hierarchy.KindNamespace}):
