@@ -48,17 +48,22 @@ func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
 // conditionKnown is the name of the condition that lists what is judged.
 const conditionKnown = "known"
 
+// definitionResource is judged where a kind of its group is known, and so is
+// definitionStatus.
+var (
+	definitionResource = Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}
+	definitionStatus   = Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions/status", false}
+)
+
 // definitions is the entry of what takes whole kinds out of force: the objects
 // of a definition that is deleted go with no call for any of them. By its status
-// a kind is not served any more, and not read.
+// a kind is not served any more, and not read, and a second definition of a kind
+// is served.
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.aside("definitions",
-		Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}, Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions/status", false},
-	).WithMatchConditions(
-		// request.name is empty where a collection is deleted.
-		condition(conditionKnown, "oldObject.metadata.name in "+list(c.Definitions())),
-		condition("deleted-or-defined-anew", "request.operation == 'DELETE' || object.spec != oldObject.spec || "+relabelled+
-			" || "+established("oldObject")+" && !("+established("object")+")"))
+	return c.aside("definitions").WithRules(rules([]Resource{definitionResource, definitionStatus}, allOperations...)...).WithMatchConditions(
+		condition(conditionKnown, list(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
+		condition("deleted-or-defined-anew", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+relabelled+
+			" || ("+established("oldObject")+") != ("+established("object")+")"))
 }
 
 // established is the condition that a definition is served.
@@ -66,8 +71,9 @@ func established(object string) string {
 	return fmt.Sprintf("has(%[1]s.status) && has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')", object)
 }
 
-// Definitions are the names of the CustomResourceDefinitions whose writes are
-// judged, sorted: those of the policy kinds, of Gateway API and our own.
+// Definitions are the names of the CustomResourceDefinitions whose groups have the
+// writes of all definitions judged, sorted: those of the policy kinds, of Gateway API
+// and our own.
 func (c Configuration) Definitions() []string {
 	var out []string
 	for _, r := range append(CoreResources(), c.Policies...) {

@@ -469,6 +469,13 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		require.ErrorIs(t, err, errLive)
 		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
 	})
+	t.Run("unless it defines a kind that another one defines", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.admit(write)
+		s.admit(s.create(limit))
+		s.guard.Kinds = rereading(func(*store.View) (*store.View, error) { return nil, &policykind.DefinedError{By: "others"} })
+		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "the writes after it are laid over")
+	})
 	t.Run("unless nobody can", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(write)

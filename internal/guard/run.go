@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -91,6 +92,10 @@ func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
 		return effective.Scope{}, nil
 	}
 	after, err := j.Kinds.Reread(ctx, j.before, j.change.Before, j.change.After)
+	if second, ok := errors.AsType[*policykind.DefinedError](err); ok {
+		j.report(api.ReasonNotRead, api.Deny, Finding{What: second.Error(), Advice: "name another kind in it, or delete the first one before"})
+		return effective.Scope{}, nil
+	}
 	if err != nil {
 		return effective.Scope{}, fmt.Errorf("find out what %s does to the policies: %w", j.change.Object().Ref(), err)
 	}

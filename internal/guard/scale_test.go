@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,19 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 )
+
+func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
+	d := &policykind.Definition{}
+	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
+	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
+	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
+	j, err := g.Judge(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
+	require.NoError(t, err)
+	assert.True(t, j.Denied())
+	assert.Equal(t, []string{
+		"Deny NotRead: Paint.example.com is defined by paints.example.com already, and a second definition of it is not read; name another kind in it, or delete the first one before",
+	}, told(j))
+}
 
 func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
 	v := world(t, base())

@@ -1,6 +1,8 @@
 package policykind
 
 import (
+	"fmt"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
@@ -36,4 +38,17 @@ func (d *Definition) Ref() api.Ref {
 // Defines returns the kind that is defined.
 func (d *Definition) Defines() api.PolicyKind {
 	return api.PolicyKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
+}
+
+// DefinedError is why a CustomResourceDefinition does not count: its kind is read by
+// another one.
+type DefinedError struct {
+	Kind api.PolicyKind
+	// By is the name of the definition that counts.
+	By string
+}
+
+// Error implements error.
+func (e *DefinedError) Error() string {
+	return fmt.Sprintf("%s is defined by %s already, and a second definition of it is not read", e.Kind, e.By)
 }

@@ -29,7 +29,9 @@ const (
 // the kind is read by is not among that: profiles come and go on their own.
 type definition struct {
 	// name of the CustomResourceDefinition.
-	name     string
+	name string
+	// created is its creation time in seconds since 1970, or merge.Newest.
+	created  int64
 	of       api.PolicyKind
 	resource schema.GroupVersionResource
 	// namespaced is false for cluster-scoped kinds.
@@ -74,12 +76,16 @@ func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) 
 func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	d := &definition{
 		name: crd.Name, of: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
-		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		created: createdAt(crd), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 	}
 	if !established(crd) {
 		return d
 	}
 	if d.hierarchy(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
+		return d
+	}
+	if taken := takenBy(d); taken != nil {
+		d.err = taken
 		return d
 	}
 	d.resource = resource(crd, servedVersion(crd))

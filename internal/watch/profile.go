@@ -81,9 +81,9 @@ func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
 	installed := make(map[api.PolicyKind]bool)
 	kinds := known.Known()
-	for _, d := range defined {
+	for _, d := range firsts(slices.Values(defined)) {
 		k, _ := d.kind(known)
-		if installed[d.of] = installed[d.of] || d.served(); k != nil && k.Source == policykind.Label {
+		if installed[d.of] = d.served(); k != nil && k.Source == policykind.Label {
 			kinds = append(kinds, k)
 		}
 	}

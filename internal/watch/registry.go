@@ -31,7 +31,8 @@ type registry struct {
 	judged chan struct{}
 
 	mu       sync.Mutex
-	defined  map[string]*definition // by name
+	defined  map[string]*definition         // by name
+	firsts   map[api.PolicyKind]*definition // of these, those that count
 	profiles *policykind.Profiles
 	written  map[string]*profile // the cluster's own, by name
 	demands  map[api.Ref]*demand // its constraints
@@ -122,6 +123,7 @@ func (r *registry) survey() {
 
 // reconcile reads what is to be read, as it is to be read, and nothing else.
 func (r *registry) reconcile() {
+	r.firsts = firsts(maps.Values(r.defined))
 	r.read(profilesDefinition) // first: when it goes, so do all profiles
 	first := r.settleProfiles()
 	// What is not to be read is stopped before anything is begun: a kind may
@@ -182,7 +184,7 @@ func (r *registry) settle() {
 
 // isRight reports whether a kind is read as it is to be.
 func (r *registry) isRight(k *kind) bool {
-	d := r.defined[k.name]
+	d := r.counting(k.name)
 	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
 		return false
 	}
@@ -190,11 +192,19 @@ func (r *registry) isRight(k *kind) bool {
 	return err == nil && sameKind(policy, k.policy)
 }
 
+// counting returns a definition, nil if another one of its kind counts.
+func (r *registry) counting(name string) *definition {
+	if d := r.defined[name]; d != nil && r.firsts[d.of] == d {
+		return d
+	}
+	return nil
+}
+
 // goesOn reports whether the kind that is read is still to be read, in whatever way:
 // its objects stay in the view until they are listed again. Those of a kind that
 // is not served any more, or is no policy kind, are dropped.
 func (r *registry) goesOn(k *kind) bool {
-	d := r.defined[k.name]
+	d := r.counting(k.name)
 	switch {
 	case d == nil || !d.served():
 		return false
@@ -232,6 +242,9 @@ func (r *registry) read(name string) {
 		return
 	}
 	policy, err := d.kind(r.profiles)
+	if first := r.firsts[d.of]; policy != nil && first != d {
+		err = &policykind.DefinedError{Kind: d.of, By: first.name}
+	}
 	if err != nil {
 		r.problem(name, err)
 		return

@@ -23,10 +23,14 @@ import (
 // listed from the API server; where nothing is, it returns v itself.
 //
 // Policies of a kind that may not be listed count as absent: the kind is a
-// Problem, and takes no part.
+// Problem, and takes no part. The error is a policykind.DefinedError for a second
+// definition of a kind.
 func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error) {
 	was := w.registry.rules()
 	if err := was.write(nil, before); err != nil { // the request knows better than a watch
+		return nil, err
+	}
+	if err := was.second(before, after); err != nil {
 		return nil, err
 	}
 	is := was.clone()
@@ -106,18 +110,21 @@ func (b *rulebook) withoutProfiles() (err error) {
 type read struct {
 	kind     *policykind.Kind
 	resource schema.GroupVersionResource
+	by       string // the name of its definition
 	was      *policykind.Schema
 }
 
-// policies returns the policy kinds that are read. Of two definitions of one
-// kind, the first by name counts.
+// same reports whether policies are read in the same way, and are the same ones.
+func (r read) same(other read) bool {
+	return r.by == other.by && sameKind(r.kind, other.kind)
+}
+
+// policies returns the policy kinds that are read.
 func (b rulebook) policies() map[api.PolicyKind]read {
 	out := make(map[api.PolicyKind]read)
-	for _, name := range slices.Sorted(maps.Keys(b.defined)) {
-		d := b.defined[name]
-		k, err := d.kind(b.profiles)
-		if _, taken := out[d.of]; err == nil && k != nil && !taken {
-			out[d.of] = read{kind: k, resource: d.resource}
+	for of, d := range firsts(maps.Values(b.defined)) {
+		if k, err := d.kind(b.profiles); err == nil && k != nil {
+			out[of] = read{kind: k, resource: d.resource, by: d.name}
 		}
 	}
 	return out
@@ -129,29 +136,19 @@ func (b rulebook) policies() map[api.PolicyKind]read {
 func (b rulebook) kinds(v *store.View, earlier rulebook) (all []*policykind.Kind, changed []read) {
 	was, is := earlier.policies(), b.policies()
 	for _, k := range v.Kinds() {
-		if sameKind(was[k.Ref()].kind, is[k.Ref()].kind) {
+		if was[k.Ref()].same(is[k.Ref()]) {
 			all = append(all, k)
 		}
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(is), api.ComparePolicyKinds) {
-		if now, old := is[ref], was[ref]; !sameKind(old.kind, now.kind) {
-			if d := earlier.of(ref); d != nil {
+		if now, old := is[ref], was[ref]; !old.same(now) {
+			if d := earlier.defined[now.by]; d != nil && d.served() {
 				now.resource, now.was = d.resource, d.schema
 			}
 			all, changed = append(all, now.kind), append(changed, now)
 		}
 	}
 	return all, changed
-}
-
-// of returns the definition of a kind that is served, or nil.
-func (b rulebook) of(ref api.PolicyKind) *definition {
-	for _, name := range slices.Sorted(maps.Keys(b.defined)) {
-		if d := b.defined[name]; d.of == ref && d.served() {
-			return d
-		}
-	}
-	return nil
 }
 
 // dropped takes out the objects of Gateway API's kinds and of constraints that

@@ -41,25 +41,26 @@ func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JS
 
 // plural returns the plural name of a kind that is defined, empty if none is.
 func (r *registry) plural(kind api.PolicyKind) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for name, d := range r.defined {
-		if d.of == kind {
-			return strings.TrimSuffix(name, "."+kind.Group)
-		}
+	d := r.first(kind)
+	if d == nil {
+		return ""
 	}
-	return ""
+	return strings.TrimSuffix(d.name, "."+kind.Group)
 }
 
 // definitionOf returns the name of the definition of a kind, empty if there is
 // none.
 func (r *registry) definitionOf(kind api.PolicyKind) string {
+	d := r.first(kind)
+	if d == nil || !d.served() {
+		return ""
+	}
+	return d.name
+}
+
+// first returns the definition of a kind, nil if there is none.
+func (r *registry) first(kind api.PolicyKind) *definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, d := range r.defined {
-		if d.of == kind && d.served() {
-			return name
-		}
-	}
-	return ""
+	return r.firsts[kind]
 }

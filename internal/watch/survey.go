@@ -144,11 +144,14 @@ func (s *survey) constraints() {
 
 // policies adds the kinds of policies.
 func (s *survey) policies() {
+	counts := firsts(slices.Values(s.definitions))
 	for _, d := range s.definitions {
 		switch policy, err := d.kind(s.profiles); {
 		case d.gateway != nil:
 		case err != nil:
 			s.problems = append(s.problems, Problem{d.name, err})
+		case policy != nil && counts[d.of] != d:
+			s.problems = append(s.problems, Problem{d.name, &policykind.DefinedError{Kind: d.of, By: counts[d.of].name}})
 		case policy != nil:
 			s.readings = append(s.readings, &reading{
 				resource: d.name, lw: s.clients.allPolicies(d.resource), decode: policies(policy), policy: policy,

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 )
@@ -53,6 +55,8 @@ var madeKinds = map[string]struct {
 	"Ochre":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Umber":   {true, ""},
 	"Sienna":  {true, ""},
+	"Garnet":  {false, "\n  targets: {fields: [targetRef]}"},
+	"Opal":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Chalk":   {false, "\n  targets: {fields: [targetRef]}\n  actions: {OverrideWeakened: Warn}"},
 	"Slate":   {false, "\n  targets: {fields: [targetRef]}"},
 }
@@ -80,6 +84,12 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}
   - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}SCALE}
 `)
+}
+
+// definedTwice is another definition of a kind.
+func definedTwice(kind, plural string) string {
+	one := strings.ToLower(kind)
+	return strings.NewReplacer("name: "+one+"s", "name: "+plural, "plural: "+one+"s, singular: "+one, "plural: "+plural).Replace(definition(kind, true))
 }
 
 // kindSchema is the schema of all of them: a spec of any content.
@@ -115,12 +125,13 @@ func (c *cluster) defineKinds(t *testing.T) {
 			names = append(names, "policyprofile/"+strings.ToLower(kind)+"s")
 		}
 	}
-	names = append(names, "policyprofile/puttys-too", "policyprofile/lacquers")
+	names = append(names, "policyprofile/puttys-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
 	t.Cleanup(func() {
 		c.fresh(t) // its server has ended
 		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...))
 	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
+	succeed(t, c.Apply(definedTwice("Opal", "agates"))) // as if it were older than the server
 	succeed(t, c.Apply(object("GatewayClass", "name: around", "{controllerName: example.com/gateways}")))
 }
 
@@ -252,6 +263,22 @@ var aroundKinds = map[string]row{
 		world: coated("Sienna"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/siennas.policies.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[]}}`),
 	},
+	"definition-second": way{
+		world: coated("Garnet"), code: "NotRead", says: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+		write:   apply(definedTwice("Garnet", "almandines")),
+		instead: new(remove("INFRA", "garnet/gw-coat")),
+	},
+	"definition-second-kind": way{
+		world: coated("Garnet"), code: "NotRead", says: []string{"Garnet.policies.example.com is defined by garnets.policies.example.com already"},
+		write:   kubectl("patch", "crd/agates.policies.example.com", "--type=merge", "-p", `{"spec":{"names":{"kind":"Garnet","listKind":"GarnetList"}}}`),
+		instead: new(remove("INFRA", "garnet/gw-coat")),
+	},
+	"definition-second-served": way{
+		world: coated("Opal"), code: "NotRead", says: []string{"Opal.policies.example.com is defined by opals.policies.example.com already"},
+		write:   kubectl("patch", "crd/agates.policies.example.com", "--subresource=status", "--type=merge", "-p", servedAsOpal),
+		instead: new(remove("INFRA", "opal/gw-coat")),
+	},
+	"definition-second-rights": story(rightsOfSecond),
 	"policy-scaled": way{
 		world: namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) +
 			object("Ochre", "namespace: INFRA, name: gw-coat", "{targetRef: {"+gatewayRef("edge")+"}, overrides: {limit: 5}}"),
@@ -292,6 +319,32 @@ var aroundKinds = map[string]row{
 		world: painted + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}"), code: "OverrideEvaded", dry: true,
 		write: kubectl("delete", "crd/policyprofiles.overrule.dev"),
 	},
+}
+
+// servedAsOpal is a status by which the API server serves a definition beside another
+// one of its kind.
+const servedAsOpal = `{"status":{"acceptedNames":{"kind":"Opal","listKind":"OpalList","plural":"agates"},"storedVersions":["v1"],"conditions":[` +
+	`{"type":"Established","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
+	`{"type":"NamesAccepted","status":"True","reason":"x","message":"y","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+
+// rightsOfSecond has users with the right to override on one of the resources that are
+// defined of a kind: that on the one that is served counts, each time.
+func rightsOfSecond(t *testing.T, g ground) {
+	usual := rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "delete"}}
+	right := func(resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"policies.example.com"}, Resources: []string{resource}, Verbs: []string{"override"}}
+	}
+	const first, other = "around-opals", "around-agates"
+	g.c.MustAddUser(t, first, nil, usual, right("opals"))
+	g.c.MustAddUser(t, other, nil, usual, right("agates"))
+	succeed(t, g.apply(coated("Opal")))
+	drop := remove("INFRA", "opal/gw-coat")
+	g.seen(t, drop)
+	for range 10 { // it was by chance which of the two resources the right was looked for on
+		turnedAway(t, g.run(other, drop), "OverrideRemoved")
+		succeed(t, g.run(first, drop.dryRun()))
+	}
+	succeed(t, g.run(first, drop))
 }
 
 // unconverted has the definition of a kind changed so that its policies cannot be
