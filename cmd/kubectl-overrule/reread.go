@@ -22,6 +22,8 @@ type readings struct {
 	// dropped is the kind of a definition that is deleted, or serves no version
 	// any more; nil for none.
 	dropped *api.PolicyKind
+	// second tells that the definition is not the first one of its kind, nil if it is.
+	second *policykind.DefinedError
 }
 
 // known is what a guard asks about the kinds of a scene.
@@ -46,6 +48,9 @@ func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*sto
 	if k.next == nil {
 		return v, nil
 	}
+	if k.next.second != nil {
+		return nil, k.next.second
+	}
 	return k.next.view, nil
 }
 
@@ -57,6 +62,9 @@ func (c *changes) definition(ctx context.Context, o *manifest.Object) (guard.Cha
 		return guard.Change{}, err
 	}
 	kinds, of := c.kinds.Clone(), d.Defines()
+	if first := c.kinds.Definition(of); first != nil && first.Name != d.Name && matters(of, c.kinds) {
+		return c.second(d, first.Name), nil
+	}
 	next := &readings{kinds: kinds}
 	act := kinds.Define
 	if c.remove || !manifest.Serves(d) {
@@ -84,6 +92,16 @@ func (c *changes) definition(ctx context.Context, o *manifest.Object) (guard.Cha
 		change.Operation = guard.Update
 	}
 	return change, nil
+}
+
+// second returns what the manifest of a second definition of a kind would do: nothing,
+// but that it is denied. Nothing depends on one that is deleted.
+func (c *changes) second(d *policykind.Definition, first string) guard.Change {
+	if c.remove {
+		return guard.Change{}
+	}
+	c.next = &readings{kinds: c.kinds, view: c.view, second: &policykind.DefinedError{Kind: d.Defines(), By: first}}
+	return guard.Change{Operation: guard.Create, After: d}
 }
 
 // matters reports whether effective policies depend on the objects of a kind.

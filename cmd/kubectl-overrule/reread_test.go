@@ -97,6 +97,32 @@ func TestChangesAfterAProfileAreJudgedWithIt(t *testing.T) {
 	}
 }
 
+// definedAs defines OwnPolicies, by a plural name.
+func definedAs(plural string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: OwnPolicy, plural: %[1]s}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, plural)
+}
+
+func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
+	stored := write(t, "stored.yaml", definedAs("ownpolicies")+ownProfile("own", "hierarchical")+ownPolicy(old("old"), "edge", "overrides: {size: 1}"))
+	args := append(against("cluster"), "--against", stored)
+	lower := ownPolicy("lower", "toystore", "size: 2")
+	assert.Equal(t, []string{"CREATE CustomResourceDefinition aaas.example.com NotRead", "CREATE OwnPolicy lower (Overridden)"},
+		verdicts(check(t, definedAs("aaas")+lower, args...)), "and what comes after it is judged without it")
+	assert.Equal(t, []string{"UPDATE CustomResourceDefinition ownpolicies.example.com"}, verdicts(check(t, definedAs("ownpolicies"), args...)))
+	got := run(t, definedAs("aaas"), append(args, "check", "--delete", "-f", "-", "-o", "json")...)
+	assert.Zero(t, got.code, got.stderr)
+}
+
 func TestAProfileIsUpdatedAndDeleted(t *testing.T) {
 	stored := write(t, "stored.yaml", ownProfile("own", "hierarchical")+
 		ownPolicy(old("old"), "edge", "overrides: {size: 1}")+ownPolicy("new", "edge", "overrides: {size: 2}"))
