@@ -131,12 +131,14 @@ func (e *Effective) Gives(o Override) bool {
 	})
 }
 
-// StandIns returns the policies that give the same override on this path, as
-// high or higher, unless another value is in force that does not come from above.
+// StandIns returns the policies of the same namespace that give the same override
+// on this path, as high or higher, unless another value is in force that does not
+// come from above. In another namespace other people may take it away again, or may
+// have written it to find out the value.
 func (e *Effective) StandIns(o Override) []*merge.Policy {
 	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
-		if p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {
+		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false

@@ -116,14 +116,14 @@ func (l plainLayer) takesPlace(key string, p plainPath) bool {
 }
 
 // given reports whether an override is given on a path, as high as it was: by its
-// own policy, or by another one that is not beaten by what is not above the lost
+// own policy, or by another one of its namespace that is not beaten by what is not above the lost
 // one.
 func (w plainWorld) given(o plainOverride, p plainPath) bool {
 	for _, l := range w.layers(p) {
 		own := l.key() == o.key()
 		for _, q := range l.overrides(p) {
 			same := q.rule == o.rule && q.value == o.value && (q.When == "" || q.When == o.When) && (q.Atomic || !o.Atomic)
-			if same && l.level <= o.level && (own || w.stands(q, o.level, p)) {
+			if same && l.level <= o.level && (own || l.Namespace == o.Namespace && w.stands(q, o.level, p)) {
 				return true
 			}
 		}
