@@ -181,6 +181,7 @@ type overrideTally struct {
 	standIns []*merge.Policy
 	paths    []int32 // each once, by the number of its pair
 	mine     bool    // the writer may
+	version  string  // by which the policies would have to be written, "" for none
 }
 
 // causeOf tells an override that its own policy gives up from one that is lost

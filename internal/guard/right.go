@@ -105,6 +105,8 @@ func (j *judge) why(t *overrideTally) string {
 		return t.unbound + " " + last(t.is)
 	case t.unbound != "":
 		return t.unbound
+	case t.version != "":
+		return fmt.Sprintf("would not once it is written by version %s, which %s brings or changes", t.version, object)
 	case j.change.Owner != "":
 		return fmt.Sprintf("%s would be deleted with %s, which is made its owner", object, j.change.Owner)
 	case j.change.After == nil:

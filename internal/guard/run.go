@@ -26,6 +26,9 @@ func (j *judge) run(ctx context.Context) error {
 	if err := j.ownerless(ctx); err != nil {
 		return err
 	}
+	if err := j.rewritten(ctx); err != nil {
+		return err
+	}
 	if err := j.finish(ctx); err != nil {
 		return err
 	}
@@ -184,17 +187,7 @@ func (j *judge) ownerless(ctx context.Context) error {
 	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
-	for l, t := range o.lostOverrides {
-		if j.lostOverrides == nil {
-			j.lostOverrides = make(map[lostOverride]*overrideTally)
-		}
-		if _, lost := j.lostOverrides[l]; !lost {
-			j.lostOverrides[l] = t
-		}
-	}
-	for _, f := range o.rightful {
-		j.rightful.add(f)
-	}
+	j.adopt(o)
 	return nil
 }
 

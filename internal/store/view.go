@@ -363,3 +363,10 @@ func of[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 		}
 	}
 }
+
+// Rewritten is the view as it would be after all policies of a kind were written by
+// a version of it.
+type Rewritten struct {
+	Version string
+	View    *View
+}

@@ -6,8 +6,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -28,6 +30,23 @@ func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
 		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
 	}
 	return b.decode(obj)
+}
+
+// Stored reads a policy of a kind from the API server, in the version that is read.
+// It returns nil if there is none.
+func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (store.Object, error) {
+	resource, ok := w.registry.at(ref.PolicyKind())
+	if !ok || !nameable(ref) {
+		return nil, nil
+	}
+	obj, err := w.clients.policies.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return policies(kind)(obj)
 }
 
 // nameable reports whether an object can have that name: a reference is

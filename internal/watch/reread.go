@@ -175,27 +175,30 @@ func sameKinds(a, b []*policykind.Kind) bool {
 func (w *Watcher) list(ctx context.Context, r read) ([]store.Change, error) {
 	var out []store.Change
 	decode, leavesOut := coerced(r.kind, r.was), objects{exempt: w.registry.exempt}.leavesOut
-	lw := w.clients.allPolicies(r.resource)
+	err := w.each(ctx, r.resource, func(obj runtime.Object) {
+		o, err := decode(obj)
+		if err != nil {
+			w.registry.logOf(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
+		} else if !leavesOut(o) {
+			out = append(out, store.Put(o))
+		}
+	})
+	return out, err
+}
+
+// each lists the policies of a resource that are there now.
+func (w *Watcher) each(ctx context.Context, r schema.GroupVersionResource, show func(runtime.Object)) error {
+	lw := w.clients.allPolicies(r)
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
 	// What the API server has in its cache is as new as what comes by a watch.
 	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
-		o, err := decode(obj)
-		if err != nil {
-			w.registry.logOf(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
-			return nil
-		}
-		if !leavesOut(o) {
-			out = append(out, store.Put(o))
-		}
+		show(obj)
 		return nil
 	})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil
+	if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s to see how they would be read: %w", r.resource.GroupResource(), err)
-	}
-	return out, nil
+	return fmt.Errorf("list %s to see how they would be read: %w", r.GroupResource(), err)
 }

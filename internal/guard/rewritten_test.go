@@ -1,0 +1,77 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+)
+
+// versioned is what knows the versions of a definition.
+type versioned struct {
+	rereading
+	views []store.Rewritten
+	err   error
+}
+
+func (v versioned) Rewritten(context.Context, *store.View, *policykind.Definition, *policykind.Definition) ([]store.Rewritten, error) {
+	return v.views, v.err
+}
+
+// A definition is evaluated by what each of its other versions stores.
+func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
+	v := world(t, base(gatewayPolicy("overrides: {strategy: patch, a: 1}")))
+	without := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1}")))
+	stored := func(w *store.View) *store.View {
+		next := v.WithKinds(w.Kinds())
+		for _, k := range w.Kinds() {
+			for p := range w.Policies(k.Ref()) {
+				next = next.With(store.Put(p))
+			}
+		}
+		return next
+	}
+	definition := &policykind.Definition{}
+	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
+	why := "would not once it is written by version v2, which CustomResourceDefinition paints.example.com brings or changes"
+	for name, c := range map[string]struct {
+		views []store.Rewritten
+		want  []string
+	}{
+		"none":                      {nil, nil},
+		"one by which nothing goes": {[]store.Rewritten{{Version: "v1", View: v}}, nil},
+		"the second of two":         {[]store.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", why)},
+		"both":                      {[]store.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", why)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge := func(user string) []string {
+				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
+				j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
+				require.NoError(t, err)
+				return nilIfEmpty(toldOf(j, "Override"))
+			}
+			var denials, warnings []string
+			for _, what := range c.want {
+				denials, warnings = append(denials, deny(what, "Paint infra/top")), append(warnings, warn(what))
+			}
+			assert.Equal(t, denials, judge("dev"))
+			assert.Equal(t, warnings, judge("boss"))
+		})
+	}
+
+	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{err: errors.New("no answer")}}
+	_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
+	require.EqualError(t, err, "find out what the versions of CustomResourceDefinition paints.example.com store: no answer")
+
+	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []store.Rewritten{{Version: "v2", View: stored(without)}}}}
+	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
+	require.NoError(t, err)
+	assert.Empty(t, toldOf(j, "Override"), "versions of what is deleted store nothing")
+}
