@@ -50,5 +50,5 @@ func (r *Registrar) leftArmed(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	return len(found) == len(armable), nil
+	return found[validateHook] && found[mutateHook], nil // versions before did not have the third
 }

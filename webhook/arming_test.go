@@ -76,8 +76,8 @@ const (
 )
 
 var (
-	armedOnes    = []admissionregistrationv1.FailurePolicyType{fails, fails, ignores, ignores, ignores, ignores}
-	disarmedOnes = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores, ignores}
+	armedOnes    = []admissionregistrationv1.FailurePolicyType{fails, fails, ignores, ignores, ignores, ignores, fails}
+	disarmedOnes = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores, ignores, ignores}
 )
 
 func TestARegistrarArmsAndDisarms(t *testing.T) {

@@ -24,7 +24,11 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 		return v.DecodeStored(of, kind, data, policykind.InFlight(now))
 	}
 	written := func(data []byte) (store.Object, error) {
-		o, err := store.Decode(ref, kind, data, policykind.InFlight(now))
+		read := store.Decode
+		if kind != nil && otherVersion(r) {
+			read = coerced
+		}
+		o, err := read(ref, kind, data, policykind.InFlight(now))
 		if p, ok := o.(*policykind.Policy); ok {
 			p.State = policykind.State{} // it has that of what it replaces, and does not say the same
 		}

@@ -147,7 +147,7 @@ func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
 		SubResource: "scale", Namespace: "app", Name: "p", Operation: admissionv1.Update, Object: scale, OldObject: scale,
 	})
 	assert.False(t, a.Allowed)
-	assert.Equal(t, `NotRead: the scale of authpolicies/p in namespace "app" writes a field that is part of the policy, and is not evaluated; edit the policy itself`, a.Result.Message)
+	assert.Equal(t, `NotRead: the scale of authpolicies/p in namespace "app" can change more of the policy than it shows, so its write is not evaluated; edit the policy itself`, a.Result.Message)
 }
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {

@@ -79,7 +79,7 @@ func (r *Registrar) loosen(ctx context.Context, d desk) (bool, error) {
 }
 
 // armable are the webhooks that arming is about: the others never have Fail.
-var armable = []string{validateHook, mutateHook}
+var armable = []string{validateHook, mutateHook, versionsHook}
 
 // unarmed reports whether a webhook, as it stands, is one of them and has not Fail.
 func unarmed(h hook) bool { return slices.Contains(armable, h.Name) && !armed(h) }

@@ -133,7 +133,7 @@ func excuse(h *hook, w hook) {
 	}
 	h.TimeoutSeconds = w.TimeoutSeconds
 	for i, c := range w.MatchConditions {
-		if c.Name == conditionKnown && i < len(h.MatchConditions) && h.MatchConditions[i].Name == c.Name && namesAll(h.MatchConditions[i].Expression, c.Expression) {
+		if (c.Name == conditionKnown || c.Name == conditionVersion) && i < len(h.MatchConditions) && h.MatchConditions[i].Name == c.Name && namesAll(h.MatchConditions[i].Expression, c.Expression) {
 			h.MatchConditions = slices.Clone(h.MatchConditions)
 			h.MatchConditions[i] = c
 		}

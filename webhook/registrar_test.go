@@ -138,7 +138,7 @@ func (o *office) validating(t *testing.T) *admissionregistrationv1.ValidatingWeb
 	t.Helper()
 	c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Len(t, c.Webhooks, 5)
+	require.Len(t, c.Webhooks, 6)
 	return &c.Webhooks[0]
 }
 

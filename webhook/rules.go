@@ -21,6 +21,9 @@ type Resource struct {
 	Namespaced               bool
 }
 
+// AllVersions is the Version of a Resource in all its versions.
+const AllVersions = "*"
+
 // gatewayVersion is that of Gateway API that every release but the oldest has:
 // matchPolicy Equivalent brings the others.
 const gatewayVersion = "v1"
@@ -78,6 +81,9 @@ type Judged struct {
 	// Scales are the scale subresources of policy kinds that write a field which
 	// is read.
 	Scales []Resource
+	// Subresources are those by which a write in another version than the one in
+	// Policies stores the whole policy as that version has it.
+	Subresources []Resource
 	// Services tells that policies depend on Services.
 	Services bool
 }
@@ -104,7 +110,7 @@ func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfi
 		ofTheSystem = append(ofTheSystem, serviceResource)
 	}
 	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
-		WithWebhooks(hook, c.system(ofTheSystem), c.services(), c.namespaces(), c.definitions())
+		WithWebhooks(hook, c.system(ofTheSystem), c.services(), c.namespaces(), c.definitions(), c.versions())
 }
 
 // allOperations are those of objects that are judged.

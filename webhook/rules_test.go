@@ -74,6 +74,10 @@ const wantNamespaces = `"rules":[{"apiGroups":[""],"apiVersions":["v1"],"scope":
 
 const wantRelabelled = "!has(request.subResource) || request.subResource == '' || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences"
 
+const wantOtherVersion = "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in " +
+	"['gateway.networking.k8s.io/v1/backendtlspolicies', 'kuadrant.io/v1/authpolicies', 'kuadrant.io/v1/ratelimitpolicies', " +
+	"'policies.example.com/v1/timeoutpolicies', 'policies.example.com/v1/widepolicies'])"
+
 const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVersions":["v1"],"scope":"Cluster","resources":["customresourcedefinitions","customresourcedefinitions/status"],"operations":["CREATE","UPDATE","DELETE"]}],
 	"matchConditions":[
 		{"name":"known","expression":"['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com', 'xlistenersets.gateway.networking.x-k8s.io'].exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"},
@@ -99,7 +103,8 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 		{`+body("system.validate.overrule.dev", "/validate", "NoneOnDryRun", 1)+`,"failurePolicy":"Ignore",`+ruled(judgedRules, `["UPDATE","DELETE"]`)+conditioned("of-the-system", wantOfSystem)+`},
 		{`+body("services.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore","matchConditions":[{"name":"not-of-the-system","expression":"!(`+wantOfSystem+`)"},{"name":"itself-or-labelled","expression":"`+wantRelabelled+`"}]},
 		{`+body("namespaces.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantNamespaces+`},
-		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`}]}`, string(validating))
+		{`+body("definitions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Ignore",`+wantDefinitions+`},
+		{`+body("versions.validate.overrule.dev", "/validate", "NoneOnDryRun")+`,"failurePolicy":"Fail"`+conditioned("other-version", wantOtherVersion)+`}]}`, string(validating))
 
 	mutating, err := json.Marshal(c.Mutating())
 	require.NoError(t, err)

@@ -46,6 +46,10 @@ type Options struct {
 	// Await, if set, waits until the store hears of all changes, or until the
 	// context ends (watch.Watcher.Await).
 	Await func(context.Context)
+	// Stored reads a policy from the API server in the version that is read, nil if
+	// there is none (watch.Watcher.Stored). Writes in another version need it where
+	// the store does not have what they replace.
+	Stored func(context.Context, *policykind.Kind, api.Ref) (store.Object, error)
 	// Replica is the name of this server for the audit log.
 	Replica string
 	// Enforcement is what is done about a denial.
@@ -176,12 +180,18 @@ func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.Adm
 	}
 	c, err := change(v, r, s.Now())
 	switch {
-	case errors.Is(err, store.ErrKind), r.SubResource != "" && !slices.Contains(moreByStatus, kindOf(r)):
+	case errors.Is(err, store.ErrKind), r.SubResource != "" && !changesMore(v, r):
 		return allow() // a status has no part in anything
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
 	case s.tooLarge(r):
 		return s.failed(string(api.ReasonTooMuch), s.isTooLarge(r))
+	}
+	if err := s.asStored(ctx, v, r, &c); err != nil {
+		return s.undecided(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err))
+	}
+	if statusOnly(r, c) {
+		return allow()
 	}
 	a, err := s.decide(ctx, v, r, c)
 	unseen, _ := errors.AsType[*guard.UnseenError](err)
@@ -281,15 +291,21 @@ func timeout(r *http.Request) time.Duration {
 	return max(d-margin, d/2)
 }
 
-// moreByStatus are the kinds whose subresources change more than their status.
+// moreByStatus are the kinds whose subresources change more than their status, beside
+// policies, whose status stores all of them in the version in which it is written.
 var moreByStatus = []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}, policykind.KindDefinition}
+
+func changesMore(v *store.View, r *admissionv1.AdmissionRequest) bool {
+	return slices.Contains(moreByStatus, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
+}
 
 const subresourceScale = "scale"
 
 // scaled says what to do in place of a write of a scale: it has a number alone,
-// and not the policy that this is written to.
+// and not the policy that this is written to. It is sent where it writes a field that
+// is read, or the policy in another version.
 func scaled(r *admissionv1.AdmissionRequest) string {
-	return fmt.Sprintf("%s: the scale of %s/%s in namespace %q writes a field that is part of the policy, and is not evaluated; edit the policy itself",
+	return fmt.Sprintf("%s: the scale of %s/%s in namespace %q can change more of the policy than it shows, so its write is not evaluated; edit the policy itself",
 		api.ReasonNotRead, r.Resource.Resource, r.Name, r.Namespace)
 }
 

@@ -26,7 +26,8 @@ const (
 // recorded. A deletion that was judged is denied as it is judged.
 func (s *Server) spared(r *admissionv1.AdmissionRequest, a answer) answer {
 	judged := a.judged && a.reason != string(api.ReasonTooMuch)
-	if a.reason == "" || judged && r.Operation == admissionv1.Delete {
+	// What another version does not have is missing in both of its objects.
+	if a.reason == "" || judged && (r.Operation == admissionv1.Delete || otherVersion(r)) {
 		return a
 	}
 	why := ofTheSystem(r)

@@ -76,9 +76,24 @@ func judged(kinds []watch.Served) webhook.Judged {
 		for _, version := range s.Scales {
 			out.Scales = append(out.Scales, webhook.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
 		}
+		out.Subresources = append(out.Subresources, subresources(s)...)
 		out.Services = out.Services || onServices(s.Kind)
 	}
 	return out
+}
+
+// subresources are those that store whole policies of a kind, if they are written in
+// another version than the one that is read. The API server converts a status if that
+// version has one, too; a scale is the same in all versions.
+func subresources(s watch.Served) []webhook.Resource {
+	version := s.Version
+	if !s.Status {
+		version = webhook.AllVersions
+	}
+	return []webhook.Resource{
+		{Group: s.Group, Version: version, Resource: s.Resource + "/status", Namespaced: s.Namespaced},
+		{Group: s.Group, Version: webhook.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
+	}
 }
 
 // serviceLevels are those whose paths go through Services.

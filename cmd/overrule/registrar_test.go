@@ -38,8 +38,20 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			assert.Equal(t, webhook.Judged{
 				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
+				Subresources: []webhook.Resource{
+					{Group: "example.com", Version: "*", Resource: "paints/status", Namespaced: true},
+					{Group: "example.com", Version: "*", Resource: "paints/scale", Namespaced: true},
+				},
 			}, got)
 		})
 	}
 	assert.Equal(t, webhook.Judged{}, judged(nil))
+}
+
+func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {
+	status := func(has bool) webhook.Resource {
+		return subresources(watch.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
+	}
+	assert.Equal(t, webhook.Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
+	assert.Equal(t, webhook.Resource{Group: "example.com", Version: webhook.AllVersions, Resource: "paints/status"}, status(false))
 }

@@ -116,7 +116,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Store: objects, Enforcement: o.enforcement,
 		Guard: judges, Flight: flight.New(objects, flight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
-		Current: watcher.Current, Await: watcher.Await, Replica: replica(),
+		Current: watcher.Current, Await: watcher.Await, Stored: watcher.Stored, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  path.tokens,
 		Events:  mgr.GetEventRecorder("overrule"),

@@ -42,6 +42,8 @@ type definition struct {
 	constraints *constraintKind
 	// scaling are the fields that scale subresources write, by served version.
 	scaling map[string]string
+	// status tells that the version that is read has a status subresource.
+	status bool
 	// guess is the policy kind by its label alone, nil without one.
 	guess *policykind.Kind
 	// schema is that of the version that is read, nil without one.
@@ -91,6 +93,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	d.resource = resource(crd, servedVersion(crd))
 	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
 	d.schema = policykind.PackSchema(schemaOf(crd))
+	d.status = hasStatus(crd, d.resource.Version)
 	d.scaling = policykind.ScalePaths(crd)
 	return d
 }
@@ -126,6 +129,12 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Served && v.Name == version
+	})
+}
+
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
 	})
 }
 

@@ -59,3 +59,28 @@ func TestAConfigurationThatMakesNoClientIsAnError(t *testing.T) {
 func TestEachReplicaWatchesForItself(t *testing.T) {
 	assert.False(t, unreachable(t).NeedLeaderElection())
 }
+
+func TestAPolicyIsReadAsItIsStored(t *testing.T) {
+	r := newRig(t)
+	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
+	require.NoError(t, err)
+	w := &Watcher{clients: c, registry: r.registry}
+	r.replace(r.defs(colorCRD))
+	r.list(colorCRD.obj().Name)
+	v, _ := r.store.View()
+	kind := v.Kind(colorRef)
+	ref := api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "p"}
+	_, err = w.Stored(t.Context(), kind, ref)
+	require.ErrorContains(t, err, "read "+ref.String()+" from the API server: ")
+
+	other := ref
+	other.Name = ".."
+	o, err := w.Stored(t.Context(), kind, other)
+	require.NoError(t, err)
+	assert.Nil(t, o)
+	other = ref
+	other.Kind = "Pod"
+	o, err = w.Stored(t.Context(), kind, other)
+	require.NoError(t, err)
+	assert.Nil(t, o)
+}

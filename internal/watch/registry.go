@@ -78,7 +78,7 @@ func (r *registry) put(d *definition) {
 	was := r.defined[d.name]
 	r.defined[d.name] = d
 	r.reconcile()
-	if was != nil && !maps.Equal(was.scaling, d.scaling) {
+	if was != nil && (was.status != d.status || !maps.Equal(was.scaling, d.scaling)) {
 		r.notify()
 	}
 }
@@ -100,7 +100,7 @@ func (r *registry) replace(all []*definition) {
 	first := !r.surveyed
 	r.surveyed = true
 	r.reconcile()
-	r.notify() // the scales of kinds that stay may be others
+	r.notify() // the subresources of kinds that stay may be others
 	if first {
 		r.survey()
 	}

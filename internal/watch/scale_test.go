@@ -33,7 +33,14 @@ func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
 	r.put(define(crd))
 	assert.False(t, r.notified(), "nothing changed")
 
+	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	assert.False(t, r.served()[0].Status)
+	r.put(define(crd))
+	assert.True(t, r.served()[0].Status)
+	assert.True(t, r.notified())
+
 	r.replace(r.defs(colorCRD))
+	assert.False(t, r.served()[0].Status)
 	assert.Empty(t, scales())
 	assert.True(t, r.notified(), "a list may have it, too")
 	assert.Len(t, r.started, started, "policies are not read again")

@@ -20,6 +20,8 @@ type Served struct {
 	// Scales are the versions in which a scale subresource writes a field that the
 	// kind reads.
 	Scales []string
+	// Status tells that the version that is read has a status subresource.
+	Status bool
 }
 
 func compareServed(a, b Served) int {
@@ -77,7 +79,7 @@ func (r *registry) served() []Served {
 		}
 		out = append(out, Served{
 			Kind: k.policy, Group: k.resource.Group, Version: k.resource.Version,
-			Resource: k.resource.Resource, Namespaced: k.namespaced, Scales: r.scales(k),
+			Resource: k.resource.Resource, Namespaced: k.namespaced, Scales: r.scales(k), Status: r.hasStatus(k),
 		})
 	}
 	slices.SortFunc(out, compareServed)
@@ -92,6 +94,12 @@ func (r *registry) scales(k *kind) []string {
 		return nil
 	}
 	return k.policy.Scales(d.scaling)
+}
+
+// hasStatus is likewise of the status subresource.
+func (r *registry) hasStatus(k *kind) bool {
+	d := r.defined[k.name]
+	return d != nil && d.status
 }
 
 // older returns the kinds of Gateway API that are read in another version than

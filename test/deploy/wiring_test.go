@@ -115,7 +115,7 @@ func static(t *testing.T) (validating []admissionregistrationv1.ValidatingWebhoo
 
 func TestStaticWebhooksCallTheService(t *testing.T) {
 	validating, mutating := static(t)
-	require.Len(t, validating, 5)
+	require.Len(t, validating, 6)
 	require.Len(t, mutating, 1)
 	for _, hook := range validating {
 		assertCallsService(t, hook.ClientConfig.Service, "/validate")
@@ -133,7 +133,7 @@ func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
 	written := webhook.Configuration{
 		Name: "overrule", Namespace: service.Namespace, Service: service.Name, Port: *service.Port,
 		FailurePolicy: *validating[0].FailurePolicy, CABundle: validating[0].ClientConfig.CABundle,
-		Judged: webhook.Judged{Policies: policies(validating[0].Rules), Services: true},
+		Judged: webhook.Judged{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
 	}
 	var wantValidating admissionregistrationv1.ValidatingWebhookConfiguration
 	convert(t, written.Validating(), &wantValidating)
@@ -165,6 +165,17 @@ func policies(rules []admissionregistrationv1.RuleWithOperations) []webhook.Reso
 				out = append(out, r)
 			}
 		}
+	}
+	return out
+}
+
+// subresources are those of policies that are evaluated.
+func subresources(of []webhook.Resource) []webhook.Resource {
+	var out []webhook.Resource
+	for _, r := range of {
+		status, scale := r, r
+		status.Resource, scale.Resource, scale.Version = r.Resource+"/status", r.Resource+"/scale", webhook.AllVersions
+		out = append(out, status, scale)
 	}
 	return out
 }

@@ -58,6 +58,11 @@ var madeKinds = map[string]struct {
 	"Garnet":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Opal":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Chalk":   {false, "\n  targets: {fields: [targetRef]}\n  actions: {OverrideWeakened: Warn}"},
+	"Coral":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Ivory":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Amber":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Khaki":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Ebony":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Slate":   {false, "\n  targets: {fields: [targetRef]}"},
 }
 
@@ -71,7 +76,14 @@ func definition(kind string, label bool) string {
 	if kind == "Ochre" {
 		scale = ", subresources: {scale: {specReplicasPath: .spec.overrides.limit, statusReplicasPath: .status.limit}}"
 	}
-	return strings.NewReplacer("SCALE", scale, "KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels, "SCHEMA", kindSchema).Replace(`
+	status, more := "", ""
+	switch kind {
+	case "Coral":
+		status, more = ", subresources: {status: {}}", prunedVersion
+	case "Ebony":
+		more = prunedVersion
+	}
+	return strings.NewReplacer("SCALE", scale, "STATUS", status, "MORE", more, "KIND", kind, "ONE", strings.ToLower(kind), "LABELS", labels, "SCHEMA", kindSchema).Replace(`
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -81,8 +93,8 @@ spec:
   scope: Namespaced
   names: {kind: KIND, plural: ONEs, singular: ONE}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}
-  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}SCALE}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}STATUS}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: SCHEMA}SCALE}MORE
 `)
 }
 
@@ -91,6 +103,15 @@ func definedTwice(kind, plural string) string {
 	one := strings.ToLower(kind)
 	return strings.NewReplacer("name: "+one+"s", "name: "+plural, "plural: "+one+"s, singular: "+one, "plural: "+plural).Replace(definition(kind, true))
 }
+
+// prunedVersion is a version whose schema has no more of a spec than its target.
+const prunedVersion = `
+  - name: v1alpha9
+    served: true
+    storage: false
+    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+    schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
+      replicas: {type: integer}, targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}`
 
 // kindSchema is the schema of all of them: a spec of any content.
 const kindSchema = `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {` +
@@ -220,6 +241,21 @@ var aroundKinds = map[string]row{
 		write: kubectl("patch", "crd/resins.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec",`+
 			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
 	},
+	"definition-version-added": way{
+		world: coated("Ivory"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1alpha9"},
+		write: kubectl("patch", "crd/ivorys.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/-","value":{"name":"v1alpha9","served":true,"storage":false,`+
+			`"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}}]`),
+	},
+	"definition-version-pruned": way{
+		world: coated("Amber"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+		write: kubectl("patch", "crd/ambers.policies.example.com", "--type=json", "-p", `[{"op":"replace","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec",`+
+			`"value":{"type":"object","properties":{"targetRef":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`),
+	},
+	"definition-version-default": way{
+		world: coated("Khaki"), code: "OverrideEvaded", says: []string{"would not once it is written by version v1beta1"},
+		write: kubectl("patch", "crd/khakis.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
+			`"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"sectionName":{"type":"string","default":"nothing"}}}}]`),
+	},
 	"definition-default-target": way{
 		world: coated("Patina"), code: "OverrideEvaded",
 		write: kubectl("patch", "crd/patinas.policies.example.com", "--type=json", "-p", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/targetRef",`+
@@ -285,6 +321,27 @@ var aroundKinds = map[string]row{
 		code: "NotRead", says: []string{"the scale of ochres/gw-coat", "edit the policy itself"},
 		write:   kubectl("-n", "INFRA", "patch", "ochres.v1beta1.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
 		instead: new(patch("INFRA", "ochre/gw-coat", `{"spec":{"overrides":{"limit":1000}}}`)),
+	},
+	"policy-status-by-other-version": way{
+		world: coated("Coral"), code: "OverrideRemoved",
+		write: kubectl("-n", "INFRA", "patch", "corals.v1alpha9.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
+	},
+	"policy-status-by-only-version": way{
+		world: coated("Ebony"), code: "OverrideRemoved",
+		write: kubectl("-n", "INFRA", "patch", "ebonys.v1alpha9.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
+	},
+	"policy-scaled-by-other-version": way{
+		world: strings.Replace(coated("Coral"), "overrides: {colors", "replicas: 1, overrides: {colors", 1), code: "NotRead", says: []string{"the scale of corals/gw-coat", "edit the policy itself"},
+		write:   kubectl("-n", "INFRA", "patch", "corals.v1alpha9.policies.example.com/gw-coat", "--subresource=scale", "--type=merge", "-p", `{"spec":{"replicas":1000}}`),
+		instead: new(patch("INFRA", "coral/gw-coat", `{"spec":{"overrides":null}}`)),
+	},
+	"policy-labelled-by-other-version": way{
+		world: coated("Coral"), code: "OverrideRemoved",
+		write: kubectl("-n", "INFRA", "label", "corals.v1alpha9.policies.example.com/gw-coat", "a=b"),
+	},
+	"policy-status": free{
+		world: coated("Coral"), held: new(remove("INFRA", "coral/gw-coat")),
+		write: kubectl("-n", "INFRA", "patch", "corals.v1.policies.example.com/gw-coat", "--subresource=status", "--type=merge", "-p", `{"status":{"a":"b"}}`),
 	},
 	"profile-actions": way{
 		world: coated("Gloss"), code: "OverrideRemoved", says: []string{"the action of OverrideRemoved would be Warn"}, told: "less protected",

@@ -151,8 +151,8 @@ func TestTheWebhooksAreArmedOnlyWhileTheCanaryPasses(t *testing.T) {
 // The failurePolicies of the mutating webhook, of the validating one, and of
 // those that are never armed.
 const (
-	armed    = "Fail Fail Ignore Ignore Ignore Ignore"
-	disarmed = "Ignore Ignore Ignore Ignore Ignore Ignore"
+	armed    = "Fail Fail Ignore Ignore Ignore Ignore Fail"
+	disarmed = "Ignore Ignore Ignore Ignore Ignore Ignore Ignore"
 )
 
 // policies are the failurePolicies of all webhooks, the mutating one's first.
