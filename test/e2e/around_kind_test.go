@@ -58,7 +58,7 @@ var madeKinds = map[string]struct {
 	"Garnet":  {false, "\n  targets: {fields: [targetRef]}"},
 	"Opal":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Chalk":   {false, "\n  targets: {fields: [targetRef]}\n  actions: {OverrideWeakened: Warn}"},
-	"Coral":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Coral":   {false, "\n  targets: {fields: [targetRef]}\n  ignore: [replicas]"},
 	"Ivory":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Amber":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Khaki":   {false, "\n  targets: {fields: [targetRef]}"},
