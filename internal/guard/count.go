@@ -44,6 +44,15 @@ type like struct {
 	changed       bool
 	lostGroups    []string
 	lost          []*overrideTally // overrides, each once
+	at            *hierarchy.Path  // after the write, nil where overrides on routes are lost
+}
+
+// lose adds an override that is lost at a level.
+func (l *like) lose(t *overrideTally, at hierarchy.Level) {
+	l.lost = append(l.lost, t)
+	if at >= hierarchy.LevelRoute {
+		l.at = nil
+	}
 }
 
 // likeOf returns what a pair is like; room is for its losses.
@@ -52,17 +61,19 @@ func likeOf(p effective.Pair, room []*overrideTally) like {
 	if p.Before == nil || p.After == nil {
 		return l
 	}
-	l.kind, l.before, l.after = p.After.Kind, p.Before.Result, p.After.Result
+	l.kind, l.before, l.after, l.at = p.After.Kind, p.Before.Result, p.After.Result, &p.After.Path
 	if l.changed {
 		l.lostGroups = lostGroups(p)
 	}
 	return l
 }
 
-// same reports whether another pair is of the same effective policies.
+// same reports whether another pair is of the same effective policies. What becomes of
+// overrides depends on what the policies rest on, too.
 func (l *like) same(p effective.Pair) bool {
 	return l.kind != nil && p.Before != nil && p.After != nil &&
-		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after
+		p.After.Kind == l.kind && p.Before.Result == l.before && p.After.Result == l.after &&
+		(len(l.lost) == 0 || l.at != nil && alike(l.at, &p.After.Path))
 }
 
 // names is a set that is mostly given the name that it was given before.

@@ -44,8 +44,9 @@ type judge struct {
 	lostOverrides map[lostOverride]*overrideTally
 	loosened      map[api.PolicyKind]string      // how kinds protect overrides less after the write
 	causes        map[*merge.Rule]api.ReasonCode // of losses
-	rightful      findings                       // of overrides that are weakened, by right
-	like          like                           // the pair before
+	departing     departing
+	rightful      findings // of overrides that are weakened, by right
+	like          like     // the pair before
 	surroundings  map[surroundingKey]*surrounding
 	binding       binding
 	misfits       map[misfitKey]*misfit

@@ -8,9 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
-	"overrule.dev/overrule/merge"
 )
 
 // NewOwners names the owners that an edit adds to an object, "" for none
@@ -26,16 +24,6 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// staying leaves out the policies that are being deleted, or will be with an
-// owner: nobody is asked when they go, so they stand in for nothing.
-func (j *judge) staying(kind api.PolicyKind, all []*merge.Policy) []*merge.Policy {
-	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
-		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: p.Namespace, Name: p.Name}
-		o, ok := j.after.Get(ref).(*policykind.Policy)
-		return !ok || o.Going
-	})
 }
 
 // withoutGoing returns a view without the grants of a namespace that are being

@@ -49,14 +49,7 @@ func (j *judge) rewritten(ctx context.Context) error {
 
 // adopt books what is lost by a second evaluation of the change.
 func (j *judge) adopt(o *judge) {
-	for l, t := range o.lostOverrides {
-		if j.lostOverrides == nil {
-			j.lostOverrides = make(map[lostOverride]*overrideTally)
-		}
-		if _, lost := j.lostOverrides[l]; !lost {
-			j.lostOverrides[l] = t
-		}
-	}
+	j.loseAlso(o.lostOverrides)
 	for _, f := range o.rightful {
 		j.rightful.add(f)
 	}

@@ -169,7 +169,7 @@ func (j *judge) compare(s effective.Scope) error {
 	if err := j.Engine.Compare(j.before, j.after, s, j.budget, j.pair); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
 	}
-	return nil
+	return j.compareStaying(s)
 }
 
 // ownerless judges a new owner: the object will be deleted with it, and nobody
@@ -186,6 +186,9 @@ func (j *judge) ownerless(ctx context.Context) error {
 	}
 	if err := j.Engine.Compare(o.before, o.after, scope, j.budget, o.orphan); err != nil {
 		return fmt.Errorf("compare effective policies: %w", err)
+	}
+	if err := o.compareStaying(scope); err != nil {
+		return err
 	}
 	j.adopt(o)
 	return nil

@@ -16,12 +16,16 @@ import (
 // object comes from a file (SEMANTICS section 7).
 func FromNamespace(n *corev1.Namespace) *Namespace {
 	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
-	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil}
+	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Going: going(&n.ObjectMeta)}
 }
+
+// going reports whether an object is being deleted, or will be with an owner: no
+// write is evaluated when it goes.
+func going(m *metav1.ObjectMeta) bool { return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0 }
 
 // FromGatewayClass reads a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
-	return &Class{Name: c.Name, Labels: c.Labels}
+	return &Class{Name: c.Name, Labels: c.Labels, Going: going(&c.ObjectMeta)}
 }
 
 // FromGateway reads a Gateway, defaulted as the API server would.
@@ -79,7 +83,7 @@ func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 
 // FromService reads a Service.
 func FromService(s *corev1.Service) *Service {
-	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels}
+	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Going: going(&s.ObjectMeta)}
 	for _, p := range s.Spec.Ports {
 		out.Ports = append(out.Ports, Port{p.Name, p.Port})
 	}
@@ -88,10 +92,7 @@ func FromService(s *corev1.Service) *Service {
 
 // FromReferenceGrant reads a ReferenceGrant.
 func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
-	out := &Grant{
-		Namespace: namespace(g.Namespace), Name: g.Name,
-		Going: g.DeletionTimestamp != nil || len(g.OwnerReferences) > 0,
-	}
+	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Going: going(&g.ObjectMeta)}
 	for _, f := range g.Spec.From {
 		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
 	}

@@ -64,6 +64,8 @@ func ClusterScoped(k api.PolicyKind) bool {
 type Class struct {
 	Name   string
 	Labels labels.Set
+	// Going tells that it is being deleted, or will be with its owner.
+	Going bool
 }
 
 // Ref names the class.
@@ -77,6 +79,8 @@ type Namespace struct {
 	Labels labels.Set
 	// Terminating tells that it is being deleted with all that is in it.
 	Terminating bool
+	// Going tells that it is being deleted, or will be with its owner.
+	Going bool
 }
 
 // Ref names the namespace.
@@ -156,6 +160,8 @@ type Service struct {
 	Namespace, Name string
 	Labels          labels.Set
 	Ports           []Port
+	// Going tells that it is being deleted, or will be with its owner.
+	Going bool
 }
 
 // Port of a Service.

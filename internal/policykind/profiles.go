@@ -71,6 +71,8 @@ type clusterProfile struct {
 	of      api.PolicyKind
 	kind    *Kind // nil if it is invalid
 	err     error
+	// going tells that it is being deleted, or will be with its owner.
+	going bool
 }
 
 // NewProfiles returns the built-in profiles.
@@ -98,7 +100,10 @@ func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
 	if !o.CreationTimestamp.IsZero() {
 		created = o.CreationTimestamp.Unix()
 	}
-	c := clusterProfile{name: o.Name, created: created, of: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind}}
+	c := clusterProfile{
+		name: o.Name, created: created, of: api.PolicyKind{Group: o.Spec.Group, Kind: o.Spec.Kind},
+		going: o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0,
+	}
 	c.kind, c.err = Compile(o.Spec, Cluster)
 	if c.kind != nil {
 		c.kind.Name = o.Name
@@ -109,6 +114,12 @@ func (p *Profiles) Put(o *api.PolicyProfile, created int64) error {
 
 // Remove takes a cluster's profile out.
 func (p *Profiles) Remove(name string) { delete(p.cluster, name) }
+
+// RemoveGoing removes the cluster's profiles that are being deleted, or will be with
+// an owner, except the one of a name.
+func (p *Profiles) RemoveGoing(except string) {
+	maps.DeleteFunc(p.cluster, func(name string, c clusterProfile) bool { return c.going && name != except })
+}
 
 // candidates returns the cluster's profiles of a kind, the oldest first.
 func (p *Profiles) candidates(ref api.PolicyKind) []clusterProfile {

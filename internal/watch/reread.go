@@ -25,6 +25,10 @@ import (
 // Policies of a kind that may not be listed count as absent: the kind is a
 // Problem, and takes no part. The error is a policykind.DefinedError for a second
 // definition of a kind.
+//
+// A profile that is being deleted, or will be with its owner, takes the place of no
+// other, before or after: no write is evaluated when it goes. That does not hold for
+// the one that is written.
 func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error) {
 	was := w.registry.rules()
 	if err := was.write(nil, before); err != nil { // the request knows better than a watch
@@ -33,6 +37,7 @@ func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store
 	if err := was.second(before, after); err != nil {
 		return nil, err
 	}
+	was.profiles.RemoveGoing(nameOf(before, after))
 	is := was.clone()
 	if err := is.write(before, after); err != nil {
 		return nil, err
@@ -60,6 +65,16 @@ func (b rulebook) unlisted(v *store.View, earlier rulebook) []*policykind.Kind {
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
 		return !sameKind(was[k.Ref()].kind, is[k.Ref()].kind)
 	})
+}
+
+// nameOf returns the name of the PolicyProfile that is written, "" for other objects.
+func nameOf(before, after store.Object) string {
+	for _, o := range []store.Object{after, before} {
+		if p, ok := o.(*policykind.Profile); ok {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // rulebook is what says how kinds are read.

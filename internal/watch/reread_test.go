@@ -1,10 +1,15 @@
 package watch
 
 import (
+	"cmp"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
@@ -123,6 +128,64 @@ func TestAViewInWhichNothingIsReadInAnotherWayIsTheVerySame(t *testing.T) {
 			got, err := w.Reread(t.Context(), v, c.before, c.after)
 			require.NoError(t, err)
 			assert.Same(t, v, got)
+		})
+	}
+}
+
+// going marks an object as one that will be deleted with its owner, or that waits for
+// a finalizer.
+func going(u *unstructured.Unstructured, owned bool) *unstructured.Unstructured {
+	if owned {
+		u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "u"}})
+	} else {
+		u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(9, 0)})
+	}
+	return u
+}
+
+func profileIn(t *testing.T, u *unstructured.Unstructured) *policykind.Profile {
+	t.Helper()
+	p, err := decodeProfile(u)
+	require.NoError(t, err)
+	return &policykind.Profile{PolicyProfile: p.PolicyProfile}
+}
+
+// A profile of which no one is asked when it goes takes no other one's place.
+func TestAProfileThatIsGoingStandsInForNone(t *testing.T) {
+	of := func(name string, created int64) *unstructured.Unstructured { return paint(t, name, created, "direct") }
+	for name, c := range map[string]struct {
+		others  []*unstructured.Unstructured // beside the profile, of time 5
+		deleted string
+		read    bool // the kind, then: its policies are listed again
+	}{
+		"a younger one that stays":                            {others: []*unstructured.Unstructured{of("too", 6)}, read: true},
+		"a younger one with an owner":                         {others: []*unstructured.Unstructured{going(of("too", 6), true)}},
+		"a younger one that waits for a finalizer":            {others: []*unstructured.Unstructured{going(of("too", 6), false)}},
+		"an older one with an owner, which is in force":       {others: []*unstructured.Unstructured{going(of("too", 4), true)}},
+		"one that is going, and one that stays":               {others: []*unstructured.Unstructured{going(of("too", 6), true), of("third", 7)}, read: true},
+		"the one with an owner is deleted, and the other not": {others: []*unstructured.Unstructured{going(of("too", 4), true)}, deleted: "too", read: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w := atWork(t)
+			all := append([]*unstructured.Unstructured{of("paint", 5)}, c.others...)
+			r.list(profileCRD.obj().Name, slices.Collect(func(yield func(any) bool) {
+				for _, u := range all {
+					if !yield(u) {
+						return
+					}
+				}
+			})...)
+			r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
+			v, _ := r.store.View()
+			require.Equal(t, 1, counts(v)[paintCRD.kind])
+			i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == cmp.Or(c.deleted, "paint") })
+			got, err := w.Reread(t.Context(), v, profileIn(t, all[i]), nil)
+			if c.read {
+				require.ErrorContains(t, err, "list paints.example.com to see how they would be read: ")
+				return
+			}
+			require.NoError(t, err)
+			assert.Zero(t, counts(got)[paintCRD.kind])
 		})
 	}
 }

@@ -10,11 +10,26 @@ import (
 // aroundDoubles are rows in which something else is made to stand in first, and
 // taken away by the system afterwards, when nobody is asked.
 var aroundDoubles = map[string]row{
-	"policy-owner-renamed":     story(renamedOwner),
-	"policy-doubled-owned":     double{of: secondPolicy, owned: true, first: deletePolicy},
-	"policy-doubled-finalizer": double{of: secondPolicy, second: remove("INFRA", "authpolicy/gw-too"), first: deletePolicy},
-	"grant-doubled-owned":      double{world: granted, of: secondGrant, owned: true, first: remove("INFRA", "referencegrant/leave")},
-	"grant-doubled-finalizer":  double{world: granted, of: secondGrant, second: remove("INFRA", "referencegrant/leave-too"), first: remove("INFRA", "referencegrant/leave")},
+	"policy-owner-renamed":      story(renamedOwner),
+	"policy-doubled-owned":      double{of: secondPolicy, owned: true, first: deletePolicy},
+	"policy-doubled-finalizer":  double{of: secondPolicy, second: remove("INFRA", "authpolicy/gw-too"), first: deletePolicy},
+	"grant-doubled-owned":       double{world: granted, of: secondGrant, owned: true, first: remove("INFRA", "referencegrant/leave")},
+	"grant-doubled-finalizer":   double{world: granted, of: secondGrant, second: remove("INFRA", "referencegrant/leave-too"), first: remove("INFRA", "referencegrant/leave")},
+	"profile-doubled-owned":     profileDoubled("Zinc", true),
+	"profile-doubled-finalizer": profileDoubled("Brass", false),
+
+	"policy-doubled-by-grant":     standIn{of: doubleIn("", ownedInINFRA), first: deletePaint},
+	"policy-doubled-in-namespace": standIn{of: doubleIn(ownedByRole, ""), first: deletePaint},
+	"policy-doubled-on-class":     standIn{world: classless, of: classed, and: toClass, first: remove("INFRA", "paint/gw-paint")},
+	"policy-to-class-with-owner":  standIn{world: classless, of: ownedClass, and: toClass, first: paintClass, code: "OverrideEvaded"},
+	"policy-beneath-owned": standIn{
+		world: strings.Replace(classless, "gatewayClassName: around", "gatewayClassName: INFRA-new", 1) + object("GatewayClass", "name: INFRA-new", "{controllerName: example.com/gateways}"),
+		of:    object("Paint", "namespace: INFRA, name: class-paint"+ownedInINFRA, "{"+onClass+", overrides: {colors: {wall: white}}}"), first: remove("INFRA", "paint/gw-paint"),
+	},
+	"namespace-doubled": standIn{
+		of: doubleIn("", ""), and: kubectl("delete", "namespace/INFRA-two", "--wait=false"),
+		first: kubectl("delete", "namespace/INFRA-sec", "--wait=false"), code: "OverrideEvaded",
+	},
 }
 
 var (
@@ -31,6 +46,9 @@ type double struct {
 	owned  bool
 	second command // deletes it
 	first  command // deletes the first one
+	// released is the second one without its finalizer, empty where its namespace
+	// holds it.
+	released *command
 }
 
 func (d double) play(t *testing.T, g ground) {
@@ -42,6 +60,9 @@ func (d double) play(t *testing.T, g ground) {
 		// The finalizer keeps the garbage collector waiting, as an owner that is
 		// there would.
 		extra += owner
+	}
+	if d.released != nil {
+		t.Cleanup(func() { succeed(t, g.run(entitled, *d.released)) })
 	}
 	succeed(t, g.run(outsider, apply(strings.Replace(d.of, "metadata: {", "metadata: {"+extra, 1))))
 	if !d.owned {
@@ -56,6 +77,73 @@ func (d double) code() string {
 		return "OverrideRemoved"
 	}
 	return "OverrideEvaded"
+}
+
+// profileDoubled has a second profile of a kind in place of the first one.
+func profileDoubled(kind string, owned bool) double {
+	name := "policyprofile/" + strings.ToLower(kind) + "s"
+	released := kubectl("patch", name+"-too", "--type=merge", "-p", `{"metadata":{"finalizers":null,"ownerReferences":null}}`)
+	return double{
+		world: coated(kind), owned: owned, released: &released,
+		of:    strings.Replace(profile(kind, bothBlocks, madeKinds[kind].profile), "s}\n", "s-too}\n", 1),
+		first: kubectl("delete", name), second: kubectl("delete", name+"-too"),
+	}
+}
+
+// standIn has a second policy, which gives the same as the first one and rests on an
+// object that is about to go.
+type standIn struct {
+	world string // empty: that of a grant
+	of    string
+	and   command // afterwards, none if empty
+	first command // takes the first one out of force
+	code  string  // empty: that of a deletion
+}
+
+// play has an owner that exists: that of a namespace cannot wait for a finalizer
+// without being deleted.
+func (r standIn) play(t *testing.T, g ground) {
+	const owner = "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: INFRA-own}\n" +
+		"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: INFRA, name: own}\n"
+	succeed(t, g.apply(orElse(r.world, granted)+owner))
+	t.Cleanup(func() { g.c.Kubectl("delete", "clusterrole/"+g.of("INFRA-own")) })
+	uid := func(args ...string) string {
+		return g.c.Kubectl(append(args, "-o", "jsonpath={.metadata.uid}")...).Stdout
+	}
+	g.seen(t, r.first)
+	uids := strings.NewReplacer(
+		"ROLE", uid("get", "clusterrole/"+g.of("INFRA-own")), "CONFIG", uid("-n", g.infra, "get", "configmap/own"))
+	succeed(t, g.run(outsider, apply(uids.Replace(r.of))))
+	if r.and.args != nil {
+		succeed(t, g.run(outsider, r.and))
+	}
+	turnedAway(t, g.run(outsider, r.first), orElse(r.code, "OverrideRemoved"))
+	succeed(t, g.run(entitled, r.first))
+}
+
+const (
+	ownedByRole  = ", ownerReferences: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: INFRA-own, uid: ROLE}]"
+	ownedInINFRA = ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: own, uid: CONFIG}]"
+)
+
+var (
+	deletePaint = remove("INFRA-sec", "paint/gw-paint")
+	// classless has the override on a gateway of a class without a policy.
+	classless  = namespaces + gateway("edge", onHTTP) + route(onEdge, byPath) + paint("gw-paint", "targetRef: {"+gatewayRef("edge")+"}")
+	ownedClass = object("GatewayClass", "name: INFRA-new"+ownedByRole, "{controllerName: example.com/gateways}")
+	classed    = ownedClass + paint("class-paint", onClass)
+	toClass    = patch("INFRA", "gateway/edge", `{"spec":{"gatewayClassName":"INFRA-new"}}`)
+	paintClass = patch("INFRA", "paint/gw-paint", `{"spec":{"targetRef":{"group":"gateway.networking.k8s.io","kind":"GatewayClass","name":"INFRA-new"}}}`)
+)
+
+const onClass = "targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: INFRA-new}"
+
+// doubleIn is the policy and the grant of the world once more, for a namespace of
+// their own, with what the metadata of that namespace and of the grant has besides.
+func doubleIn(namespace, leave string) string {
+	return "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: INFRA-two" + namespace + "}\n" +
+		strings.Replace(grant("INFRA-two", "Paint", "Gateway", "edge"), "name: leave", "name: leave-two"+leave, 1) +
+		paintIn("INFRA-two", "gw-paint", "targetRef: {"+gatewayRef("edge")+", namespace: INFRA}")
 }
 
 // renamedOwner edits the owner that a policy has so that there is none of that

@@ -1,0 +1,115 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// departing are the policies on the paths before the write that are going, or rest on
+// what is: an override that such a one beats, or whose target it has, holds as soon as
+// that is gone. So the write is compared without them as well.
+type departing struct {
+	policies map[api.Ref]bool
+	known    map[placeOf]bool
+}
+
+// placeOf is where a policy above routes is on a path.
+type placeOf struct {
+	policy  *merge.Policy
+	level   int
+	gateway *hierarchy.Gateway
+	set     *hierarchy.ListenerSet
+	service *hierarchy.Service
+}
+
+// look books those of a path.
+func (d *departing) look(j *judge, e *effective.Effective) {
+	for i := range e.Layers {
+		l := &e.Layers[i]
+		at := placeOf{l.Policy, l.Level, e.Path.Gateway, e.Path.Set, e.Path.Service}
+		above := hierarchy.Level(l.Level) < hierarchy.LevelRoute
+		if above && d.known[at] || !above && e.Kind.SameTarget == api.Hierarchical && !overrules(l) {
+			continue
+		}
+		if d.known == nil {
+			d.known, d.policies = make(map[placeOf]bool), make(map[api.Ref]bool)
+		}
+		p, ok := j.before.Get(e.Ref(l.Policy)).(*policykind.Policy)
+		if !ok || p.Ref() == j.change.Object().Ref() {
+			continue
+		}
+		going := j.goingUnder(e, l.Policy, hierarchy.Level(l.Level))
+		if len(going) > 0 && j.restsOnAll(e, going) && !p.Going {
+			continue
+		}
+		d.known[at] = above
+		if p.Going || len(going) > 0 {
+			d.policies[p.Ref()] = true
+		}
+	}
+}
+
+// restsOnAll reports whether the policy that is written rests on the same on a path: it
+// goes as well then.
+func (j *judge) restsOnAll(e *effective.Effective, going [][]api.Ref) bool {
+	return j.old != nil && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
+		return l.Policy == &j.old.Policy && eachIn(going, j.restedOn(effective.Override{Policy: l.Policy, Level: hierarchy.Level(l.Level)}, e))
+	})
+}
+
+// overrules reports whether a policy has overrides where it is.
+func overrules(l *merge.Layer) bool {
+	for i := range l.Blocks {
+		if b := &l.Blocks[i]; len(b.Rules) > 0 && l.Reading(b).Block == merge.Overrides {
+			return true
+		}
+	}
+	return false
+}
+
+// without returns a view without them.
+func (d *departing) without(v *store.View) *store.View {
+	changes := make([]store.Change, 0, len(d.policies))
+	for ref := range d.policies {
+		changes = append(changes, store.Delete(ref))
+	}
+	return v.With(changes...)
+}
+
+// compareStaying compares the paths of a scope once more, without the policies that are
+// going, for the overrides that hold then.
+func (j *judge) compareStaying(s effective.Scope) error {
+	if len(j.departing.policies) == 0 {
+		return nil
+	}
+	o := &judge{
+		Guard: j.Guard, change: j.change, budget: j.budget, orphaned: j.orphaned, policy: j.policy, old: j.old, pairs: j.pairs,
+		before: j.departing.without(j.before), after: j.departing.without(j.after), loosened: j.loosened,
+	}
+	s.Empty = nil
+	err := j.Engine.Compare(o.before, o.after, s, j.budget, func(p effective.Pair) error { return o.overrides(p, o.bind(p), false) })
+	if err != nil {
+		return fmt.Errorf("compare effective policies without those that are going: %w", err)
+	}
+	j.loseAlso(o.lostOverrides)
+	return nil
+}
+
+// loseAlso books losses that were not found before.
+func (j *judge) loseAlso(more map[lostOverride]*overrideTally) {
+	for l, t := range more {
+		if j.lostOverrides == nil {
+			j.lostOverrides = make(map[lostOverride]*overrideTally)
+		}
+		if _, lost := j.lostOverrides[l]; !lost {
+			j.lostOverrides[l] = t
+		}
+	}
+}

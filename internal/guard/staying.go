@@ -1,0 +1,193 @@
+package guard
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/merge"
+)
+
+// staying leaves out the policies that do not keep an override on a path: they are
+// being deleted, or will be with an owner, or rest on an object of which that is true.
+// No write is evaluated when they go.
+func (j *judge) staying(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
+	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
+		held, ok := j.after.Get(is.Ref(p)).(*policykind.Policy)
+		return !ok || held.Going || !j.stays(o, was, is, p)
+	})
+}
+
+// slips reports whether the policy of an override gives it in another place than
+// before, where it rests on an object that is going.
+func (j *judge) slips(o effective.Override, was, is *effective.Effective) bool {
+	if samePlace(&was.Path, &is.Path) && slices.ContainsFunc(is.Layers, func(l merge.Layer) bool {
+		return samePolicy(l.Policy, o.Policy) && hierarchy.Level(l.Level) == o.Level
+	}) {
+		return false
+	}
+	return !j.stays(o, was, is, o.Policy)
+}
+
+// stays reports whether an override of a policy, as high as the given one or higher,
+// rests on nothing that is going but what the given one rested on before.
+func (j *judge) stays(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
+	var before []api.Ref
+	for _, l := range is.Layers {
+		if !samePolicy(l.Policy, by) || hierarchy.Level(l.Level) > o.Level {
+			continue
+		}
+		going := j.goingUnder(is, l.Policy, hierarchy.Level(l.Level))
+		if len(going) > 0 && before == nil {
+			before = j.restedOn(o, was)
+		}
+		if eachIn(going, before) {
+			return true
+		}
+	}
+	return false
+}
+
+// eachIn reports whether of each list one object is among others.
+func eachIn(all [][]api.Ref, others []api.Ref) bool {
+	return !slices.ContainsFunc(all, func(some []api.Ref) bool {
+		return !slices.ContainsFunc(some, func(r api.Ref) bool { return slices.Contains(others, r) })
+	})
+}
+
+// goingUnder returns what a policy at a level of a path rests on after the write
+// that is going: of each list one object would be enough.
+//
+// The path itself is not among that, nor the namespaces that it is in: its traffic
+// ends with them, or is taken by a path that was compared. A gateway does not end with
+// its class, nor a route with the service that is its parent.
+func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l hierarchy.Level) [][]api.Ref {
+	if e.Path.Virtual != nil {
+		return nil
+	}
+	var out [][]api.Ref
+	if !slices.Contains(namespacesOf(&e.Path), p.Namespace) {
+		if ref := (&hierarchy.Namespace{Name: p.Namespace}).Ref(); j.going(ref) {
+			out = append(out, []api.Ref{ref})
+		}
+	}
+	on := targetAt(&e.Path, l)
+	if (l == hierarchy.LevelGatewayClass || l == hierarchy.LevelService || l == hierarchy.LevelServicePort) && j.going(on) {
+		out = append(out, []api.Ref{on})
+	}
+	grants := grantsOf(j.after, e, p, on)
+	if len(grants) > 0 && !slices.ContainsFunc(grants, func(r api.Ref) bool { return !j.going(r) }) {
+		out = append(out, grants)
+	}
+	return out
+}
+
+// restedOn returns what an override on a path rested on before the write.
+func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.Ref {
+	on := targetAt(&was.Path, o.Level)
+	out := append([]api.Ref{on}, grantsOf(j.before, was, o.Policy, on)...)
+	for _, name := range append(namespacesOf(&was.Path), o.Policy.Namespace) {
+		out = append(out, (&hierarchy.Namespace{Name: name}).Ref())
+	}
+	return out
+}
+
+// going reports whether an object is being deleted, or will be with an owner. So
+// counts a namespace that a server does not hold yet: it is new.
+func (j *judge) going(ref api.Ref) bool {
+	switch o := j.after.Get(ref).(type) {
+	case *hierarchy.Namespace:
+		return o.Going
+	case *hierarchy.Class:
+		return o.Going
+	case *hierarchy.Service:
+		return o.Going
+	case *hierarchy.Grant:
+		return o.Going
+	case nil:
+		return j.Live != nil && ref.Kind == hierarchy.KindNamespace
+	default:
+		return false
+	}
+}
+
+// grantsOf returns the ReferenceGrants that let a policy have its target, none where
+// it needs none.
+func grantsOf(v *store.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
+	if on.Namespace == "" || on.Namespace == p.Namespace {
+		return nil
+	}
+	var out []api.Ref
+	for o := range v.In(hierarchy.GatewayKind(hierarchy.KindReferenceGrant), on.Namespace) {
+		if g, ok := o.(*hierarchy.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
+			out = append(out, g.Ref())
+		}
+	}
+	return out
+}
+
+// targetAt returns the object that policies of a level of a path are attached to.
+func targetAt(p *hierarchy.Path, l hierarchy.Level) api.Ref {
+	switch {
+	case l == hierarchy.LevelGatewayClass && p.Gateway != nil:
+		return (&hierarchy.Class{Name: p.Gateway.Class}).Ref()
+	case l == hierarchy.LevelGateway && p.Gateway != nil, l == hierarchy.LevelListener && p.Gateway != nil && p.Set == nil:
+		return p.Gateway.Ref()
+	case (l == hierarchy.LevelListenerSet || l == hierarchy.LevelListener) && p.Set != nil:
+		return p.Set.Ref()
+	case (l == hierarchy.LevelService || l == hierarchy.LevelServicePort) && p.Service != nil:
+		return p.Service.Ref()
+	case (l == hierarchy.LevelRoute || l == hierarchy.LevelRule) && p.Route != nil:
+		return p.Route.Ref()
+	case l >= hierarchy.LevelBackend && p.Backend != nil:
+		return p.Backend.Object
+	default:
+		return api.Ref{} // a namespace of the path, or what is no object
+	}
+}
+
+// namespacesOf returns the namespaces that the objects of a path are in.
+func namespacesOf(p *hierarchy.Path) []string {
+	var out []string
+	if p.Gateway != nil {
+		out = append(out, p.Gateway.Namespace)
+	}
+	if p.Set != nil {
+		out = append(out, p.Set.Namespace)
+	}
+	if p.Service != nil {
+		out = append(out, p.Service.Namespace)
+	}
+	if p.Route != nil {
+		out = append(out, p.Route.Namespace)
+	}
+	return out
+}
+
+// samePlace reports whether policies are attached to the same objects of two paths.
+func samePlace(a, b *hierarchy.Path) bool {
+	x, y := a.ID(), b.ID()
+	return sameClass(a, b) && x.GatewayNamespace == y.GatewayNamespace && x.Gateway == y.Gateway &&
+		x.SetKind == y.SetKind && x.SetNamespace == y.SetNamespace && x.Set == y.Set &&
+		x.ServiceNamespace == y.ServiceNamespace && x.Service == y.Service &&
+		x.RouteKind == y.RouteKind && x.RouteNamespace == y.RouteNamespace && x.Route == y.Route && x.Backend.Object == y.Backend.Object
+}
+
+// alike reports whether the policies above routes rest on the same on two paths of the
+// same effective policies.
+func alike(a, b *hierarchy.Path) bool {
+	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
+		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
+}
+
+// sameClass reports whether the gateways of two paths are of one class.
+func sameClass(a, b *hierarchy.Path) bool {
+	return a.Gateway == b.Gateway || a.Gateway != nil && b.Gateway != nil && a.Gateway.Class == b.Gateway.Class
+}
+
+func samePolicy(a, b *merge.Policy) bool {
+	return a == b || a.Namespace == b.Namespace && a.Name == b.Name
+}
