@@ -461,6 +461,28 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.True(t, d.Denied())
 		assert.True(t, d.Retry)
 	})
+	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		var seen []int
+		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) {
+			seen = append(seen, len(v.Readings()))
+			return v, nil
+		})
+		s.admit(write)
+		other := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
+		other.Name = "other"
+		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Stamp: write.Stamp}).Denied())
+		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
+	})
+	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
+		s := newSky(t, Options{}, gateway, route)
+		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) { return v, nil })
+		l := layer{guard: s.guard, view: s.view()}
+		finalized := write
+		finalized.Finalized = true
+		require.NoError(t, l.lay(t.Context(), finalized))
+		assert.Equal(t, []store.Reading{{}}, l.flat().Readings())
+	})
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(write)

@@ -175,14 +175,18 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 	if l.guard.Kinds == nil {
 		return nil
 	}
-	v, err := l.guard.Kinds.Reread(ctx, l.flat(), w.Change.Before, w.Change.After)
+	is := store.Reading{Before: w.Change.Before, After: w.Change.After}
+	if w.removes() {
+		is.After = nil
+	}
+	v, err := l.guard.Kinds.Reread(ctx, l.flat(), is.Before, is.After)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // it was let through by an enforcement that denies nothing, and is not read
 	}
 	if err != nil {
 		return fmt.Errorf("find out what %s does to the policies: %w", w.Change.Object().Ref(), err)
 	}
-	l.view = v
+	l.view = v.WithReading(is) // the next one is read on top of it, even if this one changes nothing
 	return nil
 }
 

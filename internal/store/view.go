@@ -51,7 +51,25 @@ type View struct {
 	constraints map[api.PolicyKind][]*constraint.Constraint
 	// version is the highest resourceVersion that any source had come to.
 	version uint64
+	// reading are the writes of what says how policies are read that the view has, and
+	// the source of the view has not.
+	reading []Reading
 }
+
+// Reading is a write of a *policykind.Profile or a *policykind.Definition: Before is nil
+// on a create, After on a delete.
+type Reading struct{ Before, After Object }
+
+// WithReading returns the view with one more such write. Its policies are as the write
+// leads to already.
+func (v *View) WithReading(w Reading) *View {
+	next := *v
+	next.reading = append(slices.Clip(v.reading), w)
+	return &next
+}
+
+// Readings returns these writes, in their order.
+func (v *View) Readings() []Reading { return v.reading }
 
 // With returns the view as it would be after the changes. v stays as it is.
 func (v *View) With(changes ...Change) *View {

@@ -31,6 +31,11 @@ import (
 // the one that is written.
 func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error) {
 	was := w.registry.rules()
+	for _, laid := range v.Readings() { // which no watch has shown yet
+		if err := was.write(laid.Before, laid.After); err != nil {
+			return nil, err
+		}
+	}
 	if err := was.write(nil, before); err != nil { // the request knows better than a watch
 		return nil, err
 	}

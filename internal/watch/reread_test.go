@@ -190,6 +190,37 @@ func TestAProfileThatIsGoingStandsInForNone(t *testing.T) {
 	}
 }
 
+// What is in flight is read on top of each other: of two profiles or definitions that
+// give the same, one may be deleted, and then the other may not.
+func TestWhatIsInFlightIsReadOnTopOfEachOther(t *testing.T) {
+	r, w := atWork(t)
+	one, two := paint(t, "paint", 5, "direct"), paint(t, "too", 6, "direct")
+	r.list(profileCRD.obj().Name, one, two)
+	r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
+	v, _ := r.store.View()
+	for name, c := range map[string]struct {
+		first  store.Reading
+		second store.Object
+	}{
+		"both profiles":                   {store.Reading{Before: profileIn(t, two)}, profileIn(t, one)},
+		"the definition of the profiles":  {store.Reading{Before: definitionOf(profileCRD)}, profileIn(t, two)},
+		"a profile of another kind, both": {store.Reading{Before: profileIn(t, two), After: profileIn(t, paintOf(two, "Other"))}, profileIn(t, one)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := w.Reread(t.Context(), v.WithReading(c.first), c.second, nil)
+			require.NoError(t, err)
+			assert.Zero(t, counts(got)[paintCRD.kind])
+		})
+	}
+}
+
+// paintOf is a profile for another kind.
+func paintOf(u *unstructured.Unstructured, kind string) *unstructured.Unstructured {
+	out := u.DeepCopy()
+	_ = unstructured.SetNestedField(out.Object, kind, "spec", "kind")
+	return out
+}
+
 func TestAListThatFailsIsAnError(t *testing.T) {
 	r, w := atWork(t)
 	v, _ := r.store.View()

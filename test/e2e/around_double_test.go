@@ -4,7 +4,11 @@ package e2e
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // aroundDoubles are rows in which something else is made to stand in first, and
@@ -17,6 +21,8 @@ var aroundDoubles = map[string]row{
 	"grant-doubled-finalizer":   double{world: granted, of: secondGrant, second: remove("INFRA", "referencegrant/leave-too"), first: remove("INFRA", "referencegrant/leave")},
 	"profile-doubled-owned":     profileDoubled("Zinc", true),
 	"profile-doubled-finalizer": profileDoubled("Brass", false),
+
+	"profiles-at-once": story(profilesAtOnce),
 
 	"policy-doubled-by-grant":     standIn{of: doubleIn("", ownedInINFRA), first: deletePaint},
 	"policy-doubled-in-namespace": standIn{of: doubleIn(ownedByRole, ""), first: deletePaint},
@@ -87,6 +93,32 @@ func profileDoubled(kind string, owned bool) double {
 		world: coated(kind), owned: owned, released: &released,
 		of:    strings.Replace(profile(kind, bothBlocks, madeKinds[kind].profile), "s}\n", "s-too}\n", 1),
 		first: kubectl("delete", name), second: kubectl("delete", name+"-too"),
+	}
+}
+
+// profilesAtOnce has two profiles of a kind deleted at the same moment: one may go, and
+// then the other has to stay.
+func profilesAtOnce(t *testing.T, g ground) {
+	one := profile("Cobalt", bothBlocks, madeKinds["Cobalt"].profile)
+	both := []command{kubectl("delete", "policyprofile/cobalts"), kubectl("delete", "policyprofile/cobalts-too")}
+	succeed(t, g.apply(coated("Cobalt")))
+	g.seen(t, both[0])
+	for range 10 {
+		succeed(t, g.apply(one+strings.Replace(one, "s}\n", "s-too}\n", 1)))
+		for _, w := range both {
+			soon(t, func() bool { return g.run(outsider, w.dryRun()).Code == 0 }, "the other profile is not seen")
+		}
+		var passed atomic.Int32
+		var wait sync.WaitGroup
+		for _, w := range both {
+			wait.Go(func() {
+				if g.run(outsider, w).Code == 0 {
+					passed.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		require.LessOrEqual(t, passed.Load(), int32(1))
 	}
 }
 

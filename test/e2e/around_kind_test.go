@@ -66,6 +66,7 @@ var madeKinds = map[string]struct {
 	"Slate":   {false, "\n  targets: {fields: [targetRef]}"},
 	"Zinc":    {false, "\n  targets: {fields: [targetRef]}"},
 	"Brass":   {false, "\n  targets: {fields: [targetRef]}"},
+	"Cobalt":  {false, "\n  targets: {fields: [targetRef]}"},
 }
 
 // definition is the CRD of a kind.
@@ -148,7 +149,7 @@ func (c *cluster) defineKinds(t *testing.T) {
 			names = append(names, "policyprofile/"+strings.ToLower(kind)+"s")
 		}
 	}
-	names = append(names, "policyprofile/puttys-too", "policyprofile/zincs-too", "policyprofile/brasss-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
+	names = append(names, "policyprofile/puttys-too", "policyprofile/zincs-too", "policyprofile/brasss-too", "policyprofile/cobalts-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
 	t.Cleanup(func() {
 		c.fresh(t) // its server has ended
 		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...))
