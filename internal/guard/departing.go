@@ -17,40 +17,44 @@ import (
 // that is gone. So the write is compared without them as well.
 type departing struct {
 	policies map[api.Ref]bool
-	known    map[placeOf]bool
+	// at is the path that was looked at, known are the policies above its route: paths
+	// come gateway by gateway.
+	at    hierarchy.Path
+	known []onLevel
 }
 
-// placeOf is where a policy above routes is on a path.
-type placeOf struct {
-	policy  *merge.Policy
-	level   int
-	gateway *hierarchy.Gateway
-	set     *hierarchy.ListenerSet
-	service *hierarchy.Service
+// onLevel is a policy on a level of a path.
+type onLevel struct {
+	policy *merge.Policy
+	level  int
 }
 
-// look books those of a path.
+// look books those of a path. The lowest policy beats none.
 func (d *departing) look(j *judge, e *effective.Effective) {
+	if e.Path.Gateway != d.at.Gateway || e.Path.Set != d.at.Set || e.Path.Service != d.at.Service {
+		d.at, d.known = e.Path, d.known[:0]
+	}
 	for i := range e.Layers {
 		l := &e.Layers[i]
-		at := placeOf{l.Policy, l.Level, e.Path.Gateway, e.Path.Set, e.Path.Service}
-		above := hierarchy.Level(l.Level) < hierarchy.LevelRoute
-		if above && d.known[at] || !above && e.Kind.SameTarget == api.Hierarchical && !overrules(l) {
+		at, above := onLevel{l.Policy, l.Level}, hierarchy.Level(l.Level) < hierarchy.LevelRoute
+		if above && slices.Contains(d.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !overrules(l)) {
 			continue
 		}
-		if d.known == nil {
-			d.known, d.policies = make(map[placeOf]bool), make(map[api.Ref]bool)
-		}
 		p, ok := j.before.Get(e.Ref(l.Policy)).(*policykind.Policy)
-		if !ok || p.Ref() == j.change.Object().Ref() {
+		if !ok || p == j.old || p.Ref() == j.change.Object().Ref() {
 			continue
 		}
 		going := j.goingUnder(e, l.Policy, hierarchy.Level(l.Level))
 		if len(going) > 0 && j.restsOnAll(e, going) && !p.Going {
 			continue
 		}
-		d.known[at] = above
+		if above {
+			d.known = append(d.known, at)
+		}
 		if p.Going || len(going) > 0 {
+			if d.policies == nil {
+				d.policies = make(map[api.Ref]bool)
+			}
 			d.policies[p.Ref()] = true
 		}
 	}

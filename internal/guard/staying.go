@@ -24,12 +24,20 @@ func (j *judge) staying(o effective.Override, was, is *effective.Effective, all 
 // slips reports whether the policy of an override gives it in another place than
 // before, where it rests on an object that is going.
 func (j *judge) slips(o effective.Override, was, is *effective.Effective) bool {
-	if samePlace(&was.Path, &is.Path) && slices.ContainsFunc(is.Layers, func(l merge.Layer) bool {
-		return samePolicy(l.Policy, o.Policy) && hierarchy.Level(l.Level) == o.Level
-	}) {
+	if samePlace(&was.Path, &is.Path) && attachedAt(is, o.Policy, o.Level) {
 		return false
 	}
 	return !j.stays(o, was, is, o.Policy)
+}
+
+// attachedAt reports whether a policy is attached to a level of a path.
+func attachedAt(e *effective.Effective, p *merge.Policy, level hierarchy.Level) bool {
+	for i := range e.Layers {
+		if samePolicy(e.Layers[i].Policy, p) && hierarchy.Level(e.Layers[i].Level) == level {
+			return true
+		}
+	}
+	return false
 }
 
 // stays reports whether an override of a policy, as high as the given one or higher,
@@ -69,7 +77,7 @@ func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l hierarchy.
 		return nil
 	}
 	var out [][]api.Ref
-	if !slices.Contains(namespacesOf(&e.Path), p.Namespace) {
+	if !within(&e.Path, p.Namespace) {
 		if ref := (&hierarchy.Namespace{Name: p.Namespace}).Ref(); j.going(ref) {
 			out = append(out, []api.Ref{ref})
 		}
@@ -89,7 +97,20 @@ func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l hierarchy.
 func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.Ref {
 	on := targetAt(&was.Path, o.Level)
 	out := append([]api.Ref{on}, grantsOf(j.before, was, o.Policy, on)...)
-	for _, name := range append(namespacesOf(&was.Path), o.Policy.Namespace) {
+	namespaces := []string{o.Policy.Namespace}
+	if p := &was.Path; p.Gateway != nil {
+		namespaces = append(namespaces, p.Gateway.Namespace)
+	}
+	if p := &was.Path; p.Set != nil {
+		namespaces = append(namespaces, p.Set.Namespace)
+	}
+	if p := &was.Path; p.Service != nil {
+		namespaces = append(namespaces, p.Service.Namespace)
+	}
+	if p := &was.Path; p.Route != nil {
+		namespaces = append(namespaces, p.Route.Namespace)
+	}
+	for _, name := range namespaces {
 		out = append(out, (&hierarchy.Namespace{Name: name}).Ref())
 	}
 	return out
@@ -149,22 +170,10 @@ func targetAt(p *hierarchy.Path, l hierarchy.Level) api.Ref {
 	}
 }
 
-// namespacesOf returns the namespaces that the objects of a path are in.
-func namespacesOf(p *hierarchy.Path) []string {
-	var out []string
-	if p.Gateway != nil {
-		out = append(out, p.Gateway.Namespace)
-	}
-	if p.Set != nil {
-		out = append(out, p.Set.Namespace)
-	}
-	if p.Service != nil {
-		out = append(out, p.Service.Namespace)
-	}
-	if p.Route != nil {
-		out = append(out, p.Route.Namespace)
-	}
-	return out
+// within reports whether an object of a path is in a namespace.
+func within(p *hierarchy.Path, namespace string) bool {
+	return p.Gateway != nil && p.Gateway.Namespace == namespace || p.Set != nil && p.Set.Namespace == namespace ||
+		p.Service != nil && p.Service.Namespace == namespace || p.Route != nil && p.Route.Namespace == namespace
 }
 
 // samePlace reports whether policies are attached to the same objects of two paths.

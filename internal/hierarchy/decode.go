@@ -21,7 +21,9 @@ func FromNamespace(n *corev1.Namespace) *Namespace {
 
 // going reports whether an object is being deleted, or will be with an owner: no
 // write is evaluated when it goes.
-func going(m *metav1.ObjectMeta) bool { return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0 }
+func going(m *metav1.ObjectMeta) bool {
+	return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0
+}
 
 // FromGatewayClass reads a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
