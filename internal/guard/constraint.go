@@ -154,7 +154,7 @@ func (j *judge) tellUndecided(c *constraint.Constraint, paths int) {
 	ref := c.Ref()
 	j.report(api.ReasonNotRead, api.Warn, Finding{
 		Policy: &ref,
-		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which are attached above what it targets",
+		What: fmt.Sprintf("%s is not evaluated in full on %s: it needs values of policies of other namespaces, which it does not read",
 			ref, plural(paths, "path")),
 		Advice: "demand something of origins instead, or ask for a ClusterPolicyConstraint",
 	})

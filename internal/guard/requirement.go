@@ -32,6 +32,7 @@ type judgedKey struct {
 	constraint *constraint.Constraint
 	level      constraint.Level
 	result     *merge.Result
+	in         namespaces // which decide what is opaque
 }
 
 type unmetKey struct {
@@ -121,8 +122,8 @@ func (j *judge) requirement(c *constraint.Constraint, level constraint.Level, p 
 // binds reports whether a constraint that stands at a level of a path binds the
 // write: one of an object at that level or below. What is above, or on no path,
 // as a namespace, a profile or a definition, it does not: else a namespace could
-// close the objects of another one to writes. A ReferenceGrant is part of its
-// namespace.
+// close the objects of another one to writes. So it is with a backend of another
+// namespace. A ReferenceGrant is part of its namespace.
 func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effective.Pair) bool {
 	namespace := c.Ref().Namespace
 	if namespace == "" {
@@ -132,7 +133,8 @@ func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effect
 	case nil:
 		return true
 	case *policykind.Policy:
-		return max(lowestLevel(p.Before, o.Ref()), lowestLevel(p.After, o.Ref())) >= level
+		before, after := attachedPolicy{namespace, level, p.Before, o.Ref()}, attachedPolicy{namespace, level, p.After, o.Ref()}
+		return before.bound() || after.bound()
 	case *hierarchy.Gateway:
 		return hierarchy.LevelGateway >= level
 	case *hierarchy.ListenerSet:
@@ -141,7 +143,7 @@ func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effect
 		if s := p.After.Path.Service; s != nil && s.Ref() == o.Ref() {
 			return hierarchy.LevelService >= level
 		}
-		return hierarchy.LevelBackend >= level
+		return hierarchy.LevelBackend >= level && (o.Namespace == namespace || !foreignBackend(&p.After.Path, hierarchy.LevelBackend))
 	case *hierarchy.Route:
 		return hierarchy.LevelRoute >= level
 	case *hierarchy.Grant:
@@ -149,21 +151,6 @@ func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effect
 	default:
 		return false
 	}
-}
-
-// lowestLevel returns the lowest level of a path at which a policy is attached,
-// that of the mesh if it is not.
-func lowestLevel(e *effective.Effective, policy api.Ref) hierarchy.Level {
-	level := hierarchy.LevelMesh
-	if e == nil {
-		return level
-	}
-	for _, l := range e.Layers {
-		if e.Ref(l.Policy) == policy {
-			level = max(level, hierarchy.Level(l.Level))
-		}
-	}
-	return level
 }
 
 // asBefore tells what is not met on a path on which nothing changes, as long as
@@ -187,7 +174,7 @@ func (j *judge) asBefore(c *constraint.Constraint, level constraint.Level, p eff
 // a fold, if it reads nothing but what is folded.
 func (j *judge) evaluate(c *constraint.Constraint, level constraint.Level, s *moment, m merge.Meter) (constraint.Result, error) {
 	shared := !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
-	at := judgedKey{c, level, s.on.Result}
+	at := judgedKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
 	if known, ok := j.needs.judged[at]; ok && shared {
 		return known, nil
 	}

@@ -146,7 +146,7 @@ func TestAConstraintThatNeedsWhatIsOpaque(t *testing.T) {
 	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not evaluated in full on 2 paths: it needs values of policies of other namespaces, " +
-		"which are attached above what it targets; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(j))
+		"which it does not read; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(j))
 }
 
 // Messages show values of the object that is written, and of no other.

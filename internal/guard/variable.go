@@ -93,9 +93,10 @@ func specHiding(e *effective.Effective, hide hides) any {
 func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.Sight {
 	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
 	if namespace := c.Ref().Namespace; namespace != "" {
+		written := j.writtenRef()
 		out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
-			p := r.From.Policy
-			return p.Namespace != namespace && e.Level(p) < level
+			p := attachedPolicy{namespace, level, e, e.Ref(r.From.Policy)}
+			return !p.open() && !(p.policy == written && p.bound())
 		})
 	}
 	return out

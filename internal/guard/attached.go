@@ -1,0 +1,98 @@
+package guard
+
+import (
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
+)
+
+// attachedPolicy is a policy on a path, and a PolicyConstraint of a namespace that stands
+// at a level of it.
+type attachedPolicy struct {
+	namespace string
+	level     constraint.Level
+	on        *effective.Effective
+	policy    api.Ref
+}
+
+// open reports whether the constraint reads the values of the policy: those of its own
+// namespace, and those that the owner of an object below the constraint gives that
+// object, which the owner placed there. Whatever else other namespaces attach is
+// opaque, though it is attached to an object of the constraint's own namespace: users
+// could attach it themselves, by a label, a ReferenceGrant or a backendRef, to read it.
+func (s *attachedPolicy) open() bool {
+	return s.policy.Namespace == s.namespace || s.attachments(func(l hierarchy.Level) bool {
+		return l > s.level && namespaceAt(&s.on.Path, l) == s.policy.Namespace && !foreignBackend(&s.on.Path, l)
+	}, true)
+}
+
+// bound reports whether the constraint binds writes of the policy: those of its own
+// namespace at its level and below. One of another namespace it binds there, too, but
+// not where it is attached to a backend of a third one, or by a ReferenceGrant of the
+// constraint's namespace: else that namespace could close it to its owner.
+func (s *attachedPolicy) bound() bool {
+	own := s.policy.Namespace == s.namespace
+	return s.attachments(func(l hierarchy.Level) bool {
+		return l >= s.level && (own || !foreignBackend(&s.on.Path, l) && !s.granted(l))
+	}, false)
+}
+
+// granted reports whether the constraint's namespace let the policy in at a level.
+func (s *attachedPolicy) granted(l hierarchy.Level) bool {
+	return s.on.Kind.Targets.Namespaces == api.LeaveGrant && namespaceAt(&s.on.Path, l) == s.namespace
+}
+
+// attachments reports whether all levels at which the policy is attached are so, or
+// one of them.
+func (s *attachedPolicy) attachments(is func(hierarchy.Level) bool, all bool) bool {
+	if s.on == nil {
+		return all
+	}
+	for _, l := range s.on.Layers {
+		if s.on.Ref(l.Policy) == s.policy && is(hierarchy.Level(l.Level)) != all {
+			return !all
+		}
+	}
+	return all
+}
+
+// namespaceAt returns the namespace of the object at a level of a path.
+func namespaceAt(p *hierarchy.Path, l hierarchy.Level) string {
+	e := p.Element(l)
+	if e.Kind == hierarchy.KindNamespace {
+		return e.Name
+	}
+	return e.Namespace
+}
+
+// foreignBackend reports whether the object at a level is a backend of another
+// namespace than its route.
+func foreignBackend(p *hierarchy.Path, l hierarchy.Level) bool {
+	return (l == hierarchy.LevelBackend || l == hierarchy.LevelBackendPort) && p.Route != nil && namespaceAt(p, l) != p.Route.Namespace
+}
+
+// namespaces are those of the objects of a path.
+type namespaces struct{ gateway, set, service, route, backend string }
+
+func namespacesOf(p *hierarchy.Path) (n namespaces) {
+	if p.Gateway != nil {
+		n.gateway = p.Gateway.Namespace
+	}
+	if p.Set != nil {
+		n.set = p.Set.Namespace
+	}
+	if p.Service != nil {
+		n.service = p.Service.Namespace
+	}
+	if p.Route != nil {
+		n.route = p.Route.Namespace
+	}
+	switch {
+	case p.Backend != nil:
+		n.backend = p.Backend.Object.Namespace
+	case p.Virtual != nil:
+		n.backend = p.Virtual.Namespace
+	}
+	return n
+}
