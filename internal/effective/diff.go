@@ -28,7 +28,9 @@ func (p Pair) Effective() *Effective {
 	return p.Before
 }
 
-// Changed reports whether the effective policy differs.
+// Changed reports whether the effective policy differs: in a value, or in where it
+// comes from. An equal value of another policy is a change, too: else the author of a
+// policy could find out the value of another one by trying.
 func (p Pair) Changed() bool {
 	switch {
 	case p.Before == nil || p.After == nil:
@@ -37,11 +39,22 @@ func (p Pair) Changed() bool {
 		return false
 	}
 	return !slices.EqualFunc(p.Before.Rules, p.After.Rules, func(a, b merge.Effective) bool {
-		return a.Rule == b.Rule || a.Key == b.Key && merge.Equal(a.Value, b.Value)
+		return a.Rule == b.Rule && a.From == b.From ||
+			a.Key == b.Key && p.Before.origin(a) == p.After.origin(b) && merge.Equal(a.Value, b.Value)
 	})
 }
 
-// Rules returns the rules that differ, by key.
+// origin is where a rule comes from: the policy, and the block.
+type origin struct {
+	policy api.Ref
+	block  merge.Block
+}
+
+func (e *Effective) origin(r merge.Effective) origin {
+	return origin{e.Ref(r.From.Policy), r.From.Block}
+}
+
+// Rules returns the rules that differ in their value or origin, by key.
 func (p Pair) Rules() []api.RuleChange {
 	changes := make(map[string]api.RuleChange)
 	if p.Before != nil {
@@ -58,7 +71,7 @@ func (p Pair) Rules() []api.RuleChange {
 	}
 	out := make([]api.RuleChange, 0, len(changes))
 	for _, c := range changes {
-		if c.Before == nil || c.After == nil || !merge.Equal(c.Before.Value, c.After.Value) {
+		if c.Before == nil || c.After == nil || c.Before.From != c.After.From || c.Before.Block != c.After.Block || !merge.Equal(c.Before.Value, c.After.Value) {
 			out = append(out, c)
 		}
 	}
