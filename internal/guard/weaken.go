@@ -88,13 +88,14 @@ func (h *weakenedBefore) read() {
 
 // of returns the overrides that a rule weakens: those that it weakened before,
 // too; those that were held and not weakened so; and those that were not held. An
-// alternative was enough whatever it says; a gate may let less through now, and so
-// may either of another policy.
+// alternative was enough whatever it says; a gate may let less through now. One of
+// another policy is new though it is equal: else its author could find out the value
+// of the one that was there by trying.
 func (h *weakenedBefore) of(w *effective.Weakener) (same, held, arrived weakenedRules) {
 	h.read()
 	was := h.by[keyOf(w)]
 	switch {
-	case was == nil || (w.Gate || !sameName(was.By.From.Policy, w.By.From.Policy)) && !merge.Equal(was.By.Value, w.By.Value):
+	case was == nil || !sameName(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
 		k := h.keep(w.Held, h.heldBy(w.Held.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now

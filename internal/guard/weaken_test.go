@@ -109,7 +109,8 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 		"an override is written under a higher gate":        {base(lock, lockTop("gate: 1")), lockOwn(byKey), []string{"Warn " + from("gate of Lock infra/top", "app/own")}},
 		"a higher gate that was there":                      {base(lock, lockOwn(byKey), lockTop("gate: 1")), lockTop("gate: 1\nother: {key: 1}"), []string{"Warn " + from("gate of Lock infra/top", "app/own")}},
 		"an equal gate of another policy is left": {
-			base(lock, lockOwn(byKey), lockTop("defaults: {gate: 1}"), locked("app", "more", toRoute, "gate: 1")), locked("app", "more", toRoute, "other: {a: 1}"), nil,
+			base(lock, lockOwn(byKey), lockTop("defaults: {gate: 1}"), locked("app", "more", toRoute, "gate: 1")), locked("app", "more", toRoute, "other: {a: 1}"),
+			[]string{"Deny " + from("gate of Lock infra/top", "app/own")},
 		},
 		"a gate of the override's own policy":        {base(lock), lockTop("defaults: {gate: 1}\n" + byKey), nil},
 		"nothing, without such rules in the profile": {base(plain, lockTop(byKey)), lockOwn("gate: 1\nways: {open: 1}"), nil},
@@ -131,7 +132,7 @@ func TestOverridesThatAreWeakened(t *testing.T) {
 			"kind: Namespace\nmetadata: {name: app, labels: {team: red}}", []string{"Deny " + gating},
 		},
 		"another policy takes the weakening over": {
-			base(lock, lockTop(byKey), lockOwn("gate: 1")), locked("app", "more", toRoute, "overrides: {gate: 1}"), []string{"Warn " + strings.ReplaceAll(gating, "app/own", "app/more")},
+			base(lock, lockTop(byKey), lockOwn("gate: 1")), locked("app", "more", toRoute, "overrides: {gate: 1}"), []string{"Deny " + strings.ReplaceAll(gating, "app/own", "app/more")},
 		},
 		"another policy gates by another value": {
 			base(lock, lockTop(byKey), lockOwn("gate: 1")), locked("app", "more", toRoute, "overrides: {gate: 2}"), []string{"Deny " + strings.ReplaceAll(gating, "app/own", "app/more")},
