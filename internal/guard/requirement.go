@@ -173,7 +173,7 @@ func (j *judge) asBefore(c *constraint.Constraint, level constraint.Level, p eff
 // evaluate asks a constraint that stands at a level once for all paths that share
 // a fold, if it reads nothing but what is folded.
 func (j *judge) evaluate(c *constraint.Constraint, level constraint.Level, s *moment, m merge.Meter) (constraint.Result, error) {
-	shared := !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
+	shared := s.isComparable() && !c.Reads("path") && !c.Reads("origins") && !c.Reads("before")
 	at := judgedKey{c, level, s.on.Result, namespacesOf(&s.on.Path)}
 	if known, ok := j.needs.judged[at]; ok && shared {
 		return known, nil

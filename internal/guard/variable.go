@@ -24,6 +24,9 @@ type moment struct {
 	on *effective.Effective
 	// previous is what the variable before is of, nil for none.
 	previous *effective.Effective
+	// handedOver are the rules whose place another policy has after the write; nil
+	// where that is no question.
+	handedOver func() map[merge.Key]bool
 }
 
 // sides makes the variables of a path; nothing of them before it is asked for.
@@ -33,6 +36,7 @@ func (j *judge) sides(p effective.Pair) *sides {
 	s := &sides{pair: p, after: j.moment(p.After, p.Before, j.after)}
 	if p.Before != nil {
 		s.before = j.moment(p.Before, p.Before, j.before)
+		s.before.handedOver = sync.OnceValue(func() map[merge.Key]bool { return j.handedOver(p) })
 	}
 	if j.change.Object() == nil {
 		s.after = j.moment(p.After, p.After, j.after)
@@ -40,6 +44,31 @@ func (j *judge) sides(p effective.Pair) *sides {
 	s.moved = sync.OnceValue(func() bool { return !merge.Equal(s.before.Path(), s.after.Path()) })
 	return s
 }
+
+// handedOver returns the rules before the write whose place another policy has after
+// it, or that are gone from another policy than the one that is written. How far what is
+// there now is from their values is not compared: its author could find these out.
+func (j *judge) handedOver(p effective.Pair) map[merge.Key]bool {
+	out := make(map[merge.Key]bool)
+	if p.Before.Result == p.After.Result {
+		return out
+	}
+	written := j.writtenRef()
+	for i := range p.Before.Rules {
+		r := &p.Before.Rules[i]
+		heir := written
+		if now := p.After.At(r.Key); now != nil {
+			heir = p.After.Ref(now.From.Policy)
+		}
+		if p.Before.Ref(r.From.Policy) != heir {
+			out[r.Key] = true
+		}
+	}
+	return out
+}
+
+// isComparable reports whether all of the moment may be compared with another one.
+func (m *moment) isComparable() bool { return m.handedOver == nil || len(m.handedOver()) == 0 }
 
 // same reports whether a constraint cannot say anything new.
 func (s *sides) same(c *constraint.Constraint) bool {
@@ -92,13 +121,17 @@ func specHiding(e *effective.Effective, hide hides) any {
 // sight returns what a constraint that stands at a level reads of a path.
 func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.Sight {
 	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
-	if namespace := c.Ref().Namespace; namespace != "" {
-		written := j.writtenRef()
-		out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
-			p := attachedPolicy{namespace, level, e, e.Ref(r.From.Policy)}
-			return !p.open() && !(p.policy == written && p.bound())
-		})
+	namespace, written := c.Ref().Namespace, j.writtenRef()
+	if namespace == "" && m.isComparable() {
+		return out
 	}
+	out.Judged = m.hiding(func(e *effective.Effective, r *merge.Effective) bool {
+		if !m.isComparable() && m.handedOver()[r.Key] {
+			return true
+		}
+		p := attachedPolicy{namespace, level, e, e.Ref(r.From.Policy)}
+		return namespace != "" && !p.open() && (p.policy != written || !p.bound())
+	})
 	return out
 }
 
