@@ -46,6 +46,11 @@ func (v Verdict) Has(p Problem) bool {
 	return slices.ContainsFunc(v.Problems, func(o Problem) bool { return o.Message == p.Message && o.Excess >= p.Excess })
 }
 
+// HasMessage reports whether the verdict has a problem of the same message, however bad.
+func (v Verdict) HasMessage(p Problem) bool {
+	return slices.ContainsFunc(v.Problems, func(o Problem) bool { return o.Message == p.Message })
+}
+
 // Checker checks effective specs. It remembers what it made of schemas and of
 // the stacks of policies that it saw last. It is safe for concurrent use.
 type Checker struct {

@@ -56,6 +56,17 @@ func (e *Effective) Level(p *merge.Policy) hierarchy.Level {
 	return level
 }
 
+// Without returns the effective policy of the path without some of its layers.
+func (e *Effective) Without(drop func(merge.Layer) bool, m merge.Meter) (*Effective, error) {
+	out := &Effective{Kind: e.Kind, Path: e.Path, Layers: slices.DeleteFunc(slices.Clone(e.Layers), drop)}
+	var err error
+	if out.Result, err = merge.Fold(out.Layers, m); err != nil {
+		return nil, err
+	}
+	out.Outcomes = out.Result.Outcomes
+	return out, nil
+}
+
 // Ref names a policy of the effective policy's kind, or the route whose own
 // field it stands for.
 func (e *Effective) Ref(p *merge.Policy) api.Ref {

@@ -9,7 +9,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
 )
 
 // These check effective specs. One of each is enough for all guards: what it
@@ -30,6 +32,7 @@ type misfit struct {
 	kind    *policykind.Kind
 	message string
 	before  bool // it did so before the write, too
+	below   bool // policies below what is written, of other namespaces, are to blame
 	on      *effective.Effective
 	paths   int
 }
@@ -39,6 +42,7 @@ type misfitKey struct {
 	kind    api.PolicyKind
 	message string
 	before  bool
+	below   bool
 }
 
 // conforms checks the effective spec of a path against its schema. What broke it
@@ -61,19 +65,86 @@ func (j *judge) conforms(p effective.Pair) error {
 	if err != nil {
 		return fmt.Errorf("check effective policies against their definition: %w", err)
 	}
+	above, err := j.conformAbove(p)
+	if err != nil {
+		return fmt.Errorf("check effective policies against their definition: %w", err)
+	}
 	for _, problem := range now.Problems {
-		j.misfit(p.After, problem.Message, was.Has(problem))
+		j.misfit(p.After, problem.Message, was.Has(problem), above != nil && !above.HasMessage(problem))
 	}
 	return nil
 }
 
-func (j *judge) misfit(e *effective.Effective, message string, before bool) {
+// conformAbove checks what the policies of a path result in without those below what is
+// written, of other namespaces: these cannot close it to its owner. It returns nil where
+// there are none. Paths of one result share the answer.
+func (j *judge) conformAbove(p effective.Pair) (*conform.Verdict, error) {
+	if v, ok := j.conformed[p.After.Result]; ok {
+		return v, nil
+	}
+	v, err := j.checkAbove(p)
+	if j.conformed == nil {
+		j.conformed = make(map[*merge.Result]*conform.Verdict)
+	}
+	j.conformed[p.After.Result] = v
+	return v, err
+}
+
+func (j *judge) checkAbove(p effective.Pair) (*conform.Verdict, error) {
+	level, ok := j.levelWritten(p)
+	if !ok {
+		return nil, nil //nolint:nilnil // there is nothing to check
+	}
+	namespace := j.writtenRef().Namespace
+	below := func(l merge.Layer) bool {
+		return hierarchy.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
+	}
+	if !slices.ContainsFunc(p.After.Layers, below) {
+		return nil, nil //nolint:nilnil // likewise
+	}
+	rest, err := p.After.Without(below, j.budget)
+	if err != nil {
+		return nil, err
+	}
+	v, err := j.conformity().Check(rest, j.budget)
+	return &v, err
+}
+
+// levelWritten returns the level of a path at which the object that is written stands:
+// a policy, or a gateway or listener set, which others attach what is below to. A route
+// names its backends itself.
+func (j *judge) levelWritten(p effective.Pair) (hierarchy.Level, bool) {
+	switch o := j.change.Object().(type) {
+	case *policykind.Policy:
+		for _, e := range []*effective.Effective{p.After, p.Before} {
+			if e == nil {
+				continue
+			}
+			for _, l := range e.Layers {
+				if e.Ref(l.Policy) == o.Ref() {
+					return e.Level(l.Policy), true
+				}
+			}
+		}
+		return 0, false
+	case *hierarchy.Class:
+		return hierarchy.LevelGatewayClass, true
+	case *hierarchy.Gateway:
+		return hierarchy.LevelGateway, true
+	case *hierarchy.ListenerSet:
+		return hierarchy.LevelListenerSet, true
+	default:
+		return 0, false
+	}
+}
+
+func (j *judge) misfit(e *effective.Effective, message string, before, below bool) {
 	if j.misfits == nil {
 		j.misfits = make(map[misfitKey]*misfit)
 	}
-	k := misfitKey{e.Kind.Ref(), message, before}
+	k := misfitKey{e.Kind.Ref(), message, before, below}
 	if j.misfits[k] == nil {
-		j.misfits[k] = &misfit{kind: e.Kind, message: message, before: before, on: e}
+		j.misfits[k] = &misfit{kind: e.Kind, message: message, before: before, below: below, on: e}
 	}
 	j.misfits[k].paths++
 }
@@ -89,9 +160,10 @@ func (j *judge) invalid() {
 	}
 	slices.SortFunc(all, func(a, b *misfit) int {
 		return cmp.Or(
-			cmp.Compare(btoi(a.before), btoi(b.before)), // what is denied comes first
+			cmp.Compare(btoi(a.before || a.below), btoi(b.before || b.below)), // what is denied comes first
 			api.ComparePolicyKinds(a.kind.Ref(), b.kind.Ref()),
 			strings.Compare(a.message, b.message),
+			cmp.Compare(btoi(a.before), btoi(b.before)),
 		)
 	})
 	for i, m := range all {
@@ -106,7 +178,7 @@ func (j *judge) invalid() {
 }
 
 func actionOf(m *misfit) api.Action {
-	if m.before {
+	if m.before || m.below {
 		return api.Warn
 	}
 	return api.Deny
@@ -123,8 +195,11 @@ func (j *judge) misfitFinding(m *misfit) {
 	if len(sources) == 1 {
 		f.Advice = "edit it so that what is left of it fits"
 	}
-	if m.before {
+	switch {
+	case m.before:
 		f.What += "; that was so before"
+	case m.below:
+		f.What += fmt.Sprintf("; it is no more than a warning, since policies of other namespaces below %s break it", j.writtenRef())
 	}
 	for i := range sources {
 		if j.policy == nil || sources[i] != j.policy.Ref() {

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,7 +66,23 @@ func TestAWriteThatMergesIntoWhatIsInvalid(t *testing.T) {
 		},
 		"by the higher policy": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), routePolicy("b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
+			[]string{"Warn: " + both + "; it is no more than a warning, since policies of other namespaces below Paint infra/top break it; edit one of them so that they fit together, or ask the owner of app/own"},
+		},
+		"by the gateway that lets a route in": {
+			docs(oneOf, listening(gatewayDoc("g", "istio", "http"), "http", "from: Same"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), gatewayDoc("g", "istio", "http"),
+			[]string{"Warn: " + both + "; it is no more than a warning, since policies of other namespaces below Gateway infra/g break it; edit one of them so that they fit together, or ask the owner of infra/top"},
+		},
+		"by the higher policy, which others of its level do not fit either": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), policyDoc("Paint", "infra", "more", toGateway+"defaults: {strategy: patch, b: 1}"), routePolicy("b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
 			[]string{"Deny: " + both + "; edit one of them so that they fit together, or ask the owner of app/own"},
+		},
+		"by the higher policy, and a lower one of its namespace": {
+			docs(oneOf, gateways, worlds.RouteTo("HTTPRoute", "infra", "r", "[{}]", worlds.ToGateway("g")), policyDoc("Paint", "infra", "own", toRoute+"b: 1")), gatewayPolicy("overrides: {strategy: patch, a: 1}"),
+			[]string{"Deny: " + strings.ReplaceAll(both, "app/", "infra/") + "; edit one of them so that they fit together, or ask the owner of infra/own"},
+		},
+		"by the end of a higher policy": {
+			docs(oneOf, gateways, routeDoc("r", "[{}]", "g"), policyDoc("Paint", "infra", "more", toGateway+"defaults: {strategy: patch, a: 1}"), gatewayPolicy("overrides: {strategy: atomic, c: 1}"), routePolicy("strategy: patch\nb: 1")), gatewayPolicy("defaults: {strategy: patch, c: 1}"),
+			[]string{"Warn: " + strings.Replace(both, "Paint infra/top and", "Paint infra/more, Paint infra/top and", 1) + "; it is no more than a warning, since policies of other namespaces below Paint infra/top break it; edit one of them so that they fit together, or ask the owner of infra/more"},
 		},
 		"by a route that comes to the gateway": {
 			docs(oneOf, gateways, routeDoc("r", "[{}]", "h"), gatewayPolicy("defaults: {strategy: patch, a: 1}"), routePolicy("b: 1")), routeDoc("r", "[{}]", "g"),

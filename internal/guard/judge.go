@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
@@ -50,6 +51,7 @@ type judge struct {
 	surroundings  map[surroundingKey]*surrounding
 	binding       binding
 	misfits       map[misfitKey]*misfit
+	conformed     map[*merge.Result]*conform.Verdict // of conformAbove
 	needs         needs
 }
 
