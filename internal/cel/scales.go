@@ -72,6 +72,10 @@ func newScales(env *cel.Env) (*scales, error) {
 			}
 		}
 	}
+	for _, name := range comparing {
+		s.run[name] = knowing(s.run[name])
+	}
+	s.run[operators.In] = knowingIn(s.run[operators.In])
 	return s, nil
 }
 

@@ -188,13 +188,7 @@ func (l *list) Size() ref.Val { return types.Int(len(l.items)) }
 func (l *list) Add(other ref.Val) ref.Val { return l.plain().Add(other) }
 
 // Contains implements traits.Container.
-func (l *list) Contains(v ref.Val) ref.Val {
-	has := l.plain().Contains(v)
-	if has != types.True && HasOpaque(l.items) {
-		return types.NewUnknown(1, nil)
-	}
-	return has
-}
+func (l *list) Contains(v ref.Val) ref.Val { return l.plain().Contains(v) }
 
 // Iterator implements traits.Iterable. Its elements have no place: a key that
 // is missing in one is missing inside a comprehension.

@@ -1,0 +1,68 @@
+package cel
+
+import (
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// comparing are the functions that look into containers: cel-go takes an opaque value
+// in one for equal to all others.
+var comparing = []string{operators.Equals, operators.NotEquals, "sets.contains", "sets.intersects", "sets.equivalent"}
+
+// knowing runs a function only on arguments without an opaque value in them: else its
+// result is not known.
+func knowing(run functions.FunctionOp) functions.FunctionOp {
+	return func(args ...ref.Val) ref.Val {
+		for _, a := range args {
+			if holdsOpaque(a) {
+				return types.NewUnknown(1, nil)
+			}
+		}
+		return run(args...)
+	}
+}
+
+// knowingIn is knowing for the operator in: keys of a map are never opaque, and an item
+// that is found is found.
+func knowingIn(run functions.FunctionOp) functions.FunctionOp {
+	return func(args ...ref.Val) ref.Val {
+		items, ok := args[1].(traits.Lister)
+		if !ok || !holdsOpaque(args[0]) && !holdsOpaque(args[1]) {
+			return run(args...)
+		}
+		for it := items.Iterator(); !holdsOpaque(args[0]) && it.HasNext() == types.True; {
+			if item := it.Next(); !holdsOpaque(item) && types.Equal(args[0], item) == types.True {
+				return types.True
+			}
+		}
+		return types.NewUnknown(1, nil)
+	}
+}
+
+// holdsOpaque reports whether a value is opaque, or has one that is in it.
+func holdsOpaque(v ref.Val) bool {
+	switch v := v.(type) {
+	case *types.Unknown:
+		return true
+	case *object:
+		return HasOpaque(v.fields)
+	case *list:
+		return HasOpaque(v.items)
+	case traits.Mapper:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			if held, ok := v.Find(it.Next()); ok && holdsOpaque(held) {
+				return true
+			}
+		}
+	case traits.Lister:
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			if holdsOpaque(it.Next()) {
+				return true
+			}
+		}
+	}
+	return false
+}
