@@ -27,6 +27,9 @@ type Finding struct {
 	// replaces as a whole, and, without a Rule, of all of them. A reader is shown
 	// the one for all, a program both.
 	Whole bool
+	// Unbound marks what is said of a constraint that does not bind the write: it comes
+	// last, since its author is another one than the writer's.
+	Unbound bool
 }
 
 // ForReaders leaves out what is said of each rule where it is said of all of them,
@@ -155,6 +158,7 @@ var order = []api.ReasonCode{
 
 func compare(a, b Finding) int {
 	return cmp.Or(
+		cmp.Compare(btoi(a.Unbound), btoi(b.Unbound)),
 		cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)),
 		cmp.Compare(btoi(a.Rule == ""), btoi(b.Rule == "")), // a sum comes last
 		strings.Compare(a.Rule, b.Rule),

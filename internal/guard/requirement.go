@@ -165,7 +165,7 @@ func (j *judge) asBefore(c *constraint.Constraint, level constraint.Level, p eff
 		return nil
 	}
 	for _, u := range now.Unmet {
-		j.book(c, p.After, u, true, false)
+		j.book(c, p.After, u, true, !j.binds(c, level, p))
 	}
 	return err
 }
@@ -208,7 +208,7 @@ const mostUnmet = 10
 
 // unmet turns the constraints that are violated into findings.
 func (j *judge) unmet() {
-	all := slices.SortedFunc(maps.Values(j.needs.unmet), compareUnmet)
+	all := j.reportUnbound(slices.SortedFunc(maps.Values(j.needs.unmet), compareUnmet))
 	for len(all) > 0 {
 		same := 1
 		for same < len(all) && sameDemand(all[0], all[same]) {
@@ -223,14 +223,13 @@ func compareUnmet(a, b *unmetTally) int {
 	return cmp.Or(
 		api.CompareRefs(a.constraint.Ref(), b.constraint.Ref()),
 		cmp.Compare(btoi(a.before), btoi(b.before)),
-		cmp.Compare(btoi(a.above), btoi(b.above)),
 		strings.Compare(a.at, b.at),
 		strings.Compare(a.message, b.message),
 	)
 }
 
 func sameDemand(a, b *unmetTally) bool {
-	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before && a.above == b.above
+	return a.constraint.Ref() == b.constraint.Ref() && a.at == b.at && a.before == b.before
 }
 
 // tell reports violations of one demand.
@@ -249,12 +248,6 @@ func (j *judge) tell(all []*unmetTally) {
 		}
 		action := t.constraint.Enforcement
 		switch {
-		case t.above && !t.before:
-			if action == api.Deny {
-				action = api.Warn
-			}
-			f.What += fmt.Sprintf(": it is no more than a warning, since the constraint does not bind writes of %s", j.writtenRef())
-			f.Advice = fmt.Sprintf("tell the owner of %s", ref)
 		case !t.before:
 			f.Advice = fmt.Sprintf("change what leads to it, or ask the owner of %s", ref)
 		case action == api.Deny:

@@ -41,7 +41,7 @@ func TestWhatAPolicyConstraintBinds(t *testing.T) {
 		onRoute = "targets: [{kind: HTTPRoute, name: r}]\n"
 		onGate  = "targets: [{kind: Gateway, name: g}]\n"
 		deny    = "Deny RequirementUnmet: frozen"
-		warn    = "Warn RequirementUnmet: frozen"
+		warn    = "Warn RequirementUnmet: PolicyConstraint app/c is not met: frozen"
 	)
 	moved := strings.Replace(routeDoc("r", "[{}]", "g"), "name: r", "name: r, labels: {x: z}", 1)
 	label := `validations: [{expression: '!("x" in path.route.labels) && !("x" in path.gateway.labels)', message: frozen}]`
