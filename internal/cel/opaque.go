@@ -1,6 +1,8 @@
 package cel
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -16,10 +18,8 @@ var comparing = []string{operators.Equals, operators.NotEquals, "sets.contains",
 // result is not known.
 func knowing(run functions.FunctionOp) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
-		for _, a := range args {
-			if holdsOpaque(a) {
-				return types.NewUnknown(1, nil)
-			}
+		if slices.ContainsFunc(args, holdsOpaque) {
+			return types.NewUnknown(1, nil)
 		}
 		return run(args...)
 	}
