@@ -128,7 +128,7 @@ func TestANamespaceThatIsBeingDeletedIsReadAsSuch(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))
 	assert.Equal(t, &hierarchy.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
-	assert.Equal(t, &hierarchy.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true}, got.After)
+	assert.Equal(t, &hierarchy.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Going: true}, got.After)
 }
 
 func TestADefinitionIsReadWhole(t *testing.T) {

@@ -40,8 +40,11 @@ func (d *departing) look(j *judge, e *effective.Effective) {
 		if above && slices.Contains(d.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !overrules(l)) {
 			continue
 		}
+		if j.old != nil && l.Policy == &j.old.Policy {
+			continue
+		}
 		p, ok := j.before.Get(e.Ref(l.Policy)).(*policykind.Policy)
-		if !ok || p == j.old || p.Ref() == j.change.Object().Ref() {
+		if !ok || p.Ref() == j.change.Object().Ref() {
 			continue
 		}
 		going := j.goingUnder(e, l.Policy, hierarchy.Level(l.Level))

@@ -29,13 +29,13 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 		return nil
 	}
 	j.pairs++
+	j.departing.look(j, p.Before) // paths with the same policies may have them from another class
 	if still && again {
 		for _, t := range j.like.lost {
 			t.book(j.pairs)
 		}
 		return nil
 	}
-	j.departing.look(j, p.Before)
 	j.held = p.Before.AppendHeld(j.held[:0])
 	var kept keptOn
 	for _, o := range j.held {

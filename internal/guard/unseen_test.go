@@ -97,7 +97,7 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 		"a gateway has other labels":                               {before: one, way: way{write: strings.Replace(g, "name: g", "name: g, labels: {a: b}", 1)}, want: onG},
 		"a route has an owner that goes on to a new path":          {before: one, way: way{write: routeDoc("r", two, "g"), owner: "Thing x"}},
 		"a service of a mesh is deleted":                           {before: docs(inMesh), way: way{delete: serviceDoc}},
-		"a class is deleted":                                       {before: docs(one, classDoc), way: way{delete: classDoc}, want: onG},
+		"a class is deleted":                                       {before: docs(one, istioDoc), way: way{delete: istioDoc}, want: onG},
 		"a service has other ports":                                {before: docs(inMesh), way: way{write: worlds.ServiceDoc("app", "s", 81)}, want: lost + " on HTTPRoute app/r rule-1 of Service app/s" + ask},
 		"a policy of another kind":                                 {before: one, way: way{write: policyDoc("Label", "app", "l", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}]\na: 1")}},
 		"a route is created under a constraint":                    {before: docs(g), way: way{write: routeDoc("r", two, "g")}, constraint: requires, want: unseenPaint + "may violate a constraint on them on HTTPRoute app/r rule-1 of Gateway infra/g" + wait},
@@ -123,9 +123,9 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 	}
 }
 
-// classDoc is the class of the gateways, inMesh a route on a Service, and Paints that may be attached to that.
+// istioDoc is the class of the gateways, inMesh a route on a Service, and Paints that may be attached to that.
 var (
-	classDoc   = "kind: GatewayClass\nmetadata: {name: istio}\nspec: {controllerName: example.com/x}"
+	istioDoc   = "kind: GatewayClass\nmetadata: {name: istio}\nspec: {controllerName: example.com/x}"
 	serviceDoc = worlds.ServiceDoc("app", "s", 80)
 	inMesh     = docs(worlds.ProfileDoc("Paint", "blocks: {overrides: [overrides]}\nlevels: [Service, Route, Rule]"), serviceDoc,
 		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "s")))
@@ -198,8 +198,8 @@ func (r rereadTo) Reread(context.Context, *store.View, store.Object, store.Objec
 }
 
 func TestWhatTheSystemDeletesIsNotHeldUp(t *testing.T) {
-	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), classDoc)), "Paint")
-	c := way{delete: classDoc}.change(t, v)
+	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), istioDoc)), "Paint")
+	c := way{delete: istioDoc}.change(t, v)
 	c.Collected = true
 	assert.Empty(t, unseenBy(t, bossAndDev(), "dev", v, c))
 }
