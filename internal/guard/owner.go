@@ -23,7 +23,7 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 			out = append(out, o.Kind+" "+o.Name)
 		}
 	}
-	return strings.Join(out, ", ")
+	return clipped(strings.Join(out, ", "))
 }
 
 // withoutGoing returns a view without the grants of a namespace that are being

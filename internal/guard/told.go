@@ -205,15 +205,20 @@ func (j *judge) instead(l *loss) string {
 
 // compact returns a value as JSON on one line, cut where it gets long.
 func compact(v any) string {
-	const most = 512
 	data, err := json.Marshal(v)
 	if err != nil {
 		return "a value that cannot be shown"
 	}
-	if len(data) > most {
-		return strings.ToValidUTF8(string(data[:most]), "") + "…"
+	return clipped(string(data))
+}
+
+// clipped cuts a text that a writer made where it gets long for a message.
+func clipped(text string) string {
+	const most = 512
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return string(data)
+	return text
 }
 
 // overridden tells that rules of the policy being written have no effect.
