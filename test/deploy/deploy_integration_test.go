@@ -128,9 +128,9 @@ func installsStaticWebhooks(t *testing.T, cluster *env.Env) {
 	quiet(t, rendered)
 	quiet(t, cluster.Apply(strings.ReplaceAll(rendered.Stdout, "FILL-IN", ca.Stdout), "--server-side"))
 	stored := cluster.Kubectl("get", configurations, "overrule", "-o", "jsonpath={.items[*].webhooks[*].clientConfig.caBundle}")
-	// those of most kinds, of the system, of Services, of namespaces and of
-	// definitions validate; one mutates
-	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 6), strings.Fields(stored.Stdout))
+	// those of most kinds, of other versions, of the system, of Services, of namespaces
+	// and of definitions validate; one mutates
+	assert.Equal(t, slices.Repeat([]string{ca.Stdout}, 7), strings.Fields(stored.Stdout))
 }
 
 func uninstalls(t *testing.T, cluster *env.Env) {
