@@ -137,7 +137,7 @@ func (g gate) place(ctx context.Context) bool {
 			if ctx.Err() == nil {
 				return true
 			}
-			<-g.places // both were so: nobody waits for a judge that begins now
+			<-g.places // both were so: a judge that begins now is too late
 		case <-ctx.Done():
 		}
 		return false

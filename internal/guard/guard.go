@@ -136,7 +136,7 @@ type Kinds interface {
 	// Reread returns the view as it would be after a *policykind.Profile or a
 	// *policykind.Definition is written: before is nil on a create, after on a
 	// delete. Policies of kinds that are read in another way then are read
-	// anew; where nothing is, it returns v itself. The error is a
+	// again; where nothing is, it returns v itself. The error is a
 	// *policykind.DefinedError where the definition would be a second one of a kind.
 	Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error)
 }
