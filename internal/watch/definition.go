@@ -92,7 +92,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	}
 	d.resource = resource(crd, servedVersion(crd))
 	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
-	d.schema = policykind.PackSchema(schemaOf(crd))
+	d.schema = policykind.PackSchema(schemaOf(crd, d.resource.Version))
 	d.status = hasStatus(crd, d.resource.Version)
 	d.scaling = policykind.ScalePaths(crd)
 	return d

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,20 +25,18 @@ func (w *Watcher) Rewritten(ctx context.Context, v *store.View, was, is *policyk
 	if kind == nil || !earlier.served() || len(brought) == 0 || v.Count(kind.Ref()) == 0 {
 		return nil, nil
 	}
-	changes := make([][]store.Change, len(brought))
-	leavesOut := objects{exempt: w.registry.exempt}.leavesOut
-	err := w.each(ctx, earlier.resource, func(obj runtime.Object) {
-		for i, b := range brought {
-			o, err := rewritten(kind, obj, earlier.schema, b.schema)
-			if err != nil {
-				w.registry.logOf(earlier.resource.Resource).Error(err, "an object cannot be read and counts as absent")
-			} else if p, ok := v.Get(o.Ref()).(*policykind.Policy); !leavesOut(o) && (!ok || !p.Same(o)) {
-				changes[i] = append(changes[i], store.Put(o))
-			}
+	var changes [][]store.Change
+	var errs []error
+	for _, version := range listedBy(&was.CustomResourceDefinition) {
+		var err error
+		if changes, err = w.rewrittenFrom(ctx, v, kind, &was.CustomResourceDefinition, version, brought); err == nil {
+			break
 		}
-	})
-	if err != nil {
-		return nil, err
+		errs = append(errs, err)
+		changes = nil
+	}
+	if changes == nil {
+		return nil, errors.Join(errs...)
 	}
 	var out []store.Rewritten
 	for i, b := range brought {
@@ -46,6 +45,44 @@ func (w *Watcher) Rewritten(ctx context.Context, v *store.View, was, is *policyk
 		}
 	}
 	return out, nil
+}
+
+// rewrittenFrom lists the policies of a kind by a version that its definition served,
+// and returns which of them each brought version would store otherwise.
+func (w *Watcher) rewrittenFrom(ctx context.Context, v *store.View, kind *policykind.Kind, was *apiextensionsv1.CustomResourceDefinition,
+	version string, brought []versionSchema,
+) ([][]store.Change, error) {
+	changes := make([][]store.Change, len(brought))
+	leavesOut := objects{exempt: w.registry.exempt}.leavesOut
+	from, schema := resource(was, version), policykind.PackSchema(schemaOf(was, version))
+	err := w.each(ctx, from, func(obj runtime.Object) {
+		for i, b := range brought {
+			o, err := rewritten(kind, obj, schema, b.schema)
+			if err != nil {
+				w.registry.logOf(from.Resource).Error(err, "an object cannot be read and counts as absent")
+			} else if p, ok := v.Get(o.Ref()).(*policykind.Policy); !leavesOut(o) && (!ok || !p.Same(o)) {
+				changes[i] = append(changes[i], store.Put(o))
+			}
+		}
+	})
+	return changes, err
+}
+
+// listedBy returns the versions by which the policies of a kind can be listed, the
+// one that is read first. The others count where a webhook converts: one that is down
+// must not keep its definition from being repaired, and the version in which the
+// policies are stored needs no conversion.
+func listedBy(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	out := []string{servedVersion(crd)}
+	if !converts(crd) {
+		return out
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Served && v.Name != out[0] {
+			out = append(out, v.Name)
+		}
+	}
+	return out
 }
 
 // rewritten reads a policy as it would be read after it was written by a version.

@@ -33,6 +33,9 @@ func storing(t *testing.T) (*rig, *Watcher, *policykind.Definition) {
 			_, _ = fmt.Fprintf(w, `{"apiVersion": "policies.example.com/v1", "kind": "ColorPolicyList", "metadata": {"resourceVersion": "9"}, "items": [%s]}`, storedColor)
 		case "/apis/policies.example.com/v1/namespaces/app/colorpolicies/p":
 			_, _ = fmt.Fprint(w, storedColor)
+		case "/apis/policies.example.com/v2/colorpolicies": // by a webhook that is down
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "InternalError", "code": 500}`)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}`)
@@ -89,6 +92,9 @@ func TestWhatOtherVersionsOfADefinitionWouldStore(t *testing.T) {
 	v, _ := r.store.View()
 	unserved, converted := inService("v3", narrow), inVersions(open, inService("v3", narrow))
 	unserved.Served = false
+	converting := inVersions(open, inService("v2", open))
+	converting.Spec.Versions[0].Storage, converting.Spec.Versions[1].Storage = false, true
+	converting.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
 	converted.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
 	schemaless := inService("v3", open)
 	schemaless.Schema = nil
@@ -106,6 +112,7 @@ func TestWhatOtherVersionsOfADefinitionWouldStore(t *testing.T) {
 		"two of them":                         {was, inVersions(open, inService("v2", set), inService("v3", narrow)), map[string]string{"v2": "HTTPRoute x overrides", "v3": "HTTPRoute "}},
 		"one that was narrow before":          {inVersions(open, inService("v2", narrow)), inVersions(open, inService("v2", narrow), inService("v3", open)), nil},
 		"one that was converted by a webhook": {converted, inVersions(open, inService("v3", narrow)), map[string]string{"v3": "HTTPRoute "}},
+		"one that a webhook that is down converted": {converting, inVersions(open, inService("v2", open), inService("v3", narrow)), map[string]string{"v3": "HTTPRoute "}},
 		"one that is converted by a webhook":  {was, converted, nil},
 		"of a kind that was not served":       {&policykind.Definition{}, inVersions(open, inService("v3", narrow)), nil},
 		"of a kind that is not read":          {was, &policykind.Definition{}, nil},

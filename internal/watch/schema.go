@@ -26,13 +26,12 @@ func (w *Watcher) Schema(ctx context.Context, kind api.PolicyKind) (*apiextensio
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of %s from the API server: %w", kind, err)
 	}
-	return schemaOf(&crd), nil
+	return schemaOf(&crd, servedVersion(&crd)), nil
 }
 
-func schemaOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
-	read := servedVersion(crd)
+func schemaOf(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
 	for _, v := range crd.Spec.Versions {
-		if v.Name == read && v.Schema != nil {
+		if v.Name == version && v.Schema != nil {
 			return v.Schema.OpenAPIV3Schema
 		}
 	}

@@ -152,7 +152,7 @@ func (c *cluster) defineKinds(t *testing.T) {
 	names = append(names, "policyprofile/puttys-too", "policyprofile/zincs-too", "policyprofile/brasss-too", "policyprofile/cobalts-too", "policyprofile/lacquers", "crd/agates.policies.example.com")
 	t.Cleanup(func() {
 		c.fresh(t) // its server has ended
-		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found"}, names...)...))
+		succeed(t, c.Kubectl(append([]string{"delete", "--ignore-not-found", "--timeout=2m"}, names...)...))
 	})
 	succeed(t, c.Apply(strings.Join(definitions, "")+strings.Join(profiles, "")))
 	succeed(t, c.Apply(definedTwice("Opal", "agates"))) // as if it were older than the server
