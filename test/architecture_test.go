@@ -33,7 +33,7 @@ var packages = []packageRule{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/watch", "internal/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
-		"internal/flight", "internal/note",
+		"internal/inflight", "internal/note",
 	}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
@@ -52,7 +52,7 @@ var packages = []packageRule{
 	{"internal/refresh", "updates annotations and conditions that a write to another object made stale", []string{
 		"internal/background", "internal/note",
 	}},
-	{"internal/flight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
+	{"internal/inflight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
 		"internal/guard",
 	}},
 	{"internal/note", "the text of the annotations, the same at admission and in later updates", []string{"internal/effective"}},

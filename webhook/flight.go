@@ -6,8 +6,8 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -27,8 +27,8 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		on, _ = s.Store.View()
 		return on
 	}
-	d, err := s.Flight.Judge(ctx, s.Guard, now, flight.Write{
-		Change: c, Stamp: func() flight.Stamp { return stampOf(r) },
+	d, err := s.Flight.Judge(ctx, s.Guard, now, inflight.Write{
+		Change: c, Stamp: func() inflight.Stamp { return stampOf(r) },
 		Size: int64(len(r.Object.Raw)), Generated: generated(r), Finalized: finalized(r),
 		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
 	})

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/store"
 )
 
@@ -19,7 +19,7 @@ import (
 func flying(t *testing.T, o Options, manifests ...string) *doors {
 	t.Helper()
 	o.Store = store.New()
-	o.Flight = flight.New(o.Store, flight.Options{Patience: -1})
+	o.Flight = inflight.New(o.Store, inflight.Options{Patience: -1})
 	return open(t, o, manifests...)
 }
 

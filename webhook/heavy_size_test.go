@@ -13,8 +13,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/heavy"
 )
@@ -33,7 +33,7 @@ func heavyDoors(s *store.Store, blastRadius int, e ...guard.Enforcement) *doors 
 	return &doors{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
 		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
-		Flight: flight.New(s, flight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
+		Flight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }
 

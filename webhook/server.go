@@ -18,9 +18,9 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 )
@@ -39,7 +39,7 @@ type Options struct {
 	Guard *guard.Guard
 	// Flight, if set, keeps in mind what was admitted and is not in the store
 	// yet.
-	Flight *flight.Log
+	Flight *inflight.Log
 	// Current, if set, tells why the write of an object of a kind may not be
 	// judged by what the store holds, as it is too old (watch.Watcher.Current).
 	Current func(api.PolicyKind) error

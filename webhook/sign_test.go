@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/store"
 )
 
 func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
-	for name, with := range map[string]func(*store.Store) *flight.Log{
-		"by the store alone":          func(*store.Store) *flight.Log { return nil },
-		"with what is in flight, too": func(s *store.Store) *flight.Log { return flight.New(s, flight.Options{}) },
+	for name, with := range map[string]func(*store.Store) *inflight.Log{
+		"by the store alone":          func(*store.Store) *inflight.Log { return nil },
+		"with what is in flight, too": func(s *store.Store) *inflight.Log { return inflight.New(s, inflight.Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := store.New()

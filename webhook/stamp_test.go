@@ -10,7 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"overrule.dev/overrule/internal/flight"
+	"overrule.dev/overrule/internal/inflight"
 )
 
 func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
@@ -19,26 +19,26 @@ func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
 		`"ownerReferences":[{"uid":"o"}],"resourceVersion":"7","uid":"u"},"spec":{"metadata":{"uid":"z"}}}`)
 	for name, c := range map[string]struct {
 		request admissionv1.AdmissionRequest
-		want    flight.Stamp
+		want    inflight.Stamp
 	}{
 		"what is created, by the uid that it has by now": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Create, Object: object(`{"metadata": {"uid": "u"}}`)},
-			flight.Stamp{UID: "u"},
+			inflight.Stamp{UID: "u"},
 		},
 		"what is updated, by what is stored": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Update, Object: object(`{"metadata":{"uid":"u","resourceVersion":"8"}}`), OldObject: stored},
-			flight.Stamp{UID: "u", Version: "7"},
+			inflight.Stamp{UID: "u", Version: "7"},
 		},
 		"what is deleted, likewise": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: stored},
-			flight.Stamp{UID: "u", Version: "7"},
+			inflight.Stamp{UID: "u", Version: "7"},
 		},
 		"what comes after the spec": {
 			admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object("{\n  \"a\" : 1.5e3 ,\n  \"spec\" : [ {\"uid\" : \"\\\\\"} , null ] ,\n  \"metadata\" : { \"n\" : true , \"uid\" : \"u\" }\n}")},
-			flight.Stamp{UID: "u"},
+			inflight.Stamp{UID: "u"},
 		},
-		"what has no metadata, by nothing": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object(`{"spec":{}}`)}, flight.Stamp{}},
-		"what is not there, likewise":      {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, flight.Stamp{}},
+		"what has no metadata, by nothing": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object(`{"spec":{}}`)}, inflight.Stamp{}},
+		"what is not there, likewise":      {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, inflight.Stamp{}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, stampOf(&c.request)) })
 	}

@@ -26,8 +26,8 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/status"
 	"overrule.dev/overrule/internal/store"
@@ -114,7 +114,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	}
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: o.enforcement,
-		Guard: judges, Flight: flight.New(objects, flight.Options{}),
+		Guard: judges, Flight: inflight.New(objects, inflight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		Current: watcher.Current, Await: watcher.Await, Stored: watcher.Stored, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),

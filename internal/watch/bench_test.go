@@ -12,8 +12,8 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/sweep"
@@ -31,7 +31,7 @@ type sinks struct {
 func newSinks(tb testing.TB) *sinks {
 	tb.Helper()
 	s := store.New()
-	flight.New(s, flight.Options{})
+	inflight.New(s, inflight.Options{})
 	sweep.New(sweep.Options{Store: s})
 	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[store.Object])}
 }

@@ -11,8 +11,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -27,7 +27,7 @@ type world struct {
 	*fixture.Cluster
 	heldMiB float64
 	guard   *guard.Guard
-	flight  *flight.Log
+	flight  *inflight.Log
 }
 
 func newWorld(t testing.TB, routes int) *world {
@@ -37,7 +37,7 @@ func newWorld(t testing.TB, routes int) *world {
 	require.NoError(t, err)
 	w := judged(c)
 	w.heldMiB = held() - before
-	w.flight = flight.New(c.Store, flight.Options{})
+	w.flight = inflight.New(c.Store, inflight.Options{})
 	objects := []map[string]any{spared(c.Size.Gateway(fixture.Busy)), spared(spare.GatewayPolicy(0))}
 	for i := range spare.Routes {
 		objects = append(objects, spared(spare.Route(i)), spared(spare.RoutePolicy(i)))

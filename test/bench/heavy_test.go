@@ -20,8 +20,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/test/heavy"
 	"overrule.dev/overrule/webhook"
@@ -104,7 +104,7 @@ func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" 
 func heavyServer(objects *store.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
 		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
-		Flight: flight.New(objects, flight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
+		Flight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }
 

@@ -17,8 +17,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/flight"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/store"
@@ -55,7 +55,7 @@ type production struct {
 	*fixture.Cluster
 	judges   *guard.Guard
 	hooks    *webhook.Server
-	inFlight *flight.Log
+	inFlight *inflight.Log
 	sweeper  *sweep.Sweeper
 }
 
@@ -69,7 +69,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	judges := &guard.Guard{
 		Engine: effective.NewEngine(), Live: watcher.Live, Kinds: watcher, Rights: rights.New(client, watcher.Resource),
 	}
-	inFlight := flight.New(c.Store, flight.Options{})
+	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{
 		Store: c.Store, Enforcement: guard.EnforceDeny,
 		Guard: judges, Flight: inFlight,

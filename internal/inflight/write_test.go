@@ -1,4 +1,4 @@
-package flight
+package inflight
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-// Package flight judges writes with those in mind that were admitted a moment
+// Package inflight judges writes with those in mind that were admitted a moment
 // ago and are not seen in the cache yet. Two writes that are each fine alone and
 // break something together then do not both pass one server.
 //
@@ -11,4 +11,4 @@
 // What is never stored stays in flight until the API server cannot store it any
 // more. So each user and each namespace has a share of what is kept (shares), and
 // no share is all of it.
-package flight
+package inflight
