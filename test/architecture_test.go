@@ -43,9 +43,9 @@ var packages = []packageRule{
 	{"internal/report", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
 	{"internal/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/watch"}},
 	{"internal/watch", "fills the store from a cluster", []string{
-		"internal/background", "internal/store", "internal/policykind",
+		"internal/background", "internal/snapshot", "internal/policykind",
 	}},
-	{"internal/manifest", "fills the store from manifest files", []string{"internal/store", "internal/policykind"}},
+	{"internal/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},
 	{"internal/sweep", "the background audit: violations on the paths that an observed change affects", []string{
 		"internal/background", "internal/guard",
 	}},
@@ -58,15 +58,15 @@ var packages = []packageRule{
 	{"internal/note", "the text of the annotations, the same at admission and in later updates", []string{"internal/effective"}},
 	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
-		"internal/effective", "internal/store", "internal/cel", "internal/conform", "internal/constraint",
+		"internal/effective", "internal/snapshot", "internal/cel", "internal/conform", "internal/constraint",
 	}},
 	{"internal/conform", "validates effective specs against the schema of their kind", []string{
 		"internal/effective", "internal/policykind",
 	}},
 	{"internal/effective", "computes effective policies, outcomes and differences from paths and policies; the memo", []string{
-		"merge", "internal/hierarchy", "internal/policykind", "internal/store",
+		"merge", "internal/hierarchy", "internal/policykind", "internal/snapshot",
 	}},
-	{"internal/store", "all objects as immutable views with indexes", []string{
+	{"internal/snapshot", "all objects as immutable views with indexes", []string{
 		"internal/hierarchy", "internal/policykind", "internal/constraint",
 	}},
 	{"internal/constraint", "PolicyConstraints: which paths they select and what they require there", []string{

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/note"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // operation is one step of a JSON patch (RFC 6902).
@@ -46,7 +46,7 @@ func partOf(object []byte) (part, error) {
 // unchanged apply is a no-op; unless the writer makes something else of it: then it
 // is computed anew. Nobody is trusted to say it right, whoever they are, and what a
 // refresh brings stands because it is what comes of that.
-func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guard.Change, b *effective.Budget) ([]operation, error) {
+func (s *Server) annotate(v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change, b *effective.Budget) ([]operation, error) {
 	name := note.Name(c.After)
 	if name == "" {
 		return nil, nil
@@ -65,7 +65,7 @@ func (s *Server) annotate(v *store.View, r *admissionv1.AdmissionRequest, c guar
 	if same && now.sameAt(name, was) {
 		return nil, nil
 	}
-	text, err := note.Text(s.Guard.Engine, v.With(store.Put(c.After)), c.After, b, nil)
+	text, err := note.Text(s.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
 	case err == nil:
 		return set(name, now, text), nil

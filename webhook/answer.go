@@ -11,7 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // answer is a review's response, with what metrics, log and Events say of it.
@@ -28,7 +28,7 @@ type answer struct {
 	judged bool
 	paths  int
 	// on is the view that it was judged on, nil if nobody judged.
-	on *store.View
+	on *snapshot.View
 }
 
 // The reasons of denials that no guard gave.

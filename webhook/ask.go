@@ -9,7 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // judge is what stands behind a door.
@@ -17,7 +17,7 @@ type judge struct {
 	// act names what it does, for traces.
 	act string
 	// answer answers a request on a view.
-	answer func(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer
+	answer func(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer
 	// failed answers for it where it panics or does not answer in time.
 	failed func(reason, message string) answer
 	// busy answers for it where it is never asked, for there is too much to do.
@@ -30,7 +30,7 @@ const grace = 50 * time.Millisecond
 // ask waits for a free place and asks the judge, on the view of that moment. A
 // write that gets its place so late that there is no time left to judge it is
 // one of too many, and not one that takes too long.
-func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
+func (s *Server) ask(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
 	_, waiting := s.part(ctx, spanPlace)
 	ok := s.gate.enter(ctx, l.weight)
 	waiting.End()
@@ -52,7 +52,7 @@ func (s *Server) ask(ctx context.Context, v *store.View, r *admissionv1.Admissio
 // newer returns the view of now, for a write that waited since the view v. One
 // that does not have its kind as v has, since that is being listed anew, will not
 // do.
-func (s *Server) newer(v *store.View, r *admissionv1.AdmissionRequest) *store.View {
+func (s *Server) newer(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
 	now, _ := s.Store.View()
 	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
 		return v
@@ -63,7 +63,7 @@ func (s *Server) newer(v *store.View, r *admissionv1.AdmissionRequest) *store.Vi
 // judged asks the judge, at a place that was entered. One that outlasts its
 // deadline keeps its place and its load until it ends, but nobody waits for it:
 // under failurePolicy Ignore a write without an answer is let through.
-func (s *Server) judged(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
+func (s *Server) judged(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
 	answers := make(chan answer, 1)
 	l.hold()
 	go func() {
@@ -105,7 +105,7 @@ func (s *Server) undecided(reason, message string) answer {
 }
 
 // recovered asks the judge. A panic is an answer, too.
-func (s *Server) recovered(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, j judge) (a answer) {
+func (s *Server) recovered(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, j judge) (a answer) {
 	ctx, span := s.part(ctx, j.act)
 	defer span.End()
 	defer func() {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // BenchmarkAsk is what asking a judge costs besides the judge: its room, its
@@ -16,10 +16,10 @@ import (
 // and, with 9 KiB of stack to grow, about a microsecond of the two; growing
 // stacks of judges are less than 1 % of a write's CPU (BenchmarkLoad).
 func BenchmarkAsk(b *testing.B) {
-	s := New(Options{Store: store.New(), Log: logr.Discard()})
+	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
 	v, _ := s.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
-	j := judge{spanJudge, func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer { return allow() }, s.failed, s.overloaded}
+	j := judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer { return allow() }, s.failed, s.overloaded}
 	b.ReportAllocs()
 	for b.Loop() {
 		l, ok := s.gate.take(b.Context(), lightest)

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/cases"
 )
 
@@ -62,9 +62,9 @@ func (d *doors) put(t *testing.T, o *cases.Object) {
 	gvk := o.GroupVersionKind()
 	ref := api.PolicyKind{Group: gvk.Group, Kind: gvk.Kind}
 	v, _ := d.Store.View()
-	object, err := store.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
+	object, err := snapshot.Decode(ref, v.Kind(ref), marshalled(t, o), policykind.InFlight(cases.Now))
 	require.NoError(t, err)
-	d.Store.Apply(store.Put(object))
+	d.Store.Apply(snapshot.Put(object))
 }
 
 // rereads reads the policies of a case again, by another profile.
@@ -80,7 +80,7 @@ func (rereads) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return nil, nil
 }
 
-func (r rereads) Reread(_ context.Context, v *store.View, before, after store.Object) (*store.View, error) {
+func (r rereads) Reread(_ context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err
@@ -93,12 +93,12 @@ func (r rereads) Reread(_ context.Context, v *store.View, before, after store.Ob
 	spec := written.(*policykind.Profile).Spec
 	kind := profiles.Of(api.PolicyKind{Group: spec.Group, Kind: spec.Kind})
 	kinds := slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Ref() == kind.Ref() })
-	var policies []store.Change
+	var policies []snapshot.Change
 	for i := range r.from {
 		if o := &r.from[i]; o.GetKind() == kind.Kind {
-			object, err := store.Decode(kind.Ref(), kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
+			object, err := snapshot.Decode(kind.Ref(), kind, marshalled(r.t, o), policykind.InFlight(cases.Now))
 			require.NoError(r.t, err)
-			policies = append(policies, store.Put(object))
+			policies = append(policies, snapshot.Put(object))
 		}
 	}
 	return v.WithKinds(append(kinds, kind)).With(policies...), nil
@@ -188,7 +188,7 @@ func (d *doors) made(t *testing.T, c *cases.Change) {
 	t.Helper()
 	if c.Operation == "DELETE" {
 		gvk := c.Object.GroupVersionKind()
-		d.Store.Apply(store.Delete(api.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()}))
+		d.Store.Apply(snapshot.Delete(api.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()}))
 		return
 	}
 	object := c.Object.DeepCopy()

@@ -9,22 +9,22 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // change makes a change for the guard of a request. The errors tell what is
 // missing in the request, or where an object does not match its kind
 // (store.ErrKind if it is of no kind that is judged).
-func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
+func change(v *snapshot.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
 	ref := api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
 	kind := v.Kind(ref)
 	c := guard.Change{Operation: guard.Operation(r.Operation), User: &r.UserInfo}
-	stored := func(data []byte) (store.Object, error) {
+	stored := func(data []byte) (snapshot.Object, error) {
 		of := api.Ref{Group: ref.Group, Kind: ref.Kind, Namespace: r.Namespace, Name: r.Name}
 		return v.DecodeStored(of, kind, data, policykind.InFlight(now))
 	}
-	written := func(data []byte) (store.Object, error) {
-		read := store.Decode
+	written := func(data []byte) (snapshot.Object, error) {
+		read := snapshot.Decode
 		if kind != nil && otherVersion(r) {
 			read = coerced
 		}
@@ -34,7 +34,7 @@ func change(v *store.View, r *admissionv1.AdmissionRequest, now time.Time) (guar
 		}
 		return o, err
 	}
-	decode := func(name string, data []byte, read func([]byte) (store.Object, error)) (store.Object, error) {
+	decode := func(name string, data []byte, read func([]byte) (snapshot.Object, error)) (snapshot.Object, error) {
 		if len(data) == 0 || string(data) == "null" {
 			return nil, fmt.Errorf("the %s of %s has no %s", r.Operation, ref, name)
 		}

@@ -9,7 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // errUnread tells that something was not listed yet.
@@ -18,7 +18,7 @@ var errUnread = errors.New("not listed yet")
 // whole returns the view of now, or why a write of a kind cannot be judged on
 // it. A kind may become pending, or be listed, at this very moment: a view from
 // between two looks at which it is not pending has it, if anyone does.
-func (s *Server) whole(kind api.PolicyKind) (*store.View, error) {
+func (s *Server) whole(kind api.PolicyKind) (*snapshot.View, error) {
 	before := s.Store.Pending(kind)
 	v, ready := s.Store.View()
 	switch {

@@ -26,7 +26,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // uid is that of every request here.
@@ -145,7 +145,7 @@ func open(t *testing.T, o Options, manifests ...string) *doors {
 	t.Helper()
 	d := &doors{registry: prometheus.NewRegistry(), log: &book{}}
 	if o.Store == nil {
-		o.Store = store.New()
+		o.Store = snapshot.New()
 	}
 	if o.Guard == nil {
 		o.Guard = &guard.Guard{}
@@ -177,15 +177,15 @@ func timeouts(t *testing.T) *policykind.Kind {
 	return k
 }
 
-func fill(t *testing.T, s *store.Store, manifests string) {
+func fill(t *testing.T, s *snapshot.Store, manifests string) {
 	t.Helper()
 	v, _ := s.View()
 	for doc := range strings.SplitSeq(manifests, "\n---\n") {
 		data := toJSON(t, doc)
 		ref := kindOfJSON(t, data)
-		o, err := store.Decode(ref, v.Kind(ref), data, 0)
+		o, err := snapshot.Decode(ref, v.Kind(ref), data, 0)
 		require.NoError(t, err)
-		s.Apply(store.Put(o))
+		s.Apply(snapshot.Put(o))
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // decide judges a change with what was admitted and not seen yet in mind.
-func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, c guard.Change) (answer, error) {
+func (s *Server) decide(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change) (answer, error) {
 	if s.Flight == nil {
 		j, err := s.Guard.Judge(ctx, v, c, nil)
 		if err != nil {
@@ -22,8 +22,8 @@ func (s *Server) decide(ctx context.Context, v *store.View, r *admissionv1.Admis
 		a.on = v
 		return a, nil
 	}
-	var on *store.View // the last one that it was tried on
-	now := func() *store.View {
+	var on *snapshot.View // the last one that it was tried on
+	now := func() *snapshot.View {
 		on, _ = s.Store.View()
 		return on
 	}

@@ -12,13 +12,13 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // flying is a server that keeps in mind what it admitted.
 func flying(t *testing.T, o Options, manifests ...string) *doors {
 	t.Helper()
-	o.Store = store.New()
+	o.Store = snapshot.New()
 	o.Flight = inflight.New(o.Store, inflight.Options{Patience: -1})
 	return open(t, o, manifests...)
 }
@@ -43,9 +43,9 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 	assert.Empty(t, p.events, "nothing was decided")
 
 	fill(t, d.Store, gatewayLimits)
-	d.Store.Saw(store.Seen{Ref: ref, UID: "u0", Version: "7"})
+	d.Store.Saw(snapshot.Seen{Ref: ref, UID: "u0", Version: "7"})
 	assert.Equal(t, 1, d.Flight.Len(), "that is another object of this name")
-	d.Store.Saw(store.Seen{Ref: ref, UID: "u1", Version: "8"})
+	d.Store.Saw(snapshot.Seen{Ref: ref, UID: "u1", Version: "8"})
 	assert.Zero(t, d.Flight.Len())
 	a = d.validated(t, create(t, routeLimits(100)))
 	assert.NotContains(t, said(t, a), "together")

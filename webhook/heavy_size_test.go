@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/heavy"
 )
 
@@ -29,7 +29,7 @@ func (nobody) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) 
 func (nobody) Check(api.Ref) string { return "kubectl auth can-i override" }
 
 // heavyDoors is a server as it runs in production, with one place to judge at.
-func heavyDoors(s *store.Store, blastRadius int, e ...guard.Enforcement) *doors {
+func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *doors {
 	return &doors{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
 		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},

@@ -11,7 +11,7 @@ import (
 
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/note"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // many returns n entries of a YAML list or map, each of a form with a number.
@@ -26,12 +26,12 @@ func many(n int, form string) string {
 // crowd puts routes on the gateway, each with a policy that has a login limit.
 func (d *doors) crowd(t *testing.T, routes int) {
 	t.Helper()
-	changes := make([]store.Change, 0, 2*routes)
+	changes := make([]snapshot.Change, 0, 2*routes)
 	for i := range routes {
 		name := fmt.Sprintf("r%03d", i)
 		changes = append(changes,
-			store.Put(d.object(t, strings.Replace(route, "name: toystore", "name: "+name, 1))),
-			store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(routeLimits(20)))))
+			snapshot.Put(d.object(t, strings.Replace(route, "name: toystore", "name: "+name, 1))),
+			snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(routeLimits(20)))))
 	}
 	d.Store.Apply(changes...)
 }
@@ -115,7 +115,7 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 		for i := range 300 {
 			name := fmt.Sprintf("r%03d", i)
 			own := strings.Replace(policy, "limit: 20,", fmt.Sprintf("limit: %d%03d,", expensiveRuns, i), 1)
-			d.Store.Apply(store.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(own))))
+			d.Store.Apply(snapshot.Put(d.object(t, strings.NewReplacer("name: toystore}", "name: "+name+"}", "toystore-limits", name).Replace(own))))
 		}
 		return d
 	}

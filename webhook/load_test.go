@@ -22,7 +22,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // tooMany is what is answered where there is too much to do.
@@ -466,20 +466,20 @@ func TestAWriteThatWaitedForMostOfItsTimeIsNotToldToBecomeSmaller(t *testing.T) 
 }
 
 func (d *doors) slow() judge {
-	return judge{spanJudge, func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) answer {
 		<-ctx.Done()
 		return d.failed(string(api.ReasonTooMuch), "no time")
 	}, d.failed, d.overloaded}
 }
 
 func (d *doors) quick() judge {
-	return judge{spanJudge, func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer {
 		return d.failed("ConstraintViolated", "no")
 	}, d.failed, d.overloaded}
 }
 
 func (d *doors) mutating() judge {
-	return judge{spanJudge, func(ctx context.Context, _ *store.View, _ *admissionv1.AdmissionRequest) answer {
+	return judge{spanJudge, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) answer {
 		<-ctx.Done()
 		return allow()
 	}, unpatched, unasked}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // counted compares what was counted; what is still at 0 is left out.
@@ -75,7 +75,7 @@ overrule_decisions_total{allowed="true",door="validate",kind="RateLimitPolicy.ku
 }
 
 func TestNotBeingReadyIsCounted(t *testing.T) {
-	d := open(t, Options{Store: store.New("gateways")})
+	d := open(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_turned_away_total", `
 # HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).

@@ -26,7 +26,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/webhook"
 )
@@ -117,7 +117,7 @@ func serve(t *testing.T) *service {
 // hooks judge by an empty store: what is denied is a policy that cannot be read.
 func hooks(t *testing.T, recorder webhook.Recorder) *webhook.Server {
 	t.Helper()
-	s := store.New()
+	s := snapshot.New()
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	for _, k := range kinds {

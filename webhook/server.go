@@ -22,7 +22,7 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Defaults of Options.
@@ -35,7 +35,7 @@ const (
 
 // Options of a Server.
 type Options struct {
-	Store *store.Store
+	Store *snapshot.Store
 	Guard *guard.Guard
 	// Flight, if set, keeps in mind what was admitted and is not in the store
 	// yet.
@@ -49,7 +49,7 @@ type Options struct {
 	// Stored reads a policy from the API server in the version that is read, nil if
 	// there is none (watch.Watcher.Stored). Writes in another version need it where
 	// the store does not have what they replace.
-	Stored func(context.Context, *policykind.Kind, api.Ref) (store.Object, error)
+	Stored func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error)
 	// Replica is the name of this server for the audit log.
 	Replica string
 	// Enforcement is what is done about a denial.
@@ -174,13 +174,13 @@ func (s *Server) failed(reason, message string) answer {
 }
 
 // validate decides.
-func (s *Server) validate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
+func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer {
 	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
 		return s.failed(string(api.ReasonNotRead), scaled(r))
 	}
 	c, err := change(v, r, s.Now())
 	switch {
-	case errors.Is(err, store.ErrKind), r.SubResource != "" && !changesMore(v, r):
+	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !changesMore(v, r):
 		return allow() // a status has no part in anything
 	case err != nil:
 		return s.failed(string(api.ReasonInvalid), err.Error())
@@ -214,7 +214,7 @@ func (s *Server) unanswered(err error) answer {
 
 // mutate writes our annotation. It never denies: validating does, and sees the
 // same write.
-func (s *Server) mutate(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest) answer {
+func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer {
 	a := allow()
 	c, err := change(v, r, s.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {
@@ -295,7 +295,7 @@ func timeout(r *http.Request) time.Duration {
 // policies, whose status stores all of them in the version in which it is written.
 var moreByStatus = []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}, policykind.KindDefinition}
 
-func changesMore(v *store.View, r *admissionv1.AdmissionRequest) bool {
+func changesMore(v *snapshot.View, r *admissionv1.AdmissionRequest) bool {
 	return slices.Contains(moreByStatus, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
 }
 
@@ -315,7 +315,7 @@ func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 
 // kindLabel names the kind of a request for the metrics. Whoever reaches the
 // port can ask for any kind: only those that are judged have a name there.
-func kindLabel(v *store.View, r *admissionv1.AdmissionRequest) string {
+func kindLabel(v *snapshot.View, r *admissionv1.AdmissionRequest) string {
 	k := kindOf(r)
 	if v.Kind(k) == nil && !hierarchy.Known(k) && !slices.Contains(ownKinds, k) {
 		return "other"

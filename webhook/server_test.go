@@ -17,7 +17,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/rights"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // verdicts are writes on the cluster, the gateway's two policies in force.
@@ -229,7 +229,7 @@ func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
 }
 
 func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
-	s := store.New("gateways", "routes")
+	s := snapshot.New("gateways", "routes")
 	d := open(t, Options{Store: s}, cluster, gatewayLimits)
 	s.Listed("routes")
 	for _, path := range []string{PathValidate, PathMutate} {
@@ -286,7 +286,7 @@ type blocking struct{ asked, free chan struct{} }
 
 func newBlocking() blocking { return blocking{make(chan struct{}, 10), make(chan struct{})} }
 
-func (b blocking) live(context.Context, api.Ref) (store.Object, error) {
+func (b blocking) live(context.Context, api.Ref) (snapshot.Object, error) {
 	b.asked <- struct{}{}
 	<-b.free
 	return nil, nil
@@ -344,8 +344,8 @@ func TestWhoeverWaitsLongerThanTheCallIsSentAway(t *testing.T) {
 	assert.Zero(t, d.gate.waiting.Load())
 }
 
-func panicking(context.Context, api.Ref) (store.Object, error) {
-	var none []store.Object
+func panicking(context.Context, api.Ref) (snapshot.Object, error) {
+	var none []snapshot.Object
 	return none[len(none)], nil
 }
 
@@ -377,18 +377,18 @@ func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
 }
 
 func TestALookThatFailsIsADenial(t *testing.T) {
-	refused := func(context.Context, api.Ref) (store.Object, error) { return nil, errors.New("connection refused") }
+	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
 	d := open(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
 	assert.Equal(t, "overrule could not judge this write: look for HTTPRoute app/nothing: connection refused; try again",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
 func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	fill(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
 	v, _ := s.View()
 	looks := 0
-	live := func(_ context.Context, ref api.Ref) (store.Object, error) {
+	live := func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 		looks++
 		return v.Get(ref), nil
 	}
@@ -414,11 +414,11 @@ func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
 func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
 	d := open(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.Guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
 		return d.object(t, route), nil
 	}
-	d.Store.Apply(store.Delete(d.object(t, route).Ref()))
+	d.Store.Apply(snapshot.Delete(d.object(t, route).Ref()))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidate,
 		strings.NewReader(string(review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))))
 	r.Header.Set("Content-Type", "application/json")
@@ -427,12 +427,12 @@ func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
 	assert.Contains(t, said(t, answered(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
 }
 
-func (d *doors) object(t *testing.T, manifest string) store.Object {
+func (d *doors) object(t *testing.T, manifest string) snapshot.Object {
 	t.Helper()
 	data := toJSON(t, manifest)
 	ref := kindOfJSON(t, data)
 	v, _ := d.Store.View()
-	o, err := store.Decode(ref, v.Kind(ref), data, 0)
+	o, err := snapshot.Decode(ref, v.Kind(ref), data, 0)
 	require.NoError(t, err)
 	return o
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
-	for name, with := range map[string]func(*store.Store) *inflight.Log{
-		"by the store alone":          func(*store.Store) *inflight.Log { return nil },
-		"with what is in flight, too": func(s *store.Store) *inflight.Log { return inflight.New(s, inflight.Options{}) },
+	for name, with := range map[string]func(*snapshot.Store) *inflight.Log{
+		"by the store alone":          func(*snapshot.Store) *inflight.Log { return nil },
+		"with what is in flight, too": func(s *snapshot.Store) *inflight.Log { return inflight.New(s, inflight.Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := store.New()
+			s := snapshot.New()
 			d := open(t, Options{Store: s, Replica: "overrule-5d8", Flight: with(s)}, cluster, gatewayLimits)
 			s.Passed("41")
 

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // The trace of the API server, as the W3C's Trace Context writes it.
@@ -148,7 +148,7 @@ func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
 		"no review": {server: ready, body: func(*testing.T) []byte { return []byte("x") }, want: "no review"},
 		"not ready": {
 			server: func(t *testing.T, o Options) (*doors, *tracetest.SpanRecorder) { t.Helper(); return traced(t, o) },
-			o:      Options{Store: store.New("gateways")},
+			o:      Options{Store: snapshot.New("gateways")},
 			body:   func(t *testing.T) []byte { t.Helper(); return review(t, create(t, route)) }, want: "unavailable",
 		},
 		"no room": {

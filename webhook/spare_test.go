@@ -15,7 +15,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // held is a route that is being deleted, with this in its metadata beside.
@@ -41,7 +41,7 @@ func as(user string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequ
 // answering asks a judge that has an answer for whatever is asked.
 func (d *doors) answering(t *testing.T, r *admissionv1.AdmissionRequest, a answer) *admissionv1.AdmissionResponse {
 	t.Helper()
-	j := judge{spanJudge, func(context.Context, *store.View, *admissionv1.AdmissionRequest) answer { return a }, d.failed, d.overloaded}
+	j := judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer { return a }, d.failed, d.overloaded}
 	q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, strings.NewReader(string(review(t, r))))
 	q.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // A write in one version stores the whole object as that version has it, even where
@@ -66,7 +66,7 @@ var errStored = errors.New("the policy that is stored cannot be read")
 // the policy that is stored: the view has it, unless that is older or newer than the
 // write, else the API server. If the policy has changed since the request was made,
 // the API server evaluates the write again before it stores anything.
-func (s *Server) asStored(ctx context.Context, v *store.View, r *admissionv1.AdmissionRequest, c *guard.Change) error {
+func (s *Server) asStored(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c *guard.Change) error {
 	p, ok := c.Before.(*policykind.Policy)
 	if !ok || !otherVersion(r) || v.Get(p.Ref()) == c.Before {
 		return nil
@@ -87,7 +87,7 @@ func (s *Server) asStored(ctx context.Context, v *store.View, r *admissionv1.Adm
 
 // coerced is store.Decode of a policy that is written in another version: as it will
 // be read in the version that is read, which may lack what that version has.
-func coerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (store.Object, error) {
+func coerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (snapshot.Object, error) {
 	object, err := decode.Object(data)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)

@@ -18,7 +18,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestSubresourcesAreSentInOtherVersionsAlone(t *testing.T) {
@@ -63,9 +63,9 @@ func at(policy, version string) string {
 // prunedAuth is gatewayAuth as a version has it that knows no overrides.
 var prunedAuth = gatewayAuth[:strings.Index(gatewayAuth, "  overrides:")]
 
-func readsAs(t *testing.T, manifest string) func(context.Context, *policykind.Kind, api.Ref) (store.Object, error) {
-	return func(_ context.Context, kind *policykind.Kind, _ api.Ref) (store.Object, error) {
-		return store.Decode(kind.Ref(), kind, toJSON(t, manifest), 0)
+func readsAs(t *testing.T, manifest string) func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error) {
+	return func(_ context.Context, kind *policykind.Kind, _ api.Ref) (snapshot.Object, error) {
+		return snapshot.Decode(kind.Ref(), kind, toJSON(t, manifest), 0)
 	}
 }
 
@@ -92,11 +92,13 @@ func TestAWriteInAnotherVersionIsEvaluatedAgainstWhatIsStored(t *testing.T) {
 		"by a version that has it all":  {stored, inVersion(update(t, at(gatewayAuth, "2"), at(gatewayAuth, "2")), "status"), ""},
 		"that is stored in this moment": {Options{Stored: readsAs(t, at(gatewayAuth, "3"))}, inVersion(update(t, at(prunedAuth, "2"), at(prunedAuth, "2")), ""), "OverrideRemoved: "},
 		"that does not exist any more": {
-			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (store.Object, error) { return nil, nil }},
+			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error) { return nil, nil }},
 			inVersion(remove(t, at(prunedAuth, "2")), ""), "overrule could not judge this write: the policy that is stored cannot be read: AuthPolicy infra/gw-auth does not exist; try again in a second",
 		},
 		"that cannot be read": {
-			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (store.Object, error) { return nil, errors.New("no") }},
+			Options{Stored: func(context.Context, *policykind.Kind, api.Ref) (snapshot.Object, error) {
+				return nil, errors.New("no")
+			}},
 			inVersion(remove(t, at(prunedAuth, "2")), ""), "overrule could not judge this write: the policy that is stored cannot be read: no; try again in a second",
 		},
 		"with no one to ask": {noClient, inVersion(remove(t, at(prunedAuth, "2")), ""), "overrule could not judge this write: the policy that is stored cannot be read: no client; try again in a second"},
@@ -136,7 +138,7 @@ func TestAWriteInAnotherVersionIsEvaluatedByTheSchemaThatIsRead(t *testing.T) {
 	}, policykind.Cluster)
 	require.NoError(t, err)
 	paint = paint.WithSchema(policykind.PackSchema(&schema))
-	s := store.New()
+	s := snapshot.New()
 	s.AddKind(paint)
 	s.KindListed(paint.Ref())
 	const was = `

@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -33,7 +33,7 @@ contexts:
 func onCluster(t *testing.T, args ...string) ran {
 	t.Helper()
 	s := startReviewer(t, false)
-	a := &app{list: func(_ context.Context, config *rest.Config) (*store.View, []watch.Problem, error) {
+	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []watch.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), []watch.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
 	}}
@@ -42,7 +42,7 @@ func onCluster(t *testing.T, args ...string) ran {
 
 // clusterView is the demo on a cluster that has Kuadrant's kinds, some of them
 // read in a way of its own.
-func clusterView(t *testing.T, given []*policykind.Kind) *store.View {
+func clusterView(t *testing.T, given []*policykind.Kind) *snapshot.View {
 	t.Helper()
 	set, err := manifest.Read([]string{demo + "cluster.yaml", demo + "gateway-policies.yaml", demo + "route-auth.yaml"}, nil)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -113,7 +113,7 @@ func TestChangesAreHeldToConstraints(t *testing.T) {
 // and constraints.
 func constrainedCluster(t *testing.T, constraints string) *app {
 	t.Helper()
-	return &app{list: func(context.Context, *rest.Config) (*store.View, []watch.Problem, error) {
+	return &app{list: func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error) {
 		set, err := manifest.Read([]string{demo + "cluster.yaml", write(t, "c.yaml", constraints)}, nil)
 		require.NoError(t, err)
 		kinds, err := manifest.NewKinds()

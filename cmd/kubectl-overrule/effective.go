@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -151,7 +151,7 @@ func (q *query) without(ctx context.Context) ([]api.EffectivePolicy, error) {
 // policySet is a set of policies.
 type policySet map[*policykind.Policy]bool
 
-func (s policySet) add(o store.Object) {
+func (s policySet) add(o snapshot.Object) {
 	if p, ok := o.(*policykind.Policy); ok {
 		s[p] = true
 	}

@@ -9,7 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // mention is an object that others name, and that is not read itself: the
@@ -23,7 +23,7 @@ func (m mention) Ref() api.Ref { return api.Ref(m) }
 // find returns the objects of a kind and name: the one in the namespace, or
 // with everywhere those in all. What is no object of the store may be one that
 // a route or a policy names.
-func (s *scene) find(word, name string, everywhere bool) ([]store.Object, error) {
+func (s *scene) find(word, name string, everywhere bool) ([]snapshot.Object, error) {
 	kind, err := s.kind(word)
 	if err != nil && !errors.Is(err, errKind) {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *scene) find(word, name string, everywhere bool) ([]store.Object, error)
 
 // chosen returns those of the candidates that are meant, each once, the
 // objects before what only bears their name, and the namespaces of the others.
-func (s *scene) chosen(candidates []store.Object, everywhere bool) (found []store.Object, others []string) {
+func (s *scene) chosen(candidates []snapshot.Object, everywhere bool) (found []snapshot.Object, others []string) {
 	seen := make(map[api.Ref]bool)
 	for _, o := range slices.Backward(candidates) {
 		ref := o.Ref()
@@ -68,14 +68,14 @@ func (s *scene) chosen(candidates []store.Object, everywhere bool) (found []stor
 		}
 		seen[ref] = true
 	}
-	slices.SortFunc(found, func(a, b store.Object) int { return api.CompareRefs(a.Ref(), b.Ref()) })
+	slices.SortFunc(found, func(a, b snapshot.Object) int { return api.CompareRefs(a.Ref(), b.Ref()) })
 	slices.Sort(others)
 	return found, others
 }
 
 // mentioned returns what objects name by that name, whether it is there or not.
-func (s *scene) mentioned(word, name string) []store.Object {
-	var out []store.Object
+func (s *scene) mentioned(word, name string) []snapshot.Object {
+	var out []snapshot.Object
 	kinds := hierarchyKinds()
 	for _, k := range s.view.Kinds() {
 		kinds = append(kinds, k.Ref())
@@ -95,7 +95,7 @@ func (s *scene) mentioned(word, name string) []store.Object {
 // mentions returns what an object names that need not be an object of the
 // store: its namespace, the class of a gateway, the backends of a route, the
 // targets of a policy that exist nowhere.
-func mentions(o store.Object) []api.Ref {
+func mentions(o snapshot.Object) []api.Ref {
 	out := []api.Ref{(&hierarchy.Namespace{Name: o.Ref().Namespace}).Ref()}
 	switch o := o.(type) {
 	case *hierarchy.Gateway:

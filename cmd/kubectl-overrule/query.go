@@ -12,13 +12,13 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // query is what the commands that look at what is there have in common.
 type query struct {
 	*scene
-	objects    []store.Object // named ones; none for everything
+	objects    []snapshot.Object // named ones; none for everything
 	everywhere bool
 	// only the kinds that are asked for; empty for all.
 	only   []api.PolicyKind
@@ -96,7 +96,7 @@ func (q *query) walk(ctx context.Context, visit func(*effective.Effective)) erro
 
 // walkOver calls visit for the paths of the scope in a view; with empty also
 // for those without a policy.
-func (q *query) walkOver(ctx context.Context, v *store.View, empty bool, visit func(*effective.Effective)) error {
+func (q *query) walkOver(ctx context.Context, v *snapshot.View, empty bool, visit func(*effective.Effective)) error {
 	scope := q.scope()
 	budget := effective.NewBudget(ctx, math.MaxUint64) // who asks for much waits for it
 	return q.engine.Walk(v, scope, empty, budget, func(e *effective.Effective) error {
@@ -130,7 +130,7 @@ func (q *query) wants(e *effective.Effective) bool {
 	case len(q.objects) == 0:
 		return q.everywhere || !q.given || slices.Contains(namespaces(e.Path), q.namespace)
 	}
-	return slices.ContainsFunc(q.objects, func(o store.Object) bool {
+	return slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 		p, ok := o.(*policykind.Policy)
 		if !ok {
 			return through(e.Path, o.Ref())
@@ -160,7 +160,7 @@ func attachable(e *effective.Effective) bool {
 
 // outcomes returns what became of policies over all their paths, sorted.
 func (q *query) outcomes(ctx context.Context, policies []*policykind.Policy) ([]api.Outcome, error) {
-	objects := make([]store.Object, len(policies))
+	objects := make([]snapshot.Object, len(policies))
 	for i, p := range policies {
 		objects[i] = p
 	}

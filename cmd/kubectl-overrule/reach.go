@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -150,7 +150,7 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 		}
 		paths := 0
 		found, err := q.reached(ctx, rule, func(p hierarchy.Path) bool {
-			is := slices.ContainsFunc(q.objects, func(o store.Object) bool {
+			is := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 				return through(p, o.Ref()) && (section == "" || throughSection(q.view, p, o.Ref(), section))
 			})
 			if is {

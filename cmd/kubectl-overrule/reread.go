@@ -11,14 +11,14 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // readings are how kinds are read after a change of a PolicyProfile or a
 // CustomResourceDefinition, and the objects that there are then.
 type readings struct {
 	kinds *manifest.Kinds
-	view  *store.View
+	view  *snapshot.View
 	// dropped is the kind of a definition that is deleted, or serves no version
 	// any more; nil for none.
 	dropped *api.PolicyKind
@@ -44,7 +44,7 @@ func (k known) Schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1
 }
 
 // Reread implements guard.Kinds, for the change that is being judged.
-func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+func (k known) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if k.next == nil {
 		return v, nil
 	}
@@ -111,7 +111,7 @@ func matters(ref api.PolicyKind, kinds *manifest.Kinds) bool {
 
 // defined returns the definition that is there already of the kind of another,
 // nil if there is none. A cluster's own is known by its kind alone.
-func (c *changes) defined(d *policykind.Definition) store.Object {
+func (c *changes) defined(d *policykind.Definition) snapshot.Object {
 	if was := c.kinds.Definition(d.Defines()); was != nil {
 		return was
 	}
@@ -154,8 +154,8 @@ func (c *changes) profile(ctx context.Context, o *manifest.Object) (guard.Change
 
 // reread returns the view as it is with other kinds: the very one if nothing
 // is read in another way. The policies of kinds that are, are read anew.
-func (c *changes) reread(ctx context.Context, next *readings) (*store.View, error) {
-	var changed []store.Change
+func (c *changes) reread(ctx context.Context, next *readings) (*snapshot.View, error) {
+	var changed []snapshot.Change
 	if next.dropped != nil {
 		changed = c.dropObjects(*next.dropped, next.kinds)
 	}
@@ -184,7 +184,7 @@ func (c *changes) reread(ctx context.Context, next *readings) (*store.View, erro
 // dropObjects returns the changes that take out what is gone with the
 // definition of a kind. Policies go with their kind, PolicyProfiles out of
 // kinds.
-func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []store.Change {
+func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []snapshot.Change {
 	if ref == policykind.KindProfile {
 		for _, p := range kinds.Profiles() {
 			kinds.Unprofile(p.Profile)
@@ -197,9 +197,9 @@ func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []store
 	if c.kinds.Of(ref) != nil {
 		return nil
 	}
-	var out []store.Change
+	var out []snapshot.Change
 	for o := range c.view.Objects(ref) {
-		out = append(out, store.Delete(o.Ref()))
+		out = append(out, snapshot.Delete(o.Ref()))
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -222,7 +222,7 @@ func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, 
 	t.Helper()
 	s := startReviewer(t, true)
 	a := &app{
-		list: func(context.Context, *rest.Config) (*store.View, []watch.Problem, error) {
+		list: func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
 		listWritten: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {

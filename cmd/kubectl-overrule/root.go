@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/report"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -26,7 +26,7 @@ type app struct {
 	// now is the time of creates that are judged.
 	now func() time.Time
 	// list reads the objects of a cluster.
-	list func(context.Context, *rest.Config) (*store.View, []watch.Problem, error)
+	list func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error)
 	// listProfiles reads how a cluster's policy kinds are read.
 	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []watch.Problem, error)
 	// listWritten reads the objects of a kind from a cluster as they are

@@ -12,13 +12,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
 // scene is the objects that a command works on.
 type scene struct {
-	view  *store.View
+	view  *snapshot.View
 	kinds *manifest.Kinds
 	// namespace of objects that name none; given tells that the user named it.
 	namespace string

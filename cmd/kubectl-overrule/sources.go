@@ -16,7 +16,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -75,11 +75,11 @@ func (s *sources) made(ref api.Ref, o *manifest.Object, created int64, removed b
 
 // policies reads the policies of a kind. was is how they were read before, nil if
 // they were not.
-func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]store.Change, error) {
+func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *policykind.Kind) ([]snapshot.Change, error) {
 	if err := s.fetch(ctx, kinds, k.Ref()); err != nil {
 		return nil, err
 	}
-	var out []store.Change
+	var out []snapshot.Change
 	var errs []error
 	for ref, from := range s.objects {
 		if ref.PolicyKind() != k.Ref() || from.object == nil || s.emptied[ref.Namespace] {
@@ -90,7 +90,7 @@ func (s *sources) policies(ctx context.Context, kinds *manifest.Kinds, k, was *p
 			errs = append(errs, err)
 			continue
 		}
-		out = append(out, store.Put(o))
+		out = append(out, snapshot.Put(o))
 	}
 	return out, errors.Join(errs...)
 }

@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // through reports whether a path goes through an object.
@@ -61,7 +61,7 @@ func namespaces(p hierarchy.Path) []string {
 
 // throughSection reports whether a path goes through a section of an object:
 // a listener, a rule by its name or as rule-N, a port by its name or number.
-func throughSection(v *store.View, p hierarchy.Path, ref api.Ref, section string) bool {
+func throughSection(v *snapshot.View, p hierarchy.Path, ref api.Ref, section string) bool {
 	switch {
 	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
 		return p.Listener != nil && p.Listener.Name == section
@@ -76,7 +76,7 @@ func throughSection(v *store.View, p hierarchy.Path, ref api.Ref, section string
 	}
 }
 
-func isPort(v *store.View, object api.Ref, port int32, section string) bool {
+func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
 	if section == strconv.Itoa(int(port)) {
 		return true
 	}
@@ -86,7 +86,7 @@ func isPort(v *store.View, object api.Ref, port int32, section string) bool {
 
 // hasSection reports whether an object has a section of that name. What is not
 // read has any.
-func hasSection(o store.Object, section string) bool {
+func hasSection(o snapshot.Object, section string) bool {
 	switch o := o.(type) {
 	case *hierarchy.Gateway:
 		return hierarchy.HasListener(o.Listeners, section, 0)

@@ -17,7 +17,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -29,7 +29,7 @@ func counted(t testing.TB, size fixture.Size) (*fixture.Cluster, *census) {
 	return c, &census{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
-func (c *census) now(s *store.Store) effective.Census {
+func (c *census) now(s *snapshot.Store) effective.Census {
 	v, _ := s.View()
 	return c.count(v)
 }
@@ -65,7 +65,7 @@ func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 	for o := range v.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}) {
 		last = o.Ref()
 	}
-	c.Store.Apply(store.Delete(last))
+	c.Store.Apply(snapshot.Delete(last))
 	paths.at = time.Now()
 	assert.True(t, same(first, paths.now(c.Store)), "it is not old yet")
 	age()
@@ -114,7 +114,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if at.changed {
-					held.paths.of, held.paths.at = weak.Pointer[store.View]{}, time.Time{}
+					held.paths.of, held.paths.at = weak.Pointer[snapshot.View]{}, time.Time{}
 				}
 				require.Equal(b, series, testutil.CollectAndCount(held))
 			}

@@ -7,16 +7,16 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // holdings are metrics of what the store holds.
 type holdings struct {
-	store *store.Store
+	store *snapshot.Store
 	paths *census
 }
 
-func newHoldings(s *store.Store, e *effective.Engine, log logr.Logger) holdings {
+func newHoldings(s *snapshot.Store, e *effective.Engine, log logr.Logger) holdings {
 	return holdings{store: s, paths: &census{engine: e, log: log}}
 }
 

@@ -23,7 +23,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -92,7 +92,7 @@ func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc,
 }
 
 func hooks() *webhook.Server {
-	return webhook.New(webhook.Options{Store: store.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
+	return webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
 }
 
 func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/canary"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -39,7 +39,7 @@ type lookout struct {
 }
 
 // newLookout returns that of the flags, nil if they want none.
-func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *store.Store, o options, log logr.Logger) (*lookout, error) {
+func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *snapshot.Store, o options, log logr.Logger) (*lookout, error) {
 	if o.canaryInterval == 0 {
 		return nil, nil //nolint:nilnil // that there is none is no error
 	}
@@ -78,7 +78,7 @@ func (l *lookout) registered(ctx context.Context) {
 
 // listed waits until this replica can judge: webhooks that are another's to
 // write may have been there long before.
-func listed(ctx context.Context, objects *store.Store) {
+func listed(ctx context.Context, objects *snapshot.Store) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
 		_, ready := objects.View()
 		return ready, nil

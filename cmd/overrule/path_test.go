@@ -24,7 +24,7 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -89,7 +89,7 @@ func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
 	certificates := newGiven(t)
 	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, certificates: certificates,
-		hooks: webhook.New(webhook.Options{Store: store.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
+		hooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
 	}
 	d.feeders = append(d.feeders, tokens)
 	url, leave, ended := opened(t, d)

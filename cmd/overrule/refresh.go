@@ -16,7 +16,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/refresh"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/watch"
 )
 
@@ -39,7 +39,7 @@ func (r *refreshing) bind(f *pflag.FlagSet) {
 
 // addRefresher has marks kept fresh, if that is asked for, on the replica that leads.
 // The store is not fed yet.
-func addRefresher(mgr manager.Manager, cfg *rest.Config, s *store.Store, w *watch.Watcher, e *effective.Engine, o options, log logr.Logger) error {
+func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *watch.Watcher, e *effective.Engine, o options, log logr.Logger) error {
 	if !o.refresh.on {
 		return nil
 	}

@@ -29,8 +29,8 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/status"
-	"overrule.dev/overrule/internal/store"
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
 )
@@ -91,7 +91,7 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 
 // assemble puts the parts together.
 func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, traces *tracing, o options, serving *sync.WaitGroup, log logr.Logger) error {
-	objects := store.New(watch.Sources...)
+	objects := snapshot.New(watch.Sources...)
 	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
@@ -198,7 +198,7 @@ func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*stat
 
 // checks make the server ready once it can judge and be trusted, and as long
 // as its picture of the cluster is kept up to date.
-func checks(s *store.Store, c certs.Source, w *watch.Watcher, d *httpsServer) map[string]healthz.Checker {
+func checks(s *snapshot.Store, c certs.Source, w *watch.Watcher, d *httpsServer) map[string]healthz.Checker {
 	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {

@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestTheLoggerHeedsLevelAndFormat(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTheLoggerHeedsLevelAndFormat(t *testing.T) {
 }
 
 func TestTheMetricsTellWhatTheStoreHolds(t *testing.T) {
-	s := store.New("gateways")
+	s := snapshot.New("gateways")
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	for _, k := range kinds {
@@ -38,16 +38,16 @@ func TestTheMetricsTellWhatTheStoreHolds(t *testing.T) {
 		"Gateway":   `{"metadata":{"namespace":"infra","name":"edge"},"spec":{"gatewayClassName":"c","listeners":[{"name":"http","protocol":"HTTP","port":80,"allowedRoutes":{"namespaces":{"from":"All"}}}]}}`,
 		"HTTPRoute": `{"metadata":{"namespace":"app","name":"r"},"spec":{"parentRefs":[{"namespace":"infra","name":"edge"}],"rules":[{},{}]}}`,
 	} {
-		o, err := store.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, nil, []byte(manifest), 0)
+		o, err := snapshot.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, nil, []byte(manifest), 0)
 		require.NoError(t, err)
-		s.Apply(store.Put(o))
+		s.Apply(snapshot.Put(o))
 	}
 	v, _ := s.View()
-	o, err := store.Decode(auth, v.Kind(auth), []byte(`{"metadata":{"namespace":"app","name":"p"},"spec":{
+	o, err := snapshot.Decode(auth, v.Kind(auth), []byte(`{"metadata":{"namespace":"app","name":"p"},"spec":{
 		"targetRef":{"group":"gateway.networking.k8s.io","kind":"HTTPRoute","name":"r","sectionName":"rule-2"},
 		"rules":{"authentication":{"a":{}}}}}`), 0)
 	require.NoError(t, err)
-	s.Apply(store.Put(o))
+	s.Apply(snapshot.Put(o))
 
 	const want = `
 # HELP overrule_cache_ready 1 once every source has been listed.

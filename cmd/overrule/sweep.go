@@ -13,12 +13,12 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/sweep"
 )
 
 // newSweeper makes a sweeper of a store that is not fed yet.
-func newSweeper(mgr manager.Manager, s *store.Store, g *guard.Guard, log logr.Logger) *sweep.Sweeper {
+func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *sweep.Sweeper {
 	return sweep.New(sweep.Options{
 		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -33,7 +33,7 @@ rules: [limits.*, deep.*.*]
 
 // gateway and route are the specs of the policies of the tests, which target a
 // gateway and a route on it; a spec that is empty is no policy.
-func scene(t testing.TB, profile, schema, gateway, route string) *store.View {
+func scene(t testing.TB, profile, schema, gateway, route string) *snapshot.View {
 	t.Helper()
 	all := []string{worlds.GatewayDoc("g", "istio", "http"), worlds.RouteDoc("r", "[{}]", "g")}
 	if profile != "" {
@@ -54,7 +54,7 @@ func scene(t testing.TB, profile, schema, gateway, route string) *store.View {
 func unlimited() *effective.Budget { return effective.NewBudget(context.Background(), math.MaxUint64) }
 
 // only returns the one effective policy of a view.
-func only(t testing.TB, v *store.View) *effective.Effective {
+func only(t testing.TB, v *snapshot.View) *effective.Effective {
 	t.Helper()
 	var out []*effective.Effective
 	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, unlimited(), func(e *effective.Effective) error {
@@ -65,7 +65,7 @@ func only(t testing.TB, v *store.View) *effective.Effective {
 	return out[0]
 }
 
-func verdict(t testing.TB, v *store.View) conform.Verdict {
+func verdict(t testing.TB, v *snapshot.View) conform.Verdict {
 	t.Helper()
 	out, err := conform.NewChecker(true).Check(only(t, v), unlimited())
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func check(t *testing.T, tests map[string]world) {
 	}
 }
 
-func requireValid(t testing.TB, v *store.View, key string) {
+func requireValid(t testing.TB, v *snapshot.View, key string) {
 	t.Helper()
 	for o := range v.Objects(v.Kinds()[1].Ref()) {
 		p, ok := o.(*policykind.Policy)

@@ -6,7 +6,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -63,7 +63,7 @@ func settled(k *policykind.Kind, all []attachment) []attachment {
 
 // missing reports whether an object that paths may name is known not to exist:
 // a class or a backend. A policy on it has no target.
-func missing(v *store.View, object api.Ref) bool {
+func missing(v *snapshot.View, object api.Ref) bool {
 	switch object.PolicyKind() {
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}, api.PolicyKind{Kind: hierarchy.KindService}:
 		return v.Get(object) == nil
@@ -139,7 +139,7 @@ func overlapRules(a, b []merge.Rule) bool {
 
 // Holder returns the policy that holds a target of p, which is no selector: p
 // itself, unless its kind conflicts and an older one is there.
-func Holder(v *store.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
+func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
 	if !conflicts(p.Kind) {
 		return p
 	}

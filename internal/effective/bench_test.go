@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // The effective policies of 5,000 paths, each route with a policy of its own,
@@ -17,7 +17,7 @@ func BenchmarkWalk(b *testing.B) {
 		policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g}]\ndefaults: {strategy: patch, a: 1}\noverrides: {strategy: patch, c: {d: 3}}"),
 		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 2\nb: 2")))
 	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "p")).(*policykind.Policy)
-	var changes []store.Change
+	var changes []snapshot.Change
 	for i := range 4_999 {
 		r := &hierarchy.Route{
 			Kind: template.Kind, Namespace: template.Namespace, Name: fmt.Sprintf("r%d", i),
@@ -25,7 +25,7 @@ func BenchmarkWalk(b *testing.B) {
 		}
 		p := *own
 		p.Name, p.Targets, p.Version = r.Name, []policykind.Target{{Ref: r.Ref()}}, uint64(1_000_000+i)
-		changes = append(changes, store.Put(r), store.Put(&p))
+		changes = append(changes, snapshot.Put(r), snapshot.Put(&p))
 	}
 	v = v.With(changes...)
 	b.ReportAllocs()

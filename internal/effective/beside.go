@@ -5,7 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // run goes through the units of two plans side by side. What one plan has and the
@@ -118,7 +118,7 @@ func (c *comparison) wholeRoot(before, after *plan, r both[root]) error {
 	if parent.none() {
 		parent = r.was
 	}
-	for was, is := range store.RoutesOfBoth(before.view, after.view, parent.ref()) {
+	for was, is := range snapshot.RoutesOfBoth(before.view, after.view, parent.ref()) {
 		if err := c.direct(before, after, r, was, is); err != nil {
 			return err
 		}

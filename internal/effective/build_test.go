@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -30,7 +30,7 @@ func unlimited() *effective.Budget {
 }
 
 // walked collects the effective policies of a scope.
-func walked(t testing.TB, v *store.View, s effective.Scope) []*effective.Effective {
+func walked(t testing.TB, v *snapshot.View, s effective.Scope) []*effective.Effective {
 	t.Helper()
 	var out []*effective.Effective
 	require.NoError(t, effective.NewEngine().Walk(v, s, false, unlimited(), func(e *effective.Effective) error {
@@ -81,7 +81,7 @@ func paintRef(namespace, name string) api.Ref {
 }
 
 // outcomeOf adds up all paths of the view and returns a policy's outcome.
-func outcomeOf(t testing.TB, v *store.View, ref api.Ref) api.Outcome {
+func outcomeOf(t testing.TB, v *snapshot.View, ref api.Ref) api.Outcome {
 	t.Helper()
 	var s effective.Outcomes
 	for _, e := range walked(t, v, effective.Scope{All: true}) {

@@ -7,7 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // States are how many paths are in which state (Effective.State). None are
@@ -34,7 +34,7 @@ type Census map[api.PolicyKind]States
 // empty. Kinds of which there is no policy cost next to nothing: their paths are
 // not visited, and are counted once for all kinds that have the same. The error is
 // the budget's.
-func (e *Engine) Census(v *store.View, b *Budget) (Census, error) {
+func (e *Engine) Census(v *snapshot.View, b *Budget) (Census, error) {
 	kinds := slices.Clone(v.Populated())
 	populated := len(kinds)
 	alike := make(map[outline]int) // the place of the kind that is counted for all of an outline

@@ -12,12 +12,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // plainCensus visits every path of every kind, and asks each for its state.
-func plainCensus(t testing.TB, engine *effective.Engine, v *store.View) effective.Census {
+func plainCensus(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.Census {
 	t.Helper()
 	out := make(effective.Census)
 	for _, k := range v.Kinds() {

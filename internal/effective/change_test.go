@@ -13,21 +13,21 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
-func put(t testing.TB, v *store.View, doc string) store.Change {
+func put(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
 	t.Helper()
-	return store.Put(read(t, v, doc))
+	return snapshot.Put(read(t, v, doc))
 }
 
-func storeDelete(ref api.Ref) store.Change { return store.Delete(ref) }
+func storeDelete(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
 
 func replaceName(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
 
 // compared shows the pairs of a comparison, as in
 // "g/http r#x: old-name d=1 -> d=2 changed".
-func compared(t testing.TB, before, after *store.View, s effective.Scope) []string {
+func compared(t testing.TB, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()
 	var out []string
 	side := func(e *effective.Effective) string {
@@ -125,7 +125,7 @@ func TestCompareStopsAtTheVisitorsError(t *testing.T) {
 	stop := errors.New("stop")
 	visit := func(effective.Pair) error { return stop }
 	require.ErrorIs(t, effective.NewEngine().Compare(v, v, effective.Scope{All: true}, unlimited(), visit), stop)
-	gone := v.With(store.Delete(routeRef("r1")))
+	gone := v.With(snapshot.Delete(routeRef("r1")))
 	require.ErrorIs(t, effective.NewEngine().Compare(v, gone, of(routeRef("r1")), unlimited(), visit), stop)
 	broke := effective.NewBudget(t.Context(), 0)
 	expensive := v.With(put(t, v, policyDoc("Paint", "infra", "g", "targetRefs: [{kind: Gateway, name: g1}]\noverrides: {when: 'spec.a > 0', b: 1}")))

@@ -5,7 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Compare walks the paths of a scope before and after a change, side by side, and
@@ -22,7 +22,7 @@ import (
 // What is held at a time are the paths through one route at one root. What the
 // conditions before the change cost is limited by time alone: it is not for the
 // writer to pay.
-func (e *Engine) Compare(before, after *store.View, s Scope, b *Budget, visit func(Pair) error) error {
+func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
 	c.was = newWalk(e, before, s.kinds(before, false), b.timed(), c.keep)
 	for i := range c.was.by {

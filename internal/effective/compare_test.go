@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // changedChains plays a change and shows what Compare tells over its scope: "+"
 // is a path that is new, "-" one that is gone, "~" one whose policies differ.
-func changedChains(t testing.TB, before *store.View, c store.Change) []string {
+func changedChains(t testing.TB, before *snapshot.View, c snapshot.Change) []string {
 	t.Helper()
 	var out []string
 	after := before.With(c)
@@ -135,11 +135,11 @@ func TestChangesOfTheHierarchy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := world(t, base)
-			var change store.Change
+			var change snapshot.Change
 			if test.put != "" {
 				change = put(t, before, test.put)
 			} else {
-				change = store.Delete(read(t, before, test.remove).Ref())
+				change = snapshot.Delete(read(t, before, test.remove).Ref())
 			}
 			got := changedChains(t, before, change)
 			for i := range got {

@@ -8,12 +8,12 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // fielded shows the paths of a world's Probe with their rules, as in
 // "r#x filters[0]: a=1 p/bare".
-func fielded(t testing.TB, v *store.View) []string {
+func fielded(t testing.TB, v *snapshot.View) []string {
 	t.Helper()
 	var out []string
 	for _, e := range walked(t, v, effective.Scope{All: true}) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -26,7 +26,7 @@ func chainOf(e *effective.Effective) string {
 }
 
 // chains shows all paths of a kind that have a policy.
-func chains(t testing.TB, v *store.View, kind string) []string {
+func chains(t testing.TB, v *snapshot.View, kind string) []string {
 	t.Helper()
 	var out []string
 	for _, e := range walked(t, v, effective.Scope{All: true}) {

@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -186,7 +186,7 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := world(t, docs(append(test.objects, base)...))
-			c := store.Delete(test.remove)
+			c := snapshot.Delete(test.remove)
 			if test.put != "" {
 				c = put(t, before, test.put)
 			}

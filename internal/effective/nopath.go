@@ -8,7 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -18,7 +18,7 @@ import (
 // It shows names alone, and of objects in other namespaces than the target's only
 // those that objects of the target's namespace refer to: the reader may not be
 // allowed to read them.
-func NoPath(v *store.View, p *policykind.Policy, t api.Target) (why, advice string) {
+func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice string) {
 	if why := NoLevel(p, t); why != "" {
 		return why, ""
 	}

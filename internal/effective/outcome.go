@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -137,7 +137,7 @@ func (t *tally) state() api.State {
 
 // Of returns the outcome of a policy. Every path that the policy is on must
 // have been added.
-func (s *Outcomes) Of(v *store.View, p *policykind.Policy) api.Outcome {
+func (s *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
 	t := s.tallies[&p.Policy]
 	if t == nil {
@@ -179,7 +179,7 @@ func compareLosses(a, b lostTo) int {
 }
 
 // withoutPath returns the state of a policy that is on no path, and why.
-func withoutPath(v *store.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
+func withoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
 	if p.Invalid != nil {
 		return api.Invalid, p.Invalid.Error()
 	}
@@ -239,7 +239,7 @@ func Describe(p *policykind.Policy, t api.Target) string {
 
 // Targets tells for each target of a policy whether it is accepted, in the
 // order of group, kind, namespace, name and section.
-func Targets(v *store.View, p *policykind.Policy) []api.Target {
+func Targets(v *snapshot.View, p *policykind.Policy) []api.Target {
 	out := make([]api.Target, 0, len(p.Targets))
 	for _, t := range v.Targets(p) {
 		out = append(out, target(v, p, t))
@@ -250,7 +250,7 @@ func Targets(v *store.View, p *policykind.Policy) []api.Target {
 	return out
 }
 
-func target(v *store.View, p *policykind.Policy, t policykind.Target) api.Target {
+func target(v *snapshot.View, p *policykind.Policy, t policykind.Target) api.Target {
 	out := api.Target{Target: t.Ref, Section: t.Section, Port: t.Port, Refused: t.Refused}
 	if t.Selector != nil {
 		out.Selector = t.Selector.String()
@@ -273,7 +273,7 @@ func target(v *store.View, p *policykind.Policy, t policykind.Target) api.Target
 // Exists reports whether a target and its section exist. A target of a kind
 // that the hierarchy does not know, and a virtual one, is taken to: nothing is
 // known against it. So is a namespace, which need not be known.
-func Exists(v *store.View, t policykind.Target) bool {
+func Exists(v *snapshot.View, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
 	}

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Footprint is where a change may meet others: two changes can matter to one
@@ -33,7 +33,7 @@ func Everywhere() *Footprint { return &Footprint{all: true} }
 // FootprintOf returns the footprint of a change, given the object as it was and
 // as it will be. What is around it is looked up in the views: those before and
 // after, with and without other changes.
-func FootprintOf(objects []store.Object, views ...*store.View) *Footprint {
+func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
 	f := &Footprint{touch: make(map[api.Ref]bool), around: make(map[api.Ref]bool)}
 	for _, v := range views {
 		t := tracer{f, v}
@@ -105,7 +105,7 @@ const (
 
 // GrowthOf returns the growth of a change, given the object as it was and as it
 // will be.
-func GrowthOf(objects ...store.Object) Growth {
+func GrowthOf(objects ...snapshot.Object) Growth {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *hierarchy.Grant:
@@ -123,7 +123,7 @@ func GrowthOf(objects ...store.Object) Growth {
 
 // Links reports whether paths go through an object, so that its change makes
 // the footprints of others larger. They never go through a policy.
-func Links(o store.Object) bool {
+func Links(o snapshot.Object) bool {
 	_, policy := o.(*policykind.Policy)
 	return !policy
 }
@@ -132,7 +132,7 @@ func Links(o store.Object) bool {
 // given the object as it was and as it will be: of a route itself, and of a policy
 // that names routes alone. Two such changes that have no route in common cannot
 // meet, which is known without a look at any view. ok is false for other changes.
-func RoutesOnly(objects ...store.Object) (routes []api.Ref, ok bool) {
+func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case nil:
@@ -193,10 +193,10 @@ func anyOf(kind api.PolicyKind, namespace string) api.Ref {
 // tracer fills a footprint with what one view knows.
 type tracer struct {
 	*Footprint
-	view *store.View
+	view *snapshot.View
 }
 
-func (t tracer) change(o store.Object) {
+func (t tracer) change(o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
 		t.all = true
@@ -286,7 +286,7 @@ func (t tracer) namespace(name string) {
 
 // hold puts around what an object hangs on: what it names, where it is, and
 // what that hangs on in turn.
-func (t tracer) hold(o store.Object) {
+func (t tracer) hold(o snapshot.Object) {
 	t.chosen(o.Ref())
 	switch o := o.(type) {
 	case *hierarchy.Gateway:

@@ -10,13 +10,13 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // overlapWorld has two gateways of one class; route a on the first, with
 // Service s behind it, and route b on both.
-func overlapWorld(t *testing.T) *store.View {
+func overlapWorld(t *testing.T) *snapshot.View {
 	t.Helper()
 	return world(t, docs(
 		worlds.ClassProfileDoc("inherited", "Granted", "targets: {fields: [targetRefs], namespaces: referenceGrant}"),
@@ -86,13 +86,13 @@ func TestWhichChangesMeet(t *testing.T) {
 			v := overlapWorld(t)
 			footprint := func(doc string, more ...string) *effective.Footprint {
 				o := read(t, v, doc)
-				objects := []store.Object{o}
+				objects := []snapshot.Object{o}
 				if was := v.Get(o.Ref()); was != nil {
 					objects = append(objects, was)
 				}
-				after := v.With(store.Put(o))
+				after := v.With(snapshot.Put(o))
 				for _, doc := range more {
-					after = after.With(store.Put(read(t, v, doc)))
+					after = after.With(snapshot.Put(read(t, v, doc)))
 				}
 				return effective.FootprintOf(objects, v, after)
 			}
@@ -107,8 +107,8 @@ func TestWhatSaysHowPoliciesAreReadMeetsEverything(t *testing.T) {
 	none := effective.FootprintOf(nil, v)
 	assert.False(t, none.Meets(none))
 	assert.True(t, effective.Everywhere().Meets(none))
-	for _, o := range []store.Object{&policykind.Profile{}, &policykind.Definition{}, constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})} {
-		f := effective.FootprintOf([]store.Object{o, nil}, v)
+	for _, o := range []snapshot.Object{&policykind.Profile{}, &policykind.Definition{}, constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})} {
+		f := effective.FootprintOf([]snapshot.Object{o, nil}, v)
 		assert.True(t, f.Meets(none), "%T", o)
 		assert.True(t, none.Meets(f), "%T", o)
 		assert.True(t, f.Through()(nil), "%T", o)
@@ -134,7 +134,7 @@ func TestWhichChangesAreOfRoutesAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := overlapWorld(t)
-			objects := []store.Object{nil}
+			objects := []snapshot.Object{nil}
 			for _, doc := range c.objects {
 				objects = append(objects, read(t, v, doc))
 			}
@@ -170,7 +170,7 @@ func TestWhichPathsAChangeGoesThrough(t *testing.T) {
 		"a ReferenceGrant it does not need": {worlds.GrantDoc("app", "g", "{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}", "{group: '', kind: Service}"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, effective.FootprintOf([]store.Object{read(t, v, c.change)}, v).Through()(path.Elements()))
+			assert.Equal(t, c.want, effective.FootprintOf([]snapshot.Object{read(t, v, c.change)}, v).Through()(path.Elements()))
 		})
 	}
 }

@@ -5,13 +5,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Parts yields scopes that have all paths of a view together, each once: those
 // of a gateway each, then those of a namespace's services, then what exists
 // nowhere as objects. Whoever walks them one by one can rest in between.
-func Parts(v *store.View) iter.Seq[Scope] {
+func Parts(v *snapshot.View) iter.Seq[Scope] {
 	return func(yield func(Scope) bool) {
 		for g := range v.Gateways() {
 			if !yield(Scope{Roots: []api.Ref{g.Ref()}}) {

@@ -10,13 +10,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // randomChange is one write: of an object that is thrown, or away with one.
 type randomChange struct {
-	store.Change
-	objects []store.Object
+	snapshot.Change
+	objects []snapshot.Object
 	text    string
 }
 
@@ -25,9 +25,9 @@ func newRandomChange(t testing.TB, d dice, w *randomWorld) randomChange {
 	o, text := decodeObject(t, w.View, d.throw())
 	was := w.Get(o.Ref())
 	if was != nil && d.in(3) {
-		return randomChange{store.Delete(o.Ref()), []store.Object{was}, "delete " + o.Ref().String()}
+		return randomChange{snapshot.Delete(o.Ref()), []snapshot.Object{was}, "delete " + o.Ref().String()}
 	}
-	c := randomChange{store.Put(o), []store.Object{o}, "put " + text}
+	c := randomChange{snapshot.Put(o), []snapshot.Object{o}, "put " + text}
 	if was != nil {
 		c.objects = append(c.objects, was)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // pathID names a path of a kind, whatever it says.
@@ -38,12 +38,12 @@ func pictureOf(e *effective.Effective) string {
 }
 
 // fullWalk shows every path of a view. It fails if one is visited twice.
-func fullWalk(t testing.TB, engine *effective.Engine, v *store.View) map[pathID]string {
+func fullWalk(t testing.TB, engine *effective.Engine, v *snapshot.View) map[pathID]string {
 	t.Helper()
 	return walkOnce(t, engine, v, effective.Scope{All: true})
 }
 
-func walkOnce(t testing.TB, engine *effective.Engine, v *store.View, s effective.Scope) map[pathID]string {
+func walkOnce(t testing.TB, engine *effective.Engine, v *snapshot.View, s effective.Scope) map[pathID]string {
 	t.Helper()
 	out := make(map[pathID]string)
 	require.NoError(t, engine.Walk(v, s, false, unlimited(), func(e *effective.Effective) error {
@@ -59,7 +59,7 @@ func walkOnce(t testing.TB, engine *effective.Engine, v *store.View, s effective
 // differences shows what differs between two full walks, as in "path: before ->
 // after". The rules of the route that changed, if one did, are paired; a path
 // of a mesh that is not on one side is part of a wider one there.
-func differences(t testing.TB, before, after map[pathID]string, was, is store.Object) []string {
+func differences(t testing.TB, before, after map[pathID]string, was, is snapshot.Object) []string {
 	t.Helper()
 	var out []string
 	differ := func(at pathID, old, now string) {
@@ -112,7 +112,7 @@ func among(all map[pathID]string, at pathID) (pathID, bool) {
 }
 
 // pairingOf returns where a path after a change was before.
-func pairingOf(was, is store.Object) func(pathID) pathID {
+func pairingOf(was, is snapshot.Object) func(pathID) pathID {
 	old, _ := was.(*hierarchy.Route)
 	route, _ := is.(*hierarchy.Route)
 	if old == nil || route == nil {
@@ -128,7 +128,7 @@ func pairingOf(was, is store.Object) func(pathID) pathID {
 }
 
 // comparedIn shows the same by Compare over a scope.
-func comparedIn(t testing.TB, engine *effective.Engine, before, after *store.View, s effective.Scope) []string {
+func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.View, s effective.Scope) []string {
 	t.Helper()
 	var out []string
 	require.NoError(t, engine.Compare(before, after, s, unlimited(), func(p effective.Pair) error {
@@ -222,14 +222,14 @@ func TestTheOrderOfObjectsIsNoMatter(t *testing.T) {
 		d := newDice(seed)
 		w := newRandomWorld(t, d)
 		want := fullWalk(t, effective.NewEngine(), w.View)
-		var all []store.Object
+		var all []snapshot.Object
 		for ref := range w.texts {
 			all = append(all, w.Get(ref))
 		}
 		d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		v := compiledKinds(t)
 		for _, o := range all {
-			v = v.With(store.Put(o))
+			v = v.With(snapshot.Put(o))
 		}
 		require.Equal(t, want, fullWalk(t, effective.NewEngine(), v), "seed %d", seed)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -72,9 +72,9 @@ levels: [Gateway, Route, Backend]`),
 var randomKinds = []string{"Whole", "AtGateway", "AtListener", "AtRoute", "AtRule", "AtBackend", "InMesh", "ByMesh", "OfFields", "OfItems", "Virtually"}
 
 // compiledKinds has them compiled, once for all worlds.
-var compiledKinds = sync.OnceValue(func() func(testing.TB) *store.View {
-	var v *store.View
-	return func(t testing.TB) *store.View {
+var compiledKinds = sync.OnceValue(func() func(testing.TB) *snapshot.View {
+	var v *snapshot.View
+	return func(t testing.TB) *snapshot.View {
 		t.Helper()
 		if v == nil {
 			v = world(t, randomProfiles)
@@ -361,7 +361,7 @@ func (d dice) target() object {
 // randomWorld is a view with its objects as JSON, to be shown if they fail a
 // test.
 type randomWorld struct {
-	*store.View
+	*snapshot.View
 	texts map[api.Ref]string
 }
 
@@ -379,17 +379,17 @@ func newRandomWorld(t testing.TB, d dice) *randomWorld {
 	return w
 }
 
-func (w *randomWorld) put(o store.Object, text string) {
-	w.View, w.texts[o.Ref()] = w.With(store.Put(o)), text
+func (w *randomWorld) put(o snapshot.Object, text string) {
+	w.View, w.texts[o.Ref()] = w.With(snapshot.Put(o)), text
 }
 
 func (w *randomWorld) remove(ref api.Ref) {
-	w.View = w.With(store.Delete(ref))
+	w.View = w.With(snapshot.Delete(ref))
 	delete(w.texts, ref)
 }
 
 // decodeObject reads an object and returns its text, too.
-func decodeObject(t testing.TB, v *store.View, o object) (store.Object, string) {
+func decodeObject(t testing.TB, v *snapshot.View, o object) (snapshot.Object, string) {
 	t.Helper()
 	data, err := json.Marshal(o)
 	require.NoError(t, err)
@@ -401,7 +401,7 @@ func decodeObject(t testing.TB, v *store.View, o object) (store.Object, string) 
 	case slices.Contains(randomKinds, kind):
 		ref.Group = worlds.Group
 	}
-	out, err := store.Decode(ref, v.Kind(ref), data, policykindCreated)
+	out, err := snapshot.Decode(ref, v.Kind(ref), data, policykindCreated)
 	require.NoError(t, err)
 	return out, string(data)
 }

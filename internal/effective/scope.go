@@ -7,7 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Scope is a set of paths: those that go through any of the objects.
@@ -30,7 +30,7 @@ type Scope struct {
 
 // ScopeOf returns the paths that a change of an object can touch, given the
 // object before and after: both are looked at, since a write may move it.
-func ScopeOf(objects ...store.Object) Scope {
+func ScopeOf(objects ...snapshot.Object) Scope {
 	var s Scope
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -69,7 +69,7 @@ type branch struct {
 
 // plan is a scope, looked up in a view: each root and route once.
 type plan struct {
-	view    *store.View
+	view    *snapshot.View
 	roots   ordered[root]
 	sets    ordered[*hierarchy.ListenerSet]
 	routes  ordered[*hierarchy.Route]
@@ -95,7 +95,7 @@ func (o *ordered[T]) add(v T) {
 
 // plan looks a scope up. It costs what lies under the objects of the scope,
 // and nothing else.
-func (s Scope) plan(v *store.View) *plan {
+func (s Scope) plan(v *snapshot.View) *plan {
 	p := &plan{view: v}
 	if s.All {
 		p.all()
@@ -141,7 +141,7 @@ func (p *plan) all() {
 }
 
 // virtualTargets returns the targets of policies that exist nowhere as objects.
-func virtualTargets(v *store.View) []api.Ref {
+func virtualTargets(v *snapshot.View) []api.Ref {
 	var out ordered[api.Ref]
 	for _, k := range v.Kinds() {
 		if !hasVirtual(k) {

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -20,7 +20,7 @@ func probeRef(namespace, name string) api.Ref {
 }
 
 // specOf shows the effective spec of a world's only path as JSON.
-func specOf(t testing.TB, v *store.View) string {
+func specOf(t testing.TB, v *snapshot.View) string {
 	t.Helper()
 	all := walked(t, v, effective.Scope{All: true})
 	if !assert.Len(t, all, 1) {

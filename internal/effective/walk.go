@@ -8,14 +8,14 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
 // Walk calls visit for every path of the scope and every policy kind of the
 // view that has a policy on it; with empty, also where no policy is. It stops
 // at the first error, which is the budget's or visit's.
-func (e *Engine) Walk(v *store.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
+func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit func(*Effective) error) error {
 	w := newWalk(e, v, s.kinds(v, empty), b, visit)
 	for i := range w.by {
 		w.by[i].empty = empty || slices.Contains(s.Empty, w.by[i].kind.Ref())
@@ -42,7 +42,7 @@ func (w *walk) all(p *plan) error {
 // the other.
 type walk struct {
 	engine *Engine
-	view   *store.View
+	view   *snapshot.View
 	by     []kindWalk
 	budget *Budget
 	visit  func(*Effective) error
@@ -59,7 +59,7 @@ type walk struct {
 	// shared caches what is attached to objects that many paths share.
 	shared map[api.Ref][][]attachment
 	// targeting is asked for routes, which come in the order of their names.
-	targeting *store.Targeting
+	targeting *snapshot.Targeting
 	// whatIf tells that the view may never come to be, put what was remembered
 	// for it.
 	whatIf bool
@@ -77,7 +77,7 @@ type walk struct {
 // kindWalk is a kind on the root and route at hand.
 type kindWalk struct {
 	kind  *policykind.Kind
-	view  *store.View
+	view  *snapshot.View
 	shape *shape
 	meet  merge.Meet
 	empty bool // paths without a policy are visited
@@ -87,7 +87,7 @@ type kindWalk struct {
 	last  *folded // of the one before
 }
 
-func newWalk(e *Engine, v *store.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
+func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
 	w := &walk{engine: e, view: v, budget: b, visit: visit, targeting: v.Targeting()}
 	w.by = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
@@ -99,7 +99,7 @@ func newWalk(e *Engine, v *store.View, kinds []*policykind.Kind, b *Budget, visi
 
 // kinds returns the kinds of the view that have paths to visit: those with a
 // policy somewhere, and those whose empty paths are meant.
-func (s Scope) kinds(v *store.View, empty bool) []*policykind.Kind {
+func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	populated := v.Populated()
 	if s.Kinds == nil && len(s.Empty) == 0 && !empty {
 		return populated
@@ -315,7 +315,7 @@ func (w *walk) toBackends(kind int, p hierarchy.Path) error {
 
 // reaches reports whether a route may send traffic to a backend: in another
 // namespace, only by a ReferenceGrant.
-func reaches(v *store.View, r *hierarchy.Route, backend api.Ref) bool {
+func reaches(v *snapshot.View, r *hierarchy.Route, backend api.Ref) bool {
 	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 

@@ -8,7 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // absentTargets warns of targets that a constraint names and that do not exist:
@@ -54,7 +54,7 @@ func (j *judge) withNamed(ctx context.Context, c *constraint.Constraint) error {
 			return fmt.Errorf("look for %s: %w", n, err)
 		}
 		if o != nil {
-			j.after = j.after.With(store.Put(o))
+			j.after = j.after.With(snapshot.Put(o))
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -126,7 +126,7 @@ func TestAConstraintBindsNoObjectsOfOthersByReference(t *testing.T) {
 			if c.before != "" {
 				v = v.With(put(t, v, c.before))
 			}
-			v = v.With(store.Put(constraintIn(t, c.namespace, frozen)))
+			v = v.With(snapshot.Put(constraintIn(t, c.namespace, frozen)))
 			got := requirementsOf(judged(t, v, c.write))
 			require.NotEmpty(t, got)
 			if c.want == "Warn" {
@@ -149,7 +149,7 @@ func TestAConstraintReadsWhatIsWritten(t *testing.T) {
 		"and not a strange backend": {"free", "app", paintOf("infra", toDB+"wall: 11"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := world(t, attachable(c.leave)).With(store.Put(constraintIn(t, c.namespace, below)))
+			v := world(t, attachable(c.leave)).With(snapshot.Put(constraintIn(t, c.namespace, below)))
 			got := strings.Join(requirementsOf(judged(t, v, c.write)), "\n")
 			assert.Equal(t, c.want, got[:min(len(got), len(c.want))], got)
 			assert.Equal(t, c.want == "", got == "", got)

@@ -10,13 +10,13 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Audit returns what is wrong with the effective policies of a scope as they
 // are, by policy kind, path and reason. The error is that ctx ended
 // (effective.ErrTooMuch); what conditions cost is not limited.
-func (g *Guard) Audit(ctx context.Context, v *store.View, s effective.Scope) ([]api.Violation, error) {
+func (g *Guard) Audit(ctx context.Context, v *snapshot.View, s effective.Scope) ([]api.Violation, error) {
 	s.Empty = v.Constrained()
 	budget := effective.NewBudget(ctx, math.MaxUint64)
 	var out []api.Violation
@@ -51,7 +51,7 @@ func (g *Guard) AuditPathless(ctx context.Context, policies []*policykind.Policy
 }
 
 // audit judges one path as if a write had just brought it about.
-func (g *Guard) audit(v *store.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
+func (g *Guard) audit(v *snapshot.View, e *effective.Effective, b *effective.Budget) ([]api.Violation, error) {
 	j := &judge{Guard: g, before: v, after: v, budget: b}
 	if err := j.standing(effective.Pair{After: e}); err != nil {
 		return nil, err

@@ -8,27 +8,27 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // crowd is a view of a gateway with that many routes on it, each with a policy
 // of its own if asked for.
-func crowd(b *testing.B, routes int, policies bool) *store.View {
+func crowd(b *testing.B, routes int, policies bool) *snapshot.View {
 	b.Helper()
 	v := world(b, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("a: 2\nb: 2")))
 	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "own")).(*policykind.Policy)
-	changes := []store.Change{store.Delete(template.Ref()), store.Delete(own.Ref())}
+	changes := []snapshot.Change{snapshot.Delete(template.Ref()), snapshot.Delete(own.Ref())}
 	for i := range routes {
 		r := &hierarchy.Route{
 			Kind: template.Kind, Namespace: fmt.Sprintf("app-%d", i%100), Name: fmt.Sprintf("r%d", i),
 			Parents: template.Parents, Rules: template.Rules,
 		}
 		p := *own
-		changes = append(changes, store.Put(r))
+		changes = append(changes, snapshot.Put(r))
 		if policies {
 			p.Namespace, p.Name, p.Version = r.Namespace, r.Name, uint64(1_000_000+i)
 			p.Targets = []policykind.Target{{Ref: r.Ref()}}
-			changes = append(changes, store.Put(&p))
+			changes = append(changes, snapshot.Put(&p))
 		}
 	}
 	return v.With(changes...)

@@ -11,7 +11,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -110,7 +110,7 @@ var hex = regexp.MustCompile("[0-9a-f]{16}")
 
 // acknowledged judges a change with an annotation, under a limit, and returns
 // what is told with the hash as HASH, and that hash.
-func acknowledged(t *testing.T, v *store.View, c guard.Change, limit int, hash string) (told []string, printed string) {
+func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (told []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash
 	j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Judge(t.Context(), v, c, nil)

@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -34,19 +34,19 @@ func paintRef(namespace, name string) api.Ref {
 
 // judged judges the change of one document on top of a view: a CREATE, or an
 // UPDATE of what the view has.
-func judged(t testing.TB, v *store.View, doc string) *guard.Judgement {
+func judged(t testing.TB, v *snapshot.View, doc string) *guard.Judgement {
 	t.Helper()
 	return judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
 }
 
-func judgedBy(t testing.TB, g *guard.Guard, v *store.View, doc string) *guard.Judgement {
+func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Judgement {
 	t.Helper()
 	j, err := g.Judge(t.Context(), v, change(v, read(t, v, doc)), nil)
 	require.NoError(t, err)
 	return j
 }
 
-func change(v *store.View, after store.Object) guard.Change {
+func change(v *snapshot.View, after snapshot.Object) guard.Change {
 	c := guard.Change{Operation: guard.Create, After: after}
 	if before := v.Get(after.Ref()); before != nil {
 		c.Operation, c.Before = guard.Update, before
@@ -54,7 +54,7 @@ func change(v *store.View, after store.Object) guard.Change {
 	return c
 }
 
-func deleted(t testing.TB, v *store.View, ref api.Ref) *guard.Judgement {
+func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Judgement {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)

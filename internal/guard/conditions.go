@@ -7,7 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // mostConditions is how many conditions (`when`) the policies of one kind may have
@@ -88,7 +88,7 @@ func (j *judge) reached() []api.Ref {
 }
 
 // targetsOf returns the objects that a policy targets, each once.
-func targetsOf(v *store.View, p *policykind.Policy) []api.Ref {
+func targetsOf(v *snapshot.View, p *policykind.Policy) []api.Ref {
 	var out []api.Ref
 	seen := make(map[api.Ref]bool)
 	for _, t := range v.Targets(p) {
@@ -102,7 +102,7 @@ func targetsOf(v *store.View, p *policykind.Policy) []api.Ref {
 
 // conditionsOn returns the conditions that policies have on an object, by place;
 // nil for none.
-func conditionsOn(v *store.View, object api.Ref) map[place]crowd {
+func conditionsOn(v *snapshot.View, object api.Ref) map[place]crowd {
 	var out map[place]crowd
 	for p, t := range v.On(object) {
 		n := conditionsOf(p)

@@ -10,7 +10,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -123,7 +123,7 @@ func TestLabelsAndGrantsBringConditions(t *testing.T) {
 			v := world(t, c.before)
 			j := judged(t, v, c.write)
 			assert.Contains(t, codes(j), "Deny TooMuch")
-			assert.NotContains(t, codes(judged(t, v.With(store.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
+			assert.NotContains(t, codes(judged(t, v.With(snapshot.Put(read(t, v, c.write))), c.write)), "Deny TooMuch", "what there is stays")
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -27,11 +27,11 @@ properties:
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d routes", n), func(b *testing.B) {
 			v := crowd(b, n, true)
-			var policies []store.Change
+			var policies []snapshot.Change
 			for o := range v.Objects(paintRef("", "").PolicyKind()) {
 				p := *o.(*policykind.Policy) //nolint:forcetypeassert // a kind of policies
 				p.Kind = kindOf(schema, p.Kind)
-				policies = append(policies, store.Put(&p))
+				policies = append(policies, snapshot.Put(&p))
 			}
 			v = v.WithKinds(schema).With(policies...)
 			v = v.With(put(b, v, gatewayPolicy("overrides: {strategy: patch, c: 0}")))

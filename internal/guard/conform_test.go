@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -147,10 +147,10 @@ func TestWhatIsInForceAlreadyIsNotTold(t *testing.T) {
 func TestAProfileSaysWhatIsDoneAboutSchemas(t *testing.T) {
 	profile := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [patch]}\nactions: {EffectiveInvalid: Audit}")
 	v := world(t, docs(profile, oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("b: 1"), gatewayPolicy("defaults: {a: 1}")))
-	j := judged(t, v.With(store.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
+	j := judged(t, v.With(snapshot.Delete(paintRef("app", "own"))), routePolicy("b: 1"))
 	require.Len(t, j.Audits, 1)
 	assert.Equal(t, api.ReasonEffectiveInvalid, j.Audits[0].Code)
-	j = judged(t, v.With(store.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
+	j = judged(t, v.With(snapshot.Delete(routeRef("r"))), routeDoc("r", "[{}]", "g"))
 	require.Len(t, j.Audits, 1, "whatever is written")
 	j = judged(t, v, routePolicy("b: 2"))
 	assert.Empty(t, j.Audits)
@@ -205,7 +205,7 @@ func TestADefinitionThatAllowsLessIsAWriteToo(t *testing.T) {
 	definition.Name = "paints.example.com"
 	change := guard.Change{Operation: guard.Update, Before: definition, After: definition}
 	for sentence, c := range map[string]struct {
-		before, after *store.View
+		before, after *snapshot.View
 		denied        bool
 		want          int
 	}{

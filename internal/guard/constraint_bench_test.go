@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // demands of the constraints of the benchmark, each met: in CEL over the
@@ -24,7 +24,7 @@ var demands = []string{
 
 // constrained puts n constraints on Paints into a view; all but near of them
 // are on a gateway that is not there.
-func constrained(b *testing.B, v *store.View, n, near int) *store.View {
+func constrained(b *testing.B, v *snapshot.View, n, near int) *snapshot.View {
 	b.Helper()
 	for i := range n {
 		spec := fmt.Sprintf(demands[i%len(demands)], 1000+i)
@@ -35,7 +35,7 @@ func constrained(b *testing.B, v *store.View, n, near int) *store.View {
 		if i >= near && i%2 == 0 {
 			kind = "Label"
 		}
-		v = v.With(store.Put(readConstraintOf(b, fmt.Sprintf("c%03d", i), kind, spec)))
+		v = v.With(snapshot.Put(readConstraintOf(b, fmt.Sprintf("c%03d", i), kind, spec)))
 	}
 	return v
 }

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // oneSchema is Kinds that know one schema alone.
@@ -31,7 +31,7 @@ func (s oneSchema) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSO
 	return s.schema, s.err
 }
 
-func (oneSchema) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+func (oneSchema) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 
@@ -51,7 +51,7 @@ properties:
 }
 
 // written judges the write of a constraint.
-func written(t testing.TB, g *guard.Guard, v *store.View, c store.Object) *guard.Judgement {
+func written(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Judgement {
 	t.Helper()
 	if g.Engine == nil {
 		g.Engine = effective.NewEngine()
@@ -104,7 +104,7 @@ func TestConstraintsThatCannotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base())
 			if c.before != "" {
-				v = v.With(store.Put(readConstraint(t, c.before)))
+				v = v.With(snapshot.Put(readConstraint(t, c.before)))
 			}
 			assert.Equal(t, c.want, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, c.after))))
 		})
@@ -117,13 +117,13 @@ func TestAConstraintOnAKindThatIsNotInstalled(t *testing.T) {
 	assert.Equal(t, []string{
 		"Warn NotRead: ClusterPolicyConstraint c is kept, and in force once Missing.example.com is a policy kind that is installed: now it is not; check the group and the kind, and kubectl overrule profiles",
 	}, told(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, c)))
-	v = v.With(store.Put(c))
+	v = v.With(snapshot.Put(c))
 	assert.Empty(t, requirementsOf(judged(t, v, routePolicy("b: 1"))), "as long as it is not")
 }
 
 // That it did not fit another kind is no excuse.
 func TestAConstraintThatTurnsToAnotherKind(t *testing.T) {
-	v := world(t, base()).With(store.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
+	v := world(t, base()).With(snapshot.Put(readConstraintOf(t, "c", "Label", "rules: [{path: x, max: 1}]")))
 	assert.Equal(t, []string{"Deny Invalid"}, codes(written(t, &guard.Guard{Kinds: typedPaint(t)}, v, readConstraint(t, "rules: [{path: x, max: 1}]"))))
 }
 
@@ -160,7 +160,7 @@ func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
 
 func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
 	c := readConstraint(t, need)
-	j := deleted(t, world(t, base()).With(store.Put(c)), c.Ref())
+	j := deleted(t, world(t, base()).With(snapshot.Put(c)), c.Ref())
 	assert.Empty(t, j.After.Constraints(api.PolicyKind{Group: "example.com", Kind: "Paint"}))
 }
 
@@ -175,7 +175,7 @@ func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
 // A constraint that is written is in force for what comes after it.
 func TestAConstraintIsInForceAfterItsWrite(t *testing.T) {
 	v := world(t, base())
-	c, err := store.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
+	c, err := snapshot.Decode(constraint.Kind, nil, []byte(`{"metadata":{"namespace":"app","name":"own"},"spec":{"policyKind":{"group":"example.com","kind":"Paint"},"rules":[{"path":"a","max":10}]}}`), 0)
 	require.NoError(t, err)
 	after := written(t, &guard.Guard{}, v, c).After
 	assert.Equal(t, []string{"Deny RequirementUnmet a"}, codes(judged(t, after, routePolicy("a: 11"))))

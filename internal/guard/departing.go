@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -82,10 +82,10 @@ func overrules(l *merge.Layer) bool {
 }
 
 // without returns a view without them.
-func (d *departing) without(v *store.View) *store.View {
-	changes := make([]store.Change, 0, len(d.policies))
+func (d *departing) without(v *snapshot.View) *snapshot.View {
+	changes := make([]snapshot.Change, 0, len(d.policies))
 	for ref := range d.policies {
-		changes = append(changes, store.Delete(ref))
+		changes = append(changes, snapshot.Delete(ref))
 	}
 	return v.With(changes...)
 }

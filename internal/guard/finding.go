@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Finding is one thing to deny for, or to tell.
@@ -59,7 +59,7 @@ type Judgement struct {
 	Denials, Warnings, Audits []Finding
 	Changes                   api.Changes
 	// After is the view as it would be after the change.
-	After *store.View
+	After *snapshot.View
 	// Cut tells that not all paths were looked at: it would have been too much.
 	Cut bool
 }

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Operation is what a write does.
@@ -32,7 +32,7 @@ type Change struct {
 	Operation Operation
 	// Before is the object as it is stored, nil on a create; After as it would
 	// be, nil on a delete.
-	Before, After store.Object
+	Before, After snapshot.Object
 	// User who writes, nil where nobody is known.
 	User *authenticationv1.UserInfo
 	// Owner is an owner that the write adds to the object, "" for none: the
@@ -45,7 +45,7 @@ type Change struct {
 }
 
 // Object returns the object as it would be, or the one that is deleted.
-func (c Change) Object() store.Object {
+func (c Change) Object() snapshot.Object {
 	if c.After != nil {
 		return c.After
 	}
@@ -54,7 +54,7 @@ func (c Change) Object() store.Object {
 
 // pack packs a policy that may be on very many paths, where its values are
 // compared with those in the view, which are packed.
-func (c *Change) pack(v *store.View) {
+func (c *Change) pack(v *snapshot.View) {
 	if _, few := effective.RoutesOnly(objects(*c)...); few {
 		return
 	}
@@ -68,27 +68,27 @@ func (c *Change) pack(v *store.View) {
 
 // apply returns the views before and after the change. A namespace goes with
 // all that is in it.
-func (c Change) apply(v *store.View) (before, after *store.View) {
+func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	before = v // but the request knows better than a cache
 	switch {
 	case c.Before == nil && v.Get(c.After.Ref()) != nil:
-		before = v.With(store.Delete(c.After.Ref()))
+		before = v.With(snapshot.Delete(c.After.Ref()))
 	case c.Before != nil && !held(v, c.Before):
-		before = v.With(store.Put(c.Before))
+		before = v.With(snapshot.Put(c.Before))
 	}
 	if n, ok := c.Before.(*hierarchy.Namespace); ok && c.After == nil {
-		return before, before.With(append(before.AllIn(n.Name), store.Delete(n.Ref()))...)
+		return before, before.With(append(before.AllIn(n.Name), snapshot.Delete(n.Ref()))...)
 	}
 	if c.After == nil {
-		return before, before.With(store.Delete(c.Before.Ref()))
+		return before, before.With(snapshot.Delete(c.Before.Ref()))
 	}
-	return before, before.With(store.Put(c.After))
+	return before, before.With(snapshot.Put(c.After))
 }
 
 // held reports whether the view has the very policy or route that the request
 // says is stored. Its own copy is then the better one: what was folded with it
 // is in the memo.
-func held(v *store.View, o store.Object) bool {
+func held(v *snapshot.View, o snapshot.Object) bool {
 	switch o := o.(type) {
 	case *policykind.Policy:
 		have, ok := v.Get(o.Ref()).(*policykind.Policy)
@@ -103,7 +103,7 @@ func held(v *store.View, o store.Object) bool {
 
 // Live reads an object that the cache does not have (yet). It returns nil
 // where there is none.
-type Live func(ctx context.Context, ref api.Ref) (store.Object, error)
+type Live func(ctx context.Context, ref api.Ref) (snapshot.Object, error)
 
 // Guard judges changes. It is safe for concurrent use.
 type Guard struct {
@@ -138,7 +138,7 @@ type Kinds interface {
 	// delete. Policies of kinds that are read in another way then are read
 	// again; where nothing is, it returns v itself. The error is a
 	// *policykind.DefinedError where the definition would be a second one of a kind.
-	Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error)
+	Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error)
 }
 
 // Rights tells who may remove or change overrides: those allowed the verb
@@ -168,7 +168,7 @@ const PathBudget = 2 * cel.Limit
 // A change that would cost too much to judge, or longer than ctx lasts, is
 // denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
 // and an *UnseenError.
-func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
+func (g *Guard) Judge(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
 	j := g.judge(ctx, v)
 	j.change, j.observe = c, observe
 	err := j.run(ctx)
@@ -184,7 +184,7 @@ func (g *Guard) Judge(ctx context.Context, v *store.View, c Change, observe func
 	return j.judgement(), nil
 }
 
-func (g *Guard) judge(ctx context.Context, v *store.View) *judge {
+func (g *Guard) judge(ctx context.Context, v *snapshot.View) *judge {
 	j := &judge{Guard: g, before: v, after: v, others: tally{most: mostLosses}, budget: g.budget(ctx)}
 	j.binding.is = j.binding.was.After()
 	return j
@@ -197,9 +197,9 @@ func (g *Guard) budget(ctx context.Context) *effective.Budget {
 	return effective.NewBudget(ctx, g.Budget)
 }
 
-func objects(c Change) []store.Object {
-	var out []store.Object
-	for _, o := range []store.Object{c.Before, c.After} {
+func objects(c Change) []snapshot.Object {
+	var out []snapshot.Object
+	for _, o := range []snapshot.Object{c.Before, c.After} {
 		if o != nil {
 			out = append(out, o)
 		}
@@ -213,7 +213,7 @@ const mostLive = 16
 
 // withTargets adds to the view the targets of a policy that it lacks: they may
 // have been created a moment ago.
-func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*store.View, error) {
+func (g *Guard) withTargets(ctx context.Context, v *snapshot.View, c Change) (*snapshot.View, error) {
 	p, ok := c.After.(*policykind.Policy)
 	if !ok || g.Live == nil || p.Invalid != nil || len(p.Targets) > mostLive {
 		return v, nil
@@ -229,7 +229,7 @@ func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*stor
 			return fmt.Errorf("look for %s: %w", ref, err)
 		}
 		if o != nil {
-			v = v.With(store.Put(o))
+			v = v.With(snapshot.Put(o))
 		}
 		return nil
 	}
@@ -253,7 +253,7 @@ func (g *Guard) withTargets(ctx context.Context, v *store.View, c Change) (*stor
 
 // missingParents returns the parents of a route that a view lacks; none for
 // objects that are no routes.
-func missingParents(v *store.View, ref api.Ref) []api.Ref {
+func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
 	r, ok := v.Get(ref).(*hierarchy.Route)
 	if !ok {
 		return nil
@@ -269,7 +269,7 @@ func missingParents(v *store.View, ref api.Ref) []api.Ref {
 
 // reachesBelow reports whether an object is one whose writes are told how many
 // paths they change: everything but a policy on routes alone.
-func reachesBelow(o store.Object) bool {
+func reachesBelow(o snapshot.Object) bool {
 	p, ok := o.(*policykind.Policy)
 	if !ok {
 		return true

@@ -14,15 +14,15 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
-func put(t testing.TB, v *store.View, doc string) store.Change {
+func put(t testing.TB, v *snapshot.View, doc string) snapshot.Change {
 	t.Helper()
-	return store.Put(read(t, v, doc))
+	return snapshot.Put(read(t, v, doc))
 }
 
-func del(ref api.Ref) store.Change { return store.Delete(ref) }
+func del(ref api.Ref) snapshot.Change { return snapshot.Delete(ref) }
 
 func TestTooMuch(t *testing.T) {
 	v := world(t, base(gatewayPolicy(clip)))
@@ -48,7 +48,7 @@ func TestTooMuch(t *testing.T) {
 }
 
 // lenient is the view with a Paint whose profile turns actions round.
-func lenient(t testing.TB, v *store.View) *store.View {
+func lenient(t testing.TB, v *snapshot.View) *snapshot.View {
 	t.Helper()
 	return acting(t, v, map[api.ReasonCode]api.Action{
 		api.ReasonConstraintViolated: api.Warn,
@@ -57,7 +57,7 @@ func lenient(t testing.TB, v *store.View) *store.View {
 }
 
 // acting is the view with a Paint whose profile has other actions.
-func acting(t testing.TB, v *store.View, actions map[api.ReasonCode]api.Action) *store.View {
+func acting(t testing.TB, v *snapshot.View, actions map[api.ReasonCode]api.Action) *snapshot.View {
 	t.Helper()
 	var all []*policykind.Kind
 	var paints []*policykind.Policy
@@ -80,7 +80,7 @@ func acting(t testing.TB, v *store.View, actions map[api.ReasonCode]api.Action) 
 	}
 	out := v.WithKinds(all)
 	for _, p := range paints {
-		out = out.With(store.Put(p))
+		out = out.With(snapshot.Put(p))
 	}
 	return out
 }
@@ -103,9 +103,9 @@ func TestAProfileDoesNotDenyWhatWasThere(t *testing.T) {
 func TestLive(t *testing.T) {
 	v := world(t, base())
 	late := policyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: late}, {kind: HTTPRoute, name: late, sectionName: rule-1}, {kind: HTTPRoute, name: r}, {kind: HTTPRoute, name: x, namespace: other}]\na: 1")
-	looking := func(found store.Object, err error) (*guard.Guard, *[]api.Ref) {
+	looking := func(found snapshot.Object, err error) (*guard.Guard, *[]api.Ref) {
 		var asked []api.Ref
-		return &guard.Guard{Engine: effective.NewEngine(), Live: func(_ context.Context, ref api.Ref) (store.Object, error) {
+		return &guard.Guard{Engine: effective.NewEngine(), Live: func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 			asked = append(asked, ref)
 			return found, err
 		}}, &asked

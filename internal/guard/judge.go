@@ -8,7 +8,7 @@ import (
 	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -16,7 +16,7 @@ import (
 type judge struct {
 	*Guard
 	change        Change
-	before, after *store.View
+	before, after *snapshot.View
 	// policy is the policy being written, old the same before; nil otherwise.
 	policy, old *policykind.Policy
 	observe     func(effective.Pair)

@@ -9,19 +9,19 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // readBy is a world in which the policies of some objects are read by other
 // profiles.
-func readBy(t *testing.T, v *store.View, profile, objects string) *store.View {
+func readBy(t *testing.T, v *snapshot.View, profile, objects string) *snapshot.View {
 	t.Helper()
 	w := world(t, docs(profile, objects))
 	next := v.WithKinds(w.Kinds())
 	for _, k := range w.Kinds() {
 		for p := range w.Policies(k.Ref()) {
-			next = next.With(store.Put(p))
+			next = next.With(snapshot.Put(p))
 		}
 	}
 	return next

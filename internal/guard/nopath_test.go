@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -82,7 +82,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 	v := world(t, docs(routeDoc("r", "[{}]", "g", "h", "none")))
 	policy := policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")
 	var asked []string
-	live := func(_ context.Context, ref api.Ref) (store.Object, error) {
+	live := func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 		asked = append(asked, ref.String())
 		if ref.Name == "none" {
 			return nil, nil
@@ -94,7 +94,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 	assert.Equal(t, 2, j.Changes.Paths)
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
-		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (store.Object, error) { return nil, errors.New("gone") }}
+		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
 		_, err := g.Judge(t.Context(), v, change(v, read(t, v, policy)), nil)
 		assert.EqualError(t, err, "look for Gateway infra/g: gone")
 	})

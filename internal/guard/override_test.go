@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -22,7 +22,7 @@ type way struct {
 	want   []string
 }
 
-func (w way) change(t testing.TB, v *store.View) guard.Change {
+func (w way) change(t testing.TB, v *snapshot.View) guard.Change {
 	t.Helper()
 	if w.delete != "" {
 		return guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, w.delete).Ref())}

@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // NewOwners names the owners that an edit adds to an object, "" for none
@@ -29,11 +29,11 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 // withoutGoing returns a view without the grants of a namespace that are being
 // deleted, or will be with an owner, but for the one that is written: what hangs
 // on a grant may rest on those as little.
-func withoutGoing(v *store.View, written api.Ref) *store.View {
-	var gone []store.Change
+func withoutGoing(v *snapshot.View, written api.Ref) *snapshot.View {
+	var gone []snapshot.Change
 	for o := range v.In(written.PolicyKind(), written.Namespace) {
 		if g, ok := o.(*hierarchy.Grant); ok && g.Going && g.Ref() != written {
-			gone = append(gone, store.Delete(g.Ref()))
+			gone = append(gone, snapshot.Delete(g.Ref()))
 		}
 	}
 	if len(gone) == 0 {

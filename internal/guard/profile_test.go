@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // known is what a guard asks about profiles.
@@ -29,7 +29,7 @@ func (k known) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSch
 	return k.schema, k.err
 }
 
-func (k known) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+func (k known) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return v, nil
 }
 
@@ -111,7 +111,7 @@ func TestProfilesAreJudged(t *testing.T) {
 				c.After = test.after
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
-			j, err := g.Judge(t.Context(), &store.View{}, c, nil)
+			j, err := g.Judge(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
 			said(t, test.denied, j.Denials)
 			said(t, test.warned, j.Warnings)
@@ -131,13 +131,13 @@ func said(t *testing.T, want string, findings []guard.Finding) {
 
 func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
-	_, err := g.Judge(t.Context(), &store.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	_, err := g.Judge(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "look for the definition of Paint.example.com: no answer")
 }
 
 func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Judge(t.Context(), &store.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	j, err := g.Judge(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	require.NoError(t, err)
 	assert.False(t, j.Denied())
 	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, j.Verdict(guard.EnforceDeny).Object)

@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func randomRateWorld(random *rand.Rand) rateWorld {
@@ -85,7 +85,7 @@ func (p *ratePolicy) edited(random *rand.Rand, overrides bool) *ratePolicy {
 // randomWrite is a write and what the guard says of it.
 type randomWrite struct {
 	was, is   rateWorld
-	before    *store.View
+	before    *snapshot.View
 	name      string
 	judgement *guard.Judgement
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // rateWorld is a gateway of two listeners, two routes, a policy on the gateway and
@@ -130,7 +130,7 @@ func (p *ratePolicy) spec(t *testing.T) string {
 	return block + ": {strategy: merge, limits: " + flow(t, all) + "}"
 }
 
-func (w rateWorld) view(t *testing.T) *store.View {
+func (w rateWorld) view(t *testing.T) *snapshot.View {
 	t.Helper()
 	all := w.docs(t)
 	text := []string{rate}
@@ -245,7 +245,7 @@ func (w rateWorld) bound(p ratePath) (rateInForce, bool) {
 
 // positions are those of a route's rules before, by those after, as the guard pairs
 // them.
-func positions(t *testing.T, before, after *store.View, name string) []int {
+func positions(t *testing.T, before, after *snapshot.View, name string) []int {
 	t.Helper()
 	was, ok := before.Get(routeRef(name)).(*hierarchy.Route)
 	require.True(t, ok)

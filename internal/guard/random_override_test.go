@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // plainChange is a write to a random world.
@@ -60,7 +60,7 @@ func (c plainChange) expected(w plainWorld) []string {
 }
 
 // judged is what the guard says of a change to those who may nothing.
-func (c plainChange) judged(t testing.TB, v *store.View, w plainWorld) (*guard.Judgement, []string) {
+func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Judgement, []string) {
 	t.Helper()
 	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, c.change(t, v), nil)
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func (c plainChange) judged(t testing.TB, v *store.View, w plainWorld) (*guard.J
 }
 
 // change is the change as the guard gets it.
-func (c plainChange) change(t testing.TB, v *store.View) guard.Change {
+func (c plainChange) change(t testing.TB, v *snapshot.View) guard.Change {
 	t.Helper()
 	change := guard.Change{Operation: guard.Update, Owner: c.owner}
 	if c.before != nil {
@@ -97,7 +97,7 @@ func (c plainChange) change(t testing.TB, v *store.View) guard.Change {
 
 // heldUp reports whether the change is not let through while the kinds of the
 // policies whose overrides it would evade were never listed.
-func (c plainChange) heldUp(t testing.TB, v *store.View, j *guard.Judgement) bool {
+func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Judgement) bool {
 	t.Helper()
 	if strings.HasPrefix(c.at().Kind, "At") {
 		return true // a policy: writes of a kind that is not listed are not evaluated

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -37,9 +37,9 @@ strategy: {allowed: [merge, atomic], field: strategy, bareField: strategy}
 blocks: {defaults: [defaults], overrides: [overrides], when: when}`),
 )
 
-var plainKindsView = sync.OnceValue(func() func(testing.TB) *store.View {
-	var v *store.View
-	return func(t testing.TB) *store.View {
+var plainKindsView = sync.OnceValue(func() func(testing.TB) *snapshot.View {
+	var v *snapshot.View
+	return func(t testing.TB) *snapshot.View {
 		if v == nil {
 			v = world(t, plainKinds)
 		}
@@ -97,19 +97,19 @@ func get[T plainObject](w plainWorld, at plainName) (o T, ok bool) {
 }
 
 // decoded reads an object as the guard gets it.
-func decoded(t testing.TB, v *store.View, o plainObject) store.Object {
+func decoded(t testing.TB, v *snapshot.View, o plainObject) snapshot.Object {
 	t.Helper()
 	doc := o.doc()
 	data, err := json.Marshal(doc)
 	require.NoError(t, err)
 	kind, _ := doc["kind"].(string)
 	ref := refOfKind(v, kind)
-	out, err := store.Decode(ref, v.Kind(ref), data, merge.Newest)
+	out, err := snapshot.Decode(ref, v.Kind(ref), data, merge.Newest)
 	require.NoError(t, err)
 	return out
 }
 
-func refOfKind(v *store.View, kind string) api.PolicyKind {
+func refOfKind(v *snapshot.View, kind string) api.PolicyKind {
 	switch {
 	case kind == "Namespace" || kind == "Service":
 		return api.PolicyKind{Kind: kind}
@@ -138,12 +138,12 @@ func textOf(o plainObject) string {
 }
 
 // view is a world as the guard gets it.
-func (w plainWorld) view(t testing.TB) *store.View {
+func (w plainWorld) view(t testing.TB) *snapshot.View {
 	t.Helper()
 	v := plainKindsView(t)
-	var puts []store.Change
+	var puts []snapshot.Change
 	for _, o := range w {
-		puts = append(puts, store.Put(decoded(t, v, o)))
+		puts = append(puts, snapshot.Put(decoded(t, v, o)))
 	}
 	return v.With(puts...)
 }

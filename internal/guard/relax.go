@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // mostRelaxed is how many paths of a relaxed constraint are named.
@@ -67,7 +67,7 @@ func (j *judge) tellRelaxed(c *constraint.Constraint, paths int, named []string,
 }
 
 // constraintsGone warns of the constraints that go with their definition.
-func (j *judge) constraintsGone(ctx context.Context, after *store.View) error {
+func (j *judge) constraintsGone(ctx context.Context, after *snapshot.View) error {
 	for _, kind := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
 		for o := range j.before.Objects(kind) {
 			c, ok := o.(*constraint.Constraint)

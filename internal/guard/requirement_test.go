@@ -18,32 +18,32 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // readConstraint reads a ClusterPolicyConstraint c on Paints; spec is YAML.
-func readConstraint(t testing.TB, spec string) store.Object {
+func readConstraint(t testing.TB, spec string) snapshot.Object {
 	t.Helper()
 	return readConstraintOf(t, "c", "Paint", spec)
 }
 
-func readConstraintOf(t testing.TB, name, kind, spec string) store.Object {
+func readConstraintOf(t testing.TB, name, kind, spec string) snapshot.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, "metadata: {name: %s}\nspec:\n  policyKind: {group: example.com, kind: %s}\n  %s\n",
 		name, kind, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")))
 	require.NoError(t, err, spec)
-	o, err := store.Decode(constraint.ClusterKind, nil, data, 0)
+	o, err := snapshot.Decode(constraint.ClusterKind, nil, data, 0)
 	require.NoError(t, err)
 	return o
 }
 
 // under is a world under a constraint.
-func under(t testing.TB, spec, text string) *store.View {
+func under(t testing.TB, spec, text string) *snapshot.View {
 	t.Helper()
 	c := readConstraint(t, spec)
 	require.NoError(t, c.(*constraint.Constraint).Invalid)
-	return world(t, text).With(store.Put(c))
+	return world(t, text).With(snapshot.Put(c))
 }
 
 // requirementsOf shows the findings about constraints.
@@ -180,14 +180,14 @@ func TestConstraintsOnOtherPaths(t *testing.T) {
 	rules := "[{backendRefs: [{name: cart, port: 80}]}]"
 	all := docs(gatewayKind, backendKind, gatewayDoc("g", "istio", "http"), worlds.SetDoc("sets", "s", "g", "tls"),
 		worlds.RouteTo("HTTPRoute", "app", "r", rules, worlds.ToSet("sets", "s")), worlds.ServiceDoc("app", "cart", 80))
-	v := world(t, all).With(store.Put(readConstraintOf(t, "roof", "Roof", need)), store.Put(readConstraintOf(t, "floor", "Floor", need)))
+	v := world(t, all).With(snapshot.Put(readConstraintOf(t, "roof", "Roof", need)), snapshot.Put(readConstraintOf(t, "floor", "Floor", need)))
 	assert.Equal(t, []string{
 		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint floor on HTTPRoute app/r rule-1 to Service app/cart of ListenerSet sets/s): it was so before, and gets no worse",
 		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint roof on Gateway infra/g): it was so before, and gets no worse",
 	}, requirementsOf(judged(t, v, gatewayDoc("g", "istio", "http"))))
 
 	mesh := world(t, docs(worlds.ProfileDoc("Net", "levels: [Service, Route]\n"), worlds.ServiceDoc("app", "cart", 80),
-		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "cart")))).With(store.Put(readConstraintOf(t, "net", "Net", need)))
+		worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", worlds.ToService("app", "cart")))).With(snapshot.Put(readConstraintOf(t, "net", "Net", need)))
 	assert.Equal(t, []string{
 		"Warn RequirementUnmet: a is missing (ClusterPolicyConstraint net on HTTPRoute app/r of Service app/cart): it was so before, and gets no worse",
 	}, requirementsOf(judged(t, mesh, worlds.ServiceDoc("app", "cart", 80))))
@@ -268,7 +268,7 @@ func TestViolationsAsTheyAre(t *testing.T) {
 // those that stay.
 func TestConstraintsOfANamespace(t *testing.T) {
 	v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
-	v = v.With(store.Put(constraintIn(t, "app", atMost)))
+	v = v.With(snapshot.Put(constraintIn(t, "app", atMost)))
 	assert.Empty(t, requirementsOf(deleted(t, v, (&hierarchy.Namespace{Name: "app"}).Ref())))
 }
 

@@ -7,7 +7,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Versions is what Kinds are asked, if they know, where a CustomResourceDefinition is
@@ -16,7 +16,7 @@ type Versions interface {
 	// Rewritten returns the views as they would be if the policies of the definition
 	// were written by another version than the one that is read: by each that the
 	// write brings or changes. v is the view after the write.
-	Rewritten(ctx context.Context, v *store.View, was, is *policykind.Definition) ([]store.Rewritten, error)
+	Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error)
 }
 
 // rewritten evaluates a definition by what its other versions would store: a write by

@@ -11,17 +11,17 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // versioned is what knows the versions of a definition.
 type versioned struct {
 	rereading
-	views []store.Rewritten
+	views []snapshot.Rewritten
 	err   error
 }
 
-func (v versioned) Rewritten(context.Context, *store.View, *policykind.Definition, *policykind.Definition) ([]store.Rewritten, error) {
+func (v versioned) Rewritten(context.Context, *snapshot.View, *policykind.Definition, *policykind.Definition) ([]snapshot.Rewritten, error) {
 	return v.views, v.err
 }
 
@@ -29,11 +29,11 @@ func (v versioned) Rewritten(context.Context, *store.View, *policykind.Definitio
 func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	v := world(t, base(gatewayPolicy("overrides: {strategy: patch, a: 1}")))
 	without := world(t, base(gatewayPolicy("defaults: {strategy: patch, a: 1}")))
-	stored := func(w *store.View) *store.View {
+	stored := func(w *snapshot.View) *snapshot.View {
 		next := v.WithKinds(w.Kinds())
 		for _, k := range w.Kinds() {
 			for p := range w.Policies(k.Ref()) {
-				next = next.With(store.Put(p))
+				next = next.With(snapshot.Put(p))
 			}
 		}
 		return next
@@ -42,13 +42,13 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	definition.Name, definition.Spec.Group, definition.Spec.Names.Kind = "paints.example.com", "example.com", "Paint"
 	why := "would not once it is written by version v2, which CustomResourceDefinition paints.example.com brings or changes"
 	for name, c := range map[string]struct {
-		views []store.Rewritten
+		views []snapshot.Rewritten
 		want  []string
 	}{
 		"none":                      {nil, nil},
-		"one by which nothing goes": {[]store.Rewritten{{Version: "v1", View: v}}, nil},
-		"the second of two":         {[]store.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", why)},
-		"both":                      {[]store.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", why)},
+		"one by which nothing goes": {[]snapshot.Rewritten{{Version: "v1", View: v}}, nil},
+		"the second of two":         {[]snapshot.Rewritten{{Version: "v1", View: v}, {Version: "v2", View: stored(without)}}, evaded("Paint infra/top", why)},
+		"both":                      {[]snapshot.Rewritten{{Version: "v2", View: stored(without)}, {Version: "v3", View: stored(without)}}, evaded("Paint infra/top", why)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judge := func(user string) []string {
@@ -70,7 +70,7 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
 	require.EqualError(t, err, "find out what the versions of CustomResourceDefinition paints.example.com store: no answer")
 
-	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []store.Rewritten{{Version: "v2", View: stored(without)}}}}
+	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
 	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, toldOf(j, "Override"), "versions of what is deleted store nothing")

@@ -15,7 +15,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // owners lets each user remove the overrides of the policies listed for it, by
@@ -41,7 +41,7 @@ func (o *owners) Check(policy api.Ref) string { return "check " + policy.String(
 func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"}}} }
 
 // judgedAs judges a change by a user.
-func judgedAs(t testing.TB, r guard.Rights, user string, v *store.View, c guard.Change) *guard.Judgement {
+func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Judgement {
 	t.Helper()
 	c.User = userOf(user)
 	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Judge(t.Context(), v, c, nil)

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // run judges the change. What it found is whole only if there is no error.
@@ -117,7 +117,7 @@ func (j *judge) reading(ctx context.Context) (effective.Scope, error) {
 
 // loosened returns those of the kinds, read in both views, that protect overrides
 // less in the second, and in what respects.
-func loosened(before, after *store.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
+func loosened(before, after *snapshot.View, kinds []api.PolicyKind) map[api.PolicyKind]string {
 	out := make(map[api.PolicyKind]string)
 	for _, ref := range kinds {
 		was, is := before.Kind(ref), after.Kind(ref)
@@ -148,7 +148,7 @@ func (j *judge) scales() {
 
 // readDifferently returns the kinds that two views read in different ways, nil
 // if it is not the kinds that they differ in.
-func readDifferently(before, after *store.View) []api.PolicyKind {
+func readDifferently(before, after *snapshot.View) []api.PolicyKind {
 	var out []api.PolicyKind
 	for _, k := range before.Kinds() {
 		if after.Kind(k.Ref()) != k {

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -294,10 +294,10 @@ func TestNamespacesThatAreDeleted(t *testing.T) {
 // written.
 type rereading struct {
 	known
-	after *store.View
+	after *snapshot.View
 }
 
-func (r rereading) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	if r.after == nil {
 		return v, r.err
 	}
@@ -310,12 +310,12 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 		policyDoc("Paint", "infra", "other", toGateway+"overrides: {strategy: patch, b: 1}"))
 	before := world(t, docs(dye, objects))
 	without := before.WithKinds(before.Kinds()[1:]) // Dye is the first of them
-	reads := func(profile string) *store.View {
+	reads := func(profile string) *snapshot.View {
 		w := world(t, docs(profile, objects))
 		v := before.WithKinds(w.Kinds())
 		for _, k := range w.Kinds() {
 			for p := range w.Policies(k.Ref()) {
-				v = v.With(store.Put(p))
+				v = v.With(snapshot.Put(p))
 			}
 		}
 		return v
@@ -326,7 +326,7 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 	paths := worlds.ProfileDoc("Dye", "strategy: {allowed: [merge]}\nlevels: [Gateway, Route]\nblocks: {overrides: [overrides]}")
 	tests := map[string]struct {
 		change guard.Change
-		after  *store.View
+		after  *snapshot.View
 		want   []string
 	}{
 		"a definition is deleted": {

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // constraintIn reads a PolicyConstraint c on Paints; spec is YAML.
@@ -27,7 +27,7 @@ func namedAs(t testing.TB, namespace, name, spec string) *constraint.Constraint 
 	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, "metadata: {namespace: %s, name: %s}\nspec:\n  policyKind: {group: example.com, kind: Paint}\n  %s\n",
 		namespace, name, strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")))
 	require.NoError(t, err, spec)
-	o, err := store.Decode(constraint.Kind, nil, data, 0)
+	o, err := snapshot.Decode(constraint.Kind, nil, data, 0)
 	require.NoError(t, err)
 	c := o.(*constraint.Constraint)
 	require.NoError(t, c.Invalid, spec)
@@ -60,7 +60,7 @@ func TestWhatAPolicyConstraintBinds(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
-			v = v.With(store.Put(constraintIn(t, c.namespace, c.constraint)))
+			v = v.With(snapshot.Put(constraintIn(t, c.namespace, c.constraint)))
 			got := requirementsOf(judged(t, v, c.write))
 			require.Len(t, got, 1, "%v", got)
 			assert.True(t, strings.HasPrefix(got[0], c.want), got[0])
@@ -98,7 +98,7 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 		specs = append(specs, "rules: [{"+rule+"}]")
 	}
 	blocks := []string{"overrides: {strategy: patch, a: %s}", "defaults: {strategy: patch, a: %s}"}
-	worlds := make(map[string]*store.View)
+	worlds := make(map[string]*snapshot.View)
 	for _, value := range slices.Concat(groups...) {
 		for _, block := range blocks {
 			above := fmt.Sprintf(block, value)
@@ -120,13 +120,13 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 
 // toldAbout is all texts that the writers of a constraint and of policies below get
 // about constraints, of a world.
-func toldAbout(t *testing.T, c *constraint.Constraint, v *store.View) []string {
+func toldAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	out := told(j)
-	v = v.With(store.Put(c))
+	v = v.With(snapshot.Put(c))
 	for _, write := range []string{routePolicy("strategy: patch\nb: 1"), routePolicy("strategy: patch\nb: 20")} {
 		out = append(out, requirementsOf(judgedBy(t, g, v, write))...)
 	}

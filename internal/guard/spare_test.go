@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // dear is a validation that costs much, and differs from path to path.
@@ -23,7 +23,7 @@ var dear = "{expression: 'path.route.name == \"\" || " + strings.Repeat("[1, 2, 
 func TestConstraintsBelowCostAWriteAboveNothing(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: 10_000}
 	v := world(t, docs(routes(300), routeDoc("r", "[{}]", "g"), "kind: Namespace\nmetadata: {name: app}"))
-	v = v.With(store.Put(constraintIn(t, "app", "validations: ["+dear+"]")))
+	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: ["+dear+"]")))
 	const unevaluated = "Warn NotRead: PolicyConstraint app/c, which does not bind this write, was not evaluated on all paths, since it costs too much; ask the owner of app/c for a simpler one"
 	for name, write := range map[string]string{
 		"the gateway's policy":       policyDoc("Paint", "infra", "top", onG+"a: 1"),
@@ -50,18 +50,18 @@ func targetsUpTo(n int) string {
 
 func TestTheDearestConstraintIsNamed(t *testing.T) {
 	v := world(t, docs(routes(300)))
-	v = v.With(store.Put(constraintIn(t, "app", "validations: [{expression: 'path.route.name != \"\"'}]")), store.Put(namedAs(t, "other", "dear", "validations: ["+dear+"]")))
+	v = v.With(snapshot.Put(constraintIn(t, "app", "validations: [{expression: 'path.route.name != \"\"'}]")), snapshot.Put(namedAs(t, "other", "dear", "validations: ["+dear+"]")))
 	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
 	assert.NotContains(t, strings.Join(told(j), "\n"), "NotRead", "it has no path in its namespace")
 
-	v = v.With(store.Put(namedAs(t, "app", "dear", "validations: ["+dear+"]")))
+	v = v.With(snapshot.Put(namedAs(t, "app", "dear", "validations: ["+dear+"]")))
 	j = judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, policyDoc("Paint", "infra", "top", onG+"a: 1"))
 	assert.Contains(t, strings.Join(told(j), "\n"), "PolicyConstraint app/dear, which does not bind this write, was not evaluated on all paths")
 }
 
 // What nothing changes about is looked at for a warning alone, and not paid for.
 func TestPathsThatDoNotChangeCostTheWriterNothing(t *testing.T) {
-	v := world(t, routes(300)).With(store.Put(constraintIn(t, "infra", "validations: ["+strings.Replace(dear, "||", "&&", 1)+"]")))
+	v := world(t, routes(300)).With(snapshot.Put(constraintIn(t, "infra", "validations: ["+strings.Replace(dear, "||", "&&", 1)+"]")))
 	j := judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), Budget: 10}, v, gatewayDoc("g", "istio", "http"))
 	assert.Empty(t, j.Denials)
 }
@@ -89,7 +89,7 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := world(t, base())
 			for _, b := range c.before {
-				v = v.With(store.Put(b))
+				v = v.With(snapshot.Put(b))
 			}
 			assert.Equal(t, c.want, nilIfEmpty(toldOf(judgedWrite(t, v, c.write), "TooMuch")))
 		})
@@ -97,13 +97,13 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 	v := world(t, base())
 	for i := range 3 {
 		data := strings.TrimSuffix(strings.Repeat("{expression: 'true'}, ", 64), ", ")
-		v = v.With(store.Put(readConstraintOf(t, fmt.Sprint("c", i), "Paint", "validations: ["+data+"]")))
+		v = v.With(snapshot.Put(readConstraintOf(t, fmt.Sprint("c", i), "Paint", "validations: ["+data+"]")))
 	}
 	j := judgedWrite(t, v, readConstraintOf(t, "c9", "Paint", "validations: [{expression: 'true'}]"))
 	assert.Empty(t, j.Denials, "those who write ClusterPolicyConstraints bind the cluster")
 }
 
-func judgedWrite(t testing.TB, v *store.View, o store.Object) *guard.Judgement {
+func judgedWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Judgement {
 	t.Helper()
 	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, o), nil)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -137,7 +137,7 @@ func (j *judge) going(ref api.Ref) bool {
 
 // grantsOf returns the ReferenceGrants that let a policy have its target, none where
 // it needs none.
-func grantsOf(v *store.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
+func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.Ref) []api.Ref {
 	if on.Namespace == "" || on.Namespace == p.Namespace {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 const (
@@ -24,12 +24,12 @@ func namespaceRef(name string) api.Ref { return api.Ref{Kind: "Namespace", Name:
 
 // living is what a live look finds.
 type living struct {
-	found store.Object
+	found snapshot.Object
 	err   error
 	asked []api.Ref
 }
 
-func (l *living) look(_ context.Context, ref api.Ref) (store.Object, error) {
+func (l *living) look(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 	l.asked = append(l.asked, ref)
 	return l.found, l.err
 }
@@ -41,7 +41,7 @@ func TestDeletionsByTheSystem(t *testing.T) {
 	terminating, other := read(t, v, dying), read(t, v, "kind: Namespace\nmetadata: {name: other}")
 	namespaced := "Audit " + removed + " (deleted by the system: namespace infra is being deleted)" + byRights
 	tests := map[string]struct {
-		view      *store.View
+		view      *snapshot.View
 		live      *living
 		collected bool
 		want      string

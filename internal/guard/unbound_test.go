@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // A constraint that does not bind the write is reported once, and after all else.
@@ -28,7 +28,7 @@ func TestAConstraintThatDoesNotBindIsReportedOnceAndLast(t *testing.T) {
 		"it is for the audit": {"enforcement: Audit\n" + many, "", "Audit RequirementUnmet: PolicyConstraint app/c is not met: see example.com/0" + last + "; tell the owner of PolicyConstraint app/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := world(t, base()).With(store.Put(constraintIn(t, "app", c.constraint)))
+			v := world(t, base()).With(snapshot.Put(constraintIn(t, "app", c.constraint)))
 			if c.before != "" {
 				v = v.With(put(t, v, c.before))
 			}

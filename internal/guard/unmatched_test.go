@@ -8,7 +8,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -17,7 +17,7 @@ const toItsRule = "targetRefs: [{kind: HTTPRoute, name: r, sectionName: rule-1}]
 
 // toldOfLimits is all texts about what limits bind to, matches of routes of all
 // namespaces included.
-func toldOfLimits(t *testing.T, v *store.View, write string) []string {
+func toldOfLimits(t *testing.T, v *snapshot.View, write string) []string {
 	t.Helper()
 	var out []string
 	for _, text := range told(judgedBy(t, &guard.Guard{Engine: effective.NewEngine(), ShowValues: true}, v, write)) {

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // byOthers adds to the surrounding of a route what takes its traffic by parents
@@ -66,7 +66,7 @@ func carries(p hierarchy.Path, level hierarchy.Level) bool {
 // unreadParents returns the parents of a route by which a kind has no paths,
 // though they may bring traffic: those of kinds that are not read, the parents of
 // listener sets that are, and, where the kind has no paths of a mesh, Services.
-func (j *judge) unreadParents(v *store.View, r *hierarchy.Route, k *policykind.Kind) []api.Ref {
+func (j *judge) unreadParents(v *snapshot.View, r *hierarchy.Route, k *policykind.Kind) []api.Ref {
 	if r == nil {
 		return nil
 	}

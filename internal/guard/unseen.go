@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // UnseenError reports that a write cannot be evaluated: the answer may depend on
@@ -59,7 +59,9 @@ func (j *judge) unlisted(ctx context.Context) error {
 // unseenOf walks the paths of a kind that the write touches; with a new owner, as
 // if the object were deleted with it, too.
 func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
-	all := func(v *store.View) *store.View { return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k})) }
+	all := func(v *snapshot.View) *snapshot.View {
+		return v.WithKinds(slices.Concat(v.Kinds(), []*policykind.Kind{k}))
+	}
 	u := &unseen{kind: k, judge: &judge{Guard: j.Guard, change: j.change, budget: j.budget, before: all(j.before), after: all(j.after)}}
 	if k.MayOverride() && (!slices.Contains(j.after.Unlisted(), k) || u.takesAlong()) {
 		u.lost = &effective.Effective{Kind: k}
@@ -76,7 +78,7 @@ func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
 	if err := u.walk(u.scope()); err != nil || j.change.Owner == "" || j.change.Before == nil {
 		return u, err
 	}
-	u.change.After, u.after = nil, u.before.With(store.Delete(j.change.Before.Ref()))
+	u.change.After, u.after = nil, u.before.With(snapshot.Delete(j.change.Before.Ref()))
 	u.surroundings = nil
 	return u, u.walk(u.scope())
 }
@@ -221,7 +223,7 @@ func named(r *hierarchy.Route, name string) bool {
 
 // relabelled reports whether policies that select by labels, or by the name of a
 // port, may select an object before and not after, or the reverse.
-func relabelled(before, after store.Object) bool {
+func relabelled(before, after snapshot.Object) bool {
 	if before == nil || after == nil {
 		return false
 	}

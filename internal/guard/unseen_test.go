@@ -14,12 +14,12 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
 // withoutList returns the view as it is while a kind was never listed.
-func withoutList(v *store.View, kind string) *store.View {
+func withoutList(v *snapshot.View, kind string) *snapshot.View {
 	var listed, unlisted []*policykind.Kind
 	for _, k := range v.Kinds() {
 		if k.Kind == kind {
@@ -32,7 +32,7 @@ func withoutList(v *store.View, kind string) *store.View {
 }
 
 // unseenBy returns why a change cannot be evaluated for a user, "" if it can.
-func unseenBy(t testing.TB, r guard.Rights, user string, v *store.View, c guard.Change) string {
+func unseenBy(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) string {
 	t.Helper()
 	c.User = userOf(user)
 	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Judge(t.Context(), v, c, nil)
@@ -46,7 +46,7 @@ func unseenBy(t testing.TB, r guard.Rights, user string, v *store.View, c guard.
 
 // unseen requires of a way by which an override goes out of force that it is not
 // open while the kind of the override was never listed either.
-func (w way) unseen(t *testing.T, v *store.View, c guard.Change) {
+func (w way) unseen(t *testing.T, v *snapshot.View, c guard.Change) {
 	t.Helper()
 	if _, ok := c.Object().(*policykind.Policy); ok || len(w.want) == 0 {
 		return
@@ -116,7 +116,7 @@ func TestWritesWhileAKindWasNeverListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := withoutList(world(t, c.before), "Paint")
 			if c.constraint != "" {
-				v = v.With(store.Put(readConstraint(t, c.constraint)))
+				v = v.With(snapshot.Put(readConstraint(t, c.constraint)))
 			}
 			assert.Equal(t, c.want, unseenBy(t, bossAndDev(), "dev", v, c.way.change(t, v)))
 		})
@@ -148,7 +148,7 @@ func TestHowAKindThatWasNeverListedIsRead(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
 	profile := &policykind.Profile{PolicyProfile: api.PolicyProfile{ObjectMeta: metav1.ObjectMeta{Name: "paint"}}}
 	for name, c := range map[string]struct {
-		after *store.View
+		after *snapshot.View
 		want  bool
 	}{
 		"as before":  {v.With(del(routeRef("none"))), false},
@@ -175,7 +175,7 @@ func TestADefinitionThatAnUnlistedKindDependsOn(t *testing.T) {
 		return d
 	}
 	without := v.With(del(api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"}))
-	deleted := func(d *policykind.Definition, after *store.View) error {
+	deleted := func(d *policykind.Definition, after *snapshot.View) error {
 		g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{after}}
 		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
 		return err
@@ -185,7 +185,7 @@ func TestADefinitionThatAnUnlistedKindDependsOn(t *testing.T) {
 }
 
 // rereadTo reads all kinds again as in a view.
-type rereadTo struct{ after *store.View }
+type rereadTo struct{ after *snapshot.View }
 
 func (rereadTo) Profiles() []api.ProfileInForce { return nil }
 
@@ -193,7 +193,7 @@ func (rereadTo) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONSc
 	return nil, nil
 }
 
-func (r rereadTo) Reread(context.Context, *store.View, store.Object, store.Object) (*store.View, error) {
+func (r rereadTo) Reread(context.Context, *snapshot.View, snapshot.Object, snapshot.Object) (*snapshot.View, error) {
 	return r.after, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -76,7 +76,7 @@ func (s *sides) same(c *constraint.Constraint) bool {
 		(!c.Reads("path") || !s.moved())
 }
 
-func (j *judge) moment(e, previous *effective.Effective, v *store.View) *moment {
+func (j *judge) moment(e, previous *effective.Effective, v *snapshot.View) *moment {
 	m := &moment{on: e, previous: previous, Variables: &cel.Variables{
 		Effective: sync.OnceValue(e.Spec),
 		Origins:   sync.OnceValue(func() any { return origins(e) }),

@@ -10,7 +10,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -175,7 +175,7 @@ func TestAProfileThatNamesGates(t *testing.T) {
 	next := v.WithKinds(after.Kinds())
 	for _, k := range after.Kinds() {
 		for p := range after.Policies(k.Ref()) {
-			next = next.With(store.Put(p))
+			next = next.With(snapshot.Put(p))
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
@@ -193,7 +193,7 @@ func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
 	next := v.WithKinds(after.Kinds())
 	for _, k := range after.Kinds() {
 		for p := range after.Policies(k.Ref()) {
-			next = next.With(store.Put(p))
+			next = next.With(snapshot.Put(p))
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}

@@ -9,7 +9,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -25,14 +25,14 @@ func BenchmarkJudge(b *testing.B) {
 		{"1-nearby", 0, 1}, {"3-nearby", 0, 3}, {"40-nearby", 0, 40}, {"400-nearby", 0, 400},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			objects := store.New()
+			objects := snapshot.New()
 			var log *Log
 			if c.others >= 0 {
 				log = New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
 			}
 			fillBench(b, objects)
 			g := &guard.Guard{Engine: effective.NewEngine()}
-			view := func() *store.View {
+			view := func() *snapshot.View {
 				v, _ := objects.View()
 				return v
 			}
@@ -56,7 +56,7 @@ func BenchmarkJudge(b *testing.B) {
 				judge(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
 			}
 			w := write(worlds.RouteDoc("r1", "[{name: new}]", "one"))
-			seen := store.Seen{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
+			seen := snapshot.Seen{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
 				judge(w)
@@ -71,11 +71,11 @@ func BenchmarkJudge(b *testing.B) {
 func BenchmarkJudgeAbove(b *testing.B) {
 	for _, n := range []int{0, 40, 400, 4000} {
 		b.Run(fmt.Sprintf("%d-routes", n), func(b *testing.B) {
-			objects := store.New()
+			objects := snapshot.New()
 			log := New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
 			fillBench(b, objects)
 			g := &guard.Guard{Engine: effective.NewEngine()}
-			view := func() *store.View {
+			view := func() *snapshot.View {
 				v, _ := objects.View()
 				return v
 			}
@@ -95,7 +95,7 @@ func BenchmarkJudgeAbove(b *testing.B) {
 				judge(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
 			}
 			w := create(worlds.PolicyDoc("Paint", "infra", "above", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: one}]\nb: 1"))
-			seen := store.Seen{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
+			seen := snapshot.Seen{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
 				judge(w)
@@ -106,7 +106,7 @@ func BenchmarkJudgeAbove(b *testing.B) {
 }
 
 // fillBench has two gateways with 100 routes on each.
-func fillBench(b *testing.B, s *store.Store) {
+func fillBench(b *testing.B, s *snapshot.Store) {
 	b.Helper()
 	v := worlds.World(b, worlds.RouteDoc("x", "[{}]"))
 	for _, k := range v.Kinds() {
@@ -117,7 +117,7 @@ func fillBench(b *testing.B, s *store.Store) {
 		v, _ := s.View()
 		o := worlds.Read(b, v, doc)
 		require.NotNil(b, o)
-		s.Apply(store.Put(o))
+		s.Apply(snapshot.Put(o))
 	}
 	for _, g := range []string{"one", "two"} {
 		put(worlds.GatewayDoc(g, "class", "http"))

@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -46,7 +46,7 @@ func (everyone) Check(api.Ref) string { return "" }
 // sky is a server's view with what is in flight.
 type sky struct {
 	*testing.T
-	store *store.Store
+	store *snapshot.Store
 	guard *guard.Guard
 	log   *Log
 }
@@ -54,7 +54,7 @@ type sky struct {
 // newSky has a log without patience.
 func newSky(t *testing.T, o Options, docs ...string) *sky {
 	t.Helper()
-	s := &sky{T: t, store: store.New()}
+	s := &sky{T: t, store: snapshot.New()}
 	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
 	if o.Patience == 0 {
 		o.Patience = -1
@@ -70,27 +70,27 @@ func newSky(t *testing.T, o Options, docs ...string) *sky {
 	return s
 }
 
-func (s *sky) view() *store.View {
+func (s *sky) view() *snapshot.View {
 	v, _ := s.store.View()
 	return v
 }
 
-func (s *sky) read(doc string) store.Object {
+func (s *sky) read(doc string) snapshot.Object {
 	s.Helper()
 	return worlds.Read(s, s.view(), doc)
 }
 
 // put makes the view hold an object without anyone being told.
-func (s *sky) put(doc string) { s.store.Apply(store.Put(s.read(doc))) }
+func (s *sky) put(doc string) { s.store.Apply(snapshot.Put(s.read(doc))) }
 
 // uid is that of every object of a name.
-func uid(o store.Object) types.UID { return types.UID(o.Ref().Key()) }
+func uid(o snapshot.Object) types.UID { return types.UID(o.Ref().Key()) }
 
 // seen plays the event of an object that was stored.
 func (s *sky) seen(doc, version string) {
 	o := s.read(doc)
-	s.store.Apply(store.Put(o))
-	s.store.Saw(store.Seen{Ref: o.Ref(), UID: uid(o), Version: version})
+	s.store.Apply(snapshot.Put(o))
+	s.store.Saw(snapshot.Seen{Ref: o.Ref(), UID: uid(o), Version: version})
 }
 
 // create, update and remove are writes. An object that is there has version 10.

@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // index finds entries by where they may meet others. The footprint of an entry
@@ -58,7 +58,7 @@ func (x *index) drop(e *entry) {
 // refresh traces the footprints that are stale in a view, and calls traced with
 // each. What they had in earlier views stays: a write that is evaluated by one of
 // these meets it yet.
-func (x *index) refresh(v *store.View, traced func(*entry)) {
+func (x *index) refresh(v *snapshot.View, traced func(*entry)) {
 	for e := range x.stale {
 		f := e.Write.footprint(v, v.With(e.changes()...))
 		if e.footprint == nil {
@@ -87,7 +87,7 @@ const mostEvents = 64
 
 // changed makes stale what the events of the next view make larger. What only
 // goes makes nothing larger.
-func (x *index) changed(v *store.View, events []store.Event) {
+func (x *index) changed(v *snapshot.View, events []snapshot.Event) {
 	if len(x.traced) == 0 {
 		return
 	}
@@ -96,10 +96,10 @@ func (x *index) changed(v *store.View, events []store.Event) {
 		case event.Kinds || i == mostEvents:
 			x.allStale()
 			return
-		case event.After == nil || event.Before != nil && store.Same(event.Before, event.After):
+		case event.After == nil || event.Before != nil && snapshot.Same(event.Before, event.After):
 		case !effective.Links(event.After) && len(x.selecting) == 0:
 		default:
-			for e := range x.linked(effective.FootprintOf([]store.Object{event.After}, v)) {
+			for e := range x.linked(effective.FootprintOf([]snapshot.Object{event.After}, v)) {
 				x.stale[e] = true
 			}
 		}

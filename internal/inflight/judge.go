@@ -9,7 +9,7 @@ import (
 
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Decision is a judgement with what is in flight in mind.
@@ -26,7 +26,7 @@ type Decision struct {
 // in flight.
 //
 // The errors are those of guard.Judge.
-func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *store.View, w Write) (Decision, error) {
+func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Decision, error) {
 	if l == nil {
 		j, err := g.Judge(ctx, view(), w.Change, nil)
 		return Decision{Judgement: j}, err
@@ -71,14 +71,14 @@ type trial struct {
 	judging *judging
 	// own is the footprint of the write in a view.
 	own     *effective.Footprint
-	ownView *store.View
+	ownView *snapshot.View
 	// until is how long it may wait for others.
 	until time.Time
 }
 
 // attempt judges the write by one moment, and books it if it is admitted. It is
 // not done if what it was judged by has changed.
-func (t *trial) attempt(ctx context.Context, view func() *store.View) (d Decision, done bool, err error) {
+func (t *trial) attempt(ctx context.Context, view func() *snapshot.View) (d Decision, done bool, err error) {
 	v, met := t.look(t, view)
 	if err := t.write.judgedBy(v); err != nil {
 		return d, false, err
@@ -111,7 +111,7 @@ func (t *trial) attempt(ctx context.Context, view func() *store.View) (d Decisio
 }
 
 // footprintIn returns the footprint of the write in a view.
-func (t *trial) footprintIn(v *store.View) *effective.Footprint {
+func (t *trial) footprintIn(v *snapshot.View) *effective.Footprint {
 	if t.ownView != v {
 		t.own, t.ownView = t.write.footprint(v, v.With(t.write.changes()...)), v
 	}
@@ -119,7 +119,7 @@ func (t *trial) footprintIn(v *store.View) *effective.Footprint {
 }
 
 // lay lays entries over a view, in their order.
-func lay(ctx context.Context, g *guard.Guard, v *store.View, entries []*entry) (*store.View, error) {
+func lay(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
 	l := layer{guard: g, view: v}
 	for _, e := range entries {
 		if err := l.lay(ctx, e.Write); err != nil {
@@ -130,7 +130,7 @@ func lay(ctx context.Context, g *guard.Guard, v *store.View, entries []*entry) (
 }
 
 // decide judges the write without and with those in flight that it meets.
-func (t *trial) decide(ctx context.Context, v *store.View, groups [][]*entry) (Decision, error) {
+func (t *trial) decide(ctx context.Context, v *snapshot.View, groups [][]*entry) (Decision, error) {
 	alone, err := t.guard.Judge(ctx, v, t.write.Change, nil)
 	if err != nil || !t.write.Enforcement.Denies() {
 		return Decision{Judgement: alone}, err
@@ -148,7 +148,7 @@ func (t *trial) decide(ctx context.Context, v *store.View, groups [][]*entry) (D
 }
 
 // judgeWith judges the write with entries laid over the view.
-func (t *trial) judgeWith(ctx context.Context, v *store.View, some []*entry) (*guard.Judgement, error) {
+func (t *trial) judgeWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Judgement, error) {
 	laid, err := lay(ctx, t.guard, v, some)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (t *trial) judgeWith(ctx context.Context, v *store.View, some []*entry) (*g
 
 // narrow names as few of the entries as it easily can on which the decision
 // depends.
-func (t *trial) narrow(ctx context.Context, v *store.View, alone, with *guard.Judgement, some []*entry) (Decision, error) {
+func (t *trial) narrow(ctx context.Context, v *snapshot.View, alone, with *guard.Judgement, some []*entry) (Decision, error) {
 	for len(some) > few {
 		half, found := len(some)/2, false
 		for _, part := range [][]*entry{some[:half], some[half:]} {

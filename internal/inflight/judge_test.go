@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -202,7 +202,7 @@ func TestAWriteThatIsAdmittedMeanwhileBringsOthersTogether(t *testing.T) {
 	s := newSky(t, Options{}, gateway, worlds.GatewayDoc("other", "class", "http"), away)
 	s.admit(s.create(greedy))
 	looks := 0
-	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 1 {
 			s.admit(s.update(away, route))
 		}
@@ -238,7 +238,7 @@ func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSky(t, Options{}, gateway, route)
 			looks := 0
-			s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if looks++; looks == 1 {
 					c.meanwhile(s)
 				}
@@ -256,7 +256,7 @@ func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
 	}
 	s := newSky(t, Options{}, gateway, route)
 	looks := 0
-	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 2 {
 			s.admit(s.update(nowhere("1"), nowhere("3")))
 		}
@@ -281,7 +281,7 @@ func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
 func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
 	s := newSky(t, Options{}, gateway, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
-	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		s.seen(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
 		return nil, nil
 	}
@@ -325,7 +325,7 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 	views := make(chan struct{}, 10)
 	done := make(chan []string)
 	go func() {
-		view := func() *store.View {
+		view := func() *snapshot.View {
 			views <- struct{}{}
 			return s.view()
 		}
@@ -357,7 +357,7 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	rounds := 0
-	s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if rounds++; rounds == 3 {
 			cancel()
 		}
@@ -410,7 +410,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 				s.admit(s.create(doc))
 			}
 			asked := 0
-			s.guard.Live = func(context.Context, api.Ref) (store.Object, error) {
+			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if asked++; asked == c.failing {
 					return nil, errLive
 				}
@@ -424,7 +424,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 }
 
 // rereading makes another view of the one that it is given.
-type rereading func(*store.View) (*store.View, error)
+type rereading func(*snapshot.View) (*snapshot.View, error)
 
 func (rereading) Profiles() []api.ProfileInForce { return nil }
 
@@ -432,7 +432,7 @@ func (rereading) Schema(context.Context, api.PolicyKind) (*apiextensionsv1.JSONS
 	return nil, nil
 }
 
-func (r rereading) Reread(_ context.Context, v *store.View, _, _ store.Object) (*store.View, error) {
+func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Object) (*snapshot.View, error) {
 	return r(v)
 }
 
@@ -445,13 +445,13 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		reads := s.read(limit)
-		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) { return v.With(store.Put(reads)), nil })
+		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
 		s.admit(write)
 		assert.Equal(t, with("the write of PolicyProfile"), said(s.judge(s.create(greedy))))
 	})
 	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
-		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *store.View) (*store.View, error) {
+		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
 			return v.WithKinds([]*policykind.Kind{&milder}), nil
@@ -464,7 +464,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		var seen []int
-		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) {
+		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			seen = append(seen, len(v.Readings()))
 			return v, nil
 		})
@@ -476,17 +476,17 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
-		s.guard.Kinds = rereading(func(v *store.View) (*store.View, error) { return v, nil })
+		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
 		l := layer{guard: s.guard, view: s.view()}
 		finalized := write
 		finalized.Finalized = true
 		require.NoError(t, l.lay(t.Context(), finalized))
-		assert.Equal(t, []store.Reading{{}}, l.flat().Readings())
+		assert.Equal(t, []snapshot.Reading{{}}, l.flat().Readings())
 	})
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(write)
-		s.guard.Kinds = rereading(func(*store.View) (*store.View, error) { return nil, errLive })
+		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
 		_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
 		require.ErrorIs(t, err, errLive)
 		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
@@ -495,7 +495,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s := newSky(t, Options{}, gateway, route)
 		s.admit(write)
 		s.admit(s.create(limit))
-		s.guard.Kinds = rereading(func(*store.View) (*store.View, error) { return nil, &policykind.DefinedError{By: "others"} })
+		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
 		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "the writes after it are laid over")
 	})
 	t.Run("unless nobody can", func(t *testing.T) {

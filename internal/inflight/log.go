@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Defaults of Options.
@@ -94,12 +94,12 @@ type judging struct {
 	since, ends uint64
 	// seen of the object meanwhile: a write that the API server has stored
 	// without waiting for us is not kept.
-	seen []store.Seen
+	seen []snapshot.Seen
 }
 
 // New returns an empty log that hears what is seen from a store, which must not
 // be fed yet.
-func New(s *store.Store, o Options) *Log {
+func New(s *snapshot.Store, o Options) *Log {
 	o.Keep = cmp.Or(o.Keep, DefaultKeep)
 	o.Most = cmp.Or(o.Most, DefaultMost)
 	o.Size = cmp.Or(o.Size, DefaultSize)
@@ -125,7 +125,7 @@ func (l *Log) Len() int {
 }
 
 // next follows the events of the next view.
-func (l *Log) next(v *store.View, events []store.Event) {
+func (l *Log) next(v *snapshot.View, events []snapshot.Event) {
 	if l.busy.Load() == 0 {
 		return
 	}
@@ -135,7 +135,7 @@ func (l *Log) next(v *store.View, events []store.Event) {
 }
 
 // saw takes out what was seen.
-func (l *Log) saw(seen []store.Seen) {
+func (l *Log) saw(seen []snapshot.Seen) {
 	if l.busy.Load() == 0 {
 		return
 	}
@@ -245,7 +245,7 @@ func (l *Log) finish(j *judging) {
 
 // look returns the view of now and, of what is in flight now, what the write
 // meets. The view shows all that was in flight and is not any more.
-func (l *Log) look(t *trial, view func() *store.View) (*store.View, []*entry) {
+func (l *Log) look(t *trial, view func() *snapshot.View) (*snapshot.View, []*entry) {
 	if l.busy.Load() > 1 {
 		t.footprintIn(view()) // without the lock
 	}
@@ -260,7 +260,7 @@ func (l *Log) look(t *trial, view func() *store.View) (*store.View, []*entry) {
 // met returns the entries of other objects that a write meets which is evaluated on
 // a view, by seq, given the view of now. Those that went before the judgement
 // looked are not among them.
-func (l *Log) met(t *trial, now, judgedOn *store.View) []*entry {
+func (l *Log) met(t *trial, now, judgedOn *snapshot.View) []*entry {
 	if len(l.entries) == 0 {
 		return nil
 	}
@@ -298,7 +298,7 @@ const (
 )
 
 // book books a write, unless it meets more by now than it was judged with.
-func (l *Log) book(t *trial, view func() *store.View, judgedOn *store.View, met []*entry, f flown) admission {
+func (l *Log) book(t *trial, view func() *snapshot.View, judgedOn *snapshot.View, met []*entry, f flown) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
@@ -327,7 +327,7 @@ func (l *Log) book(t *trial, view func() *store.View, judgedOn *store.View, met 
 // refused reports whether the API server will refuse a write, since it creates
 // what exists and does not go at this moment. A name that is generated is
 // generated again then.
-func (l *Log) refused(f flown, v *store.View) bool {
+func (l *Log) refused(f flown, v *snapshot.View) bool {
 	if f.Change.Operation != guard.Create || f.Generated || v.Get(f.ref) == nil {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -69,7 +69,7 @@ func (d dice) write(s *sky) Write {
 
 // must returns what a write has to meet: whatever shares a path with it when some
 // of the others are stored, too.
-func must(v *store.View, w Write, entries []*entry) map[*entry]bool {
+func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 	out := make(map[*entry]bool)
 	for some := range 1 << len(entries) {
 		with := v

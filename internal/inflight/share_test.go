@@ -10,7 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -157,7 +157,7 @@ func TestTheTimeFollowsTheLatency(t *testing.T) {
 			s.admit(s.create(limit))
 			time.Sleep(after)
 			s.seen(limit, "11")
-			s.store.Apply(store.Delete(s.read(limit).Ref()))
+			s.store.Apply(snapshot.Delete(s.read(limit).Ref()))
 		}
 		observed(20 * time.Second)
 		assert.Equal(t, 80*time.Second, kept())
@@ -184,8 +184,8 @@ func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
 		"and is being updated": {func(s *sky) { s.admit(s.update(there, worlds.GatewayDoc("there", "other", "http"))) }, func(s *sky) Write { return s.create(there) }, 1},
 		"and its deletion ended": {func(s *sky) {
 			s.admit(s.remove(there))
-			s.store.Apply(store.Delete(s.read(there).Ref()))
-			s.store.Saw(store.Seen{Ref: s.read(there).Ref(), UID: uid(s.read(there)), Version: "11", Deleted: true})
+			s.store.Apply(snapshot.Delete(s.read(there).Ref()))
+			s.store.Saw(snapshot.Seen{Ref: s.read(there).Ref(), UID: uid(s.read(there)), Version: "11", Deleted: true})
 		}, func(s *sky) Write { return s.create(there) }, 1},
 		"and loses its last finalizer": {func(s *sky) {
 			w := s.update(there, there)

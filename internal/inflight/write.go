@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Write is a write to be judged.
@@ -62,22 +62,22 @@ func (w Write) lasting() bool {
 }
 
 // objects returns what is written, as it was and as it will be.
-func (w Write) objects() []store.Object { return []store.Object{w.Change.Before, w.Change.After} }
+func (w Write) objects() []snapshot.Object { return []snapshot.Object{w.Change.Before, w.Change.After} }
 
 // removes reports whether the object is gone once the write is stored, or waits
 // for its finalizers.
 func (w Write) removes() bool { return w.Change.After == nil || w.Finalized }
 
 // changes returns what the write does to a view that holds objects of its kind.
-func (w Write) changes() []store.Change {
+func (w Write) changes() []snapshot.Change {
 	if w.removes() {
-		return []store.Change{store.Delete(w.Change.Object().Ref())}
+		return []snapshot.Change{snapshot.Delete(w.Change.Object().Ref())}
 	}
-	return []store.Change{store.Put(w.Change.After)}
+	return []snapshot.Change{snapshot.Put(w.Change.After)}
 }
 
 // footprint returns where the write may meet others.
-func (w Write) footprint(views ...*store.View) *effective.Footprint {
+func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
 	if n, ok := w.Change.Before.(*hierarchy.Namespace); ok && n != nil && w.Change.After == nil {
 		return effective.Everywhere() // all that is in it goes, too
 	}
@@ -90,7 +90,7 @@ var errReread = errors.New("policies of this kind are read in another way since 
 
 // fits reports whether a view reads policies as the write was read: one of a
 // kind that it does not hold at all takes no part there.
-func fits(o store.Object, v *store.View) error {
+func fits(o snapshot.Object, v *snapshot.View) error {
 	p, ok := o.(*policykind.Policy)
 	if !ok || p == nil {
 		return nil
@@ -103,7 +103,7 @@ func fits(o store.Object, v *store.View) error {
 
 // judgedBy reports whether a view can judge the write: it has the kind of a policy
 // as the write was read by. Without it, it would find nothing wrong.
-func (w Write) judgedBy(v *store.View) error {
+func (w Write) judgedBy(v *snapshot.View) error {
 	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
 		return fmt.Errorf("%s: %w", p.Ref(), errReread)
 	}
@@ -114,13 +114,13 @@ func (w Write) judgedBy(v *store.View) error {
 // object are gathered: making a view of each would cost more than judging.
 type layer struct {
 	guard   *guard.Guard
-	view    *store.View
-	pending []store.Change
+	view    *snapshot.View
+	pending []snapshot.Change
 	there   map[api.Ref]bool // after what is pending
 }
 
 // flat returns the view with all that is pending.
-func (l *layer) flat() *store.View {
+func (l *layer) flat() *snapshot.View {
 	if len(l.pending) > 0 {
 		l.view = l.view.With(l.pending...)
 		l.pending, l.there = nil, nil
@@ -135,7 +135,7 @@ func (l *layer) holds(ref api.Ref) bool {
 	return l.view.Get(ref) != nil
 }
 
-func (l *layer) put(changes ...store.Change) {
+func (l *layer) put(changes ...snapshot.Change) {
 	if l.there == nil {
 		l.there = make(map[api.Ref]bool)
 	}
@@ -161,11 +161,11 @@ func (l *layer) lay(ctx context.Context, w Write) error {
 		if n, ok := w.Change.Before.(*hierarchy.Namespace); ok {
 			l.put(l.flat().AllIn(n.Name)...)
 		}
-		l.put(store.Delete(ref))
+		l.put(snapshot.Delete(ref))
 	case w.Change.Operation == guard.Create && l.holds(ref):
 		// The API server refuses to create what there is.
 	default:
-		l.put(store.Put(w.Change.After))
+		l.put(snapshot.Put(w.Change.After))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 	if l.guard.Kinds == nil {
 		return nil
 	}
-	is := store.Reading{Before: w.Change.Before, After: w.Change.After}
+	is := snapshot.Reading{Before: w.Change.Before, After: w.Change.After}
 	if w.removes() {
 		is.After = nil
 	}
@@ -221,7 +221,7 @@ func (w Write) flown(ref api.Ref) flown {
 // hold: all of them have one share, as a review that is forged may name any.
 const noNamespace = "?"
 
-func (f flown) ownerIn(v *store.View) owner {
+func (f flown) ownerIn(v *snapshot.View) owner {
 	namespace := f.ref.Namespace
 	if namespace != "" && v.Get((&hierarchy.Namespace{Name: namespace}).Ref()) == nil {
 		namespace = noNamespace
@@ -231,7 +231,7 @@ func (f flown) ownerIn(v *store.View) owner {
 
 // seenBy reports whether what was seen is the write, or came after it. Versions
 // of one resource can be compared whichever object they are of.
-func (f flown) seenBy(s store.Seen) bool {
+func (f flown) seenBy(s snapshot.Seen) bool {
 	if f.Change.Operation == guard.Create {
 		return f.UID != "" && s.UID == f.UID
 	}

@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 const authenticated = `
@@ -21,7 +21,7 @@ spec:
   validations: [{EXPRESSION, message: every route is authenticated}]
 `
 
-func constrained(t *testing.T, kind, expression string) (*store.View, error) {
+func constrained(t *testing.T, kind, expression string) (*snapshot.View, error) {
 	t.Helper()
 	text := strings.NewReplacer("KIND", kind, "EXPRESSION", expression).Replace(authenticated)
 	set, err := Read([]string{"-"}, strings.NewReader(text))

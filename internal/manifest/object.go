@@ -13,7 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Object is one object of a file.
@@ -131,9 +131,9 @@ func (o *Object) String() string {
 //
 // The error is store.ErrKind for a kind that the store does not hold, else an
 // *Error.
-func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bool) (store.Object, error) {
+func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bool) (snapshot.Object, error) {
 	if !kinds.Reads(o.Kind) {
-		return nil, fmt.Errorf("%s: %w", o.Kind, store.ErrKind)
+		return nil, fmt.Errorf("%s: %w", o.Kind, snapshot.ErrKind)
 	}
 	if o.Name == "" {
 		return nil, o.At.errorf("%s has no metadata.name; give it one", o.Kind.Kind)
@@ -146,9 +146,9 @@ func (o *Object) Decode(kinds *Kinds, namespace string, created int64, forget bo
 		return nil, o.At.errorf("write %s as JSON: %w", o, err)
 	}
 	err = fits(o.Kind, data)
-	var out store.Object
+	var out snapshot.Object
 	if err == nil {
-		out, err = store.Decode(o.Kind, kinds.Of(o.Kind), data, created)
+		out, err = snapshot.Decode(o.Kind, kinds.Of(o.Kind), data, created)
 	}
 	if err != nil {
 		return nil, o.At.errorf("%s does not fit its kind: %w; correct the field", o, err)

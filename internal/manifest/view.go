@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -46,23 +46,23 @@ func (s *Set) Check(kinds *Kinds, namespace string) error {
 // View returns the objects as the store holds them. Policies without a
 // creation time count as newest. kinds learns the kinds of the set; objects of
 // kinds that are not read are left out (Ignored tells of them).
-func (s *Set) View(kinds *Kinds, namespace string) (*store.View, error) {
+func (s *Set) View(kinds *Kinds, namespace string) (*snapshot.View, error) {
 	errs := []error{s.Check(kinds, namespace)}
-	var changes []store.Change
+	var changes []snapshot.Change
 	for _, o := range s.Objects {
 		object, err := o.Decode(kinds, namespace, merge.Newest, false)
 		switch {
 		case o.Kind == policykind.KindProfile: // it has been read
 		case err == nil:
-			changes = append(changes, store.Put(object))
-		case !errors.Is(err, store.ErrKind):
+			changes = append(changes, snapshot.Put(object))
+		case !errors.Is(err, snapshot.ErrKind):
 			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return (&store.View{}).WithKinds(kinds.All()).With(changes...), nil
+	return (&snapshot.View{}).WithKinds(kinds.All()).With(changes...), nil
 }
 
 // Count is a number of objects of a kind.

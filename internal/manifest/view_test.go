@@ -10,13 +10,13 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
 const gatewayAPI = "apiVersion: gateway.networking.k8s.io/v1\n"
 
-func view(t *testing.T, text string) (*store.View, *Set, *Kinds, error) {
+func view(t *testing.T, text string) (*snapshot.View, *Set, *Kinds, error) {
 	t.Helper()
 	set, err := Read([]string{"-"}, strings.NewReader(text))
 	require.NoError(t, err)
@@ -214,6 +214,6 @@ func TestDecodeForgetsACreationTime(t *testing.T) {
 		assert.Equal(t, want, p.Created)
 	}
 	_, err = (&Object{Kind: api.PolicyKind{Kind: "Pod"}}).Decode(kinds, "here", 7, false)
-	require.ErrorIs(t, err, store.ErrKind)
+	require.ErrorIs(t, err, snapshot.ErrKind)
 	assert.True(t, kinds.Reads(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGRPCRoute}))
 }

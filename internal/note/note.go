@@ -12,14 +12,14 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Limit is the most bytes that an annotation of ours takes.
 const Limit = 4 << 10
 
 // Name returns the name of the annotation on an object, or "" where it has none.
-func Name(o store.Object) string {
+func Name(o snapshot.Object) string {
 	switch o.(type) {
 	case *policykind.Policy:
 		return api.AnnotationOutcome
@@ -35,7 +35,7 @@ func Name(o store.Object) string {
 // object's own name or the time: none of them is there yet on a create. Each
 // path that the text is about is shown to also, unless that is nil. The error is
 // that of the budget, or also's.
-func Text(e *effective.Engine, v *store.View, o store.Object, b *effective.Budget, also func(*effective.Effective) error) (string, error) {
+func Text(e *effective.Engine, v *snapshot.View, o snapshot.Object, b *effective.Budget, also func(*effective.Effective) error) (string, error) {
 	walk := func(visit func(*effective.Effective) error) error {
 		return e.Walk(v, effective.ScopeOf(o), false, b, func(at *effective.Effective) error {
 			if also != nil {

@@ -4,7 +4,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // outcomeNote is the annotation of a policy.
@@ -26,7 +26,7 @@ type lostNote struct {
 // may be yet to be generated.
 const itself = "itself"
 
-func outcome(through walk, v *store.View, p *policykind.Policy) (string, error) {
+func outcome(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
 	var sum effective.Outcomes
 	err := through(func(e *effective.Effective) error {
 		if e.Kind == p.Kind {

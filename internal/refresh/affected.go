@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -20,7 +20,7 @@ const mostNamed = 10
 // affected gathers the policies that affect an object: those that are in force on a
 // path through it, and attached to it or to what is above it there.
 type affected struct {
-	of     store.Object
+	of     snapshot.Object
 	by     map[string]map[api.Ref]bool // by the name of the policies' kind
 	found  map[*merge.Policy]bool
 	expect int // how many there can be, 0 if that is not known
@@ -29,7 +29,7 @@ type affected struct {
 // errAll ends a walk that has nothing to find any more.
 var errAll = errors.New("all that can be found is")
 
-func newAffected(of store.Object) *affected {
+func newAffected(of snapshot.Object) *affected {
 	return &affected{of: of, by: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
 }
 
@@ -83,7 +83,7 @@ func (a *affected) lowest(p *hierarchy.Path) (level hierarchy.Level, through boo
 
 // candidates returns which policies can affect a class, gateway or listener set at
 // all: a gateway with ten thousand routes is mostly known by its first.
-func candidates(v *store.View, of store.Object) map[api.Ref]bool {
+func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	out := make(map[api.Ref]bool)
 	on := func(refs ...api.Ref) {
 		for _, ref := range refs {

@@ -18,7 +18,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // FieldManager owns the marks that are written here.
@@ -92,13 +92,13 @@ func (o object) annotate(ctx context.Context, annotations map[string]string) (ui
 		}
 	}
 	if len(rest) == len(annotations) {
-		return store.MarksHash(has, nil), nil
+		return snapshot.MarksHash(has, nil), nil
 	}
 	if _, err := o.apply(ctx, rest); err != nil {
 		return 0, err
 	}
 	has, err = o.apply(ctx, annotations)
-	return store.MarksHash(has, nil), err
+	return snapshot.MarksHash(has, nil), err
 }
 
 func (o object) apply(ctx context.Context, annotations map[string]string) (map[string]string, error) {
@@ -147,7 +147,7 @@ func (o object) condition(ctx context.Context, w *Wanted) (uint64, error) {
 			return 0, err
 		}
 	}
-	return store.MarksHash(nil, has), nil
+	return snapshot.MarksHash(nil, has), nil
 }
 
 func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) ([]metav1.Condition, error) {

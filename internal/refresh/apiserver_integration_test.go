@@ -17,7 +17,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/refresh"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -102,7 +102,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 	t.Run("a condition that is not wanted goes, or says so", func(t *testing.T) {
 		write(theGateway, &refresh.Wanted{}) // somebody else owns its time since
 		assert.Contains(t, []string{"", "False"}, field(theGateway, ours+".status"))
-		assert.Equal(t, store.MarksHash(nil, nil), (&refresh.Wanted{}).Hash())
+		assert.Equal(t, snapshot.MarksHash(nil, nil), (&refresh.Wanted{}).Hash())
 	})
 
 	t.Run("another object of the name is not touched, and none is made", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -52,10 +52,10 @@ func BenchmarkLookAtEverything(b *testing.B) {
 		require.NoError(b, err)
 		cluster, engine := &away{}, effective.NewEngine()
 		r := New(Options{Store: c.Store, Engine: engine, Cluster: cluster, Affected: true, Delay: time.Millisecond})
-		var seen []store.Seen
+		var seen []snapshot.Seen
 		for object := range fixture.Objects(size) {
 			require.NoError(b, c.Put(object))
-			seen = append(seen, store.Seen{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
+			seen = append(seen, snapshot.Seen{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
 		}
 		before := heap()
 		r.objects.note(seen)
@@ -97,7 +97,7 @@ func judged(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size,
 		after, err := c.Decode(w.After)
 		require.NoError(b, err)
 		start := time.Now()
-		_, err = g.Judge(b.Context(), v.With(store.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
+		_, err = g.Judge(b.Context(), v.With(snapshot.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
 		took = append(took, time.Since(start))
 		require.NoError(b, err)
 		time.Sleep(time.Millisecond)

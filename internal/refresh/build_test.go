@@ -15,7 +15,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -44,7 +44,7 @@ type world struct {
 
 	mu     sync.Mutex
 	marks  map[api.Ref]*Wanted
-	seen   map[api.Ref]store.Marks // beside their hash
+	seen   map[api.Ref]snapshot.Marks // beside their hash
 	writes []api.Ref
 	fail   func(api.Ref) error
 	lines  []string
@@ -52,8 +52,8 @@ type world struct {
 
 func newWorld(t *testing.T, o Options, docs ...string) *world {
 	t.Helper()
-	w := &world{T: t, marks: make(map[api.Ref]*Wanted), seen: make(map[api.Ref]store.Marks)}
-	o.Store, o.Engine, o.Cluster, o.Affected = store.New(), effective.NewEngine(), w, !o.Affected
+	w := &world{T: t, marks: make(map[api.Ref]*Wanted), seen: make(map[api.Ref]snapshot.Marks)}
+	o.Store, o.Engine, o.Cluster, o.Affected = snapshot.New(), effective.NewEngine(), w, !o.Affected
 	o.Log = funcr.New(func(_, args string) { w.lines = append(w.lines, args) }, funcr.Options{})
 	if o.Every == 0 {
 		o.Every = time.Nanosecond
@@ -91,7 +91,7 @@ func (w *world) see(ref api.Ref) {
 	if has := w.marks[ref]; has != nil {
 		m.Hash = has.Hash()
 	}
-	w.Store.Saw(store.Seen{Ref: ref, UID: "u", Marks: m})
+	w.Store.Saw(snapshot.Seen{Ref: ref, UID: "u", Marks: m})
 }
 
 func (w *world) put(docs ...string) {
@@ -99,7 +99,7 @@ func (w *world) put(docs ...string) {
 	for _, doc := range docs {
 		v, _ := w.Store.View()
 		o := worlds.Read(w.T, v, doc)
-		w.Store.Apply(store.Put(o))
+		w.Store.Apply(snapshot.Put(o))
 		w.see(o.Ref())
 	}
 }
@@ -108,9 +108,9 @@ func (w *world) remove(doc string) {
 	w.Helper()
 	v, _ := w.Store.View()
 	ref := worlds.Read(w.T, v, doc).Ref()
-	w.Store.Apply(store.Delete(ref))
+	w.Store.Apply(snapshot.Delete(ref))
 	delete(w.marks, ref)
-	w.Store.Saw(store.Seen{Ref: ref, Deleted: true})
+	w.Store.Saw(snapshot.Seen{Ref: ref, Deleted: true})
 }
 
 // settle looks and writes until nothing is queued, and returns what was written.

@@ -10,13 +10,13 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // entry is what is known of an object that may have marks.
 type entry struct {
 	uid   types.UID
-	marks store.Marks
+	marks snapshot.Marks
 	// wrote is when it was last written here, and again how often that followed
 	// closely on the time before.
 	wrote time.Time
@@ -41,7 +41,7 @@ type inventory struct {
 }
 
 // note books what was seen, and returns what of it says something new.
-func (i *inventory) note(seen []store.Seen) []api.Ref {
+func (i *inventory) note(seen []snapshot.Seen) []api.Ref {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.entries == nil {

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Defaults of Options.
@@ -44,7 +44,7 @@ type Cluster interface {
 
 // Options of a Refresher.
 type Options struct {
-	Store   *store.Store
+	Store   *snapshot.Store
 	Engine  *effective.Engine
 	Cluster Cluster
 	// Affected has the marks on affected objects written; without it those that
@@ -64,7 +64,7 @@ type Options struct {
 type Refresher struct {
 	Options
 	objects inventory
-	changes *store.Changes
+	changes *snapshot.Changes
 	pending pending
 	counted counter
 
@@ -73,7 +73,7 @@ type Refresher struct {
 	pace      pace
 
 	// of the goroutine that looks:
-	last *store.View
+	last *snapshot.View
 	// of the one that writes:
 	barred map[api.PolicyKind]time.Time
 }
@@ -83,10 +83,10 @@ type Refresher struct {
 func New(o Options) *Refresher {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
 	r := &Refresher{
-		Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue), idle), barred: make(map[api.PolicyKind]time.Time),
+		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), idle), barred: make(map[api.PolicyKind]time.Time),
 	}
 	o.Store.Subscribe(r.changes.Note)
-	o.Store.Watch(func(seen []store.Seen) { r.changes.Mark(r.objects.note(seen)) })
+	o.Store.Watch(func(seen []snapshot.Seen) { r.changes.Mark(r.objects.note(seen)) })
 	return r
 }
 
@@ -150,7 +150,7 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 		return nil
 	}
 	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
-	both := store.Objects(changed.Events)
+	both := snapshot.Objects(changed.Events)
 	for _, o := range both {
 		if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
 			r.queue(q, r.objects.all(n.Name))
@@ -170,10 +170,10 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 
 // idle reports whether an event has no bearing on any mark: a mark or a status was
 // written, by us most likely, or a constraint, which policies are held to and not made of.
-func idle(e store.Event) bool {
+func idle(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
-	return before || after || e.Before != nil && e.After != nil && store.Same(e.Before, e.After)
+	return before || after || e.Before != nil && e.After != nil && snapshot.Same(e.Before, e.After)
 }
 
 func (r *Refresher) queue(q queue, objects []api.Ref) {

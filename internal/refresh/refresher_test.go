@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/note"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -118,13 +118,13 @@ func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
 
 func TestWhatIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
-		marks  store.Marks
+		marks  snapshot.Marks
 		docs   []string
 		writes int
 	}{
 		"nothing speaks against it": {writes: 1},
-		"it is being deleted":       {marks: store.Marks{Going: true}},
-		"it opted out":              {marks: store.Marks{OptedOut: true}},
+		"it is being deleted":       {marks: snapshot.Marks{Going: true}},
+		"it opted out":              {marks: snapshot.Marks{OptedOut: true}},
 		"its namespace opted out":   {docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"false\"}}\n"}},
 		"its namespace says something else": {
 			docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"true\"}}\n"}, writes: 1,
@@ -181,7 +181,7 @@ func TestAnObjectIsWrittenOnlyOnceInAWhile(t *testing.T) {
 func TestTheMoreOftenAnObjectIsWrittenTheLongerItIsLeftAlone(t *testing.T) {
 	var i inventory
 	ref := api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "r"}
-	i.note([]store.Seen{{Ref: ref, UID: "u"}})
+	i.note([]snapshot.Seen{{Ref: ref, UID: "u"}})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var rests []string
 	write := func(after time.Duration) {
@@ -208,8 +208,8 @@ func TestWhatHasNoBearingOnAnyMarkIsNotLookedAt(t *testing.T) {
 	<-w.changes.Wake()
 	for i := range 2 * room {
 		c := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
-		w.Store.Apply(store.Put(c))
-		w.Store.Apply(store.Delete(c.Ref()))
+		w.Store.Apply(snapshot.Put(c))
+		w.Store.Apply(snapshot.Delete(c.Ref()))
 		w.put(class) // the same again
 	}
 	assert.Empty(t, w.changes.Wake(), "there is nothing to look at")

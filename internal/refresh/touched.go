@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // touched gathers the objects whose marks a number of changes may make stale. It
@@ -24,7 +24,7 @@ type touched struct {
 
 // look gathers what changes touch, as the view shows it: that before them or that
 // after them.
-func (t *touched) look(ctx context.Context, v *store.View, objects []store.Object) error {
+func (t *touched) look(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
 	for _, o := range objects {
 		t.around(v, o)
 	}
@@ -56,7 +56,7 @@ func (t *touched) path(e *effective.Effective) {
 
 // around gathers what hangs on an object though no path goes through it: itself, and
 // the policies whose target it is, or who meet it on a target of its own.
-func (t *touched) around(v *store.View, o store.Object) {
+func (t *touched) around(v *snapshot.View, o snapshot.Object) {
 	t.found[o.Ref()] = true
 	t.targeting(v, o.Ref())
 	switch o := o.(type) {
@@ -76,7 +76,7 @@ func (t *touched) around(v *store.View, o store.Object) {
 	}
 }
 
-func (t *touched) targeting(v *store.View, object api.Ref) {
+func (t *touched) targeting(v *snapshot.View, object api.Ref) {
 	for p := range v.On(object) {
 		t.found[p.Ref()] = true
 	}

@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/note"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 const (
@@ -34,11 +34,11 @@ type Wanted struct {
 }
 
 // Hash returns the hash of an object that has the marks (store.MarksHash).
-func (w *Wanted) Hash() uint64 { return store.MarksHash(w.Annotations, w.Conditions) }
+func (w *Wanted) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
 
 // wanted computes the marks of an object as the view has it. The error is that of
 // ctx.
-func (r *Refresher) wanted(ctx context.Context, v *store.View, o store.Object, has store.Marks) (*Wanted, error) {
+func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
 	if conditioned(o.Ref().PolicyKind()) {
 		return r.conditions(ctx, v, o, has)
 	}
@@ -63,7 +63,7 @@ func (r *Refresher) wanted(ctx context.Context, v *store.View, o store.Object, h
 	return w, nil
 }
 
-func (r *Refresher) conditions(ctx context.Context, v *store.View, o store.Object, has store.Marks) (*Wanted, error) {
+func (r *Refresher) conditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
 	w := &Wanted{}
 	a := newAffected(o)
 	if a.expect = len(candidates(v, o)); !r.Affected || a.expect == 0 {

@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // ErrGone tells that an object is not there any more, or is another one.
@@ -69,7 +69,7 @@ func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Durati
 	return r.booked(ctx, ref, w, err)
 }
 
-func (r *Refresher) compute(ctx context.Context, v *store.View, o store.Object, has store.Marks) (*Wanted, error) {
+func (r *Refresher) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
 	r.computing.Lock()
 	defer r.computing.Unlock()
 	if err := r.pace.step(ctx); err != nil {

@@ -23,7 +23,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -53,7 +53,7 @@ type sweeping struct {
 func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
 	t.Helper()
 	s := &sweeping{T: t, engine: effective.NewEngine()}
-	o.Store = store.New()
+	o.Store = snapshot.New()
 	o.Audit = s.audit
 	o.Events = s
 	o.Log = funcr.New(func(_, args string) {
@@ -75,7 +75,7 @@ func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
 	return s
 }
 
-func (s *sweeping) audit(ctx context.Context, v *store.View, scope effective.Scope) ([]api.Violation, error) {
+func (s *sweeping) audit(ctx context.Context, v *snapshot.View, scope effective.Scope) ([]api.Violation, error) {
 	s.scopes = append(s.scopes, scope)
 	if s.err != nil {
 		return nil, s.err
@@ -111,14 +111,14 @@ func (s *sweeping) put(docs ...string) {
 	s.Helper()
 	for _, doc := range docs {
 		v, _ := s.Store.View()
-		s.Store.Apply(store.Put(worlds.Read(s.T, v, doc)))
+		s.Store.Apply(snapshot.Put(worlds.Read(s.T, v, doc)))
 	}
 }
 
 func (s *sweeping) remove(doc string) {
 	s.Helper()
 	v, _ := s.Store.View()
-	s.Store.Apply(store.Delete(worlds.Read(s.T, v, doc).Ref()))
+	s.Store.Apply(snapshot.Delete(worlds.Read(s.T, v, doc).Ref()))
 }
 
 // swept sweeps once and returns the paths in violation.
@@ -176,8 +176,8 @@ func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
 		whole  bool
 	}{
 		"a route":                {func(s *sweeping) { s.put(routeS) }, false},
-		"a constraint":           {func(s *sweeping) { s.Store.Apply(store.Put(demand)) }, true},
-		"a constraint that goes": {func(s *sweeping) { s.changes.Note([]store.Event{{Before: demand}}) }, true},
+		"a constraint":           {func(s *sweeping) { s.Store.Apply(snapshot.Put(demand)) }, true},
+		"a constraint that goes": {func(s *sweeping) { s.changes.Note([]snapshot.Event{{Before: demand}}) }, true},
 		"a policy kind":          {func(s *sweeping) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
 		"more than can be kept in mind": {func(s *sweeping) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
@@ -391,13 +391,13 @@ overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="Requir
 }
 
 func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
-	objects := store.New("routes")
-	audits := make(chan *store.View, 10)
+	objects := snapshot.New("routes")
+	audits := make(chan *snapshot.View, 10)
 	fail := make(chan error, 1)
 	var panics atomic.Bool
 	s := New(Options{
 		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
-		Audit: func(_ context.Context, v *store.View, _ effective.Scope) ([]api.Violation, error) {
+		Audit: func(_ context.Context, v *snapshot.View, _ effective.Scope) ([]api.Violation, error) {
 			audits <- v
 			if panics.CompareAndSwap(true, false) {
 				panic("an object that nobody foresaw")
@@ -416,7 +416,7 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	go func() { ended <- s.Start(ctx) }()
 
 	v, _ := objects.View()
-	objects.Apply(store.Put(worlds.Read(t, v, edge)))
+	objects.Apply(snapshot.Put(worlds.Read(t, v, edge)))
 	fail <- errors.New("no")
 	objects.Listed("routes")
 	first := <-audits
@@ -424,7 +424,7 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	assert.Same(t, first, <-audits, "what failed is tried again")
 
 	panics.Store(true)
-	objects.Apply(store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
+	objects.Apply(snapshot.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
 	for (<-audits).Gateway("infra", "two") == nil {
 		// what was there may be looked at once more before
 	}
@@ -434,14 +434,14 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 }
 
 func TestASweeperEndsInTheMiddleOfALook(t *testing.T) {
-	objects := store.New()
+	objects := snapshot.New()
 	v, _ := objects.View()
-	objects.Apply(store.Put(worlds.Read(t, v, edge)), store.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
+	objects.Apply(snapshot.Put(worlds.Read(t, v, edge)), snapshot.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
 	s := New(Options{
 		Store: objects, Delay: time.Millisecond, Log: logr.Discard(),
-		Audit: func(context.Context, *store.View, effective.Scope) ([]api.Violation, error) {
+		Audit: func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error) {
 			looks++
 			cancel()
 			return nil, nil

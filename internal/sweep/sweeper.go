@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Defaults of Options.
@@ -30,10 +30,10 @@ const (
 
 // Options of a Sweeper.
 type Options struct {
-	Store *store.Store
+	Store *snapshot.Store
 	// Audit returns what is wrong with the effective policies of a scope; its
 	// error is that the context ended, or that it cannot be said.
-	Audit func(context.Context, *store.View, effective.Scope) ([]api.Violation, error)
+	Audit func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error)
 	// Events are told of violations that are new since the first sweep, on the
 	// replica that leads; nil for none.
 	Events Recorder
@@ -53,19 +53,19 @@ type Options struct {
 // Sweeper keeps the set of current violations. Make it with New.
 type Sweeper struct {
 	Options
-	changes *store.Changes
+	changes *snapshot.Changes
 	current atomic.Pointer[violations]
 	counted counter
 
 	// of the one goroutine that sweeps:
-	last *store.View // that was looked at, nil before the first sweep
+	last *snapshot.View // that was looked at, nil before the first sweep
 }
 
 // New returns a sweeper that hears of changes from its store, which must not be
 // fed yet.
 func New(o Options) *Sweeper {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	s := &Sweeper{Options: o, changes: store.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
+	s := &Sweeper{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
 	s.current.Store(&violations{})
 	o.Store.Subscribe(s.changes.Note)
 	return s
@@ -112,7 +112,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	if all { // as it is at first
 		found, err = s.everything(ctx, v)
 	} else {
-		objects := store.Objects(changed.Events)
+		objects := snapshot.Objects(changed.Events)
 		found, err = s.look(ctx, v, effective.ScopeOf(objects...))
 		looked = effective.FootprintOf(objects, s.last, v).Through()
 	}
@@ -131,7 +131,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 
 // demands reports whether an event is about a constraint: what is demanded of
 // effective policies may be of any path.
-func demands(e store.Event) bool {
+func demands(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
 	return before || after
@@ -139,7 +139,7 @@ func demands(e store.Event) bool {
 
 // everything looks at all paths, root by root, and rests after each for as long
 // as it took: admission comes first.
-func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violation, error) {
+func (s *Sweeper) everything(ctx context.Context, v *snapshot.View) ([]api.Violation, error) {
 	var out []api.Violation
 	for scope := range effective.Parts(v) {
 		start := time.Now()
@@ -155,7 +155,7 @@ func (s *Sweeper) everything(ctx context.Context, v *store.View) ([]api.Violatio
 	return out, nil
 }
 
-func (s *Sweeper) look(ctx context.Context, v *store.View, scope effective.Scope) (found []api.Violation, err error) {
+func (s *Sweeper) look(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
 	defer background.Recovered(&err, "audit")
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -15,33 +15,33 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/sweep"
 	"overrule.dev/overrule/test/fixture"
 )
 
 // sinks feed a store with a fixture as a Watcher does.
 type sinks struct {
-	store  *store.Store
+	store  *snapshot.Store
 	kinds  *policykind.Profiles
-	byKind map[api.PolicyKind]*sink[store.Object]
+	byKind map[api.PolicyKind]*sink[snapshot.Object]
 }
 
 // newSinks has those who listen in a server, too: they are told of each event.
 func newSinks(tb testing.TB) *sinks {
 	tb.Helper()
-	s := store.New()
+	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
 	sweep.New(sweep.Options{Store: s})
-	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[store.Object])}
+	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
 }
 
 // of returns the sink of a kind, policies' among them.
-func (s *sinks) of(kind api.PolicyKind) *sink[store.Object] {
+func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
 	if out := s.byKind[kind]; out != nil {
 		return out
 	}
-	out := &sink[store.Object]{
+	out := &sink[snapshot.Object]{
 		target: objects{store: s.store, kind: kind}, contact: newContact(kind.Kind),
 		log: logr.Discard(), listed: func() {}, seen: seen{s.store, kind},
 	}
@@ -114,7 +114,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 	for _, test := range tests {
 		var after, was []kruntime.Object
-		var to []*sink[store.Object]
+		var to []*sink[snapshot.Object]
 		for n := range differing {
 			i := n * size.Routes / differing
 			o := test.was(i)

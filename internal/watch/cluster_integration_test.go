@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -191,14 +191,14 @@ func (l *lines) errors() []string {
 // running is a Watcher that was started.
 type running struct {
 	*Watcher
-	store *store.Store
+	store *snapshot.Store
 	lines *lines
 }
 
 // follow starts a Watcher, which ends with the test.
 func follow(t *testing.T, cfg *rest.Config) *running {
 	t.Helper()
-	r := &running{store: store.New(Sources...), lines: &lines{}}
+	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
 	var err error
 	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.log()})
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func (r *running) kinds() []string {
 	return kindNames(v)
 }
 
-func kindNames(v *store.View) []string {
+func kindNames(v *snapshot.View) []string {
 	var out []string
 	for _, k := range v.Kinds() {
 		out = append(out, k.Kind)

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // constraintKind is one of the kinds of constraints.
@@ -91,7 +91,7 @@ func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
 }
 
 // object is decode, for a view.
-func (k *constraintKind) object(obj runtime.Object) (store.Object, error) {
+func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
 	d, err := k.decode(obj)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (r *registry) demand(d *demand) {
 	if r.leftOut(d) {
 		return
 	}
-	r.store.Apply(store.Put(d.Constraint))
+	r.store.Apply(snapshot.Put(d.Constraint))
 	if d.Invalid != nil {
 		r.log.Info("a constraint is not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
 	}
@@ -166,7 +166,7 @@ func (r *registry) leftOut(d *demand) bool { return r.exempt != "" && d.Ref().Na
 
 func (r *registry) release(ref api.Ref) {
 	delete(r.demands, ref)
-	r.store.Apply(store.Delete(ref))
+	r.store.Apply(snapshot.Delete(ref))
 }
 
 // forgetConstraints forgets those of a kind that is gone.
@@ -198,8 +198,8 @@ type ConstraintStatus struct {
 // targetsChanged hints that a target of a constraint may have been created or
 // deleted. It is
 // called under the lock of the store.
-func (r *registry) targetsChanged(events []store.Event) {
-	if slices.ContainsFunc(store.Objects(events), func(o store.Object) bool { return hierarchy.Known(o.Ref().PolicyKind()) }) {
+func (r *registry) targetsChanged(events []snapshot.Event) {
+	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return hierarchy.Known(o.Ref().PolicyKind()) }) {
 		hint(r.judged)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 var (
@@ -219,11 +219,11 @@ func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
 	}
 	assert.True(t, status().NoTarget)
 	gateway := &hierarchy.Gateway{Namespace: "app", Name: "g"}
-	r.store.Apply(store.Put(gateway))
+	r.store.Apply(snapshot.Put(gateway))
 	assert.True(t, told(), "a target that comes is news")
 	assert.Empty(t, status().Absent)
 	assert.False(t, status().NoTarget)
-	r.store.Apply(store.Delete(gateway.Ref()))
+	r.store.Apply(snapshot.Delete(gateway.Ref()))
 	assert.True(t, told(), "and so is one that goes")
 	assert.Equal(t, []constraint.Named{{Ref: gateway.Ref()}}, status().Absent)
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // server answers lists and watches with what is set.
@@ -29,7 +29,7 @@ type server struct {
 	watched           chan *watch.FakeWatcher
 }
 
-func (s *server) feed(st *store.Store, log logr.Logger) *feed {
+func (s *server) feed(st *snapshot.Store, log logr.Logger) *feed {
 	into := routeSink(st)
 	into.log = log
 	lw := &cache.ListWatch{
@@ -109,7 +109,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			log, lines := logged()
 			s := &server{listErr: c.err, watchErr: c.err}
-			f := s.feed(store.New(), log)
+			f := s.feed(snapshot.New(), log)
 			var refusals []error
 			f.refused = func(err error) { refusals = append(refusals, err) }
 			s.call(t, f)
@@ -129,7 +129,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 }
 
 func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
-	f := (&server{}).feed(store.New(), logr.Discard())
+	f := (&server{}).feed(snapshot.New(), logr.Discard())
 	_, err := f.watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err, "the reflector knows what to do")
 	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errCut, Failures: 1}, f.contact.get())
@@ -137,7 +137,7 @@ func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
 
 func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
 	log, lines := logged()
-	f := (&server{listErr: context.Canceled}).feed(store.New(), log)
+	f := (&server{listErr: context.Canceled}).feed(snapshot.New(), log)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := f.list(ctx, metav1.ListOptions{})
@@ -149,7 +149,7 @@ func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
 func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, lines := logged()
-		st := store.New()
+		st := snapshot.New()
 		s := &server{listErr: errors.New("lost"), watched: make(chan *watch.FakeWatcher)}
 		f := s.feed(st, log)
 		ctx, cancel := context.WithCancel(t.Context())

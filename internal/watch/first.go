@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -69,7 +69,7 @@ func takenBy(d *definition) error {
 
 // second returns an error if the definition that is written would be a second one of
 // a kind that is read. One that was that before may be edited, but not be served.
-func (b rulebook) second(before, after store.Object) error {
+func (b rulebook) second(before, after snapshot.Object) error {
 	d, ok := after.(*policykind.Definition)
 	if !ok {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // writtenAt is a definition that was created at a time.
@@ -115,7 +115,7 @@ func TestADefinitionThatWouldBeASecondOneIsNoChange(t *testing.T) {
 			r, w := atWork(t)
 			r.put(define(&writtenAt(colorCRD, 1).CustomResourceDefinition))
 			v, _ := r.store.View()
-			var before, after store.Object
+			var before, after snapshot.Object
 			if c.before != nil {
 				before = c.before
 			}

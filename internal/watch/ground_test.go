@@ -17,7 +17,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 var (
@@ -96,7 +96,7 @@ func told(t *testing.T, want string, err error) {
 
 // watcherOf is a Watcher of one resource, that of a server.
 func watcherOf(s *server, log logr.Logger) *Watcher {
-	st := store.New()
+	st := snapshot.New()
 	r := newRegistry(st, nil, nil, Options{Log: log})
 	return &Watcher{registry: r, definitions: s.feed(st, log)}
 }
@@ -242,7 +242,7 @@ func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
 
 func TestAFeedThatIsNotOpenHasNothingToReopen(t *testing.T) {
 	log, lines := logged()
-	(&server{}).feed(store.New(), log).reopen("a test wants it")
+	(&server{}).feed(snapshot.New(), log).reopen("a test wants it")
 	assert.Empty(t, lines.String())
 }
 
@@ -252,7 +252,7 @@ func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 	w.look(time.Now())
 	require.NoError(t, w.Unread())
 
-	policies := (&server{}).feed(store.New(), logr.Discard())
+	policies := (&server{}).feed(snapshot.New(), logr.Discard())
 	policies.contact.health = SourceHealth{Source: "colorpolicies", Synced: true, Blind: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	w.registry.reading["colorpolicies"] = &kind{definition: &definition{}, feed: policies, policy: policy}
@@ -265,7 +265,7 @@ func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 
 func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := store.New(sourcePolicies)
+		st := snapshot.New(sourcePolicies)
 		r := newRegistry(st, nil, nil, Options{})
 		kinds, err := policykind.BuiltinKinds()
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 // the view. It is an error if Gateways, HTTPRoutes or GRPCRoutes are among what
 // is forbidden, if anything fails for another reason, and if the cluster cannot
 // be reached.
-func List(ctx context.Context, cfg *rest.Config) (*store.View, []Problem, error) {
+func List(ctx context.Context, cfg *rest.Config) (*snapshot.View, []Problem, error) {
 	s, err := begin(ctx, cfg)
 	if err != nil {
 		return nil, nil, err

@@ -10,13 +10,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Live reads an object of the hierarchy from the API server: one of Gateway
 // API's kinds, a Service or a Namespace. It returns nil if there is none, if
 // its kind is not installed, and for all other kinds. It is a guard.Live.
-func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
+func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
 	b := hierarchyKind(ref.PolicyKind())
 	if b == nil || !nameable(ref) {
 		return nil, nil
@@ -34,7 +34,7 @@ func (w *Watcher) Live(ctx context.Context, ref api.Ref) (store.Object, error) {
 
 // Stored reads a policy of a kind from the API server, in the version that is read.
 // It returns nil if there is none.
-func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (store.Object, error) {
+func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
 	resource, ok := w.registry.at(ref.PolicyKind())
 	if !ok || !nameable(ref) {
 		return nil, nil

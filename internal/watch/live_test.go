@@ -9,12 +9,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func unreachable(t *testing.T) *Watcher {
 	t.Helper()
-	w, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, store.New(Sources...), Options{})
+	w, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, snapshot.New(Sources...), Options{})
 	require.NoError(t, err)
 	return w
 }
@@ -50,7 +50,7 @@ func TestAClusterThatCannotBeReachedIsOneClearError(t *testing.T) {
 
 func TestAConfigurationThatMakesNoClientIsAnError(t *testing.T) {
 	wrong := &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x"), Insecure: true}}
-	_, err := New(wrong, store.New(), Options{})
+	_, err := New(wrong, snapshot.New(), Options{})
 	require.ErrorContains(t, err, "make a client of https://example.com: ")
 	_, _, err = List(t.Context(), wrong)
 	require.ErrorContains(t, err, "make a client of https://example.com: ")

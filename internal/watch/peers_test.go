@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // An API server that has started gives out its resources one after another, and
@@ -30,7 +30,7 @@ func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 		for _, name := range []string{"first", "second"} {
 			s := &server{watched: make(chan *watch.FakeWatcher, 1)}
 			s.answer(forbidden, *httpRoute("a"))
-			f := s.feed(store.New(), logr.Discard())
+			f := s.feed(snapshot.New(), logr.Discard())
 			f.contact.join(all)
 			of[name], feeds[name] = s, f
 			go func() { f.run(ctx, all); ends <- struct{}{} }()
@@ -61,7 +61,7 @@ func TestSourcesThatBreakAndMendHaveNoOtherAskAllTheTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &server{}
 		s.answer(apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil))
-		f := s.feed(store.New(), logr.Discard())
+		f := s.feed(snapshot.New(), logr.Discard())
 		f.contact.join(all)
 		end := make(chan struct{})
 		go func() { f.run(ctx, all); close(end) }()
@@ -85,7 +85,7 @@ func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &server{watched: make(chan *watch.FakeWatcher, 1)}
 		s.answer(nil, *httpRoute("a"))
-		f := s.feed(store.New(), logr.Discard())
+		f := s.feed(snapshot.New(), logr.Discard())
 		end := make(chan struct{})
 		go func() { f.run(ctx, &peers{}); close(end) }()
 		w := <-s.watched

@@ -11,7 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // registry starts and stops the feeds of kinds as their
@@ -19,7 +19,7 @@ import (
 // of both: each event is booked, and then what is read is brought in line with
 // all that is known (reconcile).
 type registry struct {
-	store   *store.Store
+	store   *snapshot.Store
 	clients *clients
 	log     logr.Logger
 	exempt  string // the namespace whose policies take no part
@@ -60,7 +60,7 @@ type kind struct {
 	broken error
 }
 
-func newRegistry(s *store.Store, c *clients, known *policykind.Profiles, o Options) *registry {
+func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Options) *registry {
 	r := &registry{
 		store: s, clients: c, log: o.Log, exempt: o.Exempt, profiles: known,
 		changed: make(chan struct{}, 1), judged: make(chan struct{}, 1),

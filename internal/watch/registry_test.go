@@ -14,7 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // rig is a registry whose feeds are run by the test.
@@ -29,7 +29,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	r := &rig{t: t, registry: newRegistry(store.New(Sources...), c, known(t), Options{})}
+	r := &rig{t: t, registry: newRegistry(snapshot.New(Sources...), c, known(t), Options{})}
 	r.start = func(f *feed) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }

@@ -14,7 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Reread returns the view as it would be after a PolicyProfile or a
@@ -29,7 +29,7 @@ import (
 // A profile that is being deleted, or will be with its owner, takes the place of no
 // other, before or after: no write is evaluated when it goes. That does not hold for
 // the one that is written.
-func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store.Object) (*store.View, error) {
+func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	was := w.registry.rules()
 	for _, laid := range v.Readings() { // which no watch has shown yet
 		if err := was.write(laid.Before, laid.After); err != nil {
@@ -65,7 +65,7 @@ func (w *Watcher) Reread(ctx context.Context, v *store.View, before, after store
 
 // unlisted returns the kinds that were never listed and are read as by the earlier
 // rules.
-func (b rulebook) unlisted(v *store.View, earlier rulebook) []*policykind.Kind {
+func (b rulebook) unlisted(v *snapshot.View, earlier rulebook) []*policykind.Kind {
 	was, is := earlier.policies(), b.policies()
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
 		return !sameKind(was[k.Ref()].kind, is[k.Ref()].kind)
@@ -73,8 +73,8 @@ func (b rulebook) unlisted(v *store.View, earlier rulebook) []*policykind.Kind {
 }
 
 // nameOf returns the name of the PolicyProfile that is written, "" for other objects.
-func nameOf(before, after store.Object) string {
-	for _, o := range []store.Object{after, before} {
+func nameOf(before, after snapshot.Object) string {
+	for _, o := range []snapshot.Object{after, before} {
 		if p, ok := o.(*policykind.Profile); ok {
 			return p.Name
 		}
@@ -97,7 +97,7 @@ func (r *registry) rules() rulebook {
 func (b rulebook) clone() rulebook { return rulebook{maps.Clone(b.defined), b.profiles.Clone()} }
 
 // write writes a profile or a definition; after is nil where it is deleted.
-func (b *rulebook) write(before, after store.Object) error {
+func (b *rulebook) write(before, after snapshot.Object) error {
 	switch o := after.(type) {
 	case *policykind.Profile:
 		(&profile{PolicyProfile: o.PolicyProfile}).putInto(b.profiles)
@@ -153,7 +153,7 @@ func (b rulebook) policies() map[api.PolicyKind]read {
 // kinds returns the policy kinds of a view as they are read by these rules, and
 // those whose policies are read in another way than by the earlier ones. They
 // are listed in the version that is served before the write.
-func (b rulebook) kinds(v *store.View, earlier rulebook) (all []*policykind.Kind, changed []read) {
+func (b rulebook) kinds(v *snapshot.View, earlier rulebook) (all []*policykind.Kind, changed []read) {
 	was, is := earlier.policies(), b.policies()
 	for _, k := range v.Kinds() {
 		if was[k.Ref()].same(is[k.Ref()]) {
@@ -173,15 +173,15 @@ func (b rulebook) kinds(v *store.View, earlier rulebook) (all []*policykind.Kind
 
 // dropped takes out the objects of Gateway API's kinds and of constraints that
 // are served by the earlier rules, and by these are not.
-func (b rulebook) dropped(v *store.View, earlier rulebook) []store.Change {
-	var out []store.Change
+func (b rulebook) dropped(v *snapshot.View, earlier rulebook) []snapshot.Change {
+	var out []snapshot.Change
 	for name, d := range earlier.defined {
 		now := b.defined[name]
 		if d.gateway == nil && d.constraints == nil || !d.served() || now != nil && now.served() {
 			continue
 		}
 		for o := range v.Objects(d.of) {
-			out = append(out, store.Delete(o.Ref()))
+			out = append(out, snapshot.Delete(o.Ref()))
 		}
 	}
 	return out
@@ -192,15 +192,15 @@ func sameKinds(a, b []*policykind.Kind) bool {
 }
 
 // list reads the policies of a kind that are there now, as they will be read.
-func (w *Watcher) list(ctx context.Context, r read) ([]store.Change, error) {
-	var out []store.Change
+func (w *Watcher) list(ctx context.Context, r read) ([]snapshot.Change, error) {
+	var out []snapshot.Change
 	decode, leavesOut := coerced(r.kind, r.was), objects{exempt: w.registry.exempt}.leavesOut
 	err := w.each(ctx, r.resource, func(obj runtime.Object) {
 		o, err := decode(obj)
 		if err != nil {
 			w.registry.logOf(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
 		} else if !leavesOut(o) {
-			out = append(out, store.Put(o))
+			out = append(out, snapshot.Put(o))
 		}
 	})
 	return out, err

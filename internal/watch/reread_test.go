@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // atWork is a rig that has read a cluster of an HTTPRoute, a ColorPolicy, a
@@ -44,7 +44,7 @@ func TestAKindThatWasNeverListedIsReadAgain(t *testing.T) {
 	got, err := w.Reread(t.Context(), v, definitionOf(colorCRD), definitionOf(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} })))
 	require.NoError(t, err)
 	assert.Same(t, v, got, "it is read as before")
-	for name, after := range map[string]store.Object{
+	for name, after := range map[string]snapshot.Object{
 		"its definition is deleted":           nil,
 		"its definition is of no policy kind": definitionOf(edited(colorCRD, func(c *crd) { c.label = "" })),
 	} {
@@ -55,7 +55,7 @@ func TestAKindThatWasNeverListedIsReadAgain(t *testing.T) {
 }
 
 // counts are the numbers of objects of the kinds that are there.
-func counts(v *store.View) map[string]int {
+func counts(v *snapshot.View) map[string]int {
 	out := map[string]int{}
 	paintRef := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
 	for _, k := range []api.PolicyKind{colorRef, paintRef, gatewayKind(hierarchy.KindHTTPRoute), {Group: api.Group, Kind: api.KindPolicyConstraint}} {
@@ -96,7 +96,7 @@ func TestWhatIsLeftOnceADefinitionIsGone(t *testing.T) {
 			r, w := atWork(t)
 			v, _ := r.store.View()
 			require.Equal(t, all, counts(v))
-			var after store.Object
+			var after snapshot.Object
 			if c.after != nil {
 				after = c.after
 			}
@@ -118,7 +118,7 @@ func TestAViewInWhichNothingIsReadInAnotherWayIsTheVerySame(t *testing.T) {
 	decoded, err := decodeProfile(paint(t, "paint", 1, "direct"))
 	require.NoError(t, err)
 	profile.PolicyProfile = decoded.PolicyProfile
-	for name, c := range map[string]struct{ before, after store.Object }{
+	for name, c := range map[string]struct{ before, after snapshot.Object }{
 		"a definition is written as it was":         {definitionOf(colorCRD), definitionOf(colorCRD)},
 		"a profile is written as it was":            {profile, profile},
 		"a definition that is not known is deleted": {before: definitionOf(serviceMonitorCRD)},
@@ -199,12 +199,12 @@ func TestWhatIsInFlightIsReadOnTopOfEachOther(t *testing.T) {
 	r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
 	v, _ := r.store.View()
 	for name, c := range map[string]struct {
-		first  store.Reading
-		second store.Object
+		first  snapshot.Reading
+		second snapshot.Object
 	}{
-		"both profiles":                   {store.Reading{Before: profileIn(t, two)}, profileIn(t, one)},
-		"the definition of the profiles":  {store.Reading{Before: definitionOf(profileCRD)}, profileIn(t, two)},
-		"a profile of another kind, both": {store.Reading{Before: profileIn(t, two), After: profileIn(t, paintOf(two, "Other"))}, profileIn(t, one)},
+		"both profiles":                   {snapshot.Reading{Before: profileIn(t, two)}, profileIn(t, one)},
+		"the definition of the profiles":  {snapshot.Reading{Before: definitionOf(profileCRD)}, profileIn(t, two)},
+		"a profile of another kind, both": {snapshot.Reading{Before: profileIn(t, two), After: profileIn(t, paintOf(two, "Other"))}, profileIn(t, one)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := w.Reread(t.Context(), v.WithReading(c.first), c.second, nil)

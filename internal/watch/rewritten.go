@@ -11,7 +11,7 @@ import (
 
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -19,13 +19,13 @@ import (
 // written by other versions than the one that is read (guard.Versions): by each that
 // the write of its definition brings or changes. v is the view after that write. A
 // version by which no policy changes is left out.
-func (w *Watcher) Rewritten(ctx context.Context, v *store.View, was, is *policykind.Definition) ([]store.Rewritten, error) {
+func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error) {
 	kind, earlier := v.Kind(is.Defines()), define(&was.CustomResourceDefinition)
 	brought := broughtVersions(&was.CustomResourceDefinition, &is.CustomResourceDefinition)
 	if kind == nil || !earlier.served() || len(brought) == 0 || v.Count(kind.Ref()) == 0 {
 		return nil, nil
 	}
-	var changes [][]store.Change
+	var changes [][]snapshot.Change
 	var errs []error
 	for _, version := range listedBy(&was.CustomResourceDefinition) {
 		var err error
@@ -38,10 +38,10 @@ func (w *Watcher) Rewritten(ctx context.Context, v *store.View, was, is *policyk
 	if changes == nil {
 		return nil, errors.Join(errs...)
 	}
-	var out []store.Rewritten
+	var out []snapshot.Rewritten
 	for i, b := range brought {
 		if len(changes[i]) > 0 {
-			out = append(out, store.Rewritten{Version: b.name, View: v.With(changes[i]...)})
+			out = append(out, snapshot.Rewritten{Version: b.name, View: v.With(changes[i]...)})
 		}
 	}
 	return out, nil
@@ -49,10 +49,10 @@ func (w *Watcher) Rewritten(ctx context.Context, v *store.View, was, is *policyk
 
 // rewrittenFrom lists the policies of a kind by a version that its definition served,
 // and returns which of them each brought version would store otherwise.
-func (w *Watcher) rewrittenFrom(ctx context.Context, v *store.View, kind *policykind.Kind, was *apiextensionsv1.CustomResourceDefinition,
+func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *policykind.Kind, was *apiextensionsv1.CustomResourceDefinition,
 	version string, brought []versionSchema,
-) ([][]store.Change, error) {
-	changes := make([][]store.Change, len(brought))
+) ([][]snapshot.Change, error) {
+	changes := make([][]snapshot.Change, len(brought))
 	leavesOut := objects{exempt: w.registry.exempt}.leavesOut
 	from, schema := resource(was, version), policykind.PackSchema(schemaOf(was, version))
 	err := w.each(ctx, from, func(obj runtime.Object) {
@@ -61,7 +61,7 @@ func (w *Watcher) rewrittenFrom(ctx context.Context, v *store.View, kind *policy
 			if err != nil {
 				w.registry.logOf(from.Resource).Error(err, "an object cannot be read and counts as absent")
 			} else if p, ok := v.Get(o.Ref()).(*policykind.Policy); !leavesOut(o) && (!ok || !p.Same(o)) {
-				changes[i] = append(changes[i], store.Put(o))
+				changes[i] = append(changes[i], snapshot.Put(o))
 			}
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // origin says which state of which object was read.
@@ -16,7 +16,7 @@ type origin struct {
 	name    cache.ObjectName
 	uid     types.UID
 	version string
-	marks   store.Marks
+	marks   snapshot.Marks
 }
 
 // originOf has only the name where nothing else is known, as of an object that
@@ -25,7 +25,7 @@ func originOf(name cache.ObjectName, obj any) origin {
 	out := origin{name: name}
 	if m, err := meta.Accessor(obj); err == nil {
 		out.uid, out.version = m.GetUID(), m.GetResourceVersion()
-		out.marks = store.MarksOf(m, conditions(obj))
+		out.marks = snapshot.MarksOf(m, conditions(obj))
 	}
 	return out
 }
@@ -46,7 +46,7 @@ func conditions(obj any) []metav1.Condition {
 
 // seen tells a store what was seen of a kind. The zero value tells nobody.
 type seen struct {
-	store *store.Store
+	store *snapshot.Store
 	kind  api.PolicyKind
 }
 
@@ -72,10 +72,10 @@ func (s seen) tell(all []origin, deleted bool) {
 	if s.store == nil {
 		return
 	}
-	out := make([]store.Seen, len(all))
+	out := make([]snapshot.Seen, len(all))
 	for i, o := range all {
 		ref := api.Ref{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
-		out[i] = store.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
+		out[i] = snapshot.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
 	}
 	s.store.Saw(out...)
 }

@@ -10,14 +10,14 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 	kind := gatewayKind(hierarchy.KindHTTPRoute)
-	at := func(name string, uid types.UID, version string, deleted bool) store.Seen {
+	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Seen {
 		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "app", Name: name}
-		return store.Seen{Ref: ref, UID: uid, Version: version, Deleted: deleted}
+		return snapshot.Seen{Ref: ref, UID: uid, Version: version, Deleted: deleted}
 	}
 	object := func(name string, uid types.UID, version string) *hierarchy.RouteObject {
 		o := httpRoute(name)
@@ -27,43 +27,43 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 	odd := object("a", "u1", "9")
 	odd.Spec = []byte(`{"hostnames": 1}`)
 	for name, c := range map[string]struct {
-		act  func(*sink[store.Object]) error
-		want []store.Seen
+		act  func(*sink[snapshot.Object]) error
+		want []snapshot.Seen
 		held map[string][]string
 	}{
 		"an object that was put": {
-			func(k *sink[store.Object]) error { return k.Update(object("b", "u2", "7")) },
-			[]store.Seen{at("b", "u2", "7", false)}, map[string][]string{"app/a": nil, "app/b": nil},
+			func(k *sink[snapshot.Object]) error { return k.Update(object("b", "u2", "7")) },
+			[]snapshot.Seen{at("b", "u2", "7", false)}, map[string][]string{"app/a": nil, "app/b": nil},
 		},
 		"an object that cannot be read": {
-			func(k *sink[store.Object]) error { return k.Update(odd) },
-			[]store.Seen{at("a", "u1", "9", false)}, map[string][]string{},
+			func(k *sink[snapshot.Object]) error { return k.Update(odd) },
+			[]snapshot.Seen{at("a", "u1", "9", false)}, map[string][]string{},
 		},
 		"an object that was deleted, with the version of its end": {
-			func(k *sink[store.Object]) error { return k.Delete(object("a", "u1", "8")) },
-			[]store.Seen{at("a", "u1", "8", true)}, map[string][]string{},
+			func(k *sink[snapshot.Object]) error { return k.Delete(object("a", "u1", "8")) },
+			[]snapshot.Seen{at("a", "u1", "8", true)}, map[string][]string{},
 		},
 		"an object of which only the name is known": {
-			func(k *sink[store.Object]) error { return k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}) },
-			[]store.Seen{at("a", "", "", true)}, map[string][]string{},
+			func(k *sink[snapshot.Object]) error { return k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}) },
+			[]snapshot.Seen{at("a", "", "", true)}, map[string][]string{},
 		},
 		"a list, and what it lacks": {
-			func(k *sink[store.Object]) error {
+			func(k *sink[snapshot.Object]) error {
 				streamed, err := k.Transformer()(object("c", "u3", "5"))
 				require.NoError(t, err)
 				return k.Replace([]any{streamed, object("d", "u4", "6")}, "10")
 			},
-			[]store.Seen{at("a", "", "", true), at("c", "u3", "5", false), at("d", "u4", "6", false)},
+			[]snapshot.Seen{at("a", "", "", true), at("c", "u3", "5", false), at("d", "u4", "6", false)},
 			map[string][]string{"app/c": nil, "app/d": nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := store.New()
+			s := snapshot.New()
 			k := routeSink(s)
 			k.seen = seen{s, kind}
 			require.NoError(t, k.Add(object("a", "u1", "1")))
-			var got []store.Seen
-			s.Watch(func(seen []store.Seen) {
+			var got []snapshot.Seen
+			s.Watch(func(seen []snapshot.Seen) {
 				assert.Equal(t, c.held, held(s))
 				got = append(got, seen...)
 			})
@@ -74,10 +74,10 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 }
 
 func TestAClosedSinkSeesNothing(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	k := routeSink(s)
 	k.seen = seen{s, gatewayKind(hierarchy.KindHTTPRoute)}
-	s.Watch(func([]store.Seen) { t.Error("seen after close") })
+	s.Watch(func([]snapshot.Seen) { t.Error("seen after close") })
 	k.close()
 	require.NoError(t, k.Add(httpRoute("b")))
 	require.NoError(t, k.Delete(httpRoute("b")))

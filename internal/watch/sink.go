@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // target takes what a reflector reads.
@@ -37,8 +37,8 @@ type sink[T any] struct {
 }
 
 var (
-	_ cache.TransformingStore      = (*sink[store.Object])(nil)
-	_ cache.ReflectorBookmarkStore = (*sink[store.Object])(nil)
+	_ cache.TransformingStore      = (*sink[snapshot.Object])(nil)
+	_ cache.ReflectorBookmarkStore = (*sink[snapshot.Object])(nil)
 )
 
 // close returns when the last event has reached the target: its reflector may
@@ -169,23 +169,23 @@ func (s *sink[T]) read(obj any) decoded[T] {
 
 // objects is the target of a kind in the store.
 type objects struct {
-	store *store.Store
+	store *snapshot.Store
 	kind  api.PolicyKind
 	// exempt is a namespace whose objects are left out.
 	exempt string
 }
 
-func (o objects) put(obj store.Object) {
+func (o objects) put(obj snapshot.Object) {
 	if !o.leavesOut(obj) {
-		o.store.Apply(store.Put(obj))
+		o.store.Apply(snapshot.Put(obj))
 	}
 }
 
-func (o objects) replace(all []store.Object) {
+func (o objects) replace(all []snapshot.Object) {
 	o.store.Replace(o.kind, slices.DeleteFunc(all, o.leavesOut))
 }
 
-func (o objects) leavesOut(obj store.Object) bool {
+func (o objects) leavesOut(obj snapshot.Object) bool {
 	return o.exempt != "" && obj.Ref().Namespace == o.exempt
 }
 
@@ -193,12 +193,12 @@ func (o objects) leavesOut(obj store.Object) bool {
 // the kind, and puts it in force together with its policies.
 type kindObjects struct{ objects }
 
-func (o kindObjects) replace(all []store.Object) {
+func (o kindObjects) replace(all []snapshot.Object) {
 	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.leavesOut)...)
 }
 
 func (o objects) remove(name cache.ObjectName) {
-	o.store.Apply(store.Delete(api.Ref{
+	o.store.Apply(snapshot.Delete(api.Ref{
 		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,
 	}))
 }

@@ -17,7 +17,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // book has what is logged, one line each.
@@ -41,9 +41,9 @@ func logged() (logr.Logger, *book) {
 	}, funcr.Options{}), b
 }
 
-func routeSink(s *store.Store) *sink[store.Object] {
+func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
 	b := hierarchyKind(gatewayKind(hierarchy.KindHTTPRoute))
-	return &sink[store.Object]{
+	return &sink[snapshot.Object]{
 		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
@@ -58,7 +58,7 @@ func httpRoute(name string, hostnames ...gatewayv1.Hostname) *hierarchy.RouteObj
 }
 
 // held are the names of the routes in a store, with their hostnames.
-func held(s *store.Store) map[string][]string {
+func held(s *snapshot.Store) map[string][]string {
 	out := map[string][]string{}
 	v, _ := s.View()
 	for o := range v.Objects(gatewayKind(hierarchy.KindHTTPRoute)) {
@@ -68,7 +68,7 @@ func held(s *store.Store) map[string][]string {
 }
 
 func TestEventsReachTheStore(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	k := routeSink(s)
 	lists := 0
 	k.listed = func() { lists++ }
@@ -90,7 +90,7 @@ func TestEventsReachTheStore(t *testing.T) {
 }
 
 func TestNothingPassesAClosedSink(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	k := routeSink(s)
 	require.NoError(t, k.Add(httpRoute("a")))
 	k.listed = func() { t.Error("listed after close") }
@@ -103,7 +103,7 @@ func TestNothingPassesAClosedSink(t *testing.T) {
 }
 
 func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	log, lines := logged()
 	k := routeSink(s)
 	k.log = log
@@ -120,7 +120,7 @@ func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) 
 }
 
 func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	k := routeSink(s)
 	require.NoError(t, k.Replace([]any{"text"}, "1"))
 	assert.Empty(t, held(s))
@@ -145,7 +145,7 @@ func TestDecodersTakeTheirOwnType(t *testing.T) {
 }
 
 func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	k := routeSink(s)
 	k.target = objects{store: s, kind: gatewayKind(hierarchy.KindHTTPRoute), exempt: "app"}
 	other := httpRoute("b")

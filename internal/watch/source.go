@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -43,7 +43,7 @@ func sources() []string {
 }
 
 // decoder makes a value of the store of an object from the API server.
-type decoder func(runtime.Object) (store.Object, error)
+type decoder func(runtime.Object) (snapshot.Object, error)
 
 // builtin is a kind that is part of the hierarchy: one of Gateway API, or of
 // Kubernetes' core.
@@ -103,7 +103,7 @@ func routes(resource, kind string, versions ...string) builtin {
 	return builtin{
 		resource: resource, kind: gatewayKind(kind), versions: versions,
 		example: &hierarchy.RouteObject{}, list: &hierarchy.RouteObjectList{},
-		decode: func(obj runtime.Object) (store.Object, error) {
+		decode: func(obj runtime.Object) (snapshot.Object, error) {
 			o, ok := obj.(*hierarchy.RouteObject)
 			if !ok {
 				return nil, fmt.Errorf("got a %T in place of a %T", obj, o)
@@ -140,8 +140,8 @@ func gatewayKind(kind string) api.PolicyKind {
 // definition is the name of the kind's CustomResourceDefinition.
 func (b *builtin) definition() string { return b.resource + "." + b.kind.Group }
 
-func typed[T any, O store.Object](from func(*T) O) decoder {
-	return func(obj runtime.Object) (store.Object, error) {
+func typed[T any, O snapshot.Object](from func(*T) O) decoder {
+	return func(obj runtime.Object) (snapshot.Object, error) {
 		t, ok := any(obj).(*T)
 		if !ok {
 			return nil, fmt.Errorf("got a %T in place of a %T", obj, t)
@@ -154,7 +154,7 @@ func typed[T any, O store.Object](from func(*T) O) decoder {
 // in the cluster already: one that makes the reader panic is an error, or it
 // would bring the server down each time that it starts.
 func policies(k *policykind.Kind) decoder {
-	return func(obj runtime.Object) (out store.Object, err error) {
+	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
@@ -170,7 +170,7 @@ func policies(k *policykind.Kind) decoder {
 // more.
 func coerced(k *policykind.Kind, was *policykind.Schema) decoder {
 	read := policies(k)
-	return func(obj runtime.Object) (out store.Object, err error) {
+	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		defer background.Recovered(&err, "read it by its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {
 			k.Schema().Coerce(u.Object, was)

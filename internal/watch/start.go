@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // startPolicies reads a policy kind; was is how it was read before, nil if it
@@ -19,7 +19,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *ki
 	if was != nil {
 		read = coerced(policy, nil)
 	}
-	into := &sink[store.Object]{
+	into := &sink[snapshot.Object]{
 		decode: read, target: kindObjects{objects{r.store, policy.Ref(), r.exempt}},
 		log: r.logOf(d.name), seen: seen{r.store, policy.Ref()},
 	}
@@ -35,7 +35,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *ki
 // startGateway reads a kind of Gateway API; was is as in startPolicies.
 func (r *registry) startGateway(d *definition, was *kind) {
 	b := d.gateway
-	into := &sink[store.Object]{
+	into := &sink[snapshot.Object]{
 		decode: b.decode, target: objects{store: r.store, kind: b.kind},
 		log: r.logOf(b.resource), seen: seen{r.store, b.kind},
 	}

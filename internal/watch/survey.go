@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // errNotServed tells that a kind of Gateway API is not installed.
@@ -49,7 +49,7 @@ type reading struct {
 	vital    bool             // nothing can be said without it
 	extra    bool             // it is no part of Gateway API
 
-	changes []store.Change
+	changes []snapshot.Change
 	problem error
 }
 
@@ -175,7 +175,7 @@ func (r *reading) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.changes = append(r.changes, store.Put(o))
+		r.changes = append(r.changes, snapshot.Put(o))
 		return nil
 	})
 	switch {
@@ -200,9 +200,9 @@ func each(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) er
 	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, take)
 }
 
-func (s *survey) view() *store.View {
+func (s *survey) view() *snapshot.View {
 	var kinds []*policykind.Kind
-	var changes []store.Change
+	var changes []snapshot.Change
 	for _, r := range s.readings {
 		if r.problem != nil {
 			continue
@@ -212,7 +212,7 @@ func (s *survey) view() *store.View {
 			kinds = append(kinds, r.policy)
 		}
 	}
-	return new(store.View).WithKinds(kinds).With(changes...)
+	return new(snapshot.View).WithKinds(kinds).With(changes...)
 }
 
 func (s *survey) found() []Problem {

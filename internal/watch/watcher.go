@@ -15,7 +15,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Options of a Watcher.
@@ -41,7 +41,7 @@ type Watcher struct {
 
 // New returns a Watcher that feeds the store once it is started. The store is
 // one that was made with Sources.
-func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
+func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	c, err := newClients(cfg, 0)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func New(cfg *rest.Config, s *store.Store, opts Options) (*Watcher, error) {
 			seen: seen{s, policykind.KindDefinition},
 		})
 	for _, b := range []*builtin{&namespaces, &services} {
-		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[store.Object]{
+		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[snapshot.Object]{
 			decode: b.decode, target: objects{store: s, kind: b.kind},
 			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) }, seen: seen{s, b.kind},
 		}))

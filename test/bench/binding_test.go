@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -172,7 +172,7 @@ func toldOf(t *testing.T, p *production, before, after map[string]any) []string 
 	return out
 }
 
-func decoded(t *testing.T, p *production, object map[string]any) store.Object {
+func decoded(t *testing.T, p *production, object map[string]any) snapshot.Object {
 	t.Helper()
 	o, err := p.Decode(object)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
@@ -101,7 +101,7 @@ func routeEvent(t testing.TB, w *world) operation {
 		if err != nil {
 			return err
 		}
-		w.Store.Apply(store.Put(o))
+		w.Store.Apply(snapshot.Put(o))
 		return nil
 	}
 }
@@ -119,7 +119,7 @@ func policyEvent(t testing.TB, w *world) operation {
 		if fixture.KindOf(o) == w.Limits.Ref() {
 			kind = w.Limits
 		}
-		w.Store.Apply(store.Put(kind.Read(o, merge.Newest).Pack()))
+		w.Store.Apply(snapshot.Put(kind.Read(o, merge.Newest).Pack()))
 		return nil
 	}
 }

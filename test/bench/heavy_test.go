@@ -22,7 +22,7 @@ import (
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/heavy"
 	"overrule.dev/overrule/webhook"
 )
@@ -101,7 +101,7 @@ func (heavyRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.
 func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" }
 
 // heavyServer is the server as it runs, with one place to judge at.
-func heavyServer(objects *store.Store, blastRadius int) http.Handler {
+func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
 		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
 		Flight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),

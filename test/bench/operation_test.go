@@ -8,7 +8,7 @@ import (
 
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
 )
@@ -136,7 +136,7 @@ func decodes(b *testing.B) {
 	data, err := json.Marshal(route)
 	require.NoError(b, err)
 	measure(b, func(int) error {
-		_, err := store.Decode(fixture.KindOf(route), nil, data, 0)
+		_, err := snapshot.Decode(fixture.KindOf(route), nil, data, 0)
 		return err
 	})
 }
@@ -145,14 +145,14 @@ func lists(b *testing.B) {
 	c, err := fixture.New(mixed)
 	require.NoError(b, err)
 	v, _ := c.Store.View()
-	var all []store.Object
+	var all []snapshot.Object
 	for i := range few {
 		all = append(all, v.Get(fixture.RefOf(mixed.Route(i))))
 	}
 	kind := all[0].Ref().PolicyKind()
 	require.Equal(b, hierarchy.KindHTTPRoute, kind.Kind)
 	measure(b, func(int) error {
-		store.New().Replace(kind, all)
+		snapshot.New().Replace(kind, all)
 		return nil
 	})
 }

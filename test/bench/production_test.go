@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/sweep"
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/fixture"
@@ -111,14 +111,14 @@ func (p *production) event(s stored) error {
 	default:
 		kind = nil
 	}
-	o, err := store.Decode(s.ref.PolicyKind(), kind, s.data, 0)
+	o, err := snapshot.Decode(s.ref.PolicyKind(), kind, s.data, 0)
 	if err != nil {
 		return err
 	}
 	if policy, ok := o.(*policykind.Policy); ok {
 		o = policy.Pack()
 	}
-	p.Store.Apply(store.Put(o))
-	p.Store.Saw(store.Seen{Ref: s.ref, UID: s.uid, Version: newest})
+	p.Store.Apply(snapshot.Put(o))
+	p.Store.Saw(snapshot.Seen{Ref: s.ref, UID: s.uid, Version: newest})
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
 )
@@ -247,7 +247,7 @@ func TestWritesAreStoredAndSeen(t *testing.T) {
 	}
 }
 
-func sameObject(a, b store.Object) bool {
+func sameObject(a, b snapshot.Object) bool {
 	switch a := a.(type) {
 	case *hierarchy.Route:
 		return a.Same(b.(*hierarchy.Route))

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Size says how much of everything there is in a case. What it does not need is
@@ -47,7 +47,7 @@ type Want struct {
 }
 
 // Build makes the cluster and the write of a case.
-func (c *Case) Build(s Size) (*store.Store, Write, error) {
+func (c *Case) Build(s Size) (*snapshot.Store, Write, error) {
 	w := newWorld()
 	write := c.build(w, s)
 	w.Store.Apply(w.changes...)

@@ -15,21 +15,21 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // World is a cluster in the making.
 type World struct {
-	Store   *store.Store
+	Store   *snapshot.Store
 	kinds   map[api.PolicyKind]*policykind.Kind
-	changes []store.Change
+	changes []snapshot.Change
 	err     error // the first
 }
 
 // newWorld has the kinds that come with Overrule, and one whose lists are
 // merged item by item.
 func newWorld() *World {
-	w := &World{Store: store.New(), kinds: make(map[api.PolicyKind]*policykind.Kind)}
+	w := &World{Store: snapshot.New(), kinds: make(map[api.PolicyKind]*policykind.Kind)}
 	kinds, err := policykind.BuiltinKinds()
 	w.fail(err)
 	lists, err := listKind()
@@ -58,19 +58,19 @@ type object = map[string]any
 func (w *World) put(objects ...object) {
 	for _, o := range objects {
 		if read := w.read(o); read != nil {
-			w.changes = append(w.changes, store.Put(read))
+			w.changes = append(w.changes, snapshot.Put(read))
 		}
 	}
 }
 
-func (w *World) read(o object) store.Object {
+func (w *World) read(o object) snapshot.Object {
 	data, err := json.Marshal(o)
 	if err != nil {
 		w.fail(err)
 		return nil
 	}
 	kind := kindOf(o)
-	read, err := store.Decode(kind, w.kinds[kind], data, 0)
+	read, err := snapshot.Decode(kind, w.kinds[kind], data, 0)
 	w.fail(err)
 	if p, ok := read.(*policykind.Policy); ok {
 		return p.Pack() // as one that is watched
@@ -91,7 +91,7 @@ func (w *World) putAlike(first object, routes int) {
 		one.Name, one.Version = routeName(i), policykind.NextVersion()
 		one.Targets = []policykind.Target{p.Targets[0]}
 		one.Targets[0].Ref.Name = routeName(i)
-		w.changes = append(w.changes, store.Put(&one))
+		w.changes = append(w.changes, snapshot.Put(&one))
 	}
 }
 

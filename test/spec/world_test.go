@@ -17,12 +17,12 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // world is what the engine makes of manifests.
 type world struct {
-	view *store.View
+	view *snapshot.View
 	// items of the paths of the world's own kinds, those without a policy too,
 	// and of the paths with a policy of another kind.
 	items []api.EffectivePolicy
@@ -54,7 +54,7 @@ func read(t *testing.T, text string, files ...string) *world {
 	return compute(t, view)
 }
 
-func compute(t *testing.T, view *store.View) *world {
+func compute(t *testing.T, view *snapshot.View) *world {
 	t.Helper()
 	w := &world{view: view, outcomes: make(map[string]api.Outcome)}
 	var sum effective.Outcomes

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
 
@@ -34,13 +34,13 @@ var basic = []api.PolicyProfileSpec{
 // Gateway API and the policies without an apiVersion. A PolicyProfile defines a
 // kind of the world (see ProfileDoc), or replaces a basic one; a SchemaDoc gives
 // one its schema.
-func World(t testing.TB, text string) *store.View {
+func World(t testing.TB, text string) *snapshot.View {
 	t.Helper()
 	docs := strings.Split(text, "\n---\n")
-	v := (&store.View{}).WithKinds(kinds(t, docs))
+	v := (&snapshot.View{}).WithKinds(kinds(t, docs))
 	for _, doc := range docs {
 		if kind := kindOf(t, doc); kind != api.KindPolicyProfile && kind != kindSchema {
-			v = v.With(store.Put(Read(t, v, doc)))
+			v = v.With(snapshot.Put(Read(t, v, doc)))
 		}
 	}
 	return v
@@ -78,18 +78,18 @@ func kindOf(t testing.TB, doc string) string {
 }
 
 // Read reads one document of a World.
-func Read(t testing.TB, v *store.View, doc string) store.Object {
+func Read(t testing.TB, v *snapshot.View, doc string) snapshot.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(doc))
 	require.NoError(t, err)
 	ref := refOf(v, kindOf(t, doc))
-	o, err := store.Decode(ref, v.Kind(ref), data, merge.Newest)
+	o, err := snapshot.Decode(ref, v.Kind(ref), data, merge.Newest)
 	require.NoError(t, err)
 	return o
 }
 
 // refOf finds the group of a kind.
-func refOf(v *store.View, kind string) api.PolicyKind {
+func refOf(v *snapshot.View, kind string) api.PolicyKind {
 	for _, k := range v.Kinds() {
 		if k.Kind == kind {
 			return k.Ref()

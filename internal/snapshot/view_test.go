@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func routeRef(name string) api.Ref {
@@ -18,23 +18,23 @@ func routeRef(name string) api.Ref {
 }
 
 func TestTheZeroViewIsEmpty(t *testing.T) {
-	v := &store.View{}
+	v := &snapshot.View{}
 	assert.Nil(t, v.Get(routeRef("r")))
 	assert.Nil(t, v.Gateway("infra", "edge"))
 	assert.Nil(t, v.Kind(paintKind))
 	assert.Zero(t, v.Count(routeKind))
 	assert.Empty(t, names(v.Gateways()))
 	assert.Empty(t, names(v.RoutesOf(gatewayRef("edge"))))
-	same := v.With(store.Delete(routeRef("r")))
+	same := v.With(snapshot.Delete(routeRef("r")))
 	assert.Zero(t, same.Count(routeKind), "what is not there can be deleted")
 }
 
 func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 	k := paint(t, "Paint")
-	one := (&store.View{}).With(puts(gateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
+	one := (&snapshot.View{}).With(puts(gateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
 	two := one.With(
-		store.Put(gateway(t, "edge", "envoy")), store.Put(route(t, "s", "edge")),
-		store.Delete(routeRef("r")), store.Delete(policy(t, k, "p").Ref()),
+		snapshot.Put(gateway(t, "edge", "envoy")), snapshot.Put(route(t, "s", "edge")),
+		snapshot.Delete(routeRef("r")), snapshot.Delete(policy(t, k, "p").Ref()),
 	)
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(one.RoutesOf(gatewayRef("edge"))))
 	assert.Equal(t, []string{"HTTPRoute app/s"}, names(two.RoutesOf(gatewayRef("edge"))))
@@ -48,7 +48,7 @@ func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 
 func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	k := paint(t, "Paint")
-	v := (&store.View{}).With(puts(
+	v := (&snapshot.View{}).With(puts(
 		gateway(t, "a", "istio"), gateway(t, "b", "istio"),
 		route(t, "r", "a"), route(t, "s", "a", "b", "a"), policy(t, k, "p", "r", "s"), policy(t, k, "q", "r"),
 	)...)
@@ -64,21 +64,21 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	assert.Equal(t, []string{"Gateway infra/a"}, names(v.GatewaysOf("envoy")))
 	assert.Equal(t, []string{"Gateway infra/b"}, names(v.GatewaysOf("istio")))
 
-	v = v.With(store.Delete(routeRef("s")))
+	v = v.With(snapshot.Delete(routeRef("s")))
 	assert.Empty(t, names(v.RoutesOf(gatewayRef("a"))))
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("b"))))
 }
 
 func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
 	other := decode(t, routeKind, "metadata: {namespace: zoo, name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}")
-	v := (&store.View{}).With(puts(route(t, "r", "edge"), other)...)
+	v := (&snapshot.View{}).With(puts(route(t, "r", "edge"), other)...)
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute zoo/r"}, names(v.RoutesOf(gatewayRef("edge"))))
 }
 
 // A name that begins like another is another.
 func TestIndexesTellNamesApart(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
-	v := (&store.View{}).With(puts(
+	v := (&snapshot.View{}).With(puts(
 		gateway(t, "edge", "c"), gateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
 		policy(t, k, "p", "r"), policy(t, k, "p2", "r2"), policy(t, other, "j", "r"),
 	)...).WithKinds([]*policykind.Kind{other, k})
@@ -91,14 +91,14 @@ func TestIndexesTellNamesApart(t *testing.T) {
 }
 
 func TestNamespaceLabels(t *testing.T) {
-	v := (&store.View{}).With(store.Put(decode(t, api.PolicyKind{Kind: "Namespace"}, "metadata: {name: app, labels: {team: red}}")))
+	v := (&snapshot.View{}).With(snapshot.Put(decode(t, api.PolicyKind{Kind: "Namespace"}, "metadata: {name: app, labels: {team: red}}")))
 	assert.Equal(t, labels.Set{"team": "red", "kubernetes.io/metadata.name": "app"}, v.NamespaceLabels("app"))
 	assert.Equal(t, labels.Set{"kubernetes.io/metadata.name": "other"}, v.NamespaceLabels("other"), "one that is not known")
 }
 
 func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
-	v := (&store.View{}).With(puts(policy(t, k, "p", "r"), policy(t, other, "o", "r"))...).WithKinds([]*policykind.Kind{k, other})
+	v := (&snapshot.View{}).With(puts(policy(t, k, "p", "r"), policy(t, other, "o", "r"))...).WithKinds([]*policykind.Kind{k, other})
 	assert.Equal(t, []*policykind.Kind{other, k}, v.Kinds(), "sorted")
 	assert.Same(t, k, v.Kind(paintKind))
 	less := v.WithKinds([]*policykind.Kind{k})
@@ -113,18 +113,18 @@ func TestWithKindsTakesOutThePoliciesOfOthers(t *testing.T) {
 // -race.
 func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 	k := paint(t, "Paint")
-	var objects []store.Object
+	var objects []snapshot.Object
 	for i := range 50 {
 		name := fmt.Sprintf("r%d", i)
 		objects = append(objects, route(t, name, "edge"), policy(t, k, name, name))
 	}
-	v := (&store.View{}).With(puts(append(objects, gateway(t, "edge", "istio"))...)...)
+	v := (&snapshot.View{}).With(puts(append(objects, gateway(t, "edge", "istio"))...)...)
 	more := route(t, "more", "edge")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for i := range 50 {
-				next := v.With(store.Put(more), store.Delete(routeRef(fmt.Sprintf("r%d", i))))
+				next := v.With(snapshot.Put(more), snapshot.Delete(routeRef(fmt.Sprintf("r%d", i))))
 				assert.Equal(t, 50, next.Count(routeKind))
 				assert.Nil(t, next.Get(routeRef(fmt.Sprintf("r%d", i))))
 			}
@@ -141,11 +141,11 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 
 func TestKindsWithPolicies(t *testing.T) {
 	k, other, last := paint(t, "Paint"), paint(t, "PaintJob"), paint(t, "Zebra")
-	v := (&store.View{}).WithKinds([]*policykind.Kind{last, other, k})
+	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{last, other, k})
 	assert.Empty(t, v.Populated())
 	v = v.With(puts(policy(t, other, "p", "r"), policy(t, last, "p", "r"))...)
 	assert.Equal(t, []*policykind.Kind{other, last}, v.Populated(), "a name that begins like another is another")
-	v = v.With(store.Delete(policy(t, last, "p").Ref()))
+	v = v.With(snapshot.Delete(policy(t, last, "p").Ref()))
 	assert.Equal(t, []*policykind.Kind{other}, v.Populated())
-	assert.Empty(t, (&store.View{}).Populated())
+	assert.Empty(t, (&snapshot.View{}).Populated())
 }

@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"testing"
@@ -7,27 +7,27 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // painting is a view of routes r (red), s (red) and b (blue) in namespace app
 // and z (red) in namespace zoo, with objects more, and a policy app/p of a kind.
-func painting(t testing.TB, k *policykind.Kind, targets string, more ...store.Object) (*store.View, *policykind.Policy) {
+func painting(t testing.TB, k *policykind.Kind, targets string, more ...snapshot.Object) (*snapshot.View, *policykind.Policy) {
 	t.Helper()
 	p := decodeAs(t, k.Ref(), k, "metadata: {namespace: app, name: p}\nspec: {a: 1, targetRefs: ["+targets+"]}").(*policykind.Policy)
-	v := (&store.View{}).WithKinds([]*policykind.Kind{k}).With(puts(p)...)
+	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{k}).With(puts(p)...)
 	for _, text := range []string{
 		"{namespace: app, name: r, labels: {team: red}}", "{namespace: app, name: s, labels: {team: red, tier: web}}",
 		"{namespace: app, name: b, labels: {team: blue}}", "{namespace: zoo, name: z, labels: {team: red}}",
 	} {
-		v = v.With(store.Put(decode(t, routeKind, "metadata: "+text)))
+		v = v.With(snapshot.Put(decode(t, routeKind, "metadata: "+text)))
 	}
 	return v.With(puts(more...)...), p
 }
 
 func TestTargets(t *testing.T) {
 	const none = "no ReferenceGrant in namespace zoo lets policies of kind Paint in namespace app target HTTPRoute zoo/z"
-	grant := func(from, to string) store.Object {
+	grant := func(from, to string) snapshot.Object {
 		return decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "ReferenceGrant"},
 			"metadata: {namespace: zoo, name: t}\nspec: {from: ["+from+"], to: [{group: gateway.networking.k8s.io, kind: HTTPRoute"+to+"}]}")
 	}
@@ -35,7 +35,7 @@ func TestTargets(t *testing.T) {
 	zoo := decode(t, api.PolicyKind{Kind: "Namespace"}, "metadata: {name: zoo, labels: {open: yes-it-is}}")
 	tests := map[string]struct {
 		targets string
-		more    []store.Object
+		more    []snapshot.Object
 		want    []string // each with why it is refused
 	}{
 		"by name":                              {"{kind: HTTPRoute, name: r}", nil, []string{"HTTPRoute app/r"}},
@@ -50,25 +50,25 @@ func TestTargets(t *testing.T) {
 		"by two labels, counted once":          {"{kind: HTTPRoute, selector: {matchLabels: {team: red}}}, {kind: HTTPRoute, selector: {matchLabels: {tier: web}}}", nil, []string{"HTTPRoute app/r", "HTTPRoute app/s"}},
 		"a section of it is another target":    {"{kind: HTTPRoute, selector: {matchLabels: {tier: web}}, sectionName: x}, {kind: HTTPRoute, name: s}", nil, []string{"HTTPRoute app/s section x", "HTTPRoute app/s"}},
 		"in another namespace without a grant": {"{kind: HTTPRoute, namespace: zoo, name: z}", nil, []string{"HTTPRoute zoo/z: " + none}},
-		"in another namespace with a grant":    {"{kind: HTTPRoute, namespace: zoo, name: z}", []store.Object{grant(paints, "")}, []string{"HTTPRoute zoo/z"}},
-		"with a grant for that very object":    {"{kind: HTTPRoute, namespace: zoo, name: z}", []store.Object{grant(paints, ", name: z")}, []string{"HTTPRoute zoo/z"}},
-		"with a grant for another object":      {"{kind: HTTPRoute, namespace: zoo, name: z}", []store.Object{grant(paints, ", name: other")}, []string{"HTTPRoute zoo/z: " + none}},
-		"with a grant for another kind":        {"{kind: HTTPRoute, namespace: zoo, name: z}", []store.Object{grant("{group: example.com, kind: Other, namespace: app}", "")}, []string{"HTTPRoute zoo/z: " + none}},
-		"with a grant for another namespace":   {"{kind: HTTPRoute, namespace: zoo, name: z}", []store.Object{grant("{group: example.com, kind: Paint, namespace: zoo}", "")}, []string{"HTTPRoute zoo/z: " + none}},
+		"in another namespace with a grant":    {"{kind: HTTPRoute, namespace: zoo, name: z}", []snapshot.Object{grant(paints, "")}, []string{"HTTPRoute zoo/z"}},
+		"with a grant for that very object":    {"{kind: HTTPRoute, namespace: zoo, name: z}", []snapshot.Object{grant(paints, ", name: z")}, []string{"HTTPRoute zoo/z"}},
+		"with a grant for another object":      {"{kind: HTTPRoute, namespace: zoo, name: z}", []snapshot.Object{grant(paints, ", name: other")}, []string{"HTTPRoute zoo/z: " + none}},
+		"with a grant for another kind":        {"{kind: HTTPRoute, namespace: zoo, name: z}", []snapshot.Object{grant("{group: example.com, kind: Other, namespace: app}", "")}, []string{"HTTPRoute zoo/z: " + none}},
+		"with a grant for another namespace":   {"{kind: HTTPRoute, namespace: zoo, name: z}", []snapshot.Object{grant("{group: example.com, kind: Paint, namespace: zoo}", "")}, []string{"HTTPRoute zoo/z: " + none}},
 		"by label in any namespace": {
 			"{kind: HTTPRoute, selector: {matchLabels: {team: red}}, namespaces: {from: All}}", nil,
 			[]string{"HTTPRoute app/r", "HTTPRoute app/s", "HTTPRoute zoo/z: " + none},
 		},
 		"by label in any namespace, with a grant": {
-			"{kind: HTTPRoute, selector: {matchLabels: {team: red}}, namespaces: {from: All}}", []store.Object{grant(paints, "")},
+			"{kind: HTTPRoute, selector: {matchLabels: {team: red}}, namespaces: {from: All}}", []snapshot.Object{grant(paints, "")},
 			[]string{"HTTPRoute app/r", "HTTPRoute app/s", "HTTPRoute zoo/z"},
 		},
 		"by label in namespaces by their labels": {
-			"{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {open: yes-it-is}}}}", []store.Object{grant(paints, ""), zoo},
+			"{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {open: yes-it-is}}}}", []snapshot.Object{grant(paints, ""), zoo},
 			[]string{"HTTPRoute app/b", "HTTPRoute app/r", "HTTPRoute app/s", "HTTPRoute zoo/z"},
 		},
 		"by label in namespaces whose labels do not match": {
-			"{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {open: never}}}}", []store.Object{grant(paints, ""), zoo},
+			"{kind: HTTPRoute, selector: {}, namespaces: {from: Selector, selector: {matchLabels: {open: never}}}}", []snapshot.Object{grant(paints, ""), zoo},
 			[]string{"HTTPRoute app/b", "HTTPRoute app/r", "HTTPRoute app/s"},
 		},
 		"in any namespace and in the own, counted once": {
@@ -131,5 +131,5 @@ func TestOnFollowsLabels(t *testing.T) {
 	)...)
 	assert.Empty(t, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("b"), paintKind))
-	assert.Empty(t, on(v.With(store.Delete(routeRef("b"))), routeRef("b"), paintKind), "what is not there has no labels")
+	assert.Empty(t, on(v.With(snapshot.Delete(routeRef("b"))), routeRef("b"), paintKind), "what is not there has no labels")
 }

@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 var (
@@ -31,16 +31,16 @@ func paint(t testing.TB, name string) *policykind.Kind {
 }
 
 // decode reads an object of the hierarchy.
-func decode(t testing.TB, kind api.PolicyKind, text string) store.Object {
+func decode(t testing.TB, kind api.PolicyKind, text string) snapshot.Object {
 	t.Helper()
 	return decodeAs(t, kind, nil, text)
 }
 
-func decodeAs(t testing.TB, ref api.PolicyKind, kind *policykind.Kind, text string) store.Object {
+func decodeAs(t testing.TB, ref api.PolicyKind, kind *policykind.Kind, text string) snapshot.Object {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err, text)
-	o, err := store.Decode(ref, kind, data, 1000)
+	o, err := snapshot.Decode(ref, kind, data, 1000)
 	require.NoError(t, err)
 	return o
 }
@@ -72,16 +72,16 @@ func policy(t testing.TB, k *policykind.Kind, name string, routes ...string) *po
 	return decodeAs(t, k.Ref(), k, text+"]}").(*policykind.Policy)
 }
 
-func puts(objects ...store.Object) []store.Change {
-	var out []store.Change
+func puts(objects ...snapshot.Object) []snapshot.Change {
+	var out []snapshot.Change
 	for _, o := range objects {
-		out = append(out, store.Put(o))
+		out = append(out, snapshot.Put(o))
 	}
 	return out
 }
 
 // names shows objects in the order in which they come.
-func names[T store.Object](seq func(func(T) bool)) []string {
+func names[T snapshot.Object](seq func(func(T) bool)) []string {
 	var out []string
 	for o := range seq {
 		out = append(out, o.Ref().String())
@@ -90,7 +90,7 @@ func names[T store.Object](seq func(func(T) bool)) []string {
 }
 
 // on shows the policies of a kind on an object, as they come.
-func on(v *store.View, object api.Ref, kind api.PolicyKind) []string {
+func on(v *snapshot.View, object api.Ref, kind api.PolicyKind) []string {
 	var out []string
 	for p := range v.On(object) {
 		if p.Kind.Ref() == kind {

@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // constraintOn reads a ClusterPolicyConstraint, or in a namespace a
 // PolicyConstraint.
-func constraintOn(t *testing.T, kind, namespace, name, expression string) store.Object {
+func constraintOn(t *testing.T, kind, namespace, name, expression string) snapshot.Object {
 	t.Helper()
 	ref := constraint.ClusterKind
 	if namespace != "" {
 		ref = constraint.Kind
 	}
-	o, err := store.Decode(ref, nil, fmt.Appendf(nil,
+	o, err := snapshot.Decode(ref, nil, fmt.Appendf(nil,
 		`{"metadata":{"namespace":%q,"name":%q},"spec":{"policyKind":{"group":"example.com","kind":%q},"validations":[{"expression":%q}]}}`,
 		namespace, name, kind, expression), 0)
 	require.NoError(t, err)
@@ -39,31 +39,31 @@ func named(all []*constraint.Constraint) []string {
 
 func TestConstraintsAreFoundByTheirKind(t *testing.T) {
 	paint, label := api.PolicyKind{Group: "example.com", Kind: "Paint"}, api.PolicyKind{Group: "example.com", Kind: "Label"}
-	empty := &store.View{}
+	empty := &snapshot.View{}
 	assert.Empty(t, empty.Constraints(paint))
 	assert.Empty(t, empty.Constrained())
 
 	v := empty.With(
-		store.Put(constraintOn(t, "Paint", "b", "z", "true")), store.Put(constraintOn(t, "Paint", "", "z", "true")),
-		store.Put(constraintOn(t, "Label", "", "y", "true")), store.Put(constraintOn(t, "Paint", "", "a", "true")),
-		store.Put(constraintOn(t, "Paint", "a", "z", "true")), store.Put(constraintOn(t, "Paint", "", "wrong", "1")),
+		snapshot.Put(constraintOn(t, "Paint", "b", "z", "true")), snapshot.Put(constraintOn(t, "Paint", "", "z", "true")),
+		snapshot.Put(constraintOn(t, "Label", "", "y", "true")), snapshot.Put(constraintOn(t, "Paint", "", "a", "true")),
+		snapshot.Put(constraintOn(t, "Paint", "a", "z", "true")), snapshot.Put(constraintOn(t, "Paint", "", "wrong", "1")),
 	)
 	assert.Equal(t, []string{"ClusterPolicyConstraint a", "ClusterPolicyConstraint z", "PolicyConstraint a/z", "PolicyConstraint b/z"},
 		named(v.Constraints(paint)), "sorted, and without what is not valid")
 	assert.Equal(t, []api.PolicyKind{label, paint}, v.Constrained())
 	assert.Equal(t, 4, v.Count(constraint.ClusterKind), "what is not valid is kept")
 
-	moved := v.With(store.Put(constraintOn(t, "Label", "", "a", "true")))
+	moved := v.With(snapshot.Put(constraintOn(t, "Label", "", "a", "true")))
 	assert.Equal(t, []string{"ClusterPolicyConstraint z", "PolicyConstraint a/z", "PolicyConstraint b/z"}, named(moved.Constraints(paint)))
 	assert.Equal(t, []string{"ClusterPolicyConstraint a", "ClusterPolicyConstraint y"}, named(moved.Constraints(label)))
 
-	broken := v.With(store.Put(constraintOn(t, "Label", "", "y", "1")))
+	broken := v.With(snapshot.Put(constraintOn(t, "Label", "", "y", "1")))
 	assert.Empty(t, broken.Constraints(label), "an edit may make it invalid")
 	assert.Equal(t, []api.PolicyKind{paint}, broken.Constrained())
-	mended := broken.With(store.Put(constraintOn(t, "Label", "", "y", "true")))
+	mended := broken.With(snapshot.Put(constraintOn(t, "Label", "", "y", "true")))
 	assert.Equal(t, []string{"ClusterPolicyConstraint y"}, named(mended.Constraints(label)))
 
-	gone := v.With(store.Delete(v.Constraints(label)[0].Ref()))
+	gone := v.With(snapshot.Delete(v.Constraints(label)[0].Ref()))
 	assert.Equal(t, []api.PolicyKind{paint}, gone.Constrained())
 	assert.Len(t, v.Constraints(label), 1, "the view before stays as it is")
 	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
@@ -72,12 +72,12 @@ func TestConstraintsAreFoundByTheirKind(t *testing.T) {
 // Two views that grow out of one share nothing that either of them writes.
 func TestViewsDoNotShareTheirConstraints(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
-	v := &store.View{}
+	v := &snapshot.View{}
 	for _, name := range []string{"b", "c", "d", "e", "f"} {
-		v = v.With(store.Put(constraintOn(t, "Paint", "", name, "true")))
-		one := v.With(store.Put(constraintOn(t, "Paint", "", "a1", "true")), store.Put(constraintOn(t, "Paint", "", "z1", "true")))
-		two := v.With(store.Put(constraintOn(t, "Paint", "", "a2", "true")), store.Put(constraintOn(t, "Paint", "", "z2", "true")))
-		less := one.With(store.Delete(one.Constraints(paint)[0].Ref()))
+		v = v.With(snapshot.Put(constraintOn(t, "Paint", "", name, "true")))
+		one := v.With(snapshot.Put(constraintOn(t, "Paint", "", "a1", "true")), snapshot.Put(constraintOn(t, "Paint", "", "z1", "true")))
+		two := v.With(snapshot.Put(constraintOn(t, "Paint", "", "a2", "true")), snapshot.Put(constraintOn(t, "Paint", "", "z2", "true")))
+		less := one.With(snapshot.Delete(one.Constraints(paint)[0].Ref()))
 		all := named(one.Constraints(paint))
 		assert.Equal(t, []string{"ClusterPolicyConstraint a1", "ClusterPolicyConstraint z1"}, []string{all[0], all[len(all)-1]})
 		all = named(two.Constraints(paint))
@@ -89,7 +89,7 @@ func TestViewsDoNotShareTheirConstraints(t *testing.T) {
 
 func TestConstraintsThatAreNoConstraints(t *testing.T) {
 	for _, ref := range []api.PolicyKind{constraint.Kind, constraint.ClusterKind} {
-		_, err := store.Decode(ref, nil, []byte(`{"spec":5}`), 0)
+		_, err := snapshot.Decode(ref, nil, []byte(`{"spec":5}`), 0)
 		assert.ErrorContains(t, err, "read "+ref.String()+": ")
 	}
 }
@@ -97,7 +97,7 @@ func TestConstraintsThatAreNoConstraints(t *testing.T) {
 func TestWhatConstraintsAskOfAView(t *testing.T) {
 	class := &hierarchy.Class{Name: "istio", Labels: labels.Set{"tier": "edge"}}
 	service := &hierarchy.Service{Namespace: "app", Name: "cart", Ports: []hierarchy.Port{{Name: "http", Number: 80}}}
-	v := (&store.View{}).With(store.Put(class), store.Put(service))
+	v := (&snapshot.View{}).With(snapshot.Put(class), snapshot.Put(service))
 	assert.Equal(t, labels.Set{"tier": "edge"}, v.LabelsOf(class.Ref()))
 	assert.Empty(t, v.LabelsOf((&hierarchy.Class{Name: "nginx"}).Ref()))
 	assert.Equal(t, int32(80), v.PortOf(service.Ref(), "http"))

@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // filled is a view of that many routes on 100 gateways, each with a policy.
-func filled(b *testing.B, routes int) (*store.Store, *policykind.Kind) {
+func filled(b *testing.B, routes int) (*snapshot.Store, *policykind.Kind) {
 	b.Helper()
 	k := paint(b, "Paint")
-	s := store.New()
-	var changes []store.Change
+	s := snapshot.New()
+	var changes []snapshot.Change
 	for i := range 100 {
-		changes = append(changes, store.Put(gateway(b, fmt.Sprintf("g%d", i), "istio")))
+		changes = append(changes, snapshot.Put(gateway(b, fmt.Sprintf("g%d", i), "istio")))
 	}
 	template, own := route(b, "r", "g0"), policy(b, k, "p", "r")
 	for i := range routes {
@@ -26,7 +26,7 @@ func filled(b *testing.B, routes int) (*store.Store, *policykind.Kind) {
 		}
 		p := *own
 		p.Name, p.Targets = r.Name, []policykind.Target{{Ref: r.Ref()}}
-		changes = append(changes, store.Put(r), store.Put(&p))
+		changes = append(changes, snapshot.Put(r), snapshot.Put(&p))
 	}
 	s.Apply(changes...)
 	return s, k
@@ -40,7 +40,7 @@ func BenchmarkApplyEvent(b *testing.B) {
 			r := route(b, "r77", "g5")
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Apply(store.Put(r))
+				s.Apply(snapshot.Put(r))
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func BenchmarkWhatIf(b *testing.B) {
 			p := policy(b, k, "r77", "r77")
 			b.ReportAllocs()
 			for b.Loop() {
-				v.With(store.Put(p))
+				v.With(snapshot.Put(p))
 			}
 		})
 	}

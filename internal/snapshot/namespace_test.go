@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"slices"
@@ -8,13 +8,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // A namespace takes all that is in it along, of every kind, and nothing else.
 func TestAllIn(t *testing.T) {
 	k := paint(t, "Paint")
-	v := (&store.View{}).WithKinds([]*policykind.Kind{k}).With(puts(
+	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{k}).With(puts(
 		gateway(t, "edge", "istio"), gateway(t, "inner", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"),
 		decode(t, gatewayKind, "metadata: {namespace: app2, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP}]}"),
 	)...)
@@ -40,7 +40,7 @@ func TestAllIn(t *testing.T) {
 // What has no namespace is in none, not even in the one without a name.
 func TestAllInLeavesWhatHasNoNamespace(t *testing.T) {
 	class := decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "GatewayClass"}, "metadata: {name: istio}")
-	v := (&store.View{}).With(puts(class, gateway(t, "edge", "istio"))...)
+	v := (&snapshot.View{}).With(puts(class, gateway(t, "edge", "istio"))...)
 	assert.Empty(t, v.AllIn("istio"))
 	assert.Len(t, v.AllIn("infra"), 1)
 }

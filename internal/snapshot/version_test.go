@@ -1,15 +1,15 @@
-package store_test
+package snapshot_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	version := func() uint64 {
 		v, _ := s.View()
 		return v.Version()
@@ -18,12 +18,12 @@ func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
 
 	s.Reached("7")
 	assert.Zero(t, version(), "the view has nothing of it yet")
-	s.Apply(store.Put(route(t, "r", "edge")))
+	s.Apply(snapshot.Put(route(t, "r", "edge")))
 	before, _ := s.View()
 	assert.EqualValues(t, 7, before.Version())
 
 	s.Reached("5")
-	s.Apply(store.Put(gateway(t, "edge", "istio")))
+	s.Apply(snapshot.Put(gateway(t, "edge", "istio")))
 	assert.EqualValues(t, 7, version(), "another source is behind")
 
 	s.Passed("12")
@@ -32,12 +32,12 @@ func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
 	assert.EqualValues(t, 12, version())
 	assert.EqualValues(t, 7, before.Version(), "a view never changes")
 	after, _ := s.View()
-	assert.EqualValues(t, 12, after.With(store.Put(route(t, "r", "edge"))).Version(), "what if is of that moment, too")
+	assert.EqualValues(t, 12, after.With(snapshot.Put(route(t, "r", "edge"))).Version(), "what if is of that moment, too")
 	assert.Zero(t, after.Count(routeKind))
 }
 
 func TestAVersionThatIsNoNumberIsLeftOut(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	s.Passed("3")
 	for _, odd := range []string{"", "abc", "-4", "99999999999999999999999"} {
 		s.Passed(odd)

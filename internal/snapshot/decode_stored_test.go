@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // A policy of the uid and version that the view has is that one; any other state
@@ -16,13 +16,13 @@ import (
 func TestAStoredPolicyIsKnownByItsState(t *testing.T) {
 	k := paint(t, "Paint")
 	const text = `{"metadata": {"namespace": "app", "name": "p", "uid": "u", "resourceVersion": "7"}, "spec": {"a": 1}}`
-	decode := func(v *store.View, k *policykind.Kind, text string) *policykind.Policy {
+	decode := func(v *snapshot.View, k *policykind.Kind, text string) *policykind.Policy {
 		o, err := v.DecodeStored(policy(t, k, "p").Ref(), k, []byte(text), 0)
 		require.NoError(t, err)
 		return o.(*policykind.Policy)
 	}
-	first := decode(&store.View{}, k, text)
-	v := (&store.View{}).With(store.Put(first))
+	first := decode(&snapshot.View{}, k, text)
+	v := (&snapshot.View{}).With(snapshot.Put(first))
 
 	assert.Same(t, first, decode(v, k, text), "it is not read again")
 	assert.NotSame(t, first, decode(v, paint(t, "Paint"), text))
@@ -42,7 +42,7 @@ func TestAPolicyWithoutAStateIsReadEachTime(t *testing.T) {
 	k := paint(t, "Paint")
 	first := policy(t, k, "p")
 	require.False(t, first.State.Known())
-	o, err := (&store.View{}).With(store.Put(first)).DecodeStored(first.Ref(), k, []byte(`{"metadata": {"namespace": "app", "name": "p"}, "spec": {}}`), 0)
+	o, err := (&snapshot.View{}).With(snapshot.Put(first)).DecodeStored(first.Ref(), k, []byte(`{"metadata": {"namespace": "app", "name": "p"}, "spec": {}}`), 0)
 	require.NoError(t, err)
 	assert.NotSame(t, first, o)
 }

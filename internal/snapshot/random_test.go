@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 // Any series of events gives the same view as its outcome put in at once.
@@ -21,11 +21,11 @@ func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(30) {
 		d := dice{rand.New(rand.NewPCG(seed, 1))}
-		last := make(map[api.Ref]store.Object)
-		v := (&store.View{}).WithKinds(kinds)
+		last := make(map[api.Ref]snapshot.Object)
+		v := (&snapshot.View{}).WithKinds(kinds)
 		scratch := v
 		for range 200 {
-			var changes []store.Change
+			var changes []snapshot.Change
 			for range 1 + d.IntN(3) {
 				c := d.change(t, kinds)
 				changes = append(changes, c)
@@ -38,13 +38,13 @@ func TestViewsDependOnTheirObjectsAlone(t *testing.T) {
 			v = v.With(changes...)
 		}
 		for _, o := range last {
-			scratch = scratch.With(store.Put(o))
+			scratch = scratch.With(snapshot.Put(o))
 		}
 		require.Equal(t, picture(scratch), picture(v), "seed %d", seed)
 		for _, c := range last {
-			v = v.With(store.Delete(c.Ref()))
+			v = v.With(snapshot.Delete(c.Ref()))
 		}
-		assert.Equal(t, picture((&store.View{}).WithKinds(kinds)), picture(v), "seed %d: nothing is left of nothing", seed)
+		assert.Equal(t, picture((&snapshot.View{}).WithKinds(kinds)), picture(v), "seed %d: nothing is left of nothing", seed)
 	}
 }
 
@@ -70,16 +70,16 @@ func (d dice) meta() string {
 	return fmt.Sprintf("metadata: {namespace: %s, name: %s, labels: {team: %s}}\n", d.namespace(), d.name(), d.name())
 }
 
-func (d dice) change(t testing.TB, kinds []*policykind.Kind) store.Change {
+func (d dice) change(t testing.TB, kinds []*policykind.Kind) snapshot.Change {
 	t.Helper()
 	o := d.object(t, kinds)
 	if d.IntN(3) == 0 {
-		return store.Delete(o.Ref())
+		return snapshot.Delete(o.Ref())
 	}
-	return store.Put(o)
+	return snapshot.Put(o)
 }
 
-func (d dice) object(t testing.TB, kinds []*policykind.Kind) store.Object {
+func (d dice) object(t testing.TB, kinds []*policykind.Kind) snapshot.Object {
 	t.Helper()
 	of := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
 	switch d.IntN(8) {
@@ -101,7 +101,7 @@ func (d dice) object(t testing.TB, kinds []*policykind.Kind) store.Object {
 	}
 }
 
-func (d dice) route(t testing.TB) store.Object {
+func (d dice) route(t testing.TB) snapshot.Object {
 	t.Helper()
 	kind := []string{"HTTPRoute", "TCPRoute"}[d.IntN(2)]
 	parent := []string{"", "kind: ListenerSet, ", "group: '', kind: Service, "}[d.IntN(3)]
@@ -110,7 +110,7 @@ func (d dice) route(t testing.TB) store.Object {
 		parent, d.namespace(), d.name(), d.namespace(), d.name(), d.name(), d.name(), d.namespace(), d.name()))
 }
 
-func (d dice) policy(t testing.TB, k *policykind.Kind) store.Object {
+func (d dice) policy(t testing.TB, k *policykind.Kind) snapshot.Object {
 	t.Helper()
 	target := func() string {
 		if d.IntN(3) > 0 {
@@ -124,7 +124,7 @@ func (d dice) policy(t testing.TB, k *policykind.Kind) store.Object {
 }
 
 // picture is all that a view says about the objects that dice make.
-func picture(v *store.View) []string {
+func picture(v *snapshot.View) []string {
 	var out []string
 	add := func(what string, list []string) {
 		out = append(out, what+":")
@@ -144,7 +144,7 @@ func picture(v *store.View) []string {
 		add("selecting", names(v.Selecting(kind)))
 	}
 	for r := range everyRoute(v, refs) {
-		if v.Get(r.Ref()) != store.Object(r) {
+		if v.Get(r.Ref()) != snapshot.Object(r) {
 			out = append(out, r.Ref().String()+" as it was once")
 		}
 	}
@@ -168,7 +168,7 @@ func picture(v *store.View) []string {
 }
 
 // everyRoute yields the routes of the indexes.
-func everyRoute(v *store.View, refs []api.Ref) iter.Seq[*hierarchy.Route] {
+func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*hierarchy.Route] {
 	return func(yield func(*hierarchy.Route) bool) {
 		for _, ref := range refs {
 			for _, index := range []iter.Seq[*hierarchy.Route]{v.RoutesOf(ref), v.RoutesTo(ref)} {
@@ -190,7 +190,7 @@ func targeting(on iter.Seq2[*policykind.Policy, policykind.Target]) []string {
 	return out
 }
 
-func allKinds(v *store.View) []api.PolicyKind {
+func allKinds(v *snapshot.View) []api.PolicyKind {
 	out := []api.PolicyKind{{Kind: "Namespace"}, {Kind: "Service"}, {Group: "x.com", Kind: "Box"}}
 	for _, kind := range hierarchy.GatewayKinds {
 		out = append(out, api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
@@ -206,9 +206,9 @@ func TestOnAndTargetsAgree(t *testing.T) {
 	kinds := []*policykind.Kind{choosy(t), paint(t, "Other")}
 	for seed := range uint64(20) {
 		d := dice{rand.New(rand.NewPCG(seed, 2))}
-		v := (&store.View{}).WithKinds(kinds)
+		v := (&snapshot.View{}).WithKinds(kinds)
 		for range 60 {
-			v = v.With(store.Put(d.object(t, kinds)))
+			v = v.With(snapshot.Put(d.object(t, kinds)))
 		}
 		on := make(map[string]int)
 		for _, kind := range []string{"HTTPRoute", "Gateway"} {

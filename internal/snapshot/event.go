@@ -1,4 +1,4 @@
-package store
+package snapshot
 
 import (
 	"k8s.io/apimachinery/pkg/types"

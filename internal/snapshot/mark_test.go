@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"overrule.dev/overrule/internal/hierarchy"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestTheHashIsOfMarksAlone(t *testing.T) {
@@ -19,13 +19,13 @@ func TestTheHashIsOfMarksAlone(t *testing.T) {
 		{Type: "overrule.dev/PaintAffected", Status: metav1.ConditionTrue, Reason: "Affected", Message: "by p", ObservedGeneration: 3},
 		{Type: "overrule.dev/LabelAffected", Status: metav1.ConditionTrue, Reason: "Affected"},
 	}
-	want := store.MarksHash(annotations, conditions)
+	want := snapshot.MarksHash(annotations, conditions)
 	assert.NotZero(t, want)
-	assert.Zero(t, store.MarksHash(nil, nil))
+	assert.Zero(t, snapshot.MarksHash(nil, nil))
 	with := func(edit func(map[string]string, []metav1.Condition) []metav1.Condition) uint64 {
 		a, c := maps.Clone(annotations), slices.Clone(conditions)
 		c = edit(a, c)
-		return store.MarksHash(a, c)
+		return snapshot.MarksHash(a, c)
 	}
 	for name, c := range map[string]struct {
 		edit func(map[string]string, []metav1.Condition) []metav1.Condition
@@ -74,21 +74,21 @@ func TestTheHashIsOfMarksAlone(t *testing.T) {
 
 func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
 	o := &metav1.ObjectMeta{Generation: 7, Labels: map[string]string{"overrule.dev/refresh": "false"}}
-	m := store.MarksOf(o, []metav1.Condition{{Type: "Accepted"}, {Type: "Programmed"}, {Type: "overrule.dev/PaintAffected"}})
-	assert.Equal(t, store.Marks{Generation: 7, Others: 2, OptedOut: true}, m)
+	m := snapshot.MarksOf(o, []metav1.Condition{{Type: "Accepted"}, {Type: "Programmed"}, {Type: "overrule.dev/PaintAffected"}})
+	assert.Equal(t, snapshot.Marks{Generation: 7, Others: 2, OptedOut: true}, m)
 	o.Labels["overrule.dev/refresh"] = "true"
 	o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	assert.Equal(t, store.Marks{Generation: 7, Going: true}, store.MarksOf(o, nil))
+	assert.Equal(t, snapshot.Marks{Generation: 7, Going: true}, snapshot.MarksOf(o, nil))
 }
 
 func TestAnObjectIsTheSameThatSaysTheSame(t *testing.T) {
 	gateway := func(class string) *hierarchy.Gateway {
 		return &hierarchy.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []hierarchy.Listener{{Name: "http"}}}
 	}
-	assert.True(t, store.Same(gateway("a"), gateway("a")))
-	assert.False(t, store.Same(gateway("a"), gateway("b")))
-	assert.False(t, store.Same(gateway("a"), &hierarchy.Route{}))
-	assert.False(t, store.Same(&hierarchy.Route{}, gateway("a")))
-	assert.True(t, store.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "r"}))
-	assert.False(t, store.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "s"}))
+	assert.True(t, snapshot.Same(gateway("a"), gateway("a")))
+	assert.False(t, snapshot.Same(gateway("a"), gateway("b")))
+	assert.False(t, snapshot.Same(gateway("a"), &hierarchy.Route{}))
+	assert.False(t, snapshot.Same(&hierarchy.Route{}, gateway("a")))
+	assert.True(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "r"}))
+	assert.False(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "s"}))
 }

@@ -1,4 +1,4 @@
-package store_test
+package snapshot_test
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/store"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
-	_, ready := store.New().View()
+	_, ready := snapshot.New().View()
 	assert.True(t, ready, "without sources at once")
 
-	s := store.New("gateways", "routes")
+	s := snapshot.New("gateways", "routes")
 	_, ready = s.View()
 	assert.False(t, ready)
 	assert.Equal(t, []string{"gateways", "routes"}, s.Waiting())
-	s.Apply(store.Put(route(t, "r", "edge")))
+	s.Apply(snapshot.Put(route(t, "r", "edge")))
 	s.Listed("routes")
 	_, ready = s.View()
 	assert.False(t, ready)
@@ -35,18 +35,18 @@ func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
 }
 
 func TestApplyMakesANewMoment(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	before, _ := s.View()
-	s.Apply(store.Put(route(t, "r", "edge")), store.Put(gateway(t, "edge", "istio")))
+	s.Apply(snapshot.Put(route(t, "r", "edge")), snapshot.Put(gateway(t, "edge", "istio")))
 	after, _ := s.View()
 	assert.Zero(t, before.Count(routeKind))
 	assert.Equal(t, 1, after.Count(routeKind))
 }
 
 func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
-	s := store.New()
+	s := snapshot.New()
 	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), gateway(t, "edge", "istio"))...)
-	s.Replace(routeKind, []store.Object{route(t, "b", "other"), route(t, "c", "edge")})
+	s.Replace(routeKind, []snapshot.Object{route(t, "b", "other"), route(t, "c", "edge")})
 	v, _ := s.View()
 	assert.Equal(t, []string{"HTTPRoute app/b", "HTTPRoute app/c"}, names(v.Objects(routeKind)))
 	assert.Equal(t, []string{"HTTPRoute app/c"}, names(v.RoutesOf(gatewayRef("edge"))))
@@ -58,7 +58,7 @@ func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
 
 func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 	k := paint(t, "Paint")
-	s := store.New()
+	s := snapshot.New()
 	s.AddKind(k)
 	v, ready := s.View()
 	assert.True(t, ready, "a new kind does not make the others unready")
@@ -79,7 +79,7 @@ func TestAKindIsPendingUntilItIsListed(t *testing.T) {
 
 func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
-	s := store.New()
+	s := snapshot.New()
 	unlisted := func() []*policykind.Kind {
 		v, _ := s.View()
 		return v.Unlisted()
@@ -88,7 +88,7 @@ func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 	s.AddKind(other)
 	assert.Equal(t, []*policykind.Kind{other, k}, unlisted())
 	v, _ := s.View()
-	assert.Equal(t, []*policykind.Kind{other, k}, v.With(store.Put(route(t, "r", "edge"))).Unlisted(), "after a write, too")
+	assert.Equal(t, []*policykind.Kind{other, k}, v.With(snapshot.Put(route(t, "r", "edge"))).Unlisted(), "after a write, too")
 
 	again := paint(t, "Paint")
 	s.AddKind(again) // its definition is changed before it is listed
@@ -108,12 +108,12 @@ func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 
 func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	first, second, third := paint(t, "Paint"), paint(t, "Paint"), paint(t, "Paint")
-	s := store.New()
+	s := snapshot.New()
 	s.AddKind(first)
 	s.KindListed(paintKind, policy(t, first, "stays", "r"), policy(t, first, "goes", "r"))
 	before, _ := s.View()
-	var seen []store.Seen
-	s.Watch(func(all []store.Seen) {
+	var seen []snapshot.Seen
+	s.Watch(func(all []snapshot.Seen) {
 		v, _ := s.View()
 		assert.Equal(t, []string{"Paint app/new", "Paint app/stays"}, on(v, routeRef("r"), paintKind), "the view shows it")
 		seen = append(seen, all...)
@@ -135,13 +135,13 @@ func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	assert.Equal(t, 2, v.Count(paintKind))
 	assert.Equal(t, []*policykind.Kind{third}, v.Populated())
 	assert.False(t, s.Pending(paintKind))
-	assert.Equal(t, []store.Seen{{Ref: policy(t, first, "goes", "r").Ref(), Deleted: true}}, seen, "it was deleted meanwhile")
-	assert.Equal(t, [][]store.Event{{{Kinds: true}}}, *events, "one moment")
+	assert.Equal(t, []snapshot.Seen{{Ref: policy(t, first, "goes", "r").Ref(), Deleted: true}}, seen, "it was deleted meanwhile")
+	assert.Equal(t, [][]snapshot.Event{{{Kinds: true}}}, *events, "one moment")
 }
 
 func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "Other")
-	s := store.New()
+	s := snapshot.New()
 	for _, kind := range []*policykind.Kind{k, other} {
 		s.AddKind(kind)
 		s.KindListed(kind.Ref(), policy(t, kind, "p", "r"))
@@ -158,14 +158,14 @@ func TestRemoveKindForgetsItsPolicies(t *testing.T) {
 }
 
 func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
-	s := store.New("routes")
+	s := snapshot.New("routes")
 	k := paint(t, "Paint")
 	var wg sync.WaitGroup
 	for i := range 4 {
 		r, p := route(t, fmt.Sprintf("r%d", i), "edge"), policy(t, k, fmt.Sprintf("p%d", i), "r0")
 		wg.Go(func() {
 			for range 50 {
-				s.Apply(store.Put(r))
+				s.Apply(snapshot.Put(r))
 				s.AddKind(k)
 				s.KindListed(paintKind, p)
 				s.Listed("routes")
@@ -178,7 +178,7 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 					assert.Positive(t, v.Count(routeKind))
 				}
 				_, _ = names(v.RoutesOf(gatewayRef("edge"))), s.Pending(paintKind)
-				v.With(store.Delete(r.Ref()))
+				v.With(snapshot.Delete(r.Ref()))
 			}
 		})
 	}
@@ -209,8 +209,8 @@ func TestDecode(t *testing.T) {
 	for _, kind := range []api.PolicyKind{
 		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gateway("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
 	} {
-		_, err := store.Decode(kind, nil, []byte(`{}`), 0)
-		require.ErrorIs(t, err, store.ErrKind)
+		_, err := snapshot.Decode(kind, nil, []byte(`{}`), 0)
+		require.ErrorIs(t, err, snapshot.ErrKind)
 		require.EqualError(t, err, kind.String()+": not a kind that effective policies depend on")
 	}
 }
@@ -231,25 +231,25 @@ func TestDecodeOfWhatDoesNotFit(t *testing.T) {
 			if test.kind == paintKind {
 				k = paint(t, "Paint")
 			}
-			_, err := store.Decode(test.kind, k, []byte(test.data), 0)
+			_, err := snapshot.Decode(test.kind, k, []byte(test.data), 0)
 			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
-			assert.NotErrorIs(t, err, store.ErrKind)
+			assert.NotErrorIs(t, err, snapshot.ErrKind)
 		})
 	}
 	t.Run("a policy that cannot be read is Invalid, and no error", func(t *testing.T) {
-		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`{"metadata": {"name": "p"}}`), 0)
+		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"metadata": {"name": "p"}}`), 0)
 		require.NoError(t, err)
 		require.Error(t, o.(*policykind.Policy).Invalid)
 	})
 	t.Run("names are read in their very case, whole numbers as such", func(t *testing.T) {
-		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`{"Metadata": {"name": "p"}, "spec": {"a": 9007199254740993, "b": 1.0}}`), 0)
+		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"Metadata": {"name": "p"}, "spec": {"a": 9007199254740993, "b": 1.0}}`), 0)
 		require.NoError(t, err)
 		p := o.(*policykind.Policy)
 		assert.Empty(t, p.Name)
 		assert.Equal(t, int64(9007199254740993), p.Blocks[0].Rules[0].Value)
 	})
 	t.Run("null is an empty policy", func(t *testing.T) {
-		o, err := store.Decode(paintKind, paint(t, "Paint"), []byte(`null`), 0)
+		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`null`), 0)
 		require.NoError(t, err)
 		require.Error(t, o.(*policykind.Policy).Invalid)
 	})
