@@ -192,13 +192,13 @@ func runPaths(t *testing.T, tests map[string]pathCase) {
 func TestFoldOldestWins(t *testing.T) {
 	class := func(b ...merge.Rules) []merge.Layer { return on(0, oldestWins, policy("class", b...)) }
 	route := func(b ...merge.Rules) []merge.Layer { return on(5, oldestWins, policy("route", b...)) }
-	gateway := func(p ...*merge.Policy) []merge.Layer { return on(2, oldestWins, p...) }
+	gw := func(p ...*merge.Policy) []merge.Layer { return on(2, oldestWins, p...) }
 	one := func(b ...merge.Rules) *merge.Policy { return aged(1, policy("p1", b...)) }
 	two := func(b ...merge.Rules) *merge.Policy { return aged(2, policy("p2", b...)) }
 	three := func(b ...merge.Rules) *merge.Policy { return aged(3, policy("p3", b...)) }
 	runPaths(t, map[string]pathCase{
 		"of three defaults the oldest that has the rule wins, of three overrides too": {
-			layers: gateway(
+			layers: gw(
 				one(defaults(mixed, rule("a", 1)), overrides(mixed, rule("x", 1))),
 				two(defaults(mixed, rule("a", 2), rule("b", 2)), overrides(mixed, rule("x", 2), rule("y", 2))),
 				three(defaults(mixed, rule("a", 3), rule("b", 3), rule("c", 3)), overrides(mixed, rule("x", 3), rule("y", 3), rule("z", 3))),
@@ -211,34 +211,34 @@ func TestFoldOldestWins(t *testing.T) {
 			},
 		},
 		"of three atomic defaults the oldest takes, the others are refused": {
-			layers:    gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2))), three(bare(rule("a", 3), rule("c", 3)))),
+			layers:    gw(one(bare(rule("a", 1))), two(bare(rule("b", 2))), three(bare(rule("a", 3), rule("c", 3)))),
 			effective: []string{"a=1 p1/bare"},
 			lost:      []string{"p2: b bare to p1/bare", "p3: a bare to p1/bare", "p3: c bare to p1/bare"},
 		},
 		"of three atomic overrides the oldest stays": {
-			layers:    gateway(one(overrides(atomic, rule("a", 1))), two(overrides(atomic, rule("b", 2))), three(overrides(atomic, rule("c", 3)))),
+			layers:    gw(one(overrides(atomic, rule("a", 1))), two(overrides(atomic, rule("b", 2))), three(overrides(atomic, rule("c", 3)))),
 			effective: []string{"a=1 p1/overrides"},
 			lost:      []string{"p2: b overrides to p1/overrides", "p3: c overrides to p2/overrides (p1 in force)"},
 		},
 		"the newest one's override beats the defaults of all": {
-			layers:    gateway(one(defaults(mixed, rule("a", 1))), two(defaults(mixed, rule("a", 2))), three(overrides(mixed, rule("a", 3)))),
+			layers:    gw(one(defaults(mixed, rule("a", 1))), two(defaults(mixed, rule("a", 2))), three(overrides(mixed, rule("a", 3)))),
 			effective: []string{"a=3 p3/overrides"},
 			lost:      []string{"p1: a defaults to p3/overrides", "p2: a defaults to p1/defaults (p3 in force)"},
 		},
 		"a refused newer one names the older one, though rules of its own are in E": {
-			layers:    gateway(one(bare(rule("a", 1))), two(defaults(mixed, rule("b", 2)), bare(rule("c", 2)))),
+			layers:    gw(one(bare(rule("a", 1))), two(defaults(mixed, rule("b", 2)), bare(rule("c", 2)))),
 			effective: []string{"a=1 p1/bare", "b=2 p2/defaults"},
 			lost:      []string{"p2: c bare to p1/bare"},
 		},
 		"a rule of a lower level refuses the atomic defaults of all, and is named": {
-			layers:    path(gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2)))), route(bare(rule("r", 0)))),
+			layers:    path(gw(one(bare(rule("a", 1))), two(bare(rule("b", 2)))), route(bare(rule("r", 0)))),
 			effective: []string{"r=0 route/bare"},
 			lost:      []string{"p1: a bare to route/bare", "p2: b bare to route/bare"},
 		},
 		"merged defaults fill what the lower level lacks, the oldest first": {
 			layers: path(
 				class(defaults(mixed, rule("a", 0), rule("d", 0))),
-				gateway(one(defaults(mixed, rule("a", 1), rule("r", 1))), two(defaults(mixed, rule("a", 2), rule("b", 2)))),
+				gw(one(defaults(mixed, rule("a", 1), rule("r", 1))), two(defaults(mixed, rule("a", 2), rule("b", 2)))),
 				route(bare(rule("r", 5))),
 			),
 			effective: []string{"a=1 p1/defaults", "b=2 p2/defaults", "d=0 class/defaults", "r=5 route/bare"},
@@ -247,7 +247,7 @@ func TestFoldOldestWins(t *testing.T) {
 		"overrides above beat those of the group, overrides of the group those below": {
 			layers: path(
 				class(overrides(mixed, rule("x", 0))),
-				gateway(one(overrides(mixed, rule("x", 1), rule("y", 1))), two(overrides(mixed, rule("y", 2), rule("z", 2)))),
+				gw(one(overrides(mixed, rule("x", 1), rule("y", 1))), two(overrides(mixed, rule("y", 2), rule("z", 2)))),
 				route(overrides(mixed, rule("z", 5)), bare(rule("w", 5))),
 			),
 			effective: []string{"w=5 route/bare", "x=0 class/overrides", "y=1 p1/overrides", "z=2 p2/overrides"},
@@ -256,7 +256,7 @@ func TestFoldOldestWins(t *testing.T) {
 		"an unset list of the group never acts inside it, in either direction": {
 			layers: path(
 				class(defaults(mixed, rule("a", 0), rule("b", 0), rule("c", 0))),
-				gateway(unsets(t, one(defaults(mixed, rule("a", 1))), "b"), unsets(t, two(defaults(mixed, rule("b", 2))), "a", "c")),
+				gw(unsets(t, one(defaults(mixed, rule("a", 1))), "b"), unsets(t, two(defaults(mixed, rule("b", 2))), "a", "c")),
 			),
 			effective: []string{"a=1 p1/defaults", "b=2 p2/defaults"},
 			lost:      []string{"class: a defaults to p2/unset (p1 in force)", "class: b defaults to p1/unset (p2 in force)", "class: c defaults to p2/unset"},
@@ -264,27 +264,27 @@ func TestFoldOldestWins(t *testing.T) {
 		"where two of the group unset a rule, the lowest took it": {
 			layers: path(
 				class(defaults(mixed, rule("a", 0))),
-				gateway(unsets(t, one(), "a"), unsets(t, two(), "a")),
+				gw(unsets(t, one(), "a"), unsets(t, two(), "a")),
 			),
 			lost: []string{"class: a defaults to p2/unset"},
 		},
 		"an unset list from below acts on all of the group": {
 			layers: path(
-				gateway(one(bare(rule("a", 1))), two(bare(rule("a", 2), rule("b", 2)))),
+				gw(one(bare(rule("a", 1))), two(bare(rule("a", 2), rule("b", 2)))),
 				on(5, oldestWins, unsets(t, policy("route"), "a")),
 			),
 			effective: []string{"b=2 p2/bare"}, // p1 has nothing left to fill E with
 			lost:      []string{"p1: a bare to route/unset", "p2: a bare to route/unset"},
 		},
 		"a condition on an override sees the defaults of all": {
-			layers: gateway(
+			layers: gw(
 				one(defaults(mixed, rule("a", 9))),
 				two(when(overrides(mixed, rule("b", 2)), over("a", 5))),
 			),
 			effective: []string{"a=9 p1/defaults", "b=2 p2/overrides?"},
 		},
 		"a condition on a default sees the older ones, not the newer": {
-			layers: gateway(
+			layers: gw(
 				one(when(defaults(mixed, rule("x", 1)), over("b", 0))),
 				two(defaults(mixed, rule("b", 2))),
 				three(when(defaults(mixed, rule("y", 3)), over("b", 0))),
@@ -297,12 +297,12 @@ func TestFoldOldestWins(t *testing.T) {
 			lost:      []string{"p1: a bare to p2/bare"},
 		},
 		"of two as old the first by name wins": {
-			layers:    gateway(aged(1, policy("b", bare(rule("x", "B")))), aged(1, policy("a", bare(rule("x", "A"))))),
+			layers:    gw(aged(1, policy("b", bare(rule("x", "B")))), aged(1, policy("a", bare(rule("x", "A"))))),
 			effective: []string{"x=A a/bare"},
 			lost:      []string{"b: x bare to a/bare"},
 		},
 		"the kind's own order goes before age": {
-			layers:    gateway(ranked(2, one(bare(rule("x", 1)), overrides(mixed, rule("o", 1)))), ranked(1, two(bare(rule("x", 2)), overrides(mixed, rule("o", 2))))),
+			layers:    gw(ranked(2, one(bare(rule("x", 1)), overrides(mixed, rule("o", 1)))), ranked(1, two(bare(rule("x", 2)), overrides(mixed, rule("o", 2))))),
 			effective: []string{"o=2 p2/overrides", "x=2 p2/bare"},
 			lost:      []string{"p1: o overrides to p2/overrides", "p1: x bare to p2/bare"},
 		},
@@ -323,41 +323,41 @@ func TestFoldOldestWins(t *testing.T) {
 func TestFoldCollect(t *testing.T) {
 	class := func(b ...merge.Rules) []merge.Layer { return on(0, collect, policy("class", b...)) }
 	route := func(b ...merge.Rules) []merge.Layer { return on(5, collect, policy("route", b...)) }
-	gateway := func(p ...*merge.Policy) []merge.Layer { return on(2, collect, p...) }
+	gw := func(p ...*merge.Policy) []merge.Layer { return on(2, collect, p...) }
 	one := func(b ...merge.Rules) *merge.Policy { return aged(1, policy("p1", b...)) }
 	two := func(b ...merge.Rules) *merge.Policy { return aged(2, policy("p2", b...)) }
 	three := func(b ...merge.Rules) *merge.Policy { return aged(3, policy("p3", b...)) }
 	runPaths(t, map[string]pathCase{
 		"all three are there": {
-			layers:    gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2))), three(bare(rule("c", 3)))),
+			layers:    gw(one(bare(rule("a", 1))), two(bare(rule("b", 2))), three(bare(rule("c", 3)))),
 			effective: []string{"a=1 p1/bare", "b=2 p2/bare", "c=3 p3/bare"},
 		},
 		"a rule below refuses the atomic ones all together": {
-			layers:    path(gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2)))), route(bare(rule("r", 5)))),
+			layers:    path(gw(one(bare(rule("a", 1))), two(bare(rule("b", 2)))), route(bare(rule("r", 5)))),
 			effective: []string{"r=5 route/bare"},
 			lost:      []string{"p1: a bare to route/bare", "p2: b bare to route/bare"},
 		},
 		"merged siblings join what is below, and refuse no atomic one": {
 			layers: path(
-				gateway(one(defaults(mixed, rule("a", 1))), two(bare(rule("b", 2))), three(defaults(mixed, rule("c", 3), rule("r", 3)))),
+				gw(one(defaults(mixed, rule("a", 1))), two(bare(rule("b", 2))), three(defaults(mixed, rule("c", 3), rule("r", 3)))),
 				route(bare(rule("r", 5))),
 			),
 			effective: []string{"a=1 p1/defaults", "c=3 p3/defaults", "r=5 route/bare"},
 			lost:      []string{"p2: b bare to route/bare", "p3: r defaults to route/bare"},
 		},
 		"what a refused block shares with the rules below is lost, too": {
-			layers:    path(gateway(one(bare(rule("a", 1), rule("r", 5)))), route(bare(rule("r", 5)))),
+			layers:    path(gw(one(bare(rule("a", 1), rule("r", 5)))), route(bare(rule("r", 5)))),
 			effective: []string{"r=5 route/bare"},
 			lost:      []string{"p1: a bare to route/bare", "p1: r bare to route/bare (equal)"},
 		},
 		"a collected group refuses the atomic defaults above it, by its lowest": {
-			layers:    path(class(defaults(atomic, rule("c", 0))), gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2))))),
+			layers:    path(class(defaults(atomic, rule("c", 0))), gw(one(bare(rule("a", 1))), two(bare(rule("b", 2))))),
 			effective: []string{"a=1 p1/bare", "b=2 p2/bare"},
 			lost:      []string{"class: c defaults to p2/bare"},
 		},
 		"atomic overrides replace what was below, and keep the siblings": {
 			layers: path(
-				gateway(one(overrides(atomic, rule("a", 1))), two(overrides(atomic, rule("b", 2))), three(defaults(mixed, rule("c", 3)))),
+				gw(one(overrides(atomic, rule("a", 1))), two(overrides(atomic, rule("b", 2))), three(defaults(mixed, rule("c", 3)))),
 				route(bare(rule("r", 5), rule("s", 5))),
 			),
 			effective: []string{"a=1 p1/overrides", "b=2 p2/overrides", "c=3 p3/defaults"},
@@ -365,52 +365,52 @@ func TestFoldCollect(t *testing.T) {
 		},
 		"where one is atomic and another holds the place, the holder is named": {
 			layers: path(
-				gateway(one(overrides(mixed, rule("r", 1))), two(overrides(atomic, rule("b", 2)))),
+				gw(one(overrides(mixed, rule("r", 1))), two(overrides(atomic, rule("b", 2)))),
 				route(bare(rule("r", 5), rule("s", 5))),
 			),
 			effective: []string{"b=2 p2/overrides", "r=1 p1/overrides"},
 			lost:      []string{"route: r bare to p1/overrides", "route: s bare to p2/overrides"},
 		},
 		"a value that an atomic one sets again is lost with the others": {
-			layers:    path(gateway(one(overrides(atomic, rule("r", 5)))), route(bare(rule("r", 5), rule("s", 5)))),
+			layers:    path(gw(one(overrides(atomic, rule("r", 5)))), route(bare(rule("r", 5), rule("s", 5)))),
 			effective: []string{"r=5 p1/overrides"},
 			lost:      []string{"route: r bare to p1/overrides (equal)", "route: s bare to p1/overrides"},
 		},
 		"merged overrides leave other rules alone": {
 			layers: path(
-				gateway(one(overrides(mixed, rule("r", 1))), two(overrides(mixed, rule("b", 2)))),
+				gw(one(overrides(mixed, rule("r", 1))), two(overrides(mixed, rule("b", 2)))),
 				route(bare(rule("r", 5), rule("s", 5))),
 			),
 			effective: []string{"b=2 p2/overrides", "r=1 p1/overrides", "s=5 route/bare"},
 			lost:      []string{"route: r bare to p1/overrides"},
 		},
 		"an atomic override above takes the whole group": {
-			layers:    path(class(overrides(atomic, rule("c", 0))), gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2))))),
+			layers:    path(class(overrides(atomic, rule("c", 0))), gw(one(bare(rule("a", 1))), two(bare(rule("b", 2))))),
 			effective: []string{"c=0 class/overrides"},
 			lost:      []string{"p1: a bare to class/overrides", "p2: b bare to class/overrides"},
 		},
 		"an unset list of the group acts above it alone": {
 			layers: path(
 				class(defaults(mixed, rule("a", 0), rule("c", 0))),
-				gateway(one(bare(rule("b", 1))), unsets(t, two(bare(rule("d", 2))), "a", "b")),
+				gw(one(bare(rule("b", 1))), unsets(t, two(bare(rule("d", 2))), "a", "b")),
 			),
 			effective: []string{"b=1 p1/bare", "c=0 class/defaults", "d=2 p2/bare"},
 			lost:      []string{"class: a defaults to p2/unset"},
 		},
 		"an unset list from below acts on each": {
 			layers: path(
-				gateway(one(bare(rule("a", 1))), two(bare(rule("b", 2)))),
+				gw(one(bare(rule("a", 1))), two(bare(rule("b", 2)))),
 				on(5, collect, unsets(t, policy("route"), "a")),
 			),
 			effective: []string{"b=2 p2/bare"},
 			lost:      []string{"p1: a bare to route/unset"},
 		},
 		"a condition on a default sees no sibling": {
-			layers:    gateway(one(defaults(mixed, rule("a", 9))), two(when(defaults(mixed, rule("b", 2)), over("a", 5)))),
+			layers:    gw(one(defaults(mixed, rule("a", 9))), two(when(defaults(mixed, rule("b", 2)), over("a", 5)))),
 			effective: []string{"a=9 p1/defaults"},
 		},
 		"a condition on an override sees the defaults of all, and no other override": {
-			layers: gateway(
+			layers: gw(
 				one(when(overrides(mixed, rule("x", 1)), over("a", 5)), when(overrides(mixed, rule("y", 1)), over("z", 0))),
 				two(defaults(mixed, rule("a", 9))), three(overrides(mixed, rule("z", 3))),
 			),
@@ -418,7 +418,7 @@ func TestFoldCollect(t *testing.T) {
 		},
 		"the empty map of one leaves room for another": {
 			layers: path(
-				gateway(one(overrides(patch, hollow("a"))), two(overrides(patch, rule("a.b", 2)))),
+				gw(one(overrides(patch, hollow("a"))), two(overrides(patch, rule("a.b", 2)))),
 				route(bare(rule("a", 5))),
 			),
 			effective: []string{"a=map[] p1/overrides", "a.b=2 p2/overrides"},

@@ -12,13 +12,13 @@ import (
 // Bare blocks that a path reads in another way than their policies say.
 func TestFoldAs(t *testing.T) {
 	class := on(0, hierarchical, policy("class", bare(rule("a", "C"), rule("c", "C"))))
-	gateway := func() []merge.Layer {
+	gw := func() []merge.Layer {
 		return on(1, hierarchical, policy("gw", bare(rule("a", "G"), rule("b", "G"))))
 	}
 	route := on(2, hierarchical, policy("route", bare(rule("a", "R"))))
 	runPaths(t, map[string]pathCase{
 		"a lower policy dictates: patched onto the closest parent, what is above that is refused": {
-			layers:    path(as(merge.Bare, atomic, class...), as(merge.Bare, patch, gateway()...), route),
+			layers:    path(as(merge.Bare, atomic, class...), as(merge.Bare, patch, gw()...), route),
 			effective: []string{"a=R route/bare", "b=G gw/bare"},
 			lost:      []string{"class: a bare to route/bare", "class: c bare to route/bare", "gw: a bare to route/bare"},
 		},
@@ -34,27 +34,27 @@ func TestFoldAs(t *testing.T) {
 			lost:      []string{"gw: b bare to route/bare"},
 		},
 		"an annotation prefers the parent: its bare rules are overrides": {
-			layers:    path(as(merge.Overrides, mixed, gateway()...), on(2, hierarchical, policy("route", bare(rule("a", "R"), rule("z", "R"))))),
+			layers:    path(as(merge.Overrides, mixed, gw()...), on(2, hierarchical, policy("route", bare(rule("a", "R"), rule("z", "R"))))),
 			effective: []string{"a=G gw/overrides", "b=G gw/overrides", "z=R route/bare"},
 			lost:      []string{"route: a bare to gw/overrides"},
 		},
 		"of two parents that are preferred the higher wins, and names what it acted as": {
-			layers:    path(as(merge.Overrides, mixed, class...), as(merge.Overrides, mixed, gateway()...), route),
+			layers:    path(as(merge.Overrides, mixed, class...), as(merge.Overrides, mixed, gw()...), route),
 			effective: []string{"a=C class/overrides", "b=G gw/overrides", "c=C class/overrides"},
 			lost:      []string{"gw: a overrides to class/overrides", "route: a bare to gw/overrides (class in force)"},
 		},
 		"atomic overrides take all": {
-			layers:    path(as(merge.Overrides, atomic, gateway()...), on(2, hierarchical, policy("route", bare(rule("z", "R"))))),
+			layers:    path(as(merge.Overrides, atomic, gw()...), on(2, hierarchical, policy("route", bare(rule("z", "R"))))),
 			effective: []string{"a=G gw/overrides", "b=G gw/overrides"},
 			lost:      []string{"route: z bare to gw/overrides"},
 		},
 		"read as defaults": {
-			layers:    path(as(merge.Defaults, mixed, gateway()...), route),
+			layers:    path(as(merge.Defaults, mixed, gw()...), route),
 			effective: []string{"a=R route/bare", "b=G gw/defaults"},
 			lost:      []string{"gw: a defaults to route/bare"},
 		},
 		"a lower unset list acts on bare rules, not on those read as overrides": {
-			layers:    path(as(merge.Bare, mixed, class...), as(merge.Overrides, mixed, gateway()...), on(2, hierarchical, unsets(t, policy("route"), "a", "c"))),
+			layers:    path(as(merge.Bare, mixed, class...), as(merge.Overrides, mixed, gw()...), on(2, hierarchical, unsets(t, policy("route"), "a", "c"))),
 			effective: []string{"a=G gw/overrides", "b=G gw/overrides"},
 			lost:      []string{"class: a bare to route/unset (gw in force)", "class: c bare to route/unset"},
 		},

@@ -96,9 +96,9 @@ const expensive = `spec.limits.login.rates.all(a, spec.limits.login.rates.all(b,
 var expensiveRuns int
 
 func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
-	gateway := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
+	gw := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
 	policy := strings.Replace(routeLimits(20), "{limit: 20, window: 10s}", many(100, "{limit: 2%d, window: 10s}"), 1)
-	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gateway)
+	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gw)
 	a := d.validated(t, create(t, policy))
 	message := said(t, a)
 	assert.True(t, strings.HasPrefix(message, "ConstraintViolated: limits.login: "), message)
@@ -120,10 +120,10 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 		return d
 	}
 	d = crowded(Options{Guard: &guard.Guard{Budget: guard.DefaultBudget}})
-	a = d.ask(t, PathValidate+"?timeout=100s", create(t, gateway))
+	a = d.ask(t, PathValidate+"?timeout=100s", create(t, gw))
 	assert.True(t, strings.HasPrefix(said(t, a), "TooMuch: "), a.Result.Message)
-	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, gateway)), "no annotation either")
+	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, gw)), "no annotation either")
 
 	d = crowded(Options{})
-	assert.True(t, d.ask(t, PathValidate+"?timeout=100s", create(t, gateway)).Allowed, "the budget grows with the paths")
+	assert.True(t, d.ask(t, PathValidate+"?timeout=100s", create(t, gw)).Allowed, "the budget grows with the paths")
 }

@@ -197,10 +197,10 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 		unset[i] = fmt.Sprintf("rules.authentication.rule-number-%02d", i)
 	}
 	rules := strings.ReplaceAll(strings.Join(unset, ": {}, "), "rules.authentication.", "") + ": {}"
-	gateway := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
+	gw := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
 	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authorization: {key: {}}}"
 
-	d := open(t, Options{}, cluster, gateway)
+	d := open(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeAuth(spec))))
 	lines := strings.Split(message, "\n")
 	require.Len(t, lines, 30)
@@ -209,7 +209,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 			"take it out of the list, or ask the owner of infra/gw-auth", line)
 	}
 
-	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gateway)
+	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
 	a := d.validated(t, create(t, routeAuth(spec)))
 	require.Len(t, a.Warnings, 11)
 	assert.Equal(t, "and 20 more: kubectl overrule check -f tells them all", a.Warnings[10])
@@ -217,10 +217,10 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 }
 
 func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
-	gateway := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
-	gateway = strings.Replace(strings.Replace(gateway, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
-	gateway = strings.ReplaceAll(gateway, "\x1b", `\e`)
-	d := open(t, Options{}, cluster, gateway)
+	gw := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
+	gw = strings.Replace(strings.Replace(gw, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
+	gw = strings.ReplaceAll(gw, "\x1b", `\e`)
+	d := open(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.NotContains(t, message, "\x1b")
 	assert.NotContains(t, message, "\u202e")

@@ -33,7 +33,7 @@ rules: [limits.*, deep.*.*]
 
 // gateway and route are the specs of the policies of the tests, which target a
 // gateway and a route on it; a spec that is empty is no policy.
-func scene(t testing.TB, profile, schema, gateway, route string) *snapshot.View {
+func scene(t testing.TB, profile, schema, gw, route string) *snapshot.View {
 	t.Helper()
 	all := []string{worlds.GatewayDoc("g", "istio", "http"), worlds.RouteDoc("r", "[{}]", "g")}
 	if profile != "" {
@@ -42,8 +42,8 @@ func scene(t testing.TB, profile, schema, gateway, route string) *snapshot.View 
 	if schema != "" {
 		all = append(all, worlds.SchemaDoc("Paint", schema))
 	}
-	if gateway != "" {
-		all = append(all, worlds.PolicyDoc("Paint", "infra", "high", "targetRefs: [{kind: Gateway, name: g}]\n"+gateway))
+	if gw != "" {
+		all = append(all, worlds.PolicyDoc("Paint", "infra", "high", "targetRefs: [{kind: Gateway, name: g}]\n"+gw))
 	}
 	if route != "" {
 		all = append(all, worlds.PolicyDoc("Paint", "app", "low", "targetRefs: [{kind: HTTPRoute, name: r}]\n"+route))

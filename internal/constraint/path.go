@@ -13,9 +13,9 @@ func PathOf(p *hierarchy.Path, w World) map[string]any {
 	out := make(map[string]any)
 	if g := p.Gateway; g != nil {
 		out["gatewayClass"] = map[string]any{"name": g.Class}
-		gateway := objectOf(g.Ref(), g.Labels, w)
-		gateway["className"] = g.Class
-		out["gateway"] = gateway
+		gw := objectOf(g.Ref(), g.Labels, w)
+		gw["className"] = g.Class
+		out["gateway"] = gw
 	}
 	if s := p.Set; s != nil {
 		out["listenerSet"] = objectOf(s.Ref(), s.Labels, w)

@@ -136,19 +136,19 @@ func TestPathOf(t *testing.T) {
 		}
 		return out
 	}
-	gateway := m{"namespace": "infra", "name": "edge", "className": "istio", "labels": labels("public", "yes"), "namespaceLabels": m{}}
+	gw := m{"namespace": "infra", "name": "edge", "className": "istio", "labels": labels("public", "yes"), "namespaceLabels": m{}}
 	route := m{
 		"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "app", "name": "r", "hostnames": []any{"a.example.com"},
 		"labels": labels("team", "a"), "namespaceLabels": labels("team", "a"),
 	}
 	assert.Equal(t, m{
-		"gatewayClass": m{"name": "istio"}, "gateway": gateway,
+		"gatewayClass": m{"name": "istio"}, "gateway": gw,
 		"listener": m{"name": "http", "port": int64(80), "protocol": "HTTP", "hostname": "*.example.com"},
 		"route":    route, "rule": m{"name": "rule-1", "index": int64(0)},
 		"backend": m{"group": "", "kind": "Service", "namespace": "app", "name": "cart", "port": int64(80)},
 	}, constraint.PathOf(&toBackend, world{}))
 	assert.Equal(t, m{
-		"gatewayClass": m{"name": "istio"}, "gateway": gateway,
+		"gatewayClass": m{"name": "istio"}, "gateway": gw,
 		"listenerSet": m{"namespace": "sets", "name": "s", "labels": labels("own", "yes"), "namespaceLabels": m{}},
 		"listener":    m{"name": "tls", "port": int64(443), "protocol": "TLS", "hostname": ""},
 		"route":       route, "rule": m{"name": "rule-1", "index": int64(0)},

@@ -34,9 +34,9 @@ func TestNoPath(t *testing.T) {
 		r       = "HTTPRoute app/r is not attached to any Gateway: "
 	)
 	var (
-		gateway = gatewayDoc("g", "c", "http")
+		gw = gatewayDoc("g", "c", "http")
 		route   = func(parents ...string) string {
-			return docs(gateway, narrowDoc, worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", parents...))
+			return docs(gw, narrowDoc, worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", parents...))
 		}
 		narrow = func(rest string) string { return "{namespace: infra, name: narrow, " + rest + "}" }
 		named  = func(host string) string {
@@ -100,23 +100,23 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			r + "ListenerSet app/s is not attached to any Gateway", attach,
 		},
 		"a listener set without such a listener": {
-			docs(gateway, worlds.SetDoc("app", "s", "g", "x"), worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", "{kind: ListenerSet, name: s, sectionName: none}")), "Paint", "app", "kind: HTTPRoute, name: r",
+			docs(gw, worlds.SetDoc("app", "s", "g", "x"), worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", "{kind: ListenerSet, name: s, sectionName: none}")), "Paint", "app", "kind: HTTPRoute, name: r",
 			r + "ListenerSet app/s has no listener named none", attach,
 		},
 		"a route without rules": {
-			docs(gateway, worlds.RouteTo("GRPCRoute", "app", "r", "[]", worlds.ToGateway("g"))), "Paint", "app", "kind: GRPCRoute, name: r", "GRPCRoute app/r has no rules", attach,
+			docs(gw, worlds.RouteTo("GRPCRoute", "app", "r", "[]", worlds.ToGateway("g"))), "Paint", "app", "kind: GRPCRoute, name: r", "GRPCRoute app/r has no rules", attach,
 		},
-		"a route without backends": {docs(gateway, backends, routeDoc("r", "[{}]", "g")), "Seal", "app", "kind: HTTPRoute, name: r", "HTTPRoute app/r has no backends", attach},
+		"a route without backends": {docs(gw, backends, routeDoc("r", "[{}]", "g")), "Seal", "app", "kind: HTTPRoute, name: r", "HTTPRoute app/r has no backends", attach},
 		"a rule without backends": {
-			docs(gateway, backends, routeDoc("r", "[{name: x}, {backendRefs: [{name: s, port: 80}]}]", "g")), "Seal", "app", "kind: HTTPRoute, name: r, sectionName: x",
+			docs(gw, backends, routeDoc("r", "[{name: x}, {backendRefs: [{name: s, port: 80}]}]", "g")), "Seal", "app", "kind: HTTPRoute, name: r, sectionName: x",
 			"HTTPRoute app/r section x has no backends", attach,
 		},
 		"a backend without a grant": {
-			docs(gateway, backends, routeDoc("r", toOther, "g")), "Seal", "app", "kind: HTTPRoute, name: r",
+			docs(gw, backends, routeDoc("r", toOther, "g")), "Seal", "app", "kind: HTTPRoute, name: r",
 			"no ReferenceGrant in namespace other allows HTTPRoute app/r to refer to Service other/s", attach,
 		},
 
-		"a gateway without routes": {gateway, "Paint", "infra", "kind: Gateway, name: g", "no route is attached to Gateway infra/g", onRoute},
+		"a gateway without routes": {gw, "Paint", "infra", "kind: Gateway, name: g", "no route is attached to Gateway infra/g", onRoute},
 		"a gateway whose routes are not allowed": {
 			route(narrow("sectionName: web")), "Paint", "infra", "kind: Gateway, name: narrow", "no route is attached to Gateway infra/narrow", onRoute,
 		},
@@ -124,7 +124,7 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			docs(narrowDoc, routeDoc("r", "[{}]", "narrow")), "Paint", "infra", "kind: Gateway, name: narrow, sectionName: tcp", "no route is attached to Gateway infra/narrow section tcp", onRoute,
 		},
 		"a gateway whose routes have no backends": {
-			docs(gateway, backends, routeDoc("r", "[{}]", "g")), "Seal", "infra", "kind: Gateway, name: g", "no route that is attached to Gateway infra/g has what policies of kind Seal apply to", onRoute,
+			docs(gw, backends, routeDoc("r", "[{}]", "g")), "Seal", "infra", "kind: Gateway, name: g", "no route that is attached to Gateway infra/g has what policies of kind Seal apply to", onRoute,
 		},
 		"a listener set that is not admitted": {
 			docs(narrowDoc, worlds.SetDoc("infra", "s", "narrow", "x")), "Paint", "infra", "kind: ListenerSet, name: s",
@@ -139,12 +139,12 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			"ListenerSet infra/s is not attached to any Gateway: Why infra/z is of the kind Why.x.io, which is not read", onRoute,
 		},
 		"a listener set without routes": {
-			docs(gateway, worlds.SetDoc("infra", "s", "g", "x"), routeDoc("r", "[{}]", "g")), "Paint", "infra", "kind: ListenerSet, name: s", "no route is attached to ListenerSet infra/s", onRoute,
+			docs(gw, worlds.SetDoc("infra", "s", "g", "x"), routeDoc("r", "[{}]", "g")), "Paint", "infra", "kind: ListenerSet, name: s", "no route is attached to ListenerSet infra/s", onRoute,
 		},
 
-		"a backend of no route": {docs(gateway, backends, worlds.ServiceDoc("app", "s", 80)), "Seal", "app", `group: "", kind: Service, name: s`, "no route sends requests to Service app/s", onDo},
+		"a backend of no route": {docs(gw, backends, worlds.ServiceDoc("app", "s", 80)), "Seal", "app", `group: "", kind: Service, name: s`, "no route sends requests to Service app/s", onDo},
 		"a port that no route sends to": {
-			docs(gateway, backends, worlds.ServiceDoc("app", "s", 80, 81), routeDoc("r", to("s"), "g")), "Seal", "app", `group: "", kind: Service, name: s, sectionName: p81`,
+			docs(gw, backends, worlds.ServiceDoc("app", "s", 80, 81), routeDoc("r", to("s"), "g")), "Seal", "app", `group: "", kind: Service, name: s, sectionName: p81`,
 			"no route sends requests to Service app/s section p81", onDo,
 		},
 		"a backend of a route without a parent": {
@@ -152,7 +152,7 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			r + "it has no parentRefs", onDo,
 		},
 		"a backend of another namespace's route": {
-			docs(gateway, backends, worlds.ServiceDoc("other", "s", 80), routeDoc("r", toOther, "g")), "Seal", "other", `group: "", kind: Service, name: s`,
+			docs(gw, backends, worlds.ServiceDoc("other", "s", 80), routeDoc("r", toOther, "g")), "Seal", "other", `group: "", kind: Service, name: s`,
 			"no ReferenceGrant in namespace other allows routes of other namespaces to refer to Service other/s", onDo,
 		},
 		"a backend of another namespace's route without a parent": {
@@ -166,7 +166,7 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			"HTTPRoute app/r is not attached to any Service: Service app/s does not have the port that the parentRef names", attach,
 		},
 		"a gateway as the parent, for a kind of a mesh": {
-			docs(gateway, services, routeDoc("r", "[{}]", "g")), "Mesh", "app", "kind: HTTPRoute, name: r",
+			docs(gw, services, routeDoc("r", "[{}]", "g")), "Mesh", "app", "kind: HTTPRoute, name: r",
 			"HTTPRoute app/r is not attached to any Service: policies of kind Mesh do not apply to routes of Gateway infra/g", attach,
 		},
 
@@ -174,15 +174,15 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			docs(free, "kind: GatewayClass\nmetadata: {name: c}"), "Free", "infra", "kind: GatewayClass, name: c", "no route is attached to any Gateway of GatewayClass c", onRoute,
 		},
 		"a class whose gateways have no routes": {
-			docs(free, "kind: GatewayClass\nmetadata: {name: c}", gateway, "kind: GatewayClass\nmetadata: {name: d}", gatewayDoc("h", "d", "http"), routeDoc("r", "[{}]", "h")), "Free", "infra", "kind: GatewayClass, name: c",
+			docs(free, "kind: GatewayClass\nmetadata: {name: c}", gw, "kind: GatewayClass\nmetadata: {name: d}", gatewayDoc("h", "d", "http"), routeDoc("r", "[{}]", "h")), "Free", "infra", "kind: GatewayClass, name: c",
 			"no route is attached to any Gateway of GatewayClass c", onRoute,
 		},
 		"a namespace": {
-			docs(free, gateway), "Free", "infra", `group: "", kind: Namespace, name: infra`,
+			docs(free, gw), "Free", "infra", `group: "", kind: Namespace, name: infra`,
 			"no route is attached to any Gateway in namespace infra, and no route in namespace infra is attached to any Gateway", onRoute,
 		},
 		"a namespace, for a kind of a mesh, too": {
-			docs(all, gateway), "All", "infra", `group: "", kind: Namespace, name: infra`,
+			docs(all, gw), "All", "infra", `group: "", kind: Namespace, name: infra`,
 			"no route is attached to any Gateway in namespace infra, and no route has a Service in namespace infra as its parent, and no route in namespace infra is attached to any Gateway or Service", onRoute,
 		},
 		"the mesh": {mesh, "Mesh", "infra", "", "no route is attached to any Gateway", onRoute},
@@ -190,18 +190,18 @@ levels: [Mesh, GatewayClass, GatewayNamespace, Gateway, RouteNamespace, Route, R
 			docs(all, worlds.ServiceDoc("app", "s", 80)), "All", "app", `group: "", kind: Service, name: s`, "no route has Service app/s as its parent or sends requests to it", onDo,
 		},
 		"fields that no rule has": {
-			docs(fields, gateway, routeDoc("r", "[{}]", "g")), "Field", "app", "kind: HTTPRoute, name: r", "HTTPRoute app/r has none of the fields that policies of kind Field control", attach,
+			docs(fields, gw, routeDoc("r", "[{}]", "g")), "Field", "app", "kind: HTTPRoute, name: r", "HTTPRoute app/r has none of the fields that policies of kind Field control", attach,
 		},
 		"kinds of routes that it does not apply to": {
 			docs(web, narrowDoc, worlds.RouteTo("TCPRoute", "app", "r", "[{}]", narrow("sectionName: tcp"))), "Web", "infra", "kind: Gateway, name: narrow",
 			"no GRPCRoute or HTTPRoute is attached to Gateway infra/narrow", onRoute,
 		},
 		"a route of another namespace, on whose paths no client is of the policy's": {
-			docs(free, gateway, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: HTTPRoute, namespace: app, name: r",
+			docs(free, gw, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: HTTPRoute, namespace: app, name: r",
 			"policies in namespace shop apply to clients of that namespace alone, and no path of theirs goes through HTTPRoute app/r", "",
 		},
 		"a gateway of another namespace, on whose paths no client is of the policy's": {
-			docs(free, gateway, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: Gateway, namespace: infra, name: g",
+			docs(free, gw, routeDoc("r", "[{}]", "g")), "Free", "shop", "kind: Gateway, namespace: infra, name: g",
 			"policies in namespace shop apply to clients of that namespace alone, and no path of theirs goes through Gateway infra/g", "",
 		},
 	}

@@ -14,7 +14,7 @@ import (
 // SEMANTICS section 6: what became of each policy, over two paths, r1 and r2.
 func TestStates(t *testing.T) {
 	base := docs(gatewayDoc("g", "istio", "http"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"))
-	gateway := func(spec string) string {
+	gw := func(spec string) string {
 		return policyDoc("Paint", "infra", "p", "targetRefs: [{kind: Gateway, name: g}]\n"+spec)
 	}
 	route := func(name, spec string) string {
@@ -26,38 +26,38 @@ func TestStates(t *testing.T) {
 		paths    api.PathCounts
 	}{
 		"every rule survives on every path": {
-			[]string{gateway("overrides: {a: 1}"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
+			[]string{gw("overrides: {a: 1}"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
 		},
 		"not every rule on every path": {
-			[]string{gateway("defaults: {a: 1}"), route("r1", "a: 2")}, api.PartiallyEnforced, api.PathCounts{Total: 2, Enforced: 1, Overridden: 1},
+			[]string{gw("defaults: {a: 1}"), route("r1", "a: 2")}, api.PartiallyEnforced, api.PathCounts{Total: 2, Enforced: 1, Overridden: 1},
 		},
 		"some rules on one path, none on the other": {
-			[]string{gateway("defaults: {strategy: patch, a: 1, b: 1}"), route("r1", "a: 2"), route("r2", "a: 2\nb: 2")},
+			[]string{gw("defaults: {strategy: patch, a: 1, b: 1}"), route("r1", "a: 2"), route("r2", "a: 2\nb: 2")},
 			api.PartiallyEnforced, api.PathCounts{Total: 2, PartiallyEnforced: 1, Overridden: 1},
 		},
 		"no rule on any path": {
-			[]string{gateway("defaults: {a: 1}"), route("r1", "a: 2"), route("r2", "b: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
+			[]string{gw("defaults: {a: 1}"), route("r1", "a: 2"), route("r2", "b: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
 		},
 		"no block took part anywhere": {
-			[]string{gateway("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "a: 2")}, api.Inactive, api.PathCounts{Total: 2, Inactive: 2},
+			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "a: 2")}, api.Inactive, api.PathCounts{Total: 2, Inactive: 2},
 		},
 		"a condition that is met on one path: enforced, where it takes part": {
-			[]string{gateway("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 1, Inactive: 1},
+			[]string{gw("overrides: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 1, Inactive: 1},
 		},
 		"inactive here and overridden there": {
-			[]string{gateway("defaults: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 1, Inactive: 1},
+			[]string{gw("defaults: {when: 'has(spec.x)', a: 1}"), route("r1", "x: 2")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 1, Inactive: 1},
 		},
 		"a silent block beside one that took part": {
-			[]string{gateway("defaults: {a: 1}\noverrides: {when: 'has(spec.x)', b: 1}")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
+			[]string{gw("defaults: {a: 1}\noverrides: {when: 'has(spec.x)', b: 1}")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
 		},
 		"a policy without a rule": {
-			[]string{gateway("strategy: patch"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
+			[]string{gw("strategy: patch"), route("r1", "a: 2")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
 		},
 		"equal values are lost": {
-			[]string{gateway("defaults: {a: 1}"), route("r1", "a: 1"), route("r2", "a: 1.0")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
+			[]string{gw("defaults: {a: 1}"), route("r1", "a: 1"), route("r2", "a: 1.0")}, api.Overridden, api.PathCounts{Total: 2, Overridden: 2},
 		},
 		"a lost default that the same policy's override wins back": {
-			[]string{gateway("defaults: {a: 1}\noverrides: {strategy: patch, a: 2}"), route("r1", "a: 3")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
+			[]string{gw("defaults: {a: 1}\noverrides: {strategy: patch, a: 2}"), route("r1", "a: 3")}, api.Enforced, api.PathCounts{Total: 2, Enforced: 2},
 		},
 	}
 	for name, test := range tests {

@@ -69,7 +69,7 @@ func shapeOf(k *policykind.Kind) *shape {
 
 // ends returns where paths end: at the last of the route's levels that the
 // kind has, else at that of the gateway or the service.
-func (s *shape) ends() (gateway, mesh hierarchy.Level) {
+func (s *shape) ends() (gw, mesh hierarchy.Level) {
 	switch {
 	case s.has[hierarchy.LevelBackend]:
 		return hierarchy.LevelBackend, hierarchy.LevelBackend

@@ -147,10 +147,10 @@ func (w *walk) enterRoot(r root, doors []hierarchy.Door) {
 		}
 	}
 	if g := r.gateway; g != nil {
-		class, namespace, gateway := w.on((&hierarchy.Class{Name: g.Class}).Ref()), w.on((&hierarchy.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
+		class, namespace, gw := w.on((&hierarchy.Class{Name: g.Class}).Ref()), w.on((&hierarchy.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
 		for i := range w.by {
 			on := &w.by[i].on
-			on.class, on.gatewayNamespace, on.gateway = of(class, i), of(namespace, i), of(gateway, i)
+			on.class, on.gatewayNamespace, on.gateway = of(class, i), of(namespace, i), of(gw, i)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 		below = "strategy: patch\nb: %s\nc: 1"
 		above = "defaults: {strategy: patch, b: %s}"
 	)
-	gateway := func(when string) string {
+	gw := func(when string) string {
 		return gatewayPolicy("overrides: {strategy: patch, when: '" + when + "', a: 50}")
 	}
 	for name, c := range map[string]struct {
@@ -51,14 +51,14 @@ func TestNoTextDependsOnAValueOfOthers(t *testing.T) {
 		"EffectiveInvalid, the platform reads the tenant": {
 			func(v string) string { return docs(quoting, base(routePolicy("strategy: patch\nm: {x: z}\nb: "+v))) }, gatewayPolicy("overrides: {strategy: patch, a: x}"), "rule cannot be evaluated: m has b"},
 		"ConditionSkipped, a conversion": {
-			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gateway("duration(spec.b) > duration(\"1s\")"), "the reason is not shown"},
+			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("duration(spec.b) > duration(\"1s\")"), "the reason is not shown"},
 		"ConditionSkipped, a key": {
-			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gateway("spec[spec.b] > 1"), "names a key, which is not set"},
+			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("spec[spec.b] > 1"), "names a key, which is not set"},
 		"ConditionSkipped, a key in a loop": {
-			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gateway("[1].exists(i, spec[spec.b] > i)"), "the reason is not shown"},
+			func(v string) string { return base(routePolicy(fmt.Sprintf(below, v))) }, gw("[1].exists(i, spec[spec.b] > i)"), "the reason is not shown"},
 		"ConstraintViolated, whose value is overridden itself": {
 			func(v string) string {
-				return base(gateway("spec.a > 50"), policyDoc("Paint", "infra", "above", toGateway+"overrides: {strategy: patch, a: "+v+"}"))
+				return base(gw("spec.a > 50"), policyDoc("Paint", "infra", "above", toGateway+"overrides: {strategy: patch, a: "+v+"}"))
 			}, routePolicy("strategy: patch\na: 100"), "it would be replaced by the value of Paint infra/above"},
 		"TriggerUnmatched": {
 			func(v string) string {

@@ -23,12 +23,12 @@ func TestListenerSetsThatMove(t *testing.T) {
 		return []string{"OverrideEvaded: Listener app/s#lower would slip from under a: the overrides of Coat infra/top hold it on Listener app/s#lower, and " + why}
 	}
 	ofSet := policyDoc("Coat", "app", "top", "targetRefs: [{kind: ListenerSet, name: s, sectionName: lower}]\noverrides: {a: 1}")
-	set := func(gateway string, listeners ...string) string {
-		return worlds.SetDoc("app", "s", gateway, listeners...)
+	set := func(gw string, listeners ...string) string {
+		return worlds.SetDoc("app", "s", gw, listeners...)
 	}
 	unread := strings.Replace(set("g", "lower"), "parentRef: {", "parentRef: {group: example.com, kind: Mesh, ", 1)
-	samePort := func(gateway string) string {
-		return strings.Replace(set(gateway, "lower", "other"), "port: 81", "port: 80", 1)
+	samePort := func(gw string) string {
+		return strings.Replace(set(gw, "lower", "other"), "port: 81", "port: 80", 1)
 	}
 	toH := lost("not on Gateway infra/h")
 	ways := map[string]way{

@@ -15,11 +15,11 @@ const (
 )
 
 // at is a policy of infra on a gateway or a listener of it.
-func at(gateway, section string) string {
+func at(gw, section string) string {
 	if section != "" {
 		section = ", sectionName: " + section
 	}
-	return policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: "+gateway+section+"}]\n"+hard)
+	return policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: "+gw+section+"}]\n"+hard)
 }
 
 // onRule is a policy of app on a rule of the route r.
@@ -32,8 +32,8 @@ func toParents(rules string, parents ...string) string {
 	return worlds.RouteTo("HTTPRoute", "app", "r", rules, parents...)
 }
 
-func section(gateway, listener string) string {
-	return "{namespace: infra, name: " + gateway + ", sectionName: " + listener + "}"
+func section(gw, listener string) string {
+	return "{namespace: infra, name: " + gw + ", sectionName: " + listener + "}"
 }
 
 // The policy is written, and not its rules but where it is attached. What is
@@ -87,7 +87,7 @@ func TestRoutesThatMove(t *testing.T) {
 
 // Hostnames say which listeners take the requests of a route.
 func TestRoutesThatChangeHostnames(t *testing.T) {
-	gateway := func(hosts ...string) string {
+	gw := func(hosts ...string) string {
 		doc := gatewayDoc("g", "istio", []string{"http", "alt"}[:len(hosts)]...)
 		for i, name := range []string{"http", "alt"}[:len(hosts)] {
 			doc = strings.Replace(doc, "name: "+name+",", "name: "+name+", hostname: '"+hosts[i]+"',", 1)
@@ -100,17 +100,17 @@ func TestRoutesThatChangeHostnames(t *testing.T) {
 	red := policyDoc("Paint", "app", "top", "targetRefs: [{kind: HTTPRoute, selector: {matchLabels: {team: red}}}]\n"+hard)
 	judgedWays(t, map[string]way{
 		"a hostname given up moves nothing": {
-			before: docs(gateway("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
+			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
 		},
 		"a listener that takes the same names is left": {
-			before: docs(gateway("x.example", "*.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
+			before: docs(gw("x.example", "*.example"), r("", "x.example, y.example"), at("g", "http")), write: r("", "y.example"),
 		},
 		"a listener gives up a hostname that another has": {
-			before: docs(gateway("x.example", "*.example"), r("", "x.example"), at("g", "http")), write: gateway("z.example", "*.example"),
+			before: docs(gw("x.example", "*.example"), r("", "x.example"), at("g", "http")), write: gw("z.example", "*.example"),
 			want: evaded("Paint infra/top", "not on Listener infra/g#alt"),
 		},
 		"a listener gives up a hostname that no other has": {
-			before: docs(gateway("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: gateway("z.example", "y.example"),
+			before: docs(gw("x.example", "y.example"), r("", "x.example, y.example"), at("g", "http")), write: gw("z.example", "y.example"),
 		},
 		"a route changes its label": {
 			before: docs(gatewayDoc("g", "istio", "http"), r("team: red", "x.example"), red), write: r("team: blue", "x.example"),

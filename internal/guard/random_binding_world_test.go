@@ -75,13 +75,13 @@ var rateRoutes = [2]string{"r", "s"}
 // docs are the objects of the world by name; of a policy that is not there none.
 func (w rateWorld) docs(t *testing.T) map[string]string {
 	t.Helper()
-	gateway := gatewayDoc("g", "istio", "l0", "l1")
+	gw := gatewayDoc("g", "istio", "l0", "l1")
 	for i, h := range w.listeners {
 		if h != "" {
-			gateway = strings.Replace(gateway, fmt.Sprintf("{name: l%d,", i), fmt.Sprintf("{name: l%d, hostname: %q,", i, h), 1)
+			gw = strings.Replace(gw, fmt.Sprintf("{name: l%d,", i), fmt.Sprintf("{name: l%d, hostname: %q,", i, h), 1)
 		}
 	}
-	out := map[string]string{"g": gateway}
+	out := map[string]string{"g": gw}
 	for i, name := range rateRoutes {
 		var rules []any
 		for _, r := range w.routes[i].rules {

@@ -210,8 +210,8 @@ func TestOverridesThatStandIn(t *testing.T) {
 // Each path that takes the traffic must have the override, or one that stands
 // in for it.
 func TestStandInsOfOnePathAreNoneOfAnother(t *testing.T) {
-	equal := func(name, gateway string) string {
-		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: "+gateway+"}]\noverrides: {strategy: patch, a: 1}")
+	equal := func(name, gw string) string {
+		return policyDoc("Paint", "infra", name, "targetRefs: [{kind: Gateway, name: "+gw+"}]\noverrides: {strategy: patch, a: 1}")
 	}
 	v := world(t, docs(
 		gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), gatewayDoc("i", "istio", "http"), routeDoc("r", "[{}]", "g"),

@@ -237,8 +237,8 @@ func TestOverridesOfServicesAndVirtualTargets(t *testing.T) {
 // In kinds that do not merge, an older policy pushes another off its target.
 func TestAnOlderPolicyTakesTheTarget(t *testing.T) {
 	lone := worlds.ProfileDoc("Lone", "sameTarget: none\nstrategy: {allowed: [merge]}\nblocks: {overrides: [overrides]}")
-	aged := func(name, year, gateway string) string {
-		doc := policyDoc("Lone", "infra", name, "targetRefs: [{kind: Gateway, name: "+gateway+"}]\noverrides: {a: 1}")
+	aged := func(name, year, gw string) string {
+		doc := policyDoc("Lone", "infra", name, "targetRefs: [{kind: Gateway, name: "+gw+"}]\noverrides: {a: 1}")
 		return strings.Replace(doc, "name: "+name+"}", "name: "+name+", creationTimestamp: '"+year+"-01-01T00:00:00Z'}", 1)
 	}
 	way{

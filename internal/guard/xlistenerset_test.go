@@ -10,8 +10,8 @@ import (
 // An XListenerSet is read as a ListenerSet is, and is not the one of its name.
 func TestRoutesThatMoveToAnXListenerSet(t *testing.T) {
 	g, h, onG := gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g")
-	x := func(gateway string) string {
-		return strings.Replace(worlds.SetDoc("app", "s", gateway, "lower"), "kind: ListenerSet", "kind: XListenerSet", 1)
+	x := func(gw string) string {
+		return strings.Replace(worlds.SetDoc("app", "s", gw, "lower"), "kind: ListenerSet", "kind: XListenerSet", 1)
 	}
 	const toX = "{group: gateway.networking.x-k8s.io, kind: XListenerSet, namespace: app, name: s}"
 	lost := evaded("Paint infra/top", "not on Listener app/s#lower")

@@ -17,7 +17,7 @@ func listening(t testing.TB, listeners ...string) *hierarchy.Gateway {
 	for _, l := range listeners {
 		text += "  - " + l + "\n"
 	}
-	return gateway(t, text)
+	return readGateway(t, text)
 }
 
 // routing is a route app/r with a spec in YAML.

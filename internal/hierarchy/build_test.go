@@ -19,7 +19,7 @@ func read[T any](t testing.TB, text string) *T {
 	return &out
 }
 
-func gateway(t testing.TB, text string) *hierarchy.Gateway {
+func readGateway(t testing.TB, text string) *hierarchy.Gateway {
 	t.Helper()
 	return hierarchy.FromGateway(read[gatewayv1.Gateway](t, text))
 }

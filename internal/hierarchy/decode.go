@@ -164,8 +164,8 @@ func routeKinds(protocol gatewayv1.ProtocolType, named []gatewayv1.RouteGroupKin
 		return all, false
 	}
 	for _, k := range named {
-		gateway := k.Group == nil || *k.Group == api.GatewayGroup
-		if gateway && (!known || slices.Contains(all, string(k.Kind))) {
+		gw := k.Group == nil || *k.Group == api.GatewayGroup
+		if gw && (!known || slices.Contains(all, string(k.Kind))) {
 			kinds = append(kinds, string(k.Kind))
 		}
 	}

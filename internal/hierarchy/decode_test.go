@@ -57,8 +57,8 @@ func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	})
 	t.Run("a listener's allowedRoutes", func(t *testing.T) {
 		assert.Equal(t,
-			gateway(t, "metadata: {namespace: default, name: g}\nspec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]}"),
-			gateway(t, "metadata: {name: g}\nspec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP}]}"))
+			readGateway(t, "metadata: {namespace: default, name: g}\nspec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]}"),
+			readGateway(t, "metadata: {name: g}\nspec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP}]}"))
 	})
 	t.Run("a namespace's label of its name", func(t *testing.T) {
 		n := namespace(t, "metadata: {name: app, labels: {team: red}}")
@@ -112,7 +112,7 @@ func TestDefaultGatewaysAreAskedFor(t *testing.T) {
 }
 
 func TestRefs(t *testing.T) {
-	g := gateway(t, "metadata: {namespace: infra, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: a, port: 80, protocol: HTTP}, {name: b, port: 81, protocol: HTTP}]}")
+	g := readGateway(t, "metadata: {namespace: infra, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: a, port: 80, protocol: HTTP}, {name: b, port: 81, protocol: HTTP}]}")
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, g.Ref())
 	assert.Equal(t, "istio", g.Class)
 	assert.True(t, hierarchy.HasListener(g.Listeners, "b", 0))

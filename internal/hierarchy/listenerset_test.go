@@ -12,7 +12,7 @@ import (
 // admitting is a gateway infra/edge with an own listener http on port 80, and
 // what it says in allowedListeners, in YAML.
 func admitting(t testing.TB, allowed string) *hierarchy.Gateway {
-	return gateway(t, "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  allowedListeners: "+allowed+
+	return readGateway(t, "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  allowedListeners: "+allowed+
 		"\n  listeners: [{name: http, port: 80, protocol: HTTP, "+allowAll+"}]\n")
 }
 

@@ -120,7 +120,7 @@ func TestLabelsOf(t *testing.T) {
 	const meta = "metadata: {namespace: app, name: obj, labels: {a: b}}\n"
 	for name, object := range map[string]any{
 		"GatewayClass": hierarchy.FromGatewayClass(read[gatewayv1.GatewayClass](t, meta)),
-		"Gateway":      gateway(t, meta),
+		"Gateway":      readGateway(t, meta),
 		"ListenerSet":  listenerSet(t, meta),
 		"Service":      service(t, meta),
 		"Route":        httpRoute(t, meta),

@@ -19,7 +19,7 @@ import (
 // Objects of the tests: a route on a gateway, where a policy of the gateway
 // clips what is over 50.
 var (
-	gateway = worlds.GatewayDoc("edge", "class", "http")
+	gatewayGroup = worlds.GatewayDoc("edge", "class", "http")
 	route   = worlds.RouteDoc("r", "[{}]", "edge")
 	limit   = worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"+
 		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")

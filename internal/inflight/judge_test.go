@@ -41,28 +41,28 @@ func TestWhatIsInFlight(t *testing.T) {
 		want   []string
 	}{
 		"that breaks something together with a write makes it wait": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) { s.admit(s.create(limit)) },
 			func(s *sky) Write { return s.create(greedy) }, with(ofLimit),
 		},
 		"that is of another object of the same paths and breaks nothing does not": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) { s.admit(s.create(limit)) },
 			func(s *sky) Write { return s.create(modest) }, nil,
 		},
 		"that is on other paths is no matter": {
-			[]string{gateway, route, worlds.GatewayDoc("other", "class", "http")},
+			[]string{gatewayGroup, route, worlds.GatewayDoc("other", "class", "http")},
 			func(s *sky) { s.admit(s.create(elsewhere)) },
 			func(s *sky) Write { return s.create(greedy) }, nil,
 		},
 		"that was denied is not there": {
-			[]string{gateway, route, limit},
+			[]string{gatewayGroup, route, limit},
 			func(s *sky) { assert.NotEmpty(s, said(s.judge(s.create(greedy)))) },
 			func(s *sky) Write { return s.create(onRoute("other", "a: 100")) },
 			[]string{clipped},
 		},
 		"that was a dry run is not there": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) {
 				w := s.create(limit)
 				w.DryRun = true
@@ -71,7 +71,7 @@ func TestWhatIsInFlight(t *testing.T) {
 			func(s *sky) Write { return s.create(greedy) }, nil,
 		},
 		"holds for a dry run, too": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) { s.admit(s.create(limit)) },
 			func(s *sky) Write {
 				w := s.create(greedy)
@@ -80,17 +80,17 @@ func TestWhatIsInFlight(t *testing.T) {
 			}, with(ofLimit),
 		},
 		"that changes nothing is not kept": {
-			[]string{gateway, route, limit},
+			[]string{gatewayGroup, route, limit},
 			func(s *sky) {
 				s.admit(s.update(limit, limit))
 				s.admit(s.update(route, route))
-				s.admit(s.update(gateway, gateway))
+				s.admit(s.update(gatewayGroup, gatewayGroup))
 				assert.Zero(s, s.log.Len())
 			},
 			func(s *sky) Write { return s.create(modest) }, nil,
 		},
 		"that was denied and admitted all the same is kept": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) {
 				s.put(limit)
 				w := s.create(greedy)
@@ -101,7 +101,7 @@ func TestWhatIsInFlight(t *testing.T) {
 			func(s *sky) Write { return s.create(modest) }, nil,
 		},
 		"does not matter where nothing is denied": {
-			[]string{gateway, route},
+			[]string{gatewayGroup, route},
 			func(s *sky) { s.admit(s.create(limit)) },
 			func(s *sky) Write {
 				w := s.create(greedy)
@@ -110,19 +110,19 @@ func TestWhatIsInFlight(t *testing.T) {
 			}, nil,
 		},
 		"may be what makes a write right": {
-			[]string{gateway, route, limit},
+			[]string{gatewayGroup, route, limit},
 			func(s *sky) { s.admit(s.update(limit, loose)) },
 			func(s *sky) Write { return s.create(greedy) },
 			without(ofLimit),
 		},
 		"may be a deletion": {
-			[]string{gateway, route, limit},
+			[]string{gatewayGroup, route, limit},
 			func(s *sky) { s.admit(s.remove(limit)) },
 			func(s *sky) Write { return s.create(greedy) },
 			without(ofLimit),
 		},
 		"counts in every combination": {
-			[]string{gateway},
+			[]string{gatewayGroup},
 			func(s *sky) {
 				s.admit(s.create(limit))
 				s.admit(s.create(route))
@@ -131,7 +131,7 @@ func TestWhatIsInFlight(t *testing.T) {
 			with("the writes of Paint infra/limit, HTTPRoute app/r"),
 		},
 		"may be deleted and created anew": {
-			[]string{gateway, route, loose},
+			[]string{gatewayGroup, route, loose},
 			func(s *sky) {
 				s.admit(s.remove(loose))
 				s.admit(s.create(limit))
@@ -140,12 +140,12 @@ func TestWhatIsInFlight(t *testing.T) {
 			with("the writes of Paint infra/limit, Paint infra/limit"),
 		},
 		"of the same object is what its own write says": {
-			[]string{gateway, route, limit},
+			[]string{gatewayGroup, route, limit},
 			func(s *sky) { s.admit(s.create(modest)) },
 			func(s *sky) Write { return s.update(modest, onRoute("modest", "a: 20")) }, nil,
 		},
 		"and creates what there is will not be stored": {
-			[]string{gateway, route, modest},
+			[]string{gatewayGroup, route, modest},
 			func(s *sky) {
 				s.admit(s.create(limit))
 				s.put(loose) // another one was faster
@@ -186,7 +186,7 @@ func TestWhatAWriteMeetsDependsOnNoOther(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gateway, worlds.GatewayDoc("other", "class", "http"), away)
+			s := newSky(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
 			s.admit(s.update(away, route))
 			s.admit(s.create(greedy))
 			between(s)
@@ -199,7 +199,7 @@ func TestWhatAWriteMeetsDependsOnNoOther(t *testing.T) {
 // flight before.
 func TestAWriteThatIsAdmittedMeanwhileBringsOthersTogether(t *testing.T) {
 	away := worlds.RouteDoc("r", "[{}]", "other")
-	s := newSky(t, Options{}, gateway, worlds.GatewayDoc("other", "class", "http"), away)
+	s := newSky(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
 	s.admit(s.create(greedy))
 	looks := 0
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
@@ -236,7 +236,7 @@ func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
 		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gateway, route)
+			s := newSky(t, Options{}, gatewayGroup, route)
 			looks := 0
 			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if looks++; looks == 1 {
@@ -254,7 +254,7 @@ func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
 	nowhere := func(value string) string {
 		return worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: "+value)
 	}
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gatewayGroup, route)
 	looks := 0
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 2 {
@@ -270,7 +270,7 @@ func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
 
 // Whether two writes meet may hang on a third that came later.
 func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
-	s := newSky(t, Options{}, gateway)
+	s := newSky(t, Options{}, gatewayGroup)
 	onService := worlds.PolicyDoc("Paint", "app", "behind", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
 	s.admit(s.create(onService))
 	assert.Empty(t, s.met(s.create(limit)))
@@ -279,7 +279,7 @@ func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
 }
 
 func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gatewayGroup, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		s.seen(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
@@ -300,7 +300,7 @@ func TestAWriteWaitsForThoseThatItHangsOn(t *testing.T) {
 		"and is allowed once they are seen elsewhere": {func(s *sky) { s.seen(worlds.PolicyDoc("Paint", "infra", "limit", "b: 1"), "11") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{Patience: time.Hour}, gateway, route)
+			s := newSky(t, Options{Patience: time.Hour}, gatewayGroup, route)
 			s.admit(s.create(limit))
 			done := make(chan []string)
 			go func() {
@@ -317,7 +317,7 @@ func TestAWriteWaitsForThoseThatItHangsOn(t *testing.T) {
 }
 
 func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gatewayGroup, route)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.admit(s.create(onRoute(name, "b: 1")))
 	}
@@ -342,7 +342,7 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 }
 
 func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
-	s := newSky(t, Options{Patience: time.Hour}, gateway, route)
+	s := newSky(t, Options{Patience: time.Hour}, gatewayGroup, route)
 	s.admit(s.create(limit))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -353,7 +353,7 @@ func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
 }
 
 func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gatewayGroup, route)
 	ctx, cancel := context.WithCancel(t.Context())
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	rounds := 0
@@ -373,7 +373,7 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 }
 
 func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route)
+	s := newSky(t, Options{}, gatewayGroup, route)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := s.create(worlds.GatewayDoc("other", "class", "http")) // without a path, so that nothing takes time
@@ -385,7 +385,7 @@ func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
 }
 
 func TestALogThatIsNilJudgesEachWriteByItself(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route, limit)
+	s := newSky(t, Options{}, gatewayGroup, route, limit)
 	var l *Log
 	d, err := l.Judge(t.Context(), s.guard, s.view, s.create(greedy))
 	require.NoError(t, err)
@@ -405,7 +405,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 		"with what is in flight laid over": {[]string{modest}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gateway, route)
+			s := newSky(t, Options{}, gatewayGroup, route)
 			for _, doc := range c.inFlight {
 				s.admit(s.create(doc))
 			}
@@ -443,14 +443,14 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	write := Write{Change: profile, Stamp: func() Stamp { return Stamp{UID: "p"} }}
 
 	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		reads := s.read(limit)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
 		s.admit(write)
 		assert.Equal(t, with("the write of PolicyProfile"), said(s.judge(s.create(greedy))))
 	})
 	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
@@ -462,7 +462,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.True(t, d.Retry)
 	})
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		var seen []int
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			seen = append(seen, len(v.Readings()))
@@ -475,7 +475,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
 		l := layer{guard: s.guard, view: s.view()}
 		finalized := write
@@ -484,7 +484,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.Equal(t, []snapshot.Reading{{}}, l.flat().Readings())
 	})
 	t.Run("and that may fail", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
 		_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
@@ -492,14 +492,14 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
 	})
 	t.Run("unless it defines a kind that another one defines", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(limit))
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
 		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "the writes after it are laid over")
 	})
 	t.Run("unless nobody can", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(greedy))
 	})
@@ -512,27 +512,27 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 		s.store.KindListed(k.Ref())
 	}
 	t.Run("a write of the old way is to be tried again", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		w := s.create(greedy)
 		anew(s)
 		d := s.judge(w)
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(d))
 	})
 	t.Run("one whose kind is read again at this moment is evaluated by the reading that the view has", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route, limit)
+		s := newSky(t, Options{}, gatewayGroup, route, limit)
 		w := s.create(greedy)
 		s.store.AddKind(worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
 		assert.Equal(t, []string{"ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"}, said(s.judge(w)))
 	})
 	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		anew(s)
 		d := s.judge(s.create(greedy))
 		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: policies of this kind are read in another way since a moment ago"}, said(d))
 	})
 	t.Run("a kind that is not read any more is no matter", func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		s.store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 		s.admit(s.update(route, worlds.RouteDoc("r", "[{name: x}]", "edge")))
@@ -541,7 +541,7 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 
 func TestANamespaceInFlightGoesWithAllThatIsInIt(t *testing.T) {
 	namespace := "kind: Namespace\nmetadata: {name: infra}"
-	s := newSky(t, Options{}, namespace, gateway, route, limit)
+	s := newSky(t, Options{}, namespace, gatewayGroup, route, limit)
 	s.admit(s.remove(namespace))
 	assert.True(t, s.remove(namespace).footprint(s.view()).Meets(s.create(modest).footprint()), "also on what is elsewhere")
 	assert.Equal(t, without("the write of Namespace infra"), said(s.judge(s.create(greedy))))
@@ -583,7 +583,7 @@ func TestAMessageNamesAFewWrites(t *testing.T) {
 // breaks something with.
 func TestManyWritersAtOnce(t *testing.T) {
 	for round := range 20 {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		writes := []Write{s.create(limit), s.create(greedy), s.create(modest), s.create(worlds.GatewayDoc("other", "class", "http"))}
 		allowed := make(chan string, len(writes))
 		for _, w := range writes {

@@ -94,7 +94,7 @@ func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
 	had := 0
 	for seed := range uint64(60) {
 		d := dice{rand.New(rand.NewPCG(seed, 16))}
-		s := newSky(t, Options{}, gateway)
+		s := newSky(t, Options{}, gatewayGroup)
 		var story strings.Builder
 		for range 4 + d.IntN(8) {
 			s.put(d.object())

@@ -54,7 +54,7 @@ func in(namespace string) func(int) string { return func(int) string { return na
 
 func TestNoOwnerHasAllRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{Most: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gateway, route)...)
+		s := newSky(t, Options{Most: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gatewayGroup, route)...)
 		free := func(user, namespace string) {
 			t.Helper()
 			s.admit(by(user, s.create(elsewhere(namespace, user+"-is-free"))))
@@ -74,7 +74,7 @@ func TestNoOwnerHasAllRoom(t *testing.T) {
 }
 
 func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
-	s := newSky(t, Options{Most: 400}, append(namespaces("infra"), gateway, route)...)
+	s := newSky(t, Options{Most: 400}, append(namespaces("infra"), gatewayGroup, route)...)
 	forged := 0
 	for i := range 1000 {
 		w := by(fmt.Sprintf("forged-%d", i), s.create(elsewhere(fmt.Sprintf("none-%d", i), "g")))
@@ -87,7 +87,7 @@ func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
 }
 
 func TestSharesAreOfBytesToo(t *testing.T) {
-	s := newSky(t, Options{Size: 32 << 20}, append(namespaces("app", "infra"), gateway, route)...)
+	s := newSky(t, Options{Size: 32 << 20}, append(namespaces("app", "infra"), gatewayGroup, route)...)
 	large := func(user, namespace string, i int) bool {
 		w := by(user, s.create(elsewhere(namespace, fmt.Sprint(user, i))))
 		w.Size = 1600 << 10
@@ -104,7 +104,7 @@ func TestSharesAreOfBytesToo(t *testing.T) {
 }
 
 func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
-	s := newSky(t, Options{Size: 1000}, gateway, route)
+	s := newSky(t, Options{Size: 1000}, gatewayGroup, route)
 	w := s.create(limit)
 	w.Size = 5000
 	s.admit(w)
@@ -122,7 +122,7 @@ func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
 }
 
 func TestWhatIsObservedLeavesItsRoom(t *testing.T) {
-	s := newSky(t, Options{Most: 40}, append(namespaces("app"), gateway, route)...)
+	s := newSky(t, Options{Most: 40}, append(namespaces("app"), gatewayGroup, route)...)
 	n := s.fill("tenant", in("app"))
 	for i := range n {
 		s.seen(elsewhere("app", fmt.Sprintf("tenant-%d", i)), "11")
@@ -133,7 +133,7 @@ func TestWhatIsObservedLeavesItsRoom(t *testing.T) {
 
 func TestWritesAreForgottenThatAreNeverObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		time.Sleep(DefaultKeep + minLatency - time.Nanosecond)
 		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "it may be stored yet")
@@ -144,7 +144,7 @@ func TestWritesAreForgottenThatAreNeverObserved(t *testing.T) {
 
 func TestTheTimeFollowsTheLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{}, gateway, route)
+		s := newSky(t, Options{}, gatewayGroup, route)
 		kept := func() time.Duration {
 			start, doc := time.Now(), elsewhere("infra", fmt.Sprintf("g%d", time.Now().UnixNano()))
 			s.admit(s.create(doc))
@@ -199,7 +199,7 @@ func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gateway, route, there)
+			s := newSky(t, Options{}, gatewayGroup, route, there)
 			c.before(s)
 			s.admit(c.write(s))
 			assert.Equal(t, c.want, s.log.Len())
@@ -209,7 +209,7 @@ func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
 
 // The removal of the last finalizer is the end of what a write depends on.
 func TestAnObjectThatLosesItsLastFinalizerMayBeGone(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route, limit)
+	s := newSky(t, Options{}, gatewayGroup, route, limit)
 	w := s.update(limit, limit)
 	w.Finalized = true
 	s.admit(w)

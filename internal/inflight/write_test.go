@@ -43,7 +43,7 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 }
 
 func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
-	s := newSky(t, Options{}, gateway, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
+	s := newSky(t, Options{}, gatewayGroup, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
 	s.admit(s.update(onRoute("modest", "a: 1"), modest))
 	s.admit(s.create(limit))
 	s.admit(s.update(onRoute("limit", "b: 1"), onRoute("limit", "b: 2")))

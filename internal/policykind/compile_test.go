@@ -209,24 +209,24 @@ func TestMeet(t *testing.T) {
 
 // The levels at which policies on an object of a kind stand.
 func TestMayStandOn(t *testing.T) {
-	gateway := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
+	gw := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
 	service, bucket := api.PolicyKind{Kind: "Service"}, api.PolicyKind{Group: "example.com", Kind: "Bucket"}
 	tests := map[string][]api.PolicyKind{
 		"Mesh":             {{Kind: "Mesh"}},
-		"GatewayClass":     {gateway("GatewayClass")},
+		"GatewayClass":     {gw("GatewayClass")},
 		"GatewayNamespace": {{Kind: "Namespace"}},
-		"Gateway":          {gateway("Gateway")},
-		"ListenerSet":      {gateway("ListenerSet")},
-		"Listener":         {gateway("Gateway"), gateway("ListenerSet")},
+		"Gateway":          {gw("Gateway")},
+		"ListenerSet":      {gw("ListenerSet")},
+		"Listener":         {gw("Gateway"), gw("ListenerSet")},
 		"ServiceNamespace": {{Kind: "Namespace"}},
 		"Service":          {service},
 		"RouteNamespace":   {{Kind: "Namespace"}},
-		"Route":            {gateway("HTTPRoute"), gateway("UDPRoute")},
-		"Rule":             {gateway("HTTPRoute"), gateway("UDPRoute")},
+		"Route":            {gw("HTTPRoute"), gw("UDPRoute")},
+		"Rule":             {gw("HTTPRoute"), gw("UDPRoute")},
 		"Backend":          {service, bucket},
 	}
 	all := []api.PolicyKind{
-		gateway("GatewayClass"), gateway("Gateway"), gateway("ListenerSet"), gateway("HTTPRoute"), gateway("UDPRoute"),
+		gw("GatewayClass"), gw("Gateway"), gw("ListenerSet"), gw("HTTPRoute"), gw("UDPRoute"),
 		{Kind: "Namespace"}, {Kind: "Mesh"}, service, bucket,
 	}
 	for level, want := range tests {

@@ -53,7 +53,7 @@ func TestReadTargetsByProfile(t *testing.T) {
 		infraClass = "targets: {classFrom: [infra, ops]}"
 		service80  = "targetRef: {kind: Service, name: s"
 	)
-	route, gateway, class := ref("HTTPRoute", "app", "r"), ref("Gateway", "app", "g"), ref("GatewayClass", "", "istio")
+	route, gw, class := ref("HTTPRoute", "app", "r"), ref("Gateway", "app", "g"), ref("GatewayClass", "", "istio")
 	tests := map[string]struct {
 		profile, spec string
 		want          []policykind.Target
@@ -74,17 +74,17 @@ func TestReadTargetsByProfile(t *testing.T) {
 			"{}", "targetRef: {group: gateway.networking.k8s.io, kind: Service, name: s}", []policykind.Target{{Ref: ref("Service", "app", "s")}},
 		},
 		"a version behind the group, as the GEP has it": {
-			"{}", "targetRef: {group: gateway.networking.k8s.io/v1, kind: Gateway, name: g}", []policykind.Target{{Ref: gateway}},
+			"{}", "targetRef: {group: gateway.networking.k8s.io/v1, kind: Gateway, name: g}", []policykind.Target{{Ref: gw}},
 		},
 		"fields that lie deeper": {
-			"targets: {fields: [policy.targetRef]}", "policy: {targetRef: {kind: Gateway, name: g}}\ntargetRef: {kind: HTTPRoute, name: r}", []policykind.Target{{Ref: gateway}},
+			"targets: {fields: [policy.targetRef]}", "policy: {targetRef: {kind: Gateway, name: g}}\ntargetRef: {kind: HTTPRoute, name: r}", []policykind.Target{{Ref: gw}},
 		},
 		"both fields at once": {
-			"{}", "targetRef: {kind: HTTPRoute, name: r}\ntargetRefs: [{kind: Gateway, name: g}, {kind: HTTPRoute, name: r}]", []policykind.Target{{Ref: route}, {Ref: gateway}},
+			"{}", "targetRef: {kind: HTTPRoute, name: r}\ntargetRefs: [{kind: Gateway, name: g}, {kind: HTTPRoute, name: r}]", []policykind.Target{{Ref: route}, {Ref: gw}},
 		},
 		"one object and a section of it are two": {
 			"{}", "targetRefs: [{kind: Gateway, name: g}, {kind: Gateway, name: g, sectionName: http}, {kind: Gateway, name: g, port: 80}]",
-			[]policykind.Target{{Ref: gateway}, {Ref: gateway, Section: "http"}, {Ref: gateway, Port: 80}},
+			[]policykind.Target{{Ref: gw}, {Ref: gw, Section: "http"}, {Ref: gw, Port: 80}},
 		},
 
 		"a selector inside a targetRef, as the GEP has it": {
@@ -99,7 +99,7 @@ func TestReadTargetsByProfile(t *testing.T) {
 			"{}", "targetRefs: [{kind: Gateway, selector: {}}]", []policykind.Target{selecting(ref("Gateway", "app", ""), "")},
 		},
 		"a name goes before a selector": {
-			"{}", "targetRefs: [{kind: Gateway, name: g, selector: {matchLabels: {a: b}}}]", []policykind.Target{{Ref: gateway}},
+			"{}", "targetRefs: [{kind: Gateway, name: g, selector: {matchLabels: {a: b}}}]", []policykind.Target{{Ref: gw}},
 		},
 		"a selector in a field of its own": {
 			selectors, "targetSelectors: [{" + gateways + "matchLabels: {env: a}, matchExpressions: [{key: old, operator: DoesNotExist}]}]",
@@ -385,12 +385,12 @@ func TestPoliciesWithoutATarget(t *testing.T) {
 }
 
 func TestNamesOfTargetsThatSelect(t *testing.T) {
-	gateway := ref("Gateway", "app", "")
+	gw := ref("Gateway", "app", "")
 	tests := map[string]policykind.Target{
-		"Gateway with a=b":                           selecting(gateway, "a=b"),
-		"Gateway with any labels":                    selecting(gateway, ""),
-		"Gateway with a=b in any namespace":          selecting(gateway, "a=b", anyNamespace),
-		"Gateway with a=b in namespaces with team=x": selecting(gateway, "a=b", inNamespaces("team=x")),
+		"Gateway with a=b":                           selecting(gw, "a=b"),
+		"Gateway with any labels":                    selecting(gw, ""),
+		"Gateway with a=b in any namespace":          selecting(gw, "a=b", anyNamespace),
+		"Gateway with a=b in namespaces with team=x": selecting(gw, "a=b", inNamespaces("team=x")),
 		"Service app/s port 80":                      {Ref: service("app", "s"), Port: 80},
 		"Gateway app/g section http port 80":         {Ref: ref("Gateway", "app", "g"), Section: "http", Port: 80},
 		"GatewayClass istio":                         {Ref: ref("GatewayClass", "", "istio")},

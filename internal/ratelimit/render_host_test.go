@@ -70,7 +70,7 @@ func TestHostnamesOfTriggers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewRendering(gateway)
+			r := NewRendering(edge)
 			addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, aRoute(t, hierarchy.KindHTTPRoute, rules), c.hosts...)
 			actions, limits := r.Documents()
 			require.Len(t, actions, 1)
@@ -114,7 +114,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 		"none, by which no request come": {[][]string{{"a.acme.com"}, {}}, []string{"a.acme.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, limit, route := NewRendering(gateway), aLimit(t, "l", onlyFiveASecond), aRoute(t, hierarchy.KindHTTPRoute, "[{}]")
+			r, limit, route := NewRendering(edge), aLimit(t, "l", onlyFiveASecond), aRoute(t, hierarchy.KindHTTPRoute, "[{}]")
 			for _, hosts := range c.listeners {
 				addAll(r, fromRoute, []*Limit{limit}, route, hosts...)
 			}
@@ -128,7 +128,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 
 // Where no request comes to a rule by any hostname, no hosts would mean any.
 func TestARuleThatNoRequestReachesIsLeftOut(t *testing.T) {
-	r := NewRendering(gateway)
+	r := NewRendering(edge)
 	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, hierarchy.KindHTTPRoute, "[{}]"))
 	actions, limits := r.Documents()
 	assert.Empty(t, actions)

@@ -59,7 +59,7 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 	}
 	for range len(adds) {
 		adds = append(adds[1:], adds[0])
-		r := NewRendering(gateway)
+		r := NewRendering(edge)
 		for _, add := range adds {
 			add(r)
 		}
@@ -76,14 +76,14 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 		if back {
 			slices.Reverse(limits)
 		}
-		r, route := NewRendering(gateway), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+		r, route := NewRendering(edge), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
 		for _, l := range limits { // of two listeners
 			addAll(r, Source{"a/p", "bare"}, []*Limit{l}, route, "")
 		}
 		actions, _ := r.Documents()
 		assert.Equal(t, []string{"a/p/a", "a/p/b"}, bindings(actions), "by their names on one rule")
 	}
-	r, route := NewRendering(gateway), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+	r, route := NewRendering(edge), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
 	addAll(r, Source{"a/p", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
 	addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "a", onlyFiveASecond)}, route, "")
 	addAll(r, Source{"a/o", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
@@ -104,7 +104,7 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 		"that are the same": {onlyFiveASecond, []string{"a/p/l"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewRendering(gateway)
+			r := NewRendering(edge)
 			addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", c.overrides)}, named(t, hierarchy.KindHTTPRoute, "a/s", "[{}]"), "")
 			addAll(r, Source{"a/p", "defaults"}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]"), "")
 			actions, limits := r.Documents()
@@ -117,7 +117,7 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 // Which of two blocks with the same limit came first makes no difference.
 func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
 	for _, blocks := range [][]string{{"defaults", "bare"}, {"bare", "defaults"}} {
-		r := NewRendering(gateway)
+		r := NewRendering(edge)
 		for i, block := range blocks {
 			addAll(r, Source{"a/p", block}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
 		}
@@ -128,7 +128,7 @@ func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
 }
 
 func TestNothingIsBoundToNothing(t *testing.T) {
-	actions, limits := NewRendering(gateway).Documents()
+	actions, limits := NewRendering(edge).Documents()
 	assert.Equal(t, []api.GatewayAction{}, actions)
 	assert.Equal(t, []api.RenderedLimit{}, limits)
 }

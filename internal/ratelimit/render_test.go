@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/hierarchy"
 )
 
-const gateway = "infra/edge"
+const edge = "infra/edge"
 
 // aLimit reads a limit in YAML.
 func aLimit(t *testing.T, name, text string) *Limit {
@@ -36,7 +36,7 @@ var fromRoute = Source{Policy: "app/limits", Block: "bare"}
 // renderedOf renders one limit on an HTTPRoute of rules, both in YAML.
 func renderedOf(t *testing.T, limit, rules string, hosts ...string) (actions, limits any) {
 	t.Helper()
-	r := NewRendering(gateway)
+	r := NewRendering(edge)
 	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, hierarchy.KindHTTPRoute, rules), hosts...)
 	return r.Documents()
 }
@@ -103,7 +103,7 @@ func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
 		"no matches":                   {"[{}]", `[{paths: ["/*"]}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := NewRendering(gateway)
+			r := NewRendering(edge)
 			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, hierarchy.KindGRPCRoute, c.rules), "")
 			actions, _ := r.Documents()
 			is(t, "- rules: "+c.want+tied, actions)

@@ -94,7 +94,7 @@ func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 			}
 		}
 	}
-	gateway := func(g *hierarchy.Gateway) {
+	gw := func(g *hierarchy.Gateway) {
 		if g != nil {
 			on((&hierarchy.Class{Name: g.Class}).Ref(), (&hierarchy.Namespace{Name: g.Namespace}).Ref(), g.Ref())
 		}
@@ -104,9 +104,9 @@ func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	case *hierarchy.Class:
 		on(o.Ref())
 	case *hierarchy.Gateway:
-		gateway(o)
+		gw(o)
 	case *hierarchy.ListenerSet:
-		gateway(v.Gateway(o.GatewayNamespace, o.GatewayName))
+		gw(v.Gateway(o.GatewayNamespace, o.GatewayName))
 		on(o.Ref())
 	}
 	return out

@@ -24,8 +24,8 @@ func onRoute(name, route, spec string) string {
 	return worlds.PolicyDoc("Paint", "app", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: "+route+"}]\n"+spec)
 }
 
-func onGateway(name, gateway, spec string) string {
-	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gateway+"}]\n"+spec)
+func onGateway(name, gw, spec string) string {
+	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gw+"}]\n"+spec)
 }
 
 var (

@@ -16,7 +16,7 @@ func filled(b *testing.B, routes int) (*snapshot.Store, *policykind.Kind) {
 	s := snapshot.New()
 	var changes []snapshot.Change
 	for i := range 100 {
-		changes = append(changes, snapshot.Put(gateway(b, fmt.Sprintf("g%d", i), "istio")))
+		changes = append(changes, snapshot.Put(newGateway(b, fmt.Sprintf("g%d", i), "istio")))
 	}
 	template, own := route(b, "r", "g0"), policy(b, k, "p", "r")
 	for i := range routes {

@@ -45,7 +45,7 @@ func decodeAs(t testing.TB, ref api.PolicyKind, kind *policykind.Kind, text stri
 	return o
 }
 
-func gateway(t testing.TB, name, class string) *hierarchy.Gateway {
+func newGateway(t testing.TB, name, class string) *hierarchy.Gateway {
 	t.Helper()
 	return decode(t, gatewayKind, fmt.Sprintf(
 		"metadata: {namespace: infra, name: %s}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}", name, class,

@@ -82,13 +82,13 @@ func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
 }
 
 func TestAnObjectIsTheSameThatSaysTheSame(t *testing.T) {
-	gateway := func(class string) *hierarchy.Gateway {
+	gw := func(class string) *hierarchy.Gateway {
 		return &hierarchy.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []hierarchy.Listener{{Name: "http"}}}
 	}
-	assert.True(t, snapshot.Same(gateway("a"), gateway("a")))
-	assert.False(t, snapshot.Same(gateway("a"), gateway("b")))
-	assert.False(t, snapshot.Same(gateway("a"), &hierarchy.Route{}))
-	assert.False(t, snapshot.Same(&hierarchy.Route{}, gateway("a")))
+	assert.True(t, snapshot.Same(gw("a"), gw("a")))
+	assert.False(t, snapshot.Same(gw("a"), gw("b")))
+	assert.False(t, snapshot.Same(gw("a"), &hierarchy.Route{}))
+	assert.False(t, snapshot.Same(&hierarchy.Route{}, gw("a")))
 	assert.True(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "r"}))
 	assert.False(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "s"}))
 }

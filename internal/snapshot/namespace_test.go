@@ -15,7 +15,7 @@ import (
 func TestAllIn(t *testing.T) {
 	k := paint(t, "Paint")
 	v := (&snapshot.View{}).WithKinds([]*policykind.Kind{k}).With(puts(
-		gateway(t, "edge", "istio"), gateway(t, "inner", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"),
+		newGateway(t, "edge", "istio"), newGateway(t, "inner", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"),
 		decode(t, gatewayKind, "metadata: {namespace: app2, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: http, port: 80, protocol: HTTP}]}"),
 	)...)
 	in := func(namespace string) []string {
@@ -40,7 +40,7 @@ func TestAllIn(t *testing.T) {
 // What has no namespace is in none, not even in the one without a name.
 func TestAllInLeavesWhatHasNoNamespace(t *testing.T) {
 	class := decode(t, api.PolicyKind{Group: api.GatewayGroup, Kind: "GatewayClass"}, "metadata: {name: istio}")
-	v := (&snapshot.View{}).With(puts(class, gateway(t, "edge", "istio"))...)
+	v := (&snapshot.View{}).With(puts(class, newGateway(t, "edge", "istio"))...)
 	assert.Empty(t, v.AllIn("istio"))
 	assert.Len(t, v.AllIn("infra"), 1)
 }

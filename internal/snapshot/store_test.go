@@ -37,7 +37,7 @@ func TestAStoreIsReadyWhenAllItsSourcesWereListed(t *testing.T) {
 func TestApplyMakesANewMoment(t *testing.T) {
 	s := snapshot.New()
 	before, _ := s.View()
-	s.Apply(snapshot.Put(route(t, "r", "edge")), snapshot.Put(gateway(t, "edge", "istio")))
+	s.Apply(snapshot.Put(route(t, "r", "edge")), snapshot.Put(newGateway(t, "edge", "istio")))
 	after, _ := s.View()
 	assert.Zero(t, before.Count(routeKind))
 	assert.Equal(t, 1, after.Count(routeKind))
@@ -45,7 +45,7 @@ func TestApplyMakesANewMoment(t *testing.T) {
 
 func TestReplaceMakesObjectsTheOnlyOnesOfAKind(t *testing.T) {
 	s := snapshot.New()
-	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), gateway(t, "edge", "istio"))...)
+	s.Apply(puts(route(t, "a", "edge"), route(t, "b", "edge"), newGateway(t, "edge", "istio"))...)
 	s.Replace(routeKind, []snapshot.Object{route(t, "b", "other"), route(t, "c", "edge")})
 	v, _ := s.View()
 	assert.Equal(t, []string{"HTTPRoute app/b", "HTTPRoute app/c"}, names(v.Objects(routeKind)))
@@ -188,18 +188,18 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	gateway := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
+	gw := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
 	for kind, want := range map[api.PolicyKind]string{
 		{Kind: "Namespace"}:       "Namespace x",
-		gateway("GatewayClass"):   "GatewayClass x",
-		gateway("Gateway"):        "Gateway ns/x",
-		gateway("ListenerSet"):    "ListenerSet ns/x",
-		gateway("ReferenceGrant"): "ReferenceGrant ns/x",
-		gateway("HTTPRoute"):      "HTTPRoute ns/x",
-		gateway("GRPCRoute"):      "GRPCRoute ns/x",
-		gateway("TLSRoute"):       "TLSRoute ns/x",
-		gateway("TCPRoute"):       "TCPRoute ns/x",
-		gateway("UDPRoute"):       "UDPRoute ns/x",
+		gw("GatewayClass"):   "GatewayClass x",
+		gw("Gateway"):        "Gateway ns/x",
+		gw("ListenerSet"):    "ListenerSet ns/x",
+		gw("ReferenceGrant"): "ReferenceGrant ns/x",
+		gw("HTTPRoute"):      "HTTPRoute ns/x",
+		gw("GRPCRoute"):      "GRPCRoute ns/x",
+		gw("TLSRoute"):       "TLSRoute ns/x",
+		gw("TCPRoute"):       "TCPRoute ns/x",
+		gw("UDPRoute"):       "UDPRoute ns/x",
 		{Kind: "Service"}:         "Service ns/x",
 		policykind.KindProfile:    "PolicyProfile x",
 		policykind.KindDefinition: "CustomResourceDefinition x",
@@ -207,7 +207,7 @@ func TestDecode(t *testing.T) {
 		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
 	}
 	for _, kind := range []api.PolicyKind{
-		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gateway("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
+		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gw("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
 	} {
 		_, err := snapshot.Decode(kind, nil, []byte(`{}`), 0)
 		require.ErrorIs(t, err, snapshot.ErrKind)

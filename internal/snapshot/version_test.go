@@ -23,7 +23,7 @@ func TestAViewNamesTheHighestVersionThatWasReachedWhenItWasTaken(t *testing.T) {
 	assert.EqualValues(t, 7, before.Version())
 
 	s.Reached("5")
-	s.Apply(snapshot.Put(gateway(t, "edge", "istio")))
+	s.Apply(snapshot.Put(newGateway(t, "edge", "istio")))
 	assert.EqualValues(t, 7, version(), "another source is behind")
 
 	s.Passed("12")

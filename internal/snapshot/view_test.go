@@ -31,9 +31,9 @@ func TestTheZeroViewIsEmpty(t *testing.T) {
 
 func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 	k := paint(t, "Paint")
-	one := (&snapshot.View{}).With(puts(gateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
+	one := (&snapshot.View{}).With(puts(newGateway(t, "edge", "istio"), route(t, "r", "edge"), policy(t, k, "p", "r"))...)
 	two := one.With(
-		snapshot.Put(gateway(t, "edge", "envoy")), snapshot.Put(route(t, "s", "edge")),
+		snapshot.Put(newGateway(t, "edge", "envoy")), snapshot.Put(route(t, "s", "edge")),
 		snapshot.Delete(routeRef("r")), snapshot.Delete(policy(t, k, "p").Ref()),
 	)
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(one.RoutesOf(gatewayRef("edge"))))
@@ -49,7 +49,7 @@ func TestViewWithLeavesTheOriginalUntouched(t *testing.T) {
 func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	k := paint(t, "Paint")
 	v := (&snapshot.View{}).With(puts(
-		gateway(t, "a", "istio"), gateway(t, "b", "istio"),
+		newGateway(t, "a", "istio"), newGateway(t, "b", "istio"),
 		route(t, "r", "a"), route(t, "s", "a", "b", "a"), policy(t, k, "p", "r", "s"), policy(t, k, "q", "r"),
 	)...)
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
@@ -57,7 +57,7 @@ func TestIndexesFollowObjectsThatMove(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/p", "Paint app/q"}, on(v, routeRef("r"), paintKind))
 	assert.Equal(t, []string{"Paint app/p"}, on(v, routeRef("s"), paintKind))
 
-	v = v.With(puts(route(t, "r", "b"), policy(t, k, "p", "s"), gateway(t, "a", "envoy"))...)
+	v = v.With(puts(route(t, "r", "b"), policy(t, k, "p", "s"), newGateway(t, "a", "envoy"))...)
 	assert.Equal(t, []string{"HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("a"))))
 	assert.Equal(t, []string{"HTTPRoute app/r", "HTTPRoute app/s"}, names(v.RoutesOf(gatewayRef("b"))))
 	assert.Equal(t, []string{"Paint app/q"}, on(v, routeRef("r"), paintKind))
@@ -79,7 +79,7 @@ func TestRoutesOfOneNameInTwoNamespacesAreTwo(t *testing.T) {
 func TestIndexesTellNamesApart(t *testing.T) {
 	k, other := paint(t, "Paint"), paint(t, "PaintJob")
 	v := (&snapshot.View{}).With(puts(
-		gateway(t, "edge", "c"), gateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
+		newGateway(t, "edge", "c"), newGateway(t, "edge2", "c2"), route(t, "r", "edge"), route(t, "r2", "edge2"),
 		policy(t, k, "p", "r"), policy(t, k, "p2", "r2"), policy(t, other, "j", "r"),
 	)...).WithKinds([]*policykind.Kind{other, k})
 	assert.Equal(t, []string{"HTTPRoute app/r"}, names(v.RoutesOf(gatewayRef("edge"))))
@@ -118,7 +118,7 @@ func TestViewsAreSafeForConcurrentUse(t *testing.T) {
 		name := fmt.Sprintf("r%d", i)
 		objects = append(objects, route(t, name, "edge"), policy(t, k, name, name))
 	}
-	v := (&snapshot.View{}).With(puts(append(objects, gateway(t, "edge", "istio"))...)...)
+	v := (&snapshot.View{}).With(puts(append(objects, newGateway(t, "edge", "istio"))...)...)
 	more := route(t, "more", "edge")
 	var wg sync.WaitGroup
 	for range 8 {

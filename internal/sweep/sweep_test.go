@@ -32,8 +32,8 @@ func onRoute(name, route, spec string) string {
 	return worlds.PolicyDoc("Paint", "app", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: "+route+"}]\n"+spec)
 }
 
-func onGateway(name, gateway, spec string) string {
-	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gateway+"}]\n"+spec)
+func onGateway(name, gw, spec string) string {
+	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gw+"}]\n"+spec)
 }
 
 // sweeping is a sweeper of a store, and what it tells. Here it is a violation
@@ -327,21 +327,21 @@ func TestASweepTellsOfAFewAndCountsTheRest(t *testing.T) {
 }
 
 func TestTheSubjectOfAPath(t *testing.T) {
-	gateway := api.PathElement{Kind: "Gateway", Namespace: "infra", Name: "edge"}
+	gw := api.PathElement{Kind: "Gateway", Namespace: "infra", Name: "edge"}
 	for name, c := range map[string]struct {
 		path []api.PathElement
 		want api.Ref
 	}{
 		"a path through a route is about it": {
-			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gateway, {Kind: "GRPCRoute", Namespace: "app", Name: "r"}, {Kind: "Service", Namespace: "app", Name: "s"}},
+			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gw, {Kind: "GRPCRoute", Namespace: "app", Name: "r"}, {Kind: "Service", Namespace: "app", Name: "s"}},
 			api.Ref{Group: api.GatewayGroup, Kind: "GRPCRoute", Namespace: "app", Name: "r"},
 		},
 		"one that ends at a listener is about its gateway": {
-			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gateway, {Kind: "Listener", Namespace: "infra", Name: "edge", Section: "http"}},
+			[]api.PathElement{{Kind: "GatewayClass", Name: "c"}, gw, {Kind: "Listener", Namespace: "infra", Name: "edge", Section: "http"}},
 			api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"},
 		},
 		"or about its listener set": {
-			[]api.PathElement{gateway, {Kind: "ListenerSet", Namespace: "app", Name: "s"}, {Kind: "Listener", Namespace: "app", Name: "s", Section: "http"}},
+			[]api.PathElement{gw, {Kind: "ListenerSet", Namespace: "app", Name: "s"}, {Kind: "Listener", Namespace: "app", Name: "s", Section: "http"}},
 			api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"},
 		},
 		"one of a mesh is about its service": {

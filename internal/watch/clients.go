@@ -107,8 +107,8 @@ func (c *clients) all(b *builtin, version string) *cache.ListWatch {
 }
 
 func (c *clients) of(b *builtin, version string) rest.Interface {
-	if gateway := c.gateway[schema.GroupVersion{Group: b.kind.Group, Version: version}]; gateway != nil {
-		return gateway
+	if gw := c.gateway[schema.GroupVersion{Group: b.kind.Group, Version: version}]; gw != nil {
+		return gw
 	}
 	return c.core
 }

@@ -187,9 +187,9 @@ func TestThePluralOfAKindIsThatOfItsDefinition(t *testing.T) {
 }
 
 // targeting is a constraint on a gateway.
-func targeting(gateway string) *unstructured.Unstructured {
+func targeting(gw string) *unstructured.Unstructured {
 	u := limited("app", "a", 1, atMost(1))
-	u.Object["spec"].(map[string]any)["targets"] = []any{map[string]any{"kind": "Gateway", "name": gateway}}
+	u.Object["spec"].(map[string]any)["targets"] = []any{map[string]any{"kind": "Gateway", "name": gw}}
 	return u
 }
 
@@ -218,12 +218,12 @@ func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
 		return all[0]
 	}
 	assert.True(t, status().NoTarget)
-	gateway := &hierarchy.Gateway{Namespace: "app", Name: "g"}
-	r.store.Apply(snapshot.Put(gateway))
+	gw := &hierarchy.Gateway{Namespace: "app", Name: "g"}
+	r.store.Apply(snapshot.Put(gw))
 	assert.True(t, told(), "a target that comes is news")
 	assert.Empty(t, status().Absent)
 	assert.False(t, status().NoTarget)
-	r.store.Apply(snapshot.Delete(gateway.Ref()))
+	r.store.Apply(snapshot.Delete(gw.Ref()))
 	assert.True(t, told(), "and so is one that goes")
-	assert.Equal(t, []constraint.Named{{Ref: gateway.Ref()}}, status().Absent)
+	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
 }

@@ -119,11 +119,11 @@ func TestWhoRefreshesMayWriteWhatIsReadAndNothingElse(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"overrule-refresher", "overrule-refresher-kinds"}, mine)
 
-	gateway := "gateway.networking.k8s.io"
+	gw := "gateway.networking.k8s.io"
 	assert.Equal(t, []rbacv1.PolicyRule{
-		{APIGroups: []string{gateway}, Resources: []string{"grpcroutes", "httproutes", "tcproutes", "tlsroutes", "udproutes"}, Verbs: []string{"patch"}},
-		{APIGroups: []string{gateway}, Resources: []string{"gatewayclasses", "gateways", "listenersets"}, Verbs: []string{"get"}},
-		{APIGroups: []string{gateway}, Resources: []string{"gatewayclasses/status", "gateways/status", "listenersets/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{gw}, Resources: []string{"grpcroutes", "httproutes", "tcproutes", "tlsroutes", "udproutes"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{gw}, Resources: []string{"gatewayclasses", "gateways", "listenersets"}, Verbs: []string{"get"}},
+		{APIGroups: []string{gw}, Resources: []string{"gatewayclasses/status", "gateways/status", "listenersets/status"}, Verbs: []string{"patch"}},
 	}, find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-refresher").Rules)
 	kinds := find[rbacv1.ClusterRole](t, objects, "ClusterRole", "overrule-refresher-kinds")
 	assert.Nil(t, kinds.Rules)

@@ -29,7 +29,7 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 	var (
 		base    = filepath.Join(root, "deploy", "base")
 		ours    = filepath.Join(root, "deploy", "crds")
-		gateway = filepath.Join(gatewayCRDs, "config", "crd", "standard")
+		gw = filepath.Join(gatewayCRDs, "config", "crd", "standard")
 		g       = c.prepare(t, "orders")
 	)
 	kubectl := func(args ...string) func(*testing.T) {
@@ -59,7 +59,7 @@ func TestNoOrderLocksTheClusterOut(t *testing.T) {
 		}},
 		{"its CRDs are deleted and come back", []func(*testing.T){kubectl("delete", "-k", ours), kubectl("apply", "--server-side", "-k", ours)}},
 		{"those of Gateway API are deleted and come back", []func(*testing.T){
-			kubectl("delete", "-f", gateway, "--ignore-not-found"), kubectl("apply", "--server-side", "-f", gateway),
+			kubectl("delete", "-f", gw, "--ignore-not-found"), kubectl("apply", "--server-side", "-f", gw),
 			func(t *testing.T) {
 				t.Helper()
 				soon(t, func() bool { return c.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")

@@ -97,7 +97,7 @@ func TestTheNamespaceIsDeletedUnderARunningServer(t *testing.T) {
 func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithControllerAccounts())
-	_, ours, gateway := folders(t)
+	_, ours, gw := folders(t)
 	g := c.prepare(t, "defined")
 	s := c.start(t)
 	judges(t, g)
@@ -124,7 +124,7 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 
 	t.Run("those of Gateway API, with an object that a finalizer holds", func(t *testing.T) {
 		succeed(t, g.apply(heldRoute))
-		succeed(t, c.Kubectl("delete", "-f", gateway, "--ignore-not-found", "--wait=false"))
+		succeed(t, c.Kubectl("delete", "-f", gw, "--ignore-not-found", "--wait=false"))
 		soon(t, func() bool { return g.get(t, "httproute/held", ".metadata.deletionTimestamp") != "" }, "the route is not deleted")
 		succeed(t, g.kubectl("patch", "httproute/held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`))
 		c.gone(t, "crd/httproutes.gateway.networking.k8s.io", "crd/gateways.gateway.networking.k8s.io")
@@ -132,7 +132,7 @@ func TestDefinitionsGoAndComeBackUnderARunningServer(t *testing.T) {
 		soon(t, ready, "it is not ready without them")
 		soon(t, func() bool { return g.apply(limits("name: p", 100)).Code == 0 }, "a policy that is on nothing cannot be written")
 
-		succeed(t, c.Kubectl("apply", "--server-side", "-f", gateway))
+		succeed(t, c.Kubectl("apply", "--server-side", "-f", gw))
 		soon(t, func() bool { return c.Kubectl("get", "httproutes,gateways,gatewayclasses").Code == 0 }, "they are not served")
 		succeed(t, g.kubectl("delete", "ratelimitpolicy/p"))
 		soon(t, func() bool { return g.apply(toystore).Code == 0 }, "a route cannot be written")

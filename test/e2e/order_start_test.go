@@ -19,7 +19,7 @@ import (
 func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 	env.Long(t)
 	c := alone(t, env.WithoutCRDs(), env.WithControllerAccounts())
-	_, ours, gateway := folders(t)
+	_, ours, gw := folders(t)
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
 	policies := filepath.Join(root, "examples", "crds")
@@ -35,7 +35,7 @@ func TestAServerThatStartsBeforeAnyDefinition(t *testing.T) {
 		},
 		"Gateway API's": func(t *testing.T) {
 			t.Helper()
-			require.NoError(t, c.InstallCRDs(gateway))
+			require.NoError(t, c.InstallCRDs(gw))
 			soon(t, func() bool { return c.Apply(orphan, "--dry-run=server").Code == 0 }, "routes cannot be written")
 		},
 		"the policies'": func(t *testing.T) {

@@ -157,7 +157,7 @@ func runs(t *testing.T, s *server.Server) {
 }
 
 // folders of what is installed.
-func folders(t *testing.T) (base, ours, gateway string) {
+func folders(t *testing.T) (base, ours, gw string) {
 	t.Helper()
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)

@@ -103,7 +103,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	s := c.start(t, "--refresh", "--refresh-qps=100")
 	succeed(t, g.apply(manyRoutes(20)))
 	succeed(t, g.apply(routeAuth))
-	gateway := func(field string) string {
+	gw := func(field string) string {
 		got := c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "jsonpath={"+field+"}")
 		succeed(t, got)
 		return got.Stdout
@@ -127,10 +127,10 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	assert.LessOrEqual(t, gauge(t, s, written)-writes, 24.0, "the routes, two policies and the gateway, each once")
 	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
 
-	assert.Equal(t, "True Affected", gateway(condition+".status")+" "+gateway(condition+".reason"))
-	assert.Equal(t, "affected by AuthPolicy "+g.infra+"/gw-auth", gateway(condition+".message"))
-	assert.Equal(t, gateway(".metadata.generation"), gateway(condition+".observedGeneration"))
-	assert.Equal(t, "True", gateway(`.status.conditions[?(@.type=="Accepted")].status`), "others' conditions stay")
+	assert.Equal(t, "True Affected", gw(condition+".status")+" "+gw(condition+".reason"))
+	assert.Equal(t, "affected by AuthPolicy "+g.infra+"/gw-auth", gw(condition+".message"))
+	assert.Equal(t, gw(".metadata.generation"), gw(condition+".observedGeneration"))
+	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`), "others' conditions stay")
 
 	t.Run("it is what a write of the object itself brings", func(t *testing.T) {
 		succeed(t, g.kubectl("label", "httproute/r0001", "by=hand"))
@@ -179,8 +179,8 @@ func TestMarksAreKeptFresh(t *testing.T) {
 			assert.Empty(t, has, name)
 		}
 	}
-	assert.Empty(t, gateway(condition))
-	assert.Equal(t, "True", gateway(`.status.conditions[?(@.type=="Accepted")].status`))
+	assert.Empty(t, gw(condition))
+	assert.Equal(t, "True", gw(`.status.conditions[?(@.type=="Accepted")].status`))
 }
 
 func TestMarksOnAffectedObjectsCanBeTakenAway(t *testing.T) {

@@ -35,12 +35,12 @@ func crdFolders(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := ModuleFolder(ctx, gatewayAPI)
+	gw, err := ModuleFolder(ctx, gatewayAPI)
 	if err != nil {
 		return nil, err
 	}
 	return []string{
-		filepath.Join(gateway, "config", "crd", "standard"),
+		filepath.Join(gw, "config", "crd", "standard"),
 		filepath.Join(root, "deploy", "crds"),
 		filepath.Join(root, "examples", "crds"),
 	}, nil

@@ -83,8 +83,8 @@ func policy(group, kind, namespace, name, targetKind, target string, spec object
 	return newObject(group+"/v1", kind, namespace, name, spec)
 }
 
-func limitsOn(gateway int, name string, spec object) object {
-	return policy(kuadrant, "RateLimitPolicy", "infra", name, "Gateway", gatewayName(gateway), spec)
+func limitsOn(gw int, name string, spec object) object {
+	return policy(kuadrant, "RateLimitPolicy", "infra", name, "Gateway", gatewayName(gw), spec)
 }
 
 func routeLimits(i int, spec object) object {

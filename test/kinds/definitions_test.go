@@ -56,7 +56,7 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := module(ctx, root, gatewayAPI)
+	gw, err := module(ctx, root, gatewayAPI)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func definitions(ctx context.Context, selected string) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		filepath.Join(gateway, "config", "crd", "experimental", "gateway.networking.x-k8s.io_xbackendtrafficpolicies.yaml"),
+		filepath.Join(gw, "config", "crd", "experimental", "gateway.networking.x-k8s.io_xbackendtrafficpolicies.yaml"),
 		filepath.Join(gatewayEnvoy, "charts", "gateway-helm", "charts", "crds", "crds", "generated"),
 		selected,
 		filepath.Join(root, "examples", "standins"),

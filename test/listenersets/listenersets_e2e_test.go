@@ -124,13 +124,13 @@ func begin(t *testing.T) *world {
 }
 
 // open has a gateway take listener sets of all namespaces.
-func open(gateway string) string {
-	return strings.Replace(gateway, "  gatewayClassName:", "  allowedListeners: {namespaces: {from: All}}\n  gatewayClassName:", 1)
+func open(gw string) string {
+	return strings.Replace(gw, "  gatewayClassName:", "  allowedListeners: {namespaces: {from: All}}\n  gatewayClassName:", 1)
 }
 
 // set is an XListenerSet, or a ListenerSet, of a gateway, for one hostname. It names
 // no port in the first case: the release of the XListenerSet lets it.
-func set(kind, name, gateway string) string {
+func set(kind, name, gw string) string {
 	version, port := "gateway.networking.k8s.io/v1", "port: 80, "
 	if kind == "XListenerSet" {
 		version, port = "gateway.networking.x-k8s.io/v1alpha1", ""
@@ -142,7 +142,7 @@ metadata: {namespace: app, name: %s}
 spec:
   parentRef: {group: gateway.networking.k8s.io, kind: Gateway, namespace: infra, name: %s}
   listeners: [{name: extra, hostname: shop.example.com, %sprotocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}]
-`, version, kind, name, gateway, port)
+`, version, kind, name, gw, port)
 }
 
 const (

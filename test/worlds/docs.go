@@ -14,9 +14,9 @@ func GatewayDoc(name, class string, listeners ...string) string {
 
 // SetDoc is a ListenerSet in a namespace that adds such listeners to a gateway
 // of namespace infra.
-func SetDoc(namespace, name, gateway string, listeners ...string) string {
+func SetDoc(namespace, name, gw string, listeners ...string) string {
 	return fmt.Sprintf("kind: ListenerSet\nmetadata: {namespace: %s, name: %s}\nspec:\n  parentRef: {namespace: infra, name: %s}\n%s",
-		namespace, name, gateway, listenersDoc(listeners))
+		namespace, name, gw, listenersDoc(listeners))
 }
 
 func listenersDoc(names []string) string {

@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) error {
 }
 
 func informersOf(cfg *rest.Config, policies string) ([]cache.SharedIndexInformer, error) {
-	gateway, err := versioned.NewForConfig(cfg)
+	gw, err := versioned.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of Gateway API: %w", err)
 	}
@@ -84,7 +84,7 @@ func informersOf(cfg *rest.Config, policies string) ([]cache.SharedIndexInformer
 	if err != nil {
 		return nil, fmt.Errorf("make a dynamic client: %w", err)
 	}
-	v1 := externalversions.NewSharedInformerFactory(gateway, 0).Gateway().V1()
+	v1 := externalversions.NewSharedInformerFactory(gw, 0).Gateway().V1()
 	out := []cache.SharedIndexInformer{
 		v1.Gateways().Informer(), v1.ListenerSets().Informer(), v1.HTTPRoutes().Informer(),
 	}
