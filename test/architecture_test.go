@@ -64,23 +64,23 @@ var packages = []packageRule{
 		"internal/effective", "internal/policykind",
 	}},
 	{"internal/effective", "computes effective policies, outcomes and differences from paths and policies; the memo", []string{
-		"merge", "internal/hierarchy", "internal/policykind", "internal/snapshot",
+		"merge", "internal/gateway", "internal/policykind", "internal/snapshot",
 	}},
 	{"internal/snapshot", "all objects as immutable views with indexes", []string{
-		"internal/hierarchy", "internal/policykind", "internal/constraint",
+		"internal/gateway", "internal/policykind", "internal/constraint",
 	}},
 	{"internal/constraint", "PolicyConstraints: which paths they select and what they require there", []string{
-		"internal/cel", "internal/hierarchy", "internal/pattern", "api",
+		"internal/cel", "internal/gateway", "internal/pattern", "api",
 	}},
 	{"internal/policykind", "profiles: where the targets, blocks and rules of a policy kind are", []string{
 		"merge", "internal/cel", "internal/decode", "internal/ratelimit", "api",
 	}},
 	{"internal/ratelimit", "limits of Kuadrant's RateLimitPolicy v2 RFC: read, bind to the rules of a route, render", []string{
-		"internal/hierarchy", "internal/pattern",
+		"internal/gateway", "internal/pattern",
 	}},
 	{"internal/cliflag", "flags whose value is one of a list, and errors of flags in kubectl's form", nil},
 	{"internal/cel", "conditions and validations: compile, cache, cost limit. The only importer of cel-go", []string{"merge", "internal/pattern"}},
-	{"internal/hierarchy", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
+	{"internal/gateway", "turns Gateway API objects into attachments and paths", []string{"api", "internal/decode"}},
 	{"internal/pattern", "what compiling a regular expression costs, before it is parsed", nil},
 	{"internal/decode", "decodes JSON as the API server does, in one pass", nil},
 	{"internal/background", "what background work shares: pauses, recovery from panics", nil},

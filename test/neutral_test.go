@@ -19,7 +19,7 @@ func TestTheEngineNamesNoPolicyKind(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, kinds)
 	for _, folder := range []string{
-		"merge", "internal/effective", "internal/snapshot", "internal/guard", "internal/hierarchy",
+		"merge", "internal/effective", "internal/snapshot", "internal/guard", "internal/gateway",
 		"internal/conform", "internal/constraint", "internal/inflight", "internal/rights", "internal/sweep",
 	} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))

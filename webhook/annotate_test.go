@@ -16,8 +16,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -303,7 +303,7 @@ func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
 	d := open(t, Options{}, cluster)
 	v, _ := d.Store.View()
 	good, bad := toJSON(t, route), []byte(`{"metadata":{"labels":1},"spec":{}}`)
-	after, err := snapshot.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}, nil, good, 0)
+	after, err := snapshot.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindHTTPRoute}, nil, good, 0)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		object, oldObject []byte

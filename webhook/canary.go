@@ -6,7 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -34,7 +34,7 @@ func isCanary(r *admissionv1.AdmissionRequest) bool {
 	switch kindOf(r) {
 	case policykind.KindProfile:
 		return o.Spec.Group == api.GroupCanary
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}:
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindHTTPRoute}:
 		return len(o.Spec.ParentRefs) == 0 && o.Spec.DefaultGateways == ""
 	default:
 		return false

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 )
 
 // Recorder records Kubernetes Events without making its caller wait, as that of
@@ -54,12 +54,12 @@ func regarding(r *admissionv1.AdmissionRequest, a answer) *corev1.ObjectReferenc
 		Namespace: r.Namespace, Name: cmp.Or(a.about.Name, r.Name), UID: uidOf(r.OldObject.Raw),
 	}
 	switch {
-	case r.Kind.Group == "" && r.Kind.Kind == hierarchy.KindNamespace:
+	case r.Kind.Group == "" && r.Kind.Kind == gateway.KindNamespace:
 		about.Namespace = "" // requests of namespaces name themselves there
 	case about.Name == "" && r.Namespace == "":
 		return nil
 	case about.Name == "":
-		return &corev1.ObjectReference{APIVersion: "v1", Kind: hierarchy.KindNamespace, Namespace: r.Namespace, Name: r.Namespace}
+		return &corev1.ObjectReference{APIVersion: "v1", Kind: gateway.KindNamespace, Namespace: r.Namespace, Name: r.Namespace}
 	}
 	return about
 }

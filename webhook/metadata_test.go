@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -127,8 +127,8 @@ func TestADeletedCollectionIsReadFromTheOldObject(t *testing.T) {
 func TestANamespaceThatIsBeingDeletedIsReadAsSuch(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))
-	assert.Equal(t, &hierarchy.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
-	assert.Equal(t, &hierarchy.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Going: true}, got.After)
+	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
+	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Going: true}, got.After)
 }
 
 func TestADefinitionIsReadWhole(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -293,7 +293,7 @@ func timeout(r *http.Request) time.Duration {
 
 // moreByStatus are the kinds whose subresources change more than their status, beside
 // policies, whose status stores all of them in the version in which it is written.
-var moreByStatus = []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}, policykind.KindDefinition}
+var moreByStatus = []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindDefinition}
 
 func changesMore(v *snapshot.View, r *admissionv1.AdmissionRequest) bool {
 	return slices.Contains(moreByStatus, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
@@ -317,7 +317,7 @@ func kindOf(r *admissionv1.AdmissionRequest) api.PolicyKind {
 // port can ask for any kind: only those that are judged have a name there.
 func kindLabel(v *snapshot.View, r *admissionv1.AdmissionRequest) string {
 	k := kindOf(r)
-	if v.Kind(k) == nil && !hierarchy.Known(k) && !slices.Contains(ownKinds, k) {
+	if v.Kind(k) == nil && !gateway.Known(k) && !slices.Contains(ownKinds, k) {
 		return "other"
 	}
 	return k.String()

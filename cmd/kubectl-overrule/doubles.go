@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // doubles are the rules of routes with the limits that are bound to them, and for
@@ -56,7 +56,7 @@ func (d doubles) sorted() []string {
 func meet(a, b map[string]bool) bool {
 	for h := range a {
 		for o := range b {
-			if hierarchy.HostnamesMeet(h, o) {
+			if gateway.HostnamesMeet(h, o) {
 				return true
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -96,11 +96,11 @@ func (s *scene) mentioned(word, name string) []snapshot.Object {
 // store: its namespace, the class of a gateway, the backends of a route, the
 // targets of a policy that exist nowhere.
 func mentions(o snapshot.Object) []api.Ref {
-	out := []api.Ref{(&hierarchy.Namespace{Name: o.Ref().Namespace}).Ref()}
+	out := []api.Ref{(&gateway.Namespace{Name: o.Ref().Namespace}).Ref()}
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
-		out = append(out, (&hierarchy.Class{Name: o.Class}).Ref())
-	case *hierarchy.Route:
+	case *gateway.Gateway:
+		out = append(out, (&gateway.Class{Name: o.Class}).Ref())
+	case *gateway.Route:
 		for _, rule := range o.Rules {
 			for _, b := range rule.Backends {
 				out = append(out, b.Object)

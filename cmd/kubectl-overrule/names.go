@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -57,13 +57,13 @@ func maybe(args cobra.PositionalArgs) cobra.PositionalArgs {
 
 // shortNames are those of Kubernetes' and Gateway API's definitions.
 var shortNames = map[api.PolicyKind][]string{
-	{Kind: hierarchy.KindNamespace}:                               {"ns"},
-	{Kind: hierarchy.KindService}:                                 {"svc"},
-	{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:   {"gc"},
-	{Group: api.GatewayGroup, Kind: hierarchy.KindGateway}:        {"gtw", "gw"},
-	{Group: api.GatewayGroup, Kind: hierarchy.KindListenerSet}:    {"lset"},
-	hierarchy.GatewayKind(hierarchy.KindXListenerSet):             {"lset"},
-	{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}: {"refgrant"},
+	{Kind: gateway.KindNamespace}:                               {"ns"},
+	{Kind: gateway.KindService}:                                 {"svc"},
+	{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:   {"gc"},
+	{Group: api.GatewayGroup, Kind: gateway.KindGateway}:        {"gtw", "gw"},
+	{Group: api.GatewayGroup, Kind: gateway.KindListenerSet}:    {"lset"},
+	gateway.GatewayKind(gateway.KindXListenerSet):               {"lset"},
+	{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}: {"refgrant"},
 }
 
 // plural guesses the name of a kind's resource. The usual guess makes gatewaies
@@ -145,9 +145,9 @@ func (s *scene) policyKind(word string) (*policykind.Kind, error) {
 // the hierarchy are everywhere, but that ListenerSets and XListenerSets, which
 // share a short name, each give way to the other.
 func (s *scene) occurs(ref api.PolicyKind) bool {
-	k, x := s.kinds.Of(ref), hierarchy.GatewayKind(hierarchy.KindXListenerSet)
+	k, x := s.kinds.Of(ref), gateway.GatewayKind(gateway.KindXListenerSet)
 	switch {
-	case ref == hierarchy.GatewayKind(hierarchy.KindListenerSet):
+	case ref == gateway.GatewayKind(gateway.KindListenerSet):
 		return s.view.Count(ref) > 0 || s.view.Count(x) == 0
 	case ref == x:
 		return s.view.Count(ref) > 0
@@ -170,9 +170,9 @@ func kindList(kinds []api.PolicyKind) string {
 // hierarchyKinds are the kinds of objects that paths are made of, and those
 // that decide on them.
 func hierarchyKinds() []api.PolicyKind {
-	out := []api.PolicyKind{{Kind: hierarchy.KindNamespace}, {Kind: hierarchy.KindService}}
-	for _, kind := range hierarchy.GatewayKinds {
-		out = append(out, hierarchy.GatewayKind(kind))
+	out := []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}}
+	for _, kind := range gateway.GatewayKinds {
+		out = append(out, gateway.GatewayKind(kind))
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -148,10 +148,10 @@ func attachable(e *effective.Effective) bool {
 	}
 	targets := objects(e.Path)
 	if e.Path.Gateway != nil {
-		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass})
+		targets = append(targets, api.Ref{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass})
 	}
 	if e.Path.GatewayNamespace || e.Path.ServiceNamespace || e.Path.RouteNamespace {
-		targets = append(targets, api.Ref{Kind: hierarchy.KindNamespace})
+		targets = append(targets, api.Ref{Kind: gateway.KindNamespace})
 	}
 	return slices.ContainsFunc(targets, func(t api.Ref) bool {
 		return k.MayTarget(t.PolicyKind()) && k.MayStandOn(t.PolicyKind())

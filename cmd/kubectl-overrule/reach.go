@@ -11,7 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -89,7 +89,7 @@ func (q *query) reach(ctx context.Context, a *app, rule *merge.Name) ([]api.Reac
 	if rule != nil && !slices.ContainsFunc(policies, func(p *policykind.Policy) bool { return sets(p, *rule) }) {
 		return nil, fmt.Errorf("rule %s %w in %s", rule, errNotFound, policies[0].Ref())
 	}
-	found, err := q.reached(ctx, rule, func(hierarchy.Path) bool { return true })
+	found, err := q.reached(ctx, rule, func(gateway.Path) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (q *query) affecting(section string) func(context.Context, *app, *merge.Nam
 			}
 		}
 		paths := 0
-		found, err := q.reached(ctx, rule, func(p hierarchy.Path) bool {
+		found, err := q.reached(ctx, rule, func(p gateway.Path) bool {
 			is := slices.ContainsFunc(q.objects, func(o snapshot.Object) bool {
 				return through(p, o.Ref()) && (section == "" || throughSection(q.view, p, o.Ref(), section))
 			})
@@ -187,7 +187,7 @@ func (q *query) affected(found map[*merge.Policy]*reached, rule *merge.Name) []a
 
 // reached walks the paths that are asked for, and adds up where each policy on
 // them holds.
-func (q *query) reached(ctx context.Context, rule *merge.Name, on func(hierarchy.Path) bool) (map[*merge.Policy]*reached, error) {
+func (q *query) reached(ctx context.Context, rule *merge.Name, on func(gateway.Path) bool) (map[*merge.Policy]*reached, error) {
 	found := make(map[*merge.Policy]*reached)
 	err := q.walk(ctx, func(e *effective.Effective) {
 		if !q.shows(e.Kind.Ref()) || !on(e.Path) {

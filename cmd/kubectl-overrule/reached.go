@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -46,7 +46,7 @@ func (r *reached) add(e *effective.Effective, o *outcome, rule *merge.Name) {
 		r.object(gateways, p.Gateway.Ref())
 	}
 	if p.Listener != nil {
-		r.listeners = append(r.listeners, p.Element(hierarchy.LevelListener))
+		r.listeners = append(r.listeners, p.Element(gateway.LevelListener))
 	}
 	if p.Service != nil {
 		r.object(services, p.Service.Ref())

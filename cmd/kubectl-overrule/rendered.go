@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
@@ -125,7 +125,7 @@ func (r *renderings) addBound(e *effective.Effective, rule *merge.Effective, l *
 	}
 	from := ratelimit.Source{Policy: e.Ref(rule.From.Policy).Key(), Block: rule.From.Block.String()}
 	r.at[at].Add(from, l, e.Path.Route, e.Path.Rule, e.Path.Hosts())
-	r.twice.add(ruleAt{at, e.Path.Element(hierarchy.LevelRule).String(), e.Path.Route.Ref(), e.Path.Rule}, of(e, rule), e.Path.Hosts())
+	r.twice.add(ruleAt{at, e.Path.Element(gateway.LevelRule).String(), e.Path.Route.Ref(), e.Path.Rule}, of(e, rule), e.Path.Hosts())
 	for i := range e.Rules {
 		if gate := &e.Rules[i]; gate.Value != nil && e.Kind.IsGate(gate.Key) {
 			r.gates[of(e, gate)] = true
@@ -134,7 +134,7 @@ func (r *renderings) addBound(e *effective.Effective, rule *merge.Effective, l *
 }
 
 // rootOf returns the gateway of a path, or in a mesh the Service.
-func rootOf(p hierarchy.Path) api.Ref {
+func rootOf(p gateway.Path) api.Ref {
 	if p.Gateway != nil {
 		return p.Gateway.Ref()
 	}
@@ -151,7 +151,7 @@ func (r *renderings) items() []api.RenderedLimits {
 		return api.CompareRefs(a.at, b.at)
 	}) {
 		item := api.RenderedLimits{PolicyKind: at.kind}
-		if at.at.Kind == hierarchy.KindService {
+		if at.at.Kind == gateway.KindService {
 			item.Service = &at.at
 		} else {
 			item.Gateway = &at.at

@@ -7,8 +7,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -106,7 +106,7 @@ func (c *changes) second(d *policykind.Definition, first string) guard.Change {
 
 // matters reports whether effective policies depend on the objects of a kind.
 func matters(ref api.PolicyKind, kinds *manifest.Kinds) bool {
-	return kinds.Of(ref) != nil || hierarchy.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
+	return kinds.Of(ref) != nil || gateway.Known(ref) || ref == policykind.KindProfile || constraint.IsKind(ref)
 }
 
 // defined returns the definition that is there already of the kind of another,

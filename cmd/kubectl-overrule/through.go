@@ -5,25 +5,25 @@ import (
 	"strconv"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
 // through reports whether a path goes through an object.
-func through(p hierarchy.Path, ref api.Ref) bool {
+func through(p gateway.Path, ref api.Ref) bool {
 	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
+	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		return slices.Contains(namespaces(p), ref.Name)
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		return p.Gateway != nil && p.Gateway.Class == ref.Name
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}:
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}:
 		return true // the scope of a grant is the paths that hang on it
 	}
 	return slices.Contains(objects(p), ref)
 }
 
 // objects returns the objects of a path that have a namespace.
-func objects(p hierarchy.Path) []api.Ref {
+func objects(p gateway.Path) []api.Ref {
 	var out []api.Ref
 	if p.Gateway != nil {
 		out = append(out, p.Gateway.Ref())
@@ -48,7 +48,7 @@ func objects(p hierarchy.Path) []api.Ref {
 
 // namespaces returns the namespaces that a path goes through, that of its
 // clients included.
-func namespaces(p hierarchy.Path) []string {
+func namespaces(p gateway.Path) []string {
 	var out []string
 	for _, ref := range objects(p) {
 		out = append(out, ref.Namespace)
@@ -61,7 +61,7 @@ func namespaces(p hierarchy.Path) []string {
 
 // throughSection reports whether a path goes through a section of an object:
 // a listener, a rule by its name or as rule-N, a port by its name or number.
-func throughSection(v *snapshot.View, p hierarchy.Path, ref api.Ref, section string) bool {
+func throughSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
 	switch {
 	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
 		return p.Listener != nil && p.Listener.Name == section
@@ -80,7 +80,7 @@ func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
 	if section == strconv.Itoa(int(port)) {
 		return true
 	}
-	s, ok := v.Get(object).(*hierarchy.Service)
+	s, ok := v.Get(object).(*gateway.Service)
 	return ok && port != 0 && s.Port(section) == port
 }
 
@@ -88,17 +88,17 @@ func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
 // read has any.
 func hasSection(o snapshot.Object, section string) bool {
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
-		return hierarchy.HasListener(o.Listeners, section, 0)
-	case *hierarchy.ListenerSet:
-		return hierarchy.HasListener(o.Listeners, section, 0)
-	case *hierarchy.Route:
+	case *gateway.Gateway:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.ListenerSet:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.Route:
 		return o.HasSection(section)
-	case *hierarchy.Service:
+	case *gateway.Service:
 		number, err := strconv.ParseInt(section, 10, 32)
 		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
 	case mention:
-		return o.Kind != hierarchy.KindNamespace && o.Kind != hierarchy.KindGatewayClass
+		return o.Kind != gateway.KindNamespace && o.Kind != gateway.KindGatewayClass
 	default:
 		return false
 	}

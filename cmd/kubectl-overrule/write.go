@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 )
 
-var kindNamespace = api.PolicyKind{Kind: hierarchy.KindNamespace}
+var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
 
 // change returns what the manifest of an object would do; one without an object
 // if effective policies do not depend on it.

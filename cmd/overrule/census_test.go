@@ -16,7 +16,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 )
@@ -62,7 +62,7 @@ func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 
 	v, _ := c.Store.View()
 	var last api.Ref
-	for o := range v.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindHTTPRoute}) {
+	for o := range v.Objects(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindHTTPRoute}) {
 		last = o.Ref()
 	}
 	c.Store.Apply(snapshot.Delete(last))

@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -50,8 +50,8 @@ func (h holdings) Collect(ch chan<- prometheus.Metric) {
 	for _, k := range v.Kinds() {
 		gauge(policies, float64(v.Count(k.Ref())), k.Ref().String())
 	}
-	for _, kind := range append([]string{hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet}, hierarchy.RouteKinds...) {
-		gauge(objects, float64(v.Count(hierarchy.GatewayKind(kind))), kind)
+	for _, kind := range append([]string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet}, gateway.RouteKinds...) {
+		gauge(objects, float64(v.Count(gateway.GatewayKind(kind))), kind)
 	}
 	for kind, n := range h.paths.count(v) {
 		for state, n := range map[string]int{ // what is not there is 0: an alert may wait for it

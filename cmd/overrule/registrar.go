@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
@@ -103,5 +103,5 @@ var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, ap
 // that lists no target kinds leaves them open, which is no wish for Services.
 func onServices(k *policykind.Kind) bool {
 	return slices.ContainsFunc(serviceLevels, k.Has) ||
-		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: hierarchy.KindService})
+		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
 }

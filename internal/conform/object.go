@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -67,21 +67,21 @@ func standsOn(e *effective.Effective) map[string]any {
 	on := e.Path.Element(level)
 	group := api.GatewayGroup
 	switch {
-	case on.Kind == hierarchy.KindNamespace, on.Kind == hierarchy.KindService, on.Kind == hierarchy.KindMesh:
+	case on.Kind == gateway.KindNamespace, on.Kind == gateway.KindService, on.Kind == gateway.KindMesh:
 		group = ""
 	case e.Path.Virtual != nil:
 		group = e.Path.Virtual.Group
-	case level >= hierarchy.LevelBackend && e.Path.Backend != nil:
+	case level >= gateway.LevelBackend && e.Path.Backend != nil:
 		group = e.Path.Backend.Object.Group
-	case level == hierarchy.LevelRule && e.Path.Route != nil:
+	case level == gateway.LevelRule && e.Path.Route != nil:
 		on.Kind = e.Path.Route.Kind
-	case on.Kind == hierarchy.KindListener && e.Path.Set != nil:
+	case on.Kind == gateway.KindListener && e.Path.Set != nil:
 		set := e.Path.Set.Ref()
 		group, on.Kind = set.Group, set.Kind
-	case level == hierarchy.LevelListenerSet && e.Path.Set != nil:
+	case level == gateway.LevelListenerSet && e.Path.Set != nil:
 		group = e.Path.Set.Ref().Group
-	case on.Kind == hierarchy.KindListener:
-		on.Kind = hierarchy.KindGateway
+	case on.Kind == gateway.KindListener:
+		on.Kind = gateway.KindGateway
 	}
 	out := map[string]any{"group": group, "kind": on.Kind, "name": on.Name}
 	if on.Section != "" && (group == api.GatewayGroup || group == api.GatewayXGroup) {
@@ -91,8 +91,8 @@ func standsOn(e *effective.Effective) map[string]any {
 }
 
 // lowest returns the level of the lowest policy.
-func lowest(e *effective.Effective) hierarchy.Level {
-	level := hierarchy.LevelMesh
+func lowest(e *effective.Effective) gateway.Level {
+	level := gateway.LevelMesh
 	for _, o := range e.Outcomes {
 		level = max(level, e.Level(o.Policy))
 	}

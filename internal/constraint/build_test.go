@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -90,7 +90,7 @@ func (world) NamespaceLabels(name string) labels.Set {
 
 func (world) LabelsOf(ref api.Ref) labels.Set {
 	switch ref {
-	case (&hierarchy.Class{Name: "istio"}).Ref():
+	case (&gateway.Class{Name: "istio"}).Ref():
 		return labels.Set{"tier": "edge"}
 	case api.Ref{Kind: "Service", Namespace: "app", Name: "cart"}:
 		return labels.Set{"stage": "live"}
@@ -107,32 +107,32 @@ func (world) PortOf(service api.Ref, name string) int32 {
 }
 
 // through is a path from a gateway to a backend.
-func through() hierarchy.Path {
-	g := &hierarchy.Gateway{Namespace: "infra", Name: "edge", Class: "istio", Labels: labels.Set{"public": "yes"}}
-	r := &hierarchy.Route{
+func through() gateway.Path {
+	g := &gateway.Gateway{Namespace: "infra", Name: "edge", Class: "istio", Labels: labels.Set{"public": "yes"}}
+	r := &gateway.Route{
 		Kind: "HTTPRoute", Namespace: "app", Name: "r", Labels: labels.Set{"team": "a"}, Hostnames: []string{"a.example.com"},
-		Rules: []hierarchy.Rule{{}, {Name: "named"}},
+		Rules: []gateway.Rule{{}, {Name: "named"}},
 	}
-	return hierarchy.Path{
-		Gateway: g, Listener: &hierarchy.Listener{Name: "http", Port: 80, Protocol: "HTTP", Hostname: "*.example.com"}, Route: r, Rule: 0,
-		Backend: &hierarchy.Backend{Object: api.Ref{Kind: "Service", Namespace: "app", Name: "cart"}, Port: 80},
+	return gateway.Path{
+		Gateway: g, Listener: &gateway.Listener{Name: "http", Port: 80, Protocol: "HTTP", Hostname: "*.example.com"}, Route: r, Rule: 0,
+		Backend: &gateway.Backend{Object: api.Ref{Kind: "Service", Namespace: "app", Name: "cart"}, Port: 80},
 	}
 }
 
 // bySet is a path by way of a listener set, to the first rule of the route.
-func bySet() hierarchy.Path {
+func bySet() gateway.Path {
 	p := through()
-	p.Set = &hierarchy.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
-	p.Listener, p.Backend = &hierarchy.Listener{Name: "tls", Port: 443, Protocol: "TLS"}, nil
+	p.Set = &gateway.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
+	p.Listener, p.Backend = &gateway.Listener{Name: "tls", Port: 443, Protocol: "TLS"}, nil
 	return p
 }
 
 // inMesh is a path of a mesh.
-func inMesh(port int32) hierarchy.Path {
+func inMesh(port int32) gateway.Path {
 	p := through()
-	return hierarchy.Path{
-		Service: &hierarchy.Service{Namespace: "app", Name: "cart", Labels: labels.Set{"stage": "live"}}, Port: port, Client: "shop",
-		Route: p.Route, Rule: 1, Backend: &hierarchy.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},
+	return gateway.Path{
+		Service: &gateway.Service{Namespace: "app", Name: "cart", Labels: labels.Set{"stage": "live"}}, Port: port, Client: "shop",
+		Route: p.Route, Rule: 1, Backend: &gateway.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},
 	}
 }
 
@@ -142,7 +142,7 @@ func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]con
 	return got.Unmet, err
 }
 
-func isOn(c *constraint.Constraint, p *hierarchy.Path) bool {
+func isOn(c *constraint.Constraint, p *gateway.Path) bool {
 	_, on := c.On(p, world{})
 	return on
 }

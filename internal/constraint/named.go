@@ -2,7 +2,7 @@ package constraint
 
 import (
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Named is an object that a constraint names as a target.
@@ -27,7 +27,7 @@ func (n Named) String() string {
 // objects of kinds that are not read: whether those exist cannot be decided.
 func (c *Constraint) Named() (names []Named, all bool) {
 	for _, t := range c.targets {
-		if t.name == "" || t.of == kindNamespace || !hierarchy.Known(t.of) {
+		if t.name == "" || t.of == kindNamespace || !gateway.Known(t.of) {
 			continue
 		}
 		names = append(names, Named{

@@ -4,12 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // PathOf returns the variable path of expressions (cel.Schemas): the elements of
 // a path, those that it does not have left out.
-func PathOf(p *hierarchy.Path, w World) map[string]any {
+func PathOf(p *gateway.Path, w World) map[string]any {
 	out := make(map[string]any)
 	if g := p.Gateway; g != nil {
 		out["gatewayClass"] = map[string]any{"name": g.Class}
@@ -53,7 +53,7 @@ func objectOf(ref api.Ref, set labels.Set, w World) map[string]any {
 	}
 }
 
-func ruleOf(p *hierarchy.Path) map[string]any {
+func ruleOf(p *gateway.Path) map[string]any {
 	out := map[string]any{"name": p.Route.RuleName(p.Rule), "index": int64(p.Rule)}
 	if p.Member != "" {
 		out["member"] = p.Member
@@ -63,7 +63,7 @@ func ruleOf(p *hierarchy.Path) map[string]any {
 
 // backendOf returns where the path ends, if below the route: a target that
 // exists nowhere as an object stands there, too.
-func backendOf(p *hierarchy.Path) map[string]any {
+func backendOf(p *gateway.Path) map[string]any {
 	switch {
 	case p.Backend != nil:
 		out := RefOf(p.Backend.Object)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // World answers what a path does not hold itself. A *store.View is one.
@@ -35,8 +35,8 @@ type target struct {
 }
 
 var (
-	kindNamespace = api.PolicyKind{Kind: hierarchy.KindNamespace}
-	kindService   = api.PolicyKind{Kind: hierarchy.KindService}
+	kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
+	kindService   = api.PolicyKind{Kind: gateway.KindService}
 )
 
 func inGatewayAPI(kind string) api.PolicyKind {
@@ -48,7 +48,7 @@ func groupOf(t *api.ConstraintTarget) string {
 	switch {
 	case t.Group != nil:
 		return *t.Group
-	case t.Kind == hierarchy.KindService || t.Kind == hierarchy.KindNamespace:
+	case t.Kind == gateway.KindService || t.Kind == gateway.KindNamespace:
 		return ""
 	default:
 		return api.GatewayGroup
@@ -72,7 +72,7 @@ func (c *Constraint) target(t *api.ConstraintTarget, at *field.Path) (target, fi
 }
 
 // mayBeTargets are the kinds of Gateway API that paths go through.
-var mayBeTargets = append([]string{hierarchy.KindGatewayClass, hierarchy.KindGateway, hierarchy.KindListenerSet}, hierarchy.RouteKinds...)
+var mayBeTargets = append([]string{gateway.KindGatewayClass, gateway.KindGateway, gateway.KindListenerSet}, gateway.RouteKinds...)
 
 func (t *target) check(at *field.Path) field.ErrorList {
 	var faults field.ErrorList
@@ -82,7 +82,7 @@ func (t *target) check(at *field.Path) field.ErrorList {
 	case t.of.Group == api.GatewayGroup && !slices.Contains(mayBeTargets, t.of.Kind):
 		faults = append(faults, field.Invalid(at.Child("kind"), t.of.Kind, fmt.Sprintf(
 			"no path goes through that: name one of %s, or give the group of a backend", strings.Join(mayBeTargets, ", "))))
-	case hierarchy.ClusterScoped(t.of):
+	case gateway.ClusterScoped(t.of):
 		if t.namespace != "" {
 			faults = append(faults, field.Forbidden(at.Child("namespace"), fmt.Sprintf("a %s has no namespace", t.of.Kind)))
 		}
@@ -101,7 +101,7 @@ func (t *target) selectBy(s *metav1.LabelSelector, at *field.Path) field.ErrorLi
 	if t.name != "" {
 		faults = append(faults, field.Forbidden(at.Child("selector"), "name and selector exclude each other"))
 	}
-	if !hierarchy.Known(t.of) {
+	if !gateway.Known(t.of) {
 		faults = append(faults, field.Forbidden(at.Child("selector"), fmt.Sprintf("objects of kind %s are not read, so their labels are not known: give a name", t.of)))
 	}
 	var err error
@@ -120,7 +120,7 @@ func (t *target) confine(namespace string, at *field.Path) field.ErrorList {
 			return field.ErrorList{field.Invalid(at.Child("name"), t.name, advice)}
 		}
 		t.name = namespace
-	case hierarchy.ClusterScoped(t.of):
+	case gateway.ClusterScoped(t.of):
 		return field.ErrorList{field.Invalid(at.Child("kind"), t.of.Kind, "it has no namespace, and "+advice)}
 	case t.namespace != "" && t.namespace != namespace:
 		return field.ErrorList{field.Invalid(at.Child("namespace"), t.namespace, advice)}
@@ -132,11 +132,11 @@ func (t *target) confine(namespace string, at *field.Path) field.ErrorList {
 
 // Level is where on a path a constraint stands, and binds writes: of objects at
 // that level and below. That of a ClusterPolicyConstraint is above all others.
-type Level = hierarchy.Level
+type Level = gateway.Level
 
 // On returns the highest level at which a path goes through what the constraint
 // targets; ok is false if the constraint does not judge the path.
-func (c *Constraint) On(p *hierarchy.Path, w World) (level Level, ok bool) {
+func (c *Constraint) On(p *gateway.Path, w World) (level Level, ok bool) {
 	if len(c.targets) == 0 && c.namespace != "" {
 		return through(p, func(ref api.Ref) bool { return ref.Namespace == c.namespace })
 	}
@@ -146,7 +146,7 @@ func (c *Constraint) On(p *hierarchy.Path, w World) (level Level, ok bool) {
 		}
 	}
 	if c.namespace == "" {
-		return hierarchy.LevelMesh, ok || len(c.targets) == 0
+		return gateway.LevelMesh, ok || len(c.targets) == 0
 	}
 	return level, ok
 }
@@ -154,46 +154,46 @@ func (c *Constraint) On(p *hierarchy.Path, w World) (level Level, ok bool) {
 // through returns the level of the namespace of the first object of a path, from
 // the root on, that is so, or of the object itself where no policy can be
 // attached to its namespace.
-func through(p *hierarchy.Path, is func(api.Ref) bool) (Level, bool) {
+func through(p *gateway.Path, is func(api.Ref) bool) (Level, bool) {
 	switch {
 	case p.Gateway != nil && is(p.Gateway.Ref()):
-		return hierarchy.LevelGatewayNamespace, true
+		return gateway.LevelGatewayNamespace, true
 	case p.Set != nil && is(p.Set.Ref()):
-		return hierarchy.LevelListenerSet, true
+		return gateway.LevelListenerSet, true
 	case p.Service != nil && is(p.Service.Ref()):
-		return hierarchy.LevelServiceNamespace, true
+		return gateway.LevelServiceNamespace, true
 	case p.Route != nil && is(p.Route.Ref()):
-		return hierarchy.LevelRouteNamespace, true
+		return gateway.LevelRouteNamespace, true
 	case p.Backend != nil && is(p.Backend.Object), p.Virtual != nil && is(*p.Virtual):
-		return hierarchy.LevelBackend, true
+		return gateway.LevelBackend, true
 	default:
 		return 0, false
 	}
 }
 
-func (t *target) on(p *hierarchy.Path, w World) (Level, bool) {
+func (t *target) on(p *gateway.Path, w World) (Level, bool) {
 	switch t.of {
 	case kindNamespace:
 		return t.onNamespace(p, w)
-	case inGatewayAPI(hierarchy.KindGatewayClass):
-		return hierarchy.LevelGatewayClass, p.Gateway != nil && t.isClass(p.Gateway.Class, w)
-	case inGatewayAPI(hierarchy.KindGateway):
-		return hierarchy.LevelGateway, p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
+	case inGatewayAPI(gateway.KindGatewayClass):
+		return gateway.LevelGatewayClass, p.Gateway != nil && t.isClass(p.Gateway.Class, w)
+	case inGatewayAPI(gateway.KindGateway):
+		return gateway.LevelGateway, p.Gateway != nil && t.is(p.Gateway.Namespace, p.Gateway.Name, p.Gateway.Labels) &&
 			(t.section == "" || p.Set == nil && t.isListener(p))
-	case inGatewayAPI(hierarchy.KindListenerSet):
-		return hierarchy.LevelListenerSet, p.Set != nil && !p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
-	case hierarchy.GatewayKind(hierarchy.KindXListenerSet):
-		return hierarchy.LevelListenerSet, p.Set != nil && p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+	case inGatewayAPI(gateway.KindListenerSet):
+		return gateway.LevelListenerSet, p.Set != nil && !p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
+	case gateway.GatewayKind(gateway.KindXListenerSet):
+		return gateway.LevelListenerSet, p.Set != nil && p.Set.X && t.is(p.Set.Namespace, p.Set.Name, p.Set.Labels) && (t.section == "" || t.isListener(p))
 	case kindService:
 		if t.onService(p, w) {
-			return hierarchy.LevelService, true
+			return gateway.LevelService, true
 		}
-		return hierarchy.LevelBackend, t.onBackend(p, w)
+		return gateway.LevelBackend, t.onBackend(p, w)
 	default:
 		if p.Route != nil && t.of == inGatewayAPI(p.Route.Kind) {
-			return hierarchy.LevelRoute, t.is(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.isRule(p)
+			return gateway.LevelRoute, t.is(p.Route.Namespace, p.Route.Name, p.Route.Labels) && t.isRule(p)
 		}
-		return hierarchy.LevelBackend, t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.of && t.named(p.Virtual.Namespace, p.Virtual.Name)
+		return gateway.LevelBackend, t.onBackend(p, w) || p.Virtual != nil && p.Virtual.PolicyKind() == t.of && t.named(p.Virtual.Namespace, p.Virtual.Name)
 	}
 }
 
@@ -207,20 +207,20 @@ func (t *target) is(namespace, name string, set labels.Set) bool {
 }
 
 func (t *target) isClass(name string, w World) bool {
-	return t.named("", name) && (t.selector == nil || t.selector.Matches(w.LabelsOf((&hierarchy.Class{Name: name}).Ref())))
+	return t.named("", name) && (t.selector == nil || t.selector.Matches(w.LabelsOf((&gateway.Class{Name: name}).Ref())))
 }
 
-func (t *target) isListener(p *hierarchy.Path) bool {
+func (t *target) isListener(p *gateway.Path) bool {
 	return p.Listener != nil && p.Listener.Name == t.section
 }
 
-func (t *target) isRule(p *hierarchy.Path) bool {
+func (t *target) isRule(p *gateway.Path) bool {
 	return t.section == "" || p.Rule >= 0 && p.Route.RuleAt(t.section, p.Rule)
 }
 
 // onNamespace reports whether the path goes through a gateway, listener set,
 // service, route or backend in a chosen namespace.
-func (t *target) onNamespace(p *hierarchy.Path, w World) (Level, bool) {
+func (t *target) onNamespace(p *gateway.Path, w World) (Level, bool) {
 	return through(p, func(ref api.Ref) bool {
 		return t.named("", ref.Namespace) && (t.selector == nil || t.selector.Matches(w.NamespaceLabels(ref.Namespace)))
 	})
@@ -228,13 +228,13 @@ func (t *target) onNamespace(p *hierarchy.Path, w World) (Level, bool) {
 
 // onService reports whether the path starts at a chosen Service. One that does
 // not tell the ports apart goes through all of them.
-func (t *target) onService(p *hierarchy.Path, w World) bool {
+func (t *target) onService(p *gateway.Path, w World) bool {
 	s := p.Service
 	return s != nil && t.is(s.Namespace, s.Name, s.Labels) &&
 		(t.section == "" || p.Port == 0 || p.Port == t.port(s.Ref(), w))
 }
 
-func (t *target) onBackend(p *hierarchy.Path, w World) bool {
+func (t *target) onBackend(p *gateway.Path, w World) bool {
 	if p.Backend == nil || p.Backend.Object.PolicyKind() != t.of || !t.named(p.Backend.Object.Namespace, p.Backend.Object.Name) {
 		return false
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 const sound = "validations: [{expression: 'true'}]\ntargets: "
 
 func TestWhichPathsAConstraintJudges(t *testing.T) {
 	toBackend, toSet, mesh, meshPort := through(), bySet(), inMesh(0), inMesh(80)
-	atGateway := hierarchy.Path{Gateway: toBackend.Gateway, Rule: -1}
-	virtual := hierarchy.Path{Virtual: &api.Ref{Group: "example.com", Kind: "Thing", Namespace: "app", Name: "t"}, Rule: -1}
-	paths := map[string]*hierarchy.Path{
+	atGateway := gateway.Path{Gateway: toBackend.Gateway, Rule: -1}
+	virtual := gateway.Path{Virtual: &api.Ref{Group: "example.com", Kind: "Thing", Namespace: "app", Name: "t"}, Rule: -1}
+	paths := map[string]*gateway.Path{
 		"gateway": &atGateway, "backend": &toBackend, "set": &toSet, "mesh": &mesh, "port": &meshPort, "virtual": &virtual,
 	}
 	cases := map[string]struct {
@@ -79,7 +79,7 @@ func TestWhichPathsAConstraintJudges(t *testing.T) {
 func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
 	toBackend := through()
 	elsewhere := through()
-	r := hierarchy.Route{Kind: "HTTPRoute", Namespace: "shop", Name: "r", Labels: toBackend.Route.Labels, Rules: toBackend.Route.Rules}
+	r := gateway.Route{Kind: "HTTPRoute", Namespace: "shop", Name: "r", Labels: toBackend.Route.Labels, Rules: toBackend.Route.Rules}
 	elsewhere.Route = &r
 	cases := map[string]struct {
 		targets         string
@@ -101,5 +101,5 @@ func TestAPolicyConstraintJudgesPathsThroughItsNamespace(t *testing.T) {
 			assert.Equal(t, c.byBackend, isOn(constraint, &elsewhere), "by way of a backend alone")
 		})
 	}
-	assert.False(t, isOn(inApp(t, sound+"[]"), &hierarchy.Path{Gateway: toBackend.Gateway, Rule: -1}), "a gateway of another namespace")
+	assert.False(t, isOn(inApp(t, sound+"[]"), &gateway.Path{Gateway: toBackend.Gateway, Rule: -1}), "a gateway of another namespace")
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -65,7 +65,7 @@ func settled(k *policykind.Kind, all []attachment) []attachment {
 // a class or a backend. A policy on it has no target.
 func missing(v *snapshot.View, object api.Ref) bool {
 	switch object.PolicyKind() {
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}, api.PolicyKind{Kind: hierarchy.KindService}:
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}, api.PolicyKind{Kind: gateway.KindService}:
 		return v.Get(object) == nil
 	default:
 		return false
@@ -176,7 +176,7 @@ func (s *stack) reset(client string) *stack {
 	return s
 }
 
-func (s *stack) add(k *kindWalk, p *policykind.Policy, l hierarchy.Level) {
+func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
 	s.layers = append(s.layers, merge.Layer{Policy: &p.Policy, Level: int(l), Meet: k.meet})
 	s.policies = append(s.policies, p)
 	s.versions = append(s.versions, p.Version)
@@ -191,47 +191,47 @@ func (s *stack) is(f *folded) bool {
 
 // pile puts the layers of a path together. set and backend are what is attached
 // to those of the path.
-func (k *kindWalk) pile(p *hierarchy.Path, set, backend []attachment) {
+func (k *kindWalk) pile(p *gateway.Path, set, backend []attachment) {
 	on, s := &k.on, k.stack.reset(clientOf(p))
-	k.whole(s, on.mesh, hierarchy.LevelMesh)
+	k.whole(s, on.mesh, gateway.LevelMesh)
 	if p.Gateway != nil {
-		k.whole(s, on.class, hierarchy.LevelGatewayClass)
-		k.whole(s, on.gatewayNamespace, hierarchy.LevelGatewayNamespace)
-		k.section(s, on.gateway, hierarchy.LevelGateway, hierarchy.LevelListener, func(t *policykind.Target) bool {
+		k.whole(s, on.class, gateway.LevelGatewayClass)
+		k.whole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
+		k.section(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
 			return p.Set == nil && onListener(t, p.Listener)
 		})
-		k.section(s, set, hierarchy.LevelListenerSet, hierarchy.LevelListener, func(t *policykind.Target) bool {
+		k.section(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
 			return onListener(t, p.Listener)
 		})
 	}
 	if p.Service != nil {
-		k.whole(s, on.serviceNamespace, hierarchy.LevelServiceNamespace)
-		k.section(s, on.service, hierarchy.LevelService, hierarchy.LevelServicePort, func(t *policykind.Target) bool {
+		k.whole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		k.section(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
-		k.whole(s, on.routeNamespace, hierarchy.LevelRouteNamespace)
-		k.section(s, on.route, hierarchy.LevelRoute, hierarchy.LevelRule, func(t *policykind.Target) bool {
+		k.whole(s, on.routeNamespace, gateway.LevelRouteNamespace)
+		k.section(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
 		})
 	}
 	if p.Backend != nil {
-		k.section(s, backend, hierarchy.LevelBackend, hierarchy.LevelBackendPort, func(t *policykind.Target) bool {
+		k.section(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
 }
 
 // whole adds the policies on a whole object.
-func (k *kindWalk) whole(s *stack, all []attachment, l hierarchy.Level) {
+func (k *kindWalk) whole(s *stack, all []attachment, l gateway.Level) {
 	k.section(s, all, l, l, func(*policykind.Target) bool { return false })
 }
 
 // section adds the policies on an object, and those on a section of it that
 // the path goes through. A policy that affects only its own namespace's
 // clients is on no path but theirs.
-func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy.Level, through func(*policykind.Target) bool) {
+func (k *kindWalk) section(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
 	for i := range all {
 		a := &all[i]
 		switch {
@@ -248,14 +248,14 @@ func (k *kindWalk) section(s *stack, all []attachment, object, section hierarchy
 
 // clientOf returns the namespace that the traffic of a path comes from: that of
 // the clients in a mesh, else the gateway's.
-func clientOf(p *hierarchy.Path) string {
+func clientOf(p *gateway.Path) string {
 	if p.Gateway != nil {
 		return p.Gateway.Namespace
 	}
 	return p.Client
 }
 
-func onListener(t *policykind.Target, l *hierarchy.Listener) bool {
+func onListener(t *policykind.Target, l *gateway.Listener) bool {
 	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
 }
 
@@ -264,7 +264,7 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
 	}
-	s, ok := k.view.Get(object).(*hierarchy.Service)
+	s, ok := k.view.Get(object).(*gateway.Service)
 	if !ok {
 		return t.Section == ""
 	}
@@ -273,7 +273,7 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 
 // dictate lets whoever does so in the kind decide how the bare rules of higher
 // policies are applied: the route's annotation, or the next lower policy.
-func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
+func (s *stack) dictate(k *policykind.Kind, route *gateway.Route) {
 	if k.LowerDictates() {
 		s.byLower()
 	}
@@ -282,7 +282,7 @@ func (s *stack) dictate(k *policykind.Kind, route *hierarchy.Route) {
 	}
 	if reading := k.Reading(route.Annotations); reading != nil {
 		for i := range s.layers {
-			if s.layers[i].Level < int(hierarchy.LevelRoute) {
+			if s.layers[i].Level < int(gateway.LevelRoute) {
 				s.layers[i].As = reading
 			}
 		}

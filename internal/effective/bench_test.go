@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -16,10 +16,10 @@ func BenchmarkWalk(b *testing.B) {
 	v := world(b, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g}]\ndefaults: {strategy: patch, a: 1}\noverrides: {strategy: patch, c: {d: 3}}"),
 		policyDoc("Paint", "app", "p", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 2\nb: 2")))
-	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "p")).(*policykind.Policy)
+	template, own := v.Get(routeRef("r")).(*gateway.Route), v.Get(paintRef("app", "p")).(*policykind.Policy)
 	var changes []snapshot.Change
 	for i := range 4_999 {
-		r := &hierarchy.Route{
+		r := &gateway.Route{
 			Kind: template.Kind, Namespace: template.Namespace, Name: fmt.Sprintf("r%d", i),
 			Parents: template.Parents, Rules: template.Rules,
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -17,12 +17,12 @@ func (c *comparison) run(before, after *plan) error {
 			return err
 		}
 	}
-	for _, s := range beside(before.sets.list, after.sets.list, (*hierarchy.ListenerSet).Ref, before.setAt, after.setAt).list {
+	for _, s := range beside(before.sets.list, after.sets.list, (*gateway.ListenerSet).Ref, before.setAt, after.setAt).list {
 		if err := c.set(before, after, &roots, s); err != nil {
 			return err
 		}
 	}
-	for _, r := range beside(before.routes.list, after.routes.list, (*hierarchy.Route).Ref, before.routeAt, after.routeAt).list {
+	for _, r := range beside(before.routes.list, after.routes.list, (*gateway.Route).Ref, before.routeAt, after.routeAt).list {
 		if err := c.routeAtRoots(before, after, &roots, r); err != nil {
 			return err
 		}
@@ -89,22 +89,22 @@ func (r root) none() bool { return r == root{} }
 
 func (p *plan) rootAt(ref api.Ref) root {
 	switch o := p.view.Get(ref).(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		return root{gateway: o}
-	case *hierarchy.Service:
+	case *gateway.Service:
 		return root{service: o}
 	default:
 		return root{}
 	}
 }
 
-func (p *plan) setAt(ref api.Ref) *hierarchy.ListenerSet {
-	s, _ := p.view.Get(ref).(*hierarchy.ListenerSet)
+func (p *plan) setAt(ref api.Ref) *gateway.ListenerSet {
+	s, _ := p.view.Get(ref).(*gateway.ListenerSet)
 	return s
 }
 
-func (p *plan) routeAt(ref api.Ref) *hierarchy.Route {
-	r, _ := p.view.Get(ref).(*hierarchy.Route)
+func (p *plan) routeAt(ref api.Ref) *gateway.Route {
+	r, _ := p.view.Get(ref).(*gateway.Route)
 	return r
 }
 
@@ -138,7 +138,7 @@ func (c *comparison) enterRoot(before, after *plan, r both[root]) {
 }
 
 // rootUnit compares the paths that end at a root, or at doors of it.
-func (c *comparison) rootUnit(r both[root], was, is []hierarchy.Door, whole bool) error {
+func (c *comparison) rootUnit(r both[root], was, is []gateway.Door, whole bool) error {
 	var walkWas, walkIs func() error
 	if !r.was.none() {
 		walkWas = func() error { return c.was.rootPaths(was, whole) }
@@ -153,7 +153,7 @@ func (c *comparison) rootUnit(r both[root], was, is []hierarchy.Door, whole bool
 // direct compares the paths through a route that names the root itself, before or
 // after: it may be under it by a listener set on the other side, or there for
 // other reasons.
-func (c *comparison) direct(before, after *plan, r both[root], was, is *hierarchy.Route) error {
+func (c *comparison) direct(before, after *plan, r both[root], was, is *gateway.Route) error {
 	switch {
 	case is == nil:
 		if is = after.routeAt(was.Ref()); is != nil && after.under(is, r.is) {
@@ -186,7 +186,7 @@ func (c *comparison) bySets(before, after *plan, r both[root]) error {
 }
 
 // route compares the paths from a root through a route; either may be nil.
-func (c *comparison) route(r both[root], was, is *hierarchy.Route) error {
+func (c *comparison) route(r both[root], was, is *gateway.Route) error {
 	var walkWas, walkIs func() error
 	if was != nil && !r.was.none() {
 		walkWas = func() error { return c.was.throughRoute(was) }
@@ -196,14 +196,14 @@ func (c *comparison) route(r both[root], was, is *hierarchy.Route) error {
 	}
 	c.positions = nil
 	if was != is && was != nil && is != nil {
-		c.positions = hierarchy.MatchRules(was, is)
+		c.positions = gateway.MatchRules(was, is)
 	}
 	return c.unit(walkWas, walkIs)
 }
 
 // set compares the paths that end at the listeners of a set, unless those of its
 // gateway are compared as a whole.
-func (c *comparison) set(before, after *plan, whole *pairs[root], s both[*hierarchy.ListenerSet]) error {
+func (c *comparison) set(before, after *plan, whole *pairs[root], s both[*gateway.ListenerSet]) error {
 	was, is := before.gatewayOf(s.was), after.gatewayOf(s.is)
 	if !was.none() && !is.none() && was.ref() == is.ref() {
 		if whole.has(is.ref()) {
@@ -227,7 +227,7 @@ func (c *comparison) set(before, after *plan, whole *pairs[root], s both[*hierar
 
 // routeAtRoots compares the paths through a route at all of its roots, save those
 // that are compared as a whole.
-func (c *comparison) routeAtRoots(before, after *plan, whole *pairs[root], r both[*hierarchy.Route]) error {
+func (c *comparison) routeAtRoots(before, after *plan, whole *pairs[root], r both[*gateway.Route]) error {
 	for _, at := range beside(before.rootsOf(r.was), after.rootsOf(r.is), root.ref, before.rootAt, after.rootAt).list {
 		name := at.is
 		if name.none() {

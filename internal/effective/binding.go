@@ -8,7 +8,7 @@ import (
 	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
@@ -38,7 +38,7 @@ type readRules map[*merge.Rule]*ratelimit.Limits
 
 func (e *Effective) limits(known readRules) *Limits {
 	if e.folded == nil || !e.folded.binds || e.Path.Route == nil || e.Path.Rule < 0 ||
-		e.Path.Route.Kind != hierarchy.KindHTTPRoute && e.Path.Route.Kind != hierarchy.KindGRPCRoute {
+		e.Path.Route.Kind != gateway.KindHTTPRoute && e.Path.Route.Kind != gateway.KindGRPCRoute {
 		return nil
 	}
 	e.folded.read.Do(func() { e.folded.limits = e.readLimits(known) })
@@ -112,7 +112,7 @@ func (b *Bound) Binds(place int) bool { return place >= 0 && b.Holder() == place
 // was last asked for: paths come route by route. The zero Binder is ready; it is
 // not safe for concurrent use.
 type Binder struct {
-	route   *hierarchy.Route
+	route   *gateway.Route
 	index   *ratelimit.Route
 	hosts   []string
 	limits  *Limits
@@ -150,7 +150,7 @@ func (b *Binder) Bind(e *Effective) *Bound {
 	return &Bound{Limits: limits, Binding: b.binding, rule: e.Path.Rule}
 }
 
-func (b *Binder) indexed(r *hierarchy.Route) *ratelimit.Route {
+func (b *Binder) indexed(r *gateway.Route) *ratelimit.Route {
 	if t := b.twin; t != nil && t.route == r && t.index != nil {
 		return t.index
 	}
@@ -160,8 +160,8 @@ func (b *Binder) indexed(r *hierarchy.Route) *ratelimit.Route {
 // Alone returns what a policy would come to on the first rule of a route if no
 // other policy were there, for its limits to be bound: the route may be on no
 // gateway yet. Where a key is in several blocks, the last one's rule is taken.
-func Alone(p *policykind.Policy, r *hierarchy.Route) *Effective {
-	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(hierarchy.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
+func Alone(p *policykind.Policy, r *gateway.Route) *Effective {
+	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
 	for i := range p.Blocks {
 		for n := range p.Blocks[i].Rules {
 			rule := &p.Blocks[i].Rules[n]
@@ -169,7 +169,7 @@ func Alone(p *policykind.Policy, r *hierarchy.Route) *Effective {
 			f.Rules = append(f.Rules, merge.Effective{Rule: rule, From: merge.Origin{Policy: &p.Policy, Block: p.Blocks[i].Block}})
 		}
 	}
-	return &Effective{Kind: p.Kind, Path: hierarchy.Path{Route: r}, Layers: f.layers, Result: f.Result, folded: f}
+	return &Effective{Kind: p.Kind, Path: gateway.Path{Route: r}, Layers: f.layers, Result: f.Result, folded: f}
 }
 
 // Bindings returns what became of the limits in force on the path, in the order in

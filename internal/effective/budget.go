@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -180,7 +180,7 @@ func (e *TooMuchError) reached() string {
 }
 
 // placeOf names the objects of a path that it may be too large by.
-func placeOf(p *hierarchy.Path) string {
+func placeOf(p *gateway.Path) string {
 	var at []string
 	if p.Virtual != nil {
 		at = append(at, p.Virtual.String())

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -77,7 +77,7 @@ func (e *Engine) Census(v *snapshot.View, b *Budget) (Census, error) {
 // outline is what decides which paths a kind has while there is no policy of it.
 type outline struct {
 	gateway, mesh       bool
-	gatewayEnd, meshEnd hierarchy.Level
+	gatewayEnd, meshEnd gateway.Level
 	anyRoute, short     bool
 	routes              string
 	fields              *policykind.Kind // one that controls fields is like no other

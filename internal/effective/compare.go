@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -43,7 +43,7 @@ func refsOf(kinds []kindWalk) []api.PolicyKind {
 }
 
 type pathKind struct {
-	id   hierarchy.ID
+	id   gateway.ID
 	kind api.PolicyKind
 }
 
@@ -243,9 +243,9 @@ func (c *comparison) gone(was *Effective) Pair {
 
 // wider returns a path of a mesh and those that it is part of, the closest
 // first: those of all ports, of all clients, of both.
-func wider(id hierarchy.ID) []hierarchy.ID {
+func wider(id gateway.ID) []gateway.ID {
 	ports, clients, both := id, id, id
 	ports.Port, clients.Client = 0, ""
 	both.Port, both.Client = 0, ""
-	return []hierarchy.ID{id, ports, clients, both}
+	return []gateway.ID{id, ports, clients, both}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/lru"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -32,7 +32,7 @@ const mostShapes = 128
 // Effective is the effective policy of one kind on one path.
 type Effective struct {
 	Kind *policykind.Kind
-	Path hierarchy.Path
+	Path gateway.Path
 	// Layers are the policies on the path, and below them its own fields.
 	Layers []merge.Layer
 	*merge.Result
@@ -46,11 +46,11 @@ type Effective struct {
 
 // Level returns the level of the path at which a policy is attached, the
 // highest if it is at several.
-func (e *Effective) Level(p *merge.Policy) hierarchy.Level {
-	level := hierarchy.LevelObject
+func (e *Effective) Level(p *merge.Policy) gateway.Level {
+	level := gateway.LevelObject
 	for _, l := range e.Layers {
 		if l.Policy == p {
-			level = min(level, hierarchy.Level(l.Level))
+			level = min(level, gateway.Level(l.Level))
 		}
 	}
 	return level

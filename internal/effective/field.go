@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -43,7 +43,7 @@ type memberKey struct {
 // membersOf returns the members of a path's rule that a kind controls, none if
 // the rule has no such list; controlled is false if the kind has nothing to do
 // with fields of this route.
-func membersOf(k *policykind.Kind, p hierarchy.Path) (members []member, controlled bool) {
+func membersOf(k *policykind.Kind, p gateway.Path) (members []member, controlled bool) {
 	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
 		return nil, false
 	}
@@ -52,7 +52,7 @@ func membersOf(k *policykind.Kind, p hierarchy.Path) (members []member, controll
 	return members, true
 }
 
-func readMembers(k *policykind.Kind, r *hierarchy.Route, rule int) []member {
+func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 	values, places := make(map[string][]merge.Rule), make(map[string][]field)
 	var names []string
 	for _, f := range k.Controls() {

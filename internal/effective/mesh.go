@@ -3,7 +3,7 @@ package effective
 import (
 	"slices"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // ownPaths visits the paths that end at the service that is the root, if it is
@@ -11,10 +11,10 @@ import (
 func (w *walk) ownPaths(whole bool) error {
 	for i := range w.by {
 		k := &w.by[i]
-		if !whole || !k.shape.mesh || k.shape.meshEnd != hierarchy.LevelService {
+		if !whole || !k.shape.mesh || k.shape.meshEnd != gateway.LevelService {
 			continue
 		}
-		if err := w.servicePaths(i, hierarchy.Path{Service: w.root.service, Rule: -1}, 0); err != nil {
+		if err := w.servicePaths(i, gateway.Path{Service: w.root.service, Rule: -1}, 0); err != nil {
 			return err
 		}
 	}
@@ -24,15 +24,15 @@ func (w *walk) ownPaths(whole bool) error {
 // meshRoute visits the paths from a service through a route that names it as its
 // parent. Routes of its own namespace are its producers'; one of another
 // namespace is a consumer's, and touches only clients of that namespace.
-func (w *walk) meshRoute(r *hierarchy.Route) error {
+func (w *walk) meshRoute(r *gateway.Route) error {
 	w.enter(r)
-	p := hierarchy.Path{Service: w.root.service, Route: r, Rule: -1}
+	p := gateway.Path{Service: w.root.service, Route: r, Rule: -1}
 	if r.Namespace != p.Service.Namespace {
 		p.Client = r.Namespace
 	}
 	for i := range w.by {
 		k := &w.by[i]
-		if !k.shape.mesh || k.shape.meshEnd == hierarchy.LevelService || !k.shape.through(r.Kind) {
+		if !k.shape.mesh || k.shape.meshEnd == gateway.LevelService || !k.shape.through(r.Kind) {
 			continue
 		}
 		for _, port := range r.PortsOf(p.Service) {
@@ -47,7 +47,7 @@ func (w *walk) meshRoute(r *hierarchy.Route) error {
 // servicePaths visits the paths from a service on: one for each port where the
 // route or a policy tells them apart, and one for each namespace of clients
 // that has a policy of its own.
-func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
+func (w *walk) servicePaths(kind int, p gateway.Path, port int32) error {
 	k := &w.by[kind]
 	clients := []string{p.Client}
 	if p.Client == "" {
@@ -65,7 +65,7 @@ func (w *walk) servicePaths(kind int, p hierarchy.Path, port int32) error {
 
 // ports returns the ports of a service that the paths through one of them, or
 // all if it is 0, tell apart: those for which there is a policy.
-func (k *kindWalk) ports(s *hierarchy.Service, port int32) []int32 {
+func (k *kindWalk) ports(s *gateway.Service, port int32) []int32 {
 	all := make([]int32, len(s.Ports))
 	for i, p := range s.Ports {
 		all[i] = p.Number
@@ -80,7 +80,7 @@ func (k *kindWalk) ports(s *hierarchy.Service, port int32) []int32 {
 	return slices.Compact(all) // TCP and UDP may share a number
 }
 
-func (w *walk) fromService(kind int, p hierarchy.Path) error {
+func (w *walk) fromService(kind int, p gateway.Path) error {
 	if p.Route == nil {
 		return w.path(kind, p)
 	}
@@ -89,13 +89,13 @@ func (w *walk) fromService(kind int, p hierarchy.Path) error {
 
 // clients returns the namespaces of those whose policies affect only their own
 // traffic, on the service or what the route leads to, sorted.
-func (w *walk) clients(kind int, r *hierarchy.Route) []string {
+func (w *walk) clients(kind int, r *gateway.Route) []string {
 	k := &w.by[kind]
 	all := k.on.service
 	if r != nil {
 		all = slices.Concat(all, k.on.route)
 	}
-	if r != nil && k.shape.meshEnd == hierarchy.LevelBackend {
+	if r != nil && k.shape.meshEnd == gateway.LevelBackend {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
 				all = append(all, of(w.on(b.Object), kind)...)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -28,9 +28,9 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 		consumer: p.Kind.Targets.Namespaces == api.LeaveConsumer && t.Target.Namespace != p.Namespace,
 	}
 	switch o := v.Get(t.Target).(type) {
-	case *hierarchy.Route:
+	case *gateway.Route:
 		why, advice = d.ofRoute(o, t.Section), "change that or choose another target"
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		why, advice = d.set(o), "it takes effect on routes that are attached later"
 	default:
 		if d.isBackend() {
@@ -62,7 +62,7 @@ type pathless struct {
 
 // ofRoute returns why no path goes through a route, or through the rules of it that
 // a section means.
-func (d *pathless) ofRoute(r *hierarchy.Route, section string) string {
+func (d *pathless) ofRoute(r *gateway.Route, section string) string {
 	if why := d.unattached(r); why != "" {
 		return d.notAttached(r.Ref(), why)
 	}
@@ -77,11 +77,11 @@ func (d *pathless) notAttached(object api.Ref, why string) string {
 func (d *pathless) roots() string {
 	switch {
 	case !d.shape.mesh:
-		return hierarchy.KindGateway
+		return gateway.KindGateway
 	case !d.shape.gateway:
-		return hierarchy.KindService
+		return gateway.KindService
 	default:
-		return hierarchy.KindGateway + " or " + hierarchy.KindService
+		return gateway.KindGateway + " or " + gateway.KindService
 	}
 }
 
@@ -90,7 +90,7 @@ const mostParents = 3
 
 // unattached returns why none of a route's parents takes it; it is empty if one
 // does.
-func (d *pathless) unattached(r *hierarchy.Route) string {
+func (d *pathless) unattached(r *gateway.Route) string {
 	var all []string
 	for _, p := range r.Parents {
 		why := d.refuses(p, r)
@@ -119,31 +119,31 @@ func notRead(parent api.Ref) string {
 }
 
 // refuses returns why a parent does not take a route; it is empty if it does.
-func (d *pathless) refuses(p hierarchy.Parent, r *hierarchy.Route) string {
+func (d *pathless) refuses(p gateway.Parent, r *gateway.Route) string {
 	switch o := d.view.Get(p.Ref()).(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		return d.noListener(p, r, o.Listeners)
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		if d.idle(o) != "" {
 			return o.Ref().String() + " is not attached to any Gateway"
 		}
 		return d.noListener(p, r, o.Listeners)
-	case *hierarchy.Service:
+	case *gateway.Service:
 		return d.noService(p, r, o)
 	default:
 		return p.Ref().String() + " does not exist"
 	}
 }
 
-func (d *pathless) noListener(p hierarchy.Parent, r *hierarchy.Route, listeners []hierarchy.Listener) string {
+func (d *pathless) noListener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
 	if !d.shape.gateway {
 		return d.otherRoot(p.Ref())
 	}
-	return hierarchy.Refusal(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
+	return gateway.Refusal(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
 }
 
-func (d *pathless) noService(p hierarchy.Parent, r *hierarchy.Route, s *hierarchy.Service) string {
-	switch by := (&hierarchy.Route{Namespace: r.Namespace, Parents: []hierarchy.Parent{p}}); {
+func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
+	switch by := (&gateway.Route{Namespace: r.Namespace, Parents: []gateway.Parent{p}}); {
 	case !d.shape.mesh:
 		return d.otherRoot(s.Ref())
 	case len(by.PortsOf(s)) == 0:
@@ -159,7 +159,7 @@ func (d *pathless) otherRoot(parent api.Ref) string {
 
 // idle returns why a listener set adds no listener to any gateway; it is empty if
 // it does.
-func (d *pathless) idle(s *hierarchy.ListenerSet) string {
+func (d *pathless) idle(s *gateway.ListenerSet) string {
 	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
 	case s.Unread != api.Ref{}:
@@ -175,19 +175,19 @@ func (d *pathless) idle(s *hierarchy.ListenerSet) string {
 
 // lacks returns what a route that is attached lacks for a path of the kind through
 // the rules that a section means, all if it is empty; "" if it lacks nothing.
-func (d *pathless) lacks(r *hierarchy.Route, section string) string {
+func (d *pathless) lacks(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
 	rules := rulesAt(r, section)
 	switch {
 	case !d.shape.through(r.Kind):
 		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", d.kind.Kind, r.Kind)
-	case d.end() < hierarchy.LevelRule:
+	case d.end() < gateway.LevelRule:
 		return ""
 	case len(rules) == 0:
 		return fmt.Sprintf("%s has no rules", at)
 	case !slices.ContainsFunc(rules, func(i int) bool { return d.controls(r, i) }):
 		return fmt.Sprintf("%s has none of the fields that policies of kind %s control", at, d.kind.Kind)
-	case d.end() < hierarchy.LevelBackend:
+	case d.end() < gateway.LevelBackend:
 		return ""
 	default:
 		return d.backendless(r, at, rules)
@@ -195,9 +195,9 @@ func (d *pathless) lacks(r *hierarchy.Route, section string) string {
 }
 
 // end returns where paths through routes end: in a mesh they end there, too.
-func (d *pathless) end() hierarchy.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
+func (d *pathless) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
 
-func rulesAt(r *hierarchy.Route, section string) []int {
+func rulesAt(r *gateway.Route, section string) []int {
 	var out []int
 	for i := range r.Rules {
 		if section == "" || r.RuleAt(section, i) {
@@ -209,14 +209,14 @@ func rulesAt(r *hierarchy.Route, section string) []int {
 
 // controls reports whether the kind controls a field of a rule, or none of any
 // rule, as most kinds.
-func (d *pathless) controls(r *hierarchy.Route, rule int) bool {
-	members, controlled := membersOf(d.kind, hierarchy.Path{Route: r, Rule: rule})
+func (d *pathless) controls(r *gateway.Route, rule int) bool {
+	members, controlled := membersOf(d.kind, gateway.Path{Route: r, Rule: rule})
 	return !controlled || len(members) > 0
 }
 
 // backendless returns why none of the rules of a route, which are at a target,
 // sends requests to a backend; it is empty if one does.
-func (d *pathless) backendless(r *hierarchy.Route, at policykind.Target, rules []int) string {
+func (d *pathless) backendless(r *gateway.Route, at policykind.Target, rules []int) string {
 	why := fmt.Sprintf("%s has no backends", at)
 	for _, i := range rules {
 		backends := r.Rules[i].Backends
@@ -233,7 +233,7 @@ func (d *pathless) backendless(r *hierarchy.Route, at policykind.Target, rules [
 	return why
 }
 
-func ungranted(r *hierarchy.Route, to api.Ref) string {
+func ungranted(r *gateway.Route, to api.Ref) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
 }
 
@@ -245,8 +245,8 @@ func Pathless(p *policykind.Policy) *Effective {
 		at = p.Targets[0].Ref
 	}
 	return &Effective{
-		Kind: p.Kind, Path: hierarchy.Path{Virtual: &at, Rule: -1}, Result: &merge.Result{},
-		Layers:   []merge.Layer{{Policy: &p.Policy, Level: int(hierarchy.LevelBackend)}},
+		Kind: p.Kind, Path: gateway.Path{Virtual: &at, Rule: -1}, Result: &merge.Result{},
+		Layers:   []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelBackend)}},
 		Outcomes: []merge.Outcome{{Policy: &p.Policy}},
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // isBackend reports whether the target is an object that routes send requests to:
 // a Service, or one of a kind that is not read.
 func (d *pathless) isBackend() bool {
 	kind := d.target.Ref.PolicyKind()
-	return kind == api.PolicyKind{Kind: hierarchy.KindService} ||
-		!hierarchy.Known(kind) && kind != api.PolicyKind{Kind: hierarchy.KindMesh}
+	return kind == api.PolicyKind{Kind: gateway.KindService} ||
+		!gateway.Known(kind) && kind != api.PolicyKind{Kind: gateway.KindMesh}
 }
 
 // backend returns why no path goes through the target, to which routes send
@@ -47,7 +47,7 @@ func (d *pathless) refersTo() string {
 	switch {
 	case !d.isParent():
 		return fmt.Sprintf("sends requests to %s", d.target)
-	case d.end() < hierarchy.LevelBackend:
+	case d.end() < gateway.LevelBackend:
 		return fmt.Sprintf("has %s as its parent", d.target)
 	default:
 		return fmt.Sprintf("has %s as its parent or sends requests to it", d.target)
@@ -56,21 +56,21 @@ func (d *pathless) refersTo() string {
 
 // isParent reports whether paths of the kind start at the target.
 func (d *pathless) isParent() bool {
-	return d.shape.mesh && d.target.Ref.PolicyKind() == api.PolicyKind{Kind: hierarchy.KindService}
+	return d.shape.mesh && d.target.Ref.PolicyKind() == api.PolicyKind{Kind: gateway.KindService}
 }
 
 // referring yields the routes that refer to the target, and whether they do by
 // sending requests to it.
-func (d *pathless) referring() iter.Seq2[*hierarchy.Route, bool] {
-	return func(yield func(*hierarchy.Route, bool) bool) {
-		if s, ok := d.view.Get(d.target.Ref).(*hierarchy.Service); ok && d.isParent() {
+func (d *pathless) referring() iter.Seq2[*gateway.Route, bool] {
+	return func(yield func(*gateway.Route, bool) bool) {
+		if s, ok := d.view.Get(d.target.Ref).(*gateway.Service); ok && d.isParent() {
 			for r := range d.view.RoutesOf(d.target.Ref) {
 				if d.shape.through(r.Kind) && len(r.PortsOf(s)) > 0 && !yield(r, false) {
 					return
 				}
 			}
 		}
-		if d.end() < hierarchy.LevelBackend {
+		if d.end() < gateway.LevelBackend {
 			return
 		}
 		for r := range d.view.RoutesTo(d.target.Ref) {
@@ -83,15 +83,15 @@ func (d *pathless) referring() iter.Seq2[*hierarchy.Route, bool] {
 
 // sends reports whether a rule sends requests to the target, by the port that it
 // means.
-func (d *pathless) sends(rule hierarchy.Rule) bool {
+func (d *pathless) sends(rule gateway.Rule) bool {
 	k := kindWalk{view: d.view}
-	return slices.ContainsFunc(rule.Backends, func(b hierarchy.Backend) bool {
+	return slices.ContainsFunc(rule.Backends, func(b gateway.Backend) bool {
 		return b.Object == d.target.Ref && (d.target.Whole() || k.onPort(&d.target, b.Object, b.Port))
 	})
 }
 
 // set returns why no path goes through the target, which is a listener set.
-func (d *pathless) set(s *hierarchy.ListenerSet) string {
+func (d *pathless) set(s *gateway.ListenerSet) string {
 	if why := d.idle(s); why != "" {
 		return d.notAttached(s.Ref(), why)
 	}
@@ -103,11 +103,11 @@ func (d *pathless) set(s *hierarchy.ListenerSet) string {
 func (d *pathless) above() string {
 	name := d.target.Ref.Name
 	switch d.target.Ref.Kind {
-	case hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet:
+	case gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet:
 		return d.noRoute("to "+d.target.String(), d.gateways())
-	case hierarchy.KindGatewayClass:
+	case gateway.KindGatewayClass:
 		return d.noRoute("to any Gateway of GatewayClass "+name, d.gateways())
-	case hierarchy.KindNamespace:
+	case gateway.KindNamespace:
 		return d.namespace(name)
 	default: // the mesh
 		return d.noRoute("to any "+d.roots(), d.gateways())
@@ -116,13 +116,13 @@ func (d *pathless) above() string {
 
 func (d *pathless) namespace(name string) string {
 	var why []string
-	if d.shape.has[hierarchy.LevelGatewayNamespace] {
+	if d.shape.has[gateway.LevelGatewayNamespace] {
 		why = append(why, d.noRoute("to any Gateway in namespace "+name, d.gateways()))
 	}
-	if d.shape.has[hierarchy.LevelServiceNamespace] {
+	if d.shape.has[gateway.LevelServiceNamespace] {
 		why = append(why, fmt.Sprintf("no %s has a Service in namespace %s as its parent", d.routeKinds(), name))
 	}
-	if d.shape.has[hierarchy.LevelRouteNamespace] {
+	if d.shape.has[gateway.LevelRouteNamespace] {
 		why = append(why, fmt.Sprintf("no %s in namespace %s is attached to any %s", d.routeKinds(), name, d.roots()))
 	}
 	return strings.Join(why, ", and ")
@@ -130,8 +130,8 @@ func (d *pathless) namespace(name string) string {
 
 // noRoute says that no route is attached to gateways, or to the section of one, or
 // that those which are lack something.
-func (d *pathless) noRoute(to string, gateways iter.Seq[*hierarchy.Gateway]) string {
-	if d.end() < hierarchy.LevelRoute {
+func (d *pathless) noRoute(to string, gateways iter.Seq[*gateway.Gateway]) string {
+	if d.end() < gateway.LevelRoute {
 		return "no listener belongs " + to
 	}
 	for g := range gateways {
@@ -155,20 +155,20 @@ func (d *pathless) routeKinds() string {
 }
 
 // gateways yields the gateways that the target means.
-func (d *pathless) gateways() iter.Seq[*hierarchy.Gateway] {
+func (d *pathless) gateways() iter.Seq[*gateway.Gateway] {
 	ref := d.target.Ref
 	switch o := d.view.Get(ref).(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		return one(o)
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		return one(d.view.Gateway(o.GatewayNamespace, o.GatewayName))
 	}
-	if ref.Kind == hierarchy.KindGatewayClass {
+	if ref.Kind == gateway.KindGatewayClass {
 		return d.view.GatewaysOf(ref.Name)
 	}
-	return func(yield func(*hierarchy.Gateway) bool) {
+	return func(yield func(*gateway.Gateway) bool) {
 		for g := range d.view.Gateways() {
-			if (ref.Kind != hierarchy.KindNamespace || g.Namespace == ref.Name) && !yield(g) {
+			if (ref.Kind != gateway.KindNamespace || g.Namespace == ref.Name) && !yield(g) {
 				return
 			}
 		}
@@ -177,11 +177,11 @@ func (d *pathless) gateways() iter.Seq[*hierarchy.Gateway] {
 
 // hasRoute reports whether a route that the kind applies to is attached to a
 // gateway, by a listener that the target means.
-func (d *pathless) hasRoute(g *hierarchy.Gateway) bool {
+func (d *pathless) hasRoute(g *gateway.Gateway) bool {
 	at := root{gateway: g}
-	doors := slices.DeleteFunc(d.doors(at), func(l hierarchy.Door) bool { return !d.means(l) })
+	doors := slices.DeleteFunc(d.doors(at), func(l gateway.Door) bool { return !d.means(l) })
 	for r := range d.routesUnder(at) {
-		if d.shape.through(r.Kind) && slices.ContainsFunc(doors, func(l hierarchy.Door) bool { return l.Takes(r, d.view.NamespaceLabels(r.Namespace)) }) {
+		if d.shape.through(r.Kind) && slices.ContainsFunc(doors, func(l gateway.Door) bool { return l.Takes(r, d.view.NamespaceLabels(r.Namespace)) }) {
 			return true
 		}
 	}
@@ -189,11 +189,11 @@ func (d *pathless) hasRoute(g *hierarchy.Gateway) bool {
 }
 
 // means reports whether a policy on the target applies to a listener.
-func (d *pathless) means(l hierarchy.Door) bool {
+func (d *pathless) means(l gateway.Door) bool {
 	switch d.view.Get(d.target.Ref).(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		return d.target.Whole() || l.Set == nil && onListener(&d.target, l.Listener)
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		return l.Set != nil && l.Set.Ref() == d.target.Ref && onListener(&d.target, l.Listener)
 	default:
 		return true

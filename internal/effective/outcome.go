@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -277,21 +277,21 @@ func Exists(v *snapshot.View, t policykind.Target) bool {
 	if t.Selector != nil {
 		return false // it selected nothing
 	}
-	if t.Virtual || !hierarchy.Known(t.Ref.PolicyKind()) {
+	if t.Virtual || !gateway.Known(t.Ref.PolicyKind()) {
 		return true
 	}
 	switch o := v.Get(t.Ref).(type) {
-	case *hierarchy.Class, *hierarchy.Namespace:
+	case *gateway.Class, *gateway.Namespace:
 		return t.Whole()
-	case *hierarchy.Gateway:
-		return t.Whole() || hierarchy.HasListener(o.Listeners, t.Section, t.Port)
-	case *hierarchy.ListenerSet:
-		return t.Whole() || hierarchy.HasListener(o.Listeners, t.Section, t.Port)
-	case *hierarchy.Route:
+	case *gateway.Gateway:
+		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
+	case *gateway.ListenerSet:
+		return t.Whole() || gateway.HasListener(o.Listeners, t.Section, t.Port)
+	case *gateway.Route:
 		return t.Whole() || o.HasSection(t.Section)
-	case *hierarchy.Service:
+	case *gateway.Service:
 		return (t.Section == "" || o.Port(t.Section) != 0) && (t.Port == 0 || o.HasPort(t.Port))
 	default:
-		return t.Ref.Kind == hierarchy.KindNamespace && t.Whole()
+		return t.Ref.Kind == gateway.KindNamespace && t.Whole()
 	}
 }

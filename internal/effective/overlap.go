@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -108,7 +108,7 @@ const (
 func GrowthOf(objects ...snapshot.Object) Growth {
 	for _, o := range objects {
 		switch o := o.(type) {
-		case *hierarchy.Grant:
+		case *gateway.Grant:
 			if o != nil {
 				return GrowsTouch
 			}
@@ -136,12 +136,12 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 	for _, o := range objects {
 		switch o := o.(type) {
 		case nil:
-		case *hierarchy.Route:
+		case *gateway.Route:
 			routes = append(routes, o.Ref())
 		case *policykind.Policy:
 			for i := range o.Targets {
 				t := &o.Targets[i]
-				if t.Selector != nil || !hierarchy.IsRoute(t.Ref.PolicyKind()) {
+				if t.Selector != nil || !gateway.IsRoute(t.Ref.PolicyKind()) {
 					return nil, false
 				}
 				routes = append(routes, t.Ref)
@@ -163,7 +163,7 @@ func (f *Footprint) Through() func(path []api.PathElement) bool {
 	}
 	return func(path []api.PathElement) bool {
 		return f.all || slices.ContainsFunc(path, func(e api.PathElement) bool {
-			return touched[place{e.Kind, e.Namespace, e.Name}] || touched[place{hierarchy.KindNamespace, "", e.Namespace}]
+			return touched[place{e.Kind, e.Namespace, e.Name}] || touched[place{gateway.KindNamespace, "", e.Namespace}]
 		})
 	}
 }
@@ -182,7 +182,7 @@ func common(a, b map[api.Ref]bool) bool {
 
 // grantsOf stands for the ReferenceGrants of a namespace, or of any.
 func grantsOf(namespace string) api.Ref {
-	return api.Ref{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant, Namespace: namespace}
+	return api.Ref{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant, Namespace: namespace}
 }
 
 // anyOf stands for all objects of a kind in a namespace, or in any.
@@ -202,7 +202,7 @@ func (t tracer) change(o snapshot.Object) {
 		t.all = true
 	case *policykind.Policy:
 		t.policy(o)
-	case *hierarchy.Grant:
+	case *gateway.Grant:
 		t.grant(o)
 	default:
 		t.object(o.Ref())
@@ -232,9 +232,9 @@ func (t tracer) policy(p *policykind.Policy) {
 }
 
 // grant touches whatever may need it.
-func (t tracer) grant(g *hierarchy.Grant) {
+func (t tracer) grant(g *gateway.Grant) {
 	t.touch[grantsOf(g.Namespace)], t.around[grantsOf("")] = true, true
-	t.around[(&hierarchy.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
+	t.around[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
 	p := plan{view: t.view}
 	p.grant(g)
 	for _, r := range p.routes.list {
@@ -256,9 +256,9 @@ func (t tracer) grant(g *hierarchy.Grant) {
 func (t tracer) object(ref api.Ref) {
 	t.touch[ref] = true
 	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: hierarchy.KindMesh}:
+	case api.PolicyKind{Kind: gateway.KindMesh}:
 		t.all = true
-	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
+	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		t.namespace(ref.Name)
 	default:
 		for r := range t.view.RoutesTo(ref) { // which has the backend around itself
@@ -278,9 +278,9 @@ func (t tracer) namespace(name string) {
 			t.hold(o)
 		}
 	}
-	hold(api.PolicyKind{Kind: hierarchy.KindService})
-	for _, kind := range hierarchy.GatewayKinds {
-		hold(hierarchy.GatewayKind(kind))
+	hold(api.PolicyKind{Kind: gateway.KindService})
+	for _, kind := range gateway.GatewayKinds {
+		hold(gateway.GatewayKind(kind))
 	}
 }
 
@@ -289,12 +289,12 @@ func (t tracer) namespace(name string) {
 func (t tracer) hold(o snapshot.Object) {
 	t.chosen(o.Ref())
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
-		t.around[(&hierarchy.Class{Name: o.Class}).Ref()] = true
-		t.around[anyOf((&hierarchy.Class{}).Ref().PolicyKind(), "")] = true
-	case *hierarchy.ListenerSet:
-		t.parent(hierarchy.Parent{Kind: hierarchy.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
-	case *hierarchy.Route:
+	case *gateway.Gateway:
+		t.around[(&gateway.Class{Name: o.Class}).Ref()] = true
+		t.around[anyOf((&gateway.Class{}).Ref().PolicyKind(), "")] = true
+	case *gateway.ListenerSet:
+		t.parent(gateway.Parent{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
+	case *gateway.Route:
 		for _, p := range o.Parents {
 			t.parent(p)
 		}
@@ -312,11 +312,11 @@ func (t tracer) chosen(ref api.Ref) {
 	t.around[anyOf(kind, "")] = true
 	if ref.Namespace != "" {
 		t.around[anyOf(kind, ref.Namespace)] = true
-		t.around[(&hierarchy.Namespace{Name: ref.Namespace}).Ref()] = true
+		t.around[(&gateway.Namespace{Name: ref.Namespace}).Ref()] = true
 	}
 }
 
-func (t tracer) parent(p hierarchy.Parent) {
+func (t tracer) parent(p gateway.Parent) {
 	ref := p.Ref()
 	t.around[ref] = true
 	t.chosen(ref)
@@ -325,7 +325,7 @@ func (t tracer) parent(p hierarchy.Parent) {
 	}
 }
 
-func (t tracer) backend(r *hierarchy.Route, ref api.Ref) {
+func (t tracer) backend(r *gateway.Route, ref api.Ref) {
 	t.around[ref] = true
 	t.chosen(ref)
 	if ref.Namespace != r.Namespace {

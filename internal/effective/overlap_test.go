@@ -8,7 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
@@ -147,9 +147,9 @@ func TestWhichChangesAreOfRoutesAlone(t *testing.T) {
 
 func TestWhichPathsAChangeGoesThrough(t *testing.T) {
 	v := overlapWorld(t)
-	path := hierarchy.Path{
+	path := gateway.Path{
 		Gateway: v.Gateway("infra", "one"), Listener: &v.Gateway("infra", "one").Listeners[0],
-		Route: v.Get(routeRef("a")).(*hierarchy.Route),
+		Route: v.Get(routeRef("a")).(*gateway.Route),
 	}
 	path.Backend = &path.Route.Rules[0].Backends[0]
 	for name, c := range map[string]struct {

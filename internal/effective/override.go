@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -13,7 +13,7 @@ import (
 type Override struct {
 	Policy *merge.Policy
 	*merge.Rule
-	Level hierarchy.Level
+	Level gateway.Level
 	// Block is where the policy has it: overrides, or bare where the path reads
 	// that as overrides.
 	Block merge.Block
@@ -68,7 +68,7 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 			if as.Block != merge.Overrides {
 				continue
 			}
-			o := Override{Policy: l.Policy, Level: hierarchy.Level(l.Level), Block: b.Block, Atomic: as.Strategy == merge.Atomic}
+			o := Override{Policy: l.Policy, Level: gateway.Level(l.Level), Block: b.Block, Atomic: as.Strategy == merge.Atomic}
 			if b.When != nil {
 				o.When = b.When.String()
 			}
@@ -121,7 +121,7 @@ func (e *Effective) holds(o Override, above []firm) bool {
 // as a whole block if it was one, under the same condition or under none.
 func (e *Effective) Gives(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == o.Policy && hierarchy.Level(l.Level) <= o.Level
+		return l.Policy == o.Policy && gateway.Level(l.Level) <= o.Level
 	}) {
 		return true // it is the very same policy
 	}
@@ -149,7 +149,7 @@ func (e *Effective) StandIns(o Override) []*merge.Policy {
 // stands reports whether the value of an override is in force, whichever of
 // several equal ones gives it, or may be once its condition is met; or what beats
 // it is an override above a level.
-func (e *Effective) stands(o Override, level hierarchy.Level) bool {
+func (e *Effective) stands(o Override, level gateway.Level) bool {
 	if o.When != "" {
 		return e.holds(o, e.firmAbove(o))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -49,8 +49,8 @@ func heldBy(all []effective.Override) []string {
 
 // An override holds if it is in force, or may be once its condition is met.
 func TestHeld(t *testing.T) {
-	top := fmt.Sprintf("a=1 of infra/top at %d", hierarchy.LevelGateway)
-	own := fmt.Sprintf("a=1 of app/own at %d", hierarchy.LevelRoute)
+	top := fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)
+	own := fmt.Sprintf("a=1 of app/own at %d", gateway.LevelRoute)
 	tests := map[string]struct {
 		policies []string
 		want     []string
@@ -59,17 +59,17 @@ func TestHeld(t *testing.T) {
 		"bare rules do not":                                        {[]string{higher("top", "a: 1")}, nil},
 		"one that is in force":                                     {[]string{higher("top", hard)}, []string{top}},
 		"an atomic one":                                            {[]string{higher("top", "overrides: {a: 1}")}, []string{top + " atomic"}},
-		"one of two rules that are in force":                       {[]string{higher("top", "overrides: {strategy: patch, b: 2}"), lower("own", "overrides: {strategy: patch, a: 1, b: 1}")}, []string{fmt.Sprintf("b=2 of infra/top at %d", hierarchy.LevelGateway), own}},
+		"one of two rules that are in force":                       {[]string{higher("top", "overrides: {strategy: patch, b: 2}"), lower("own", "overrides: {strategy: patch, a: 1, b: 1}")}, []string{fmt.Sprintf("b=2 of infra/top at %d", gateway.LevelGateway), own}},
 		"one that a higher one beats does not":                     {[]string{higher("top", hard), lower("own", "overrides: {strategy: patch, a: 2}")}, []string{top}},
-		"one that a higher atomic one beats does not":              {[]string{higher("top", "overrides: {b: 1}"), lower("own", hard)}, []string{fmt.Sprintf("b=1 of infra/top at %d atomic", hierarchy.LevelGateway)}},
+		"one that a higher atomic one beats does not":              {[]string{higher("top", "overrides: {b: 1}"), lower("own", hard)}, []string{fmt.Sprintf("b=1 of infra/top at %d atomic", gateway.LevelGateway)}},
 		"one with the very value of a higher one does not":         {[]string{higher("top", hard), lower("own", hard)}, []string{top}},
 		"a conditional one that is met":                            {[]string{higher("top", soft), lower("own", "b: 1")}, []string{top + " when spec.b == 1"}},
 		"a conditional one that is not met":                        {[]string{higher("top", soft), lower("own", "b: 2")}, []string{top + " when spec.b == 1"}},
 		"a conditional one over a rule of a lower policy":          {[]string{higher("top", soft), lower("own", "b: 2\na: 3")}, []string{top + " when spec.b == 1"}},
-		"a conditional one over a lower override":                  {[]string{higher("top", soft), lower("own", "overrides: {strategy: patch, a: 3}")}, []string{top + " when spec.b == 1", fmt.Sprintf("a=3 of app/own at %d", hierarchy.LevelRoute)}},
+		"a conditional one over a lower override":                  {[]string{higher("top", soft), lower("own", "overrides: {strategy: patch, a: 3}")}, []string{top + " when spec.b == 1", fmt.Sprintf("a=3 of app/own at %d", gateway.LevelRoute)}},
 		"a conditional one under a higher override does not":       {[]string{higher("top", hard), lower("own", soft)}, []string{top}},
 		"a conditional one under a higher conditional one":         {[]string{higher("top", "overrides: {strategy: patch, a: 1, when: 'spec.c == 1'}"), lower("own", soft)}, []string{top + " when spec.c == 1", own + " when spec.b == 1"}},
-		"a null that is in force":                                  {[]string{higher("top", "overrides: {strategy: patch, a: null}")}, []string{fmt.Sprintf("a=<nil> of infra/top at %d", hierarchy.LevelGateway)}},
+		"a null that is in force":                                  {[]string{higher("top", "overrides: {strategy: patch, a: null}")}, []string{fmt.Sprintf("a=<nil> of infra/top at %d", gateway.LevelGateway)}},
 		"one at two levels once, at the higher":                    {[]string{policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g}, {kind: Gateway, name: g, sectionName: http}]\n"+hard)}, []string{top}},
 		"one at two levels once, in whatever order they are named": {[]string{policyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g, sectionName: http}, {kind: Gateway, name: g}]\n"+hard)}, []string{top}},
 	}
@@ -90,7 +90,7 @@ func TestBareRulesThatAreRead(t *testing.T) {
 		require.Len(t, all, 1)
 		return heldBy(all[0].AppendHeld(nil))
 	}
-	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", hierarchy.LevelGateway)}, held("deep"))
+	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)}, held("deep"))
 	assert.Empty(t, held("shallow"))
 	assert.Empty(t, held("none"))
 }

@@ -4,7 +4,7 @@ import (
 	"iter"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -19,7 +19,7 @@ func Parts(v *snapshot.View) iter.Seq[Scope] {
 			}
 		}
 		var services Scope
-		for o := range v.Objects(api.PolicyKind{Kind: hierarchy.KindService}) {
+		for o := range v.Objects(api.PolicyKind{Kind: gateway.KindService}) {
 			ref := o.Ref()
 			if n := len(services.Roots); n > 0 && services.Roots[n-1].Namespace != ref.Namespace {
 				if !yield(services) {

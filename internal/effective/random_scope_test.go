@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
 // pathID names a path of a kind, whatever it says.
 type pathID struct {
 	kind string
-	hierarchy.ID
+	gateway.ID
 }
 
 func (id pathID) String() string { return fmt.Sprintf("%s %+v", id.kind, id.ID) }
@@ -113,12 +113,12 @@ func among(all map[pathID]string, at pathID) (pathID, bool) {
 
 // pairingOf returns where a path after a change was before.
 func pairingOf(was, is snapshot.Object) func(pathID) pathID {
-	old, _ := was.(*hierarchy.Route)
-	route, _ := is.(*hierarchy.Route)
+	old, _ := was.(*gateway.Route)
+	route, _ := is.(*gateway.Route)
 	if old == nil || route == nil {
 		return func(at pathID) pathID { return at }
 	}
-	rules := hierarchy.MatchRules(old, route)
+	rules := gateway.MatchRules(old, route)
 	return func(at pathID) pathID {
 		if at.RouteKind == route.Kind && at.RouteNamespace == route.Namespace && at.Route == route.Name && at.Rule >= 0 {
 			at.Rule = rules[at.Rule]
@@ -154,7 +154,7 @@ func comparedIn(t testing.TB, engine *effective.Engine, before, after *snapshot.
 }
 
 // narrower reports whether a path of a mesh was part of what it is paired with.
-func narrower(was hierarchy.Path, is *effective.Effective) bool {
+func narrower(was gateway.Path, is *effective.Effective) bool {
 	return is != nil && (was.Port != 0 && is.Path.Port == 0 || was.Client != "" && is.Path.Client == "")
 }
 

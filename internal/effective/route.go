@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -192,7 +192,7 @@ func settle(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool)
 func samePath(path []api.PathElement) string {
 	var b strings.Builder
 	for _, e := range path {
-		if e.Kind != hierarchy.KindNamespace {
+		if e.Kind != gateway.KindNamespace {
 			b.WriteString(e.String())
 			b.WriteByte(0)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -21,7 +21,7 @@ type Scope struct {
 	// Policies stand for the objects that they target, Grants for those that
 	// hang on them.
 	Policies []*policykind.Policy
-	Grants   []*hierarchy.Grant
+	Grants   []*gateway.Grant
 	// Kinds are those whose paths are meant, nil for all.
 	Kinds []api.PolicyKind
 	// Empty are the kinds whose paths without a policy are meant, too.
@@ -39,7 +39,7 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 			if o != nil {
 				s.Policies = append(s.Policies, o)
 			}
-		case *hierarchy.Grant:
+		case *gateway.Grant:
 			if o != nil {
 				s.Grants = append(s.Grants, o)
 			}
@@ -52,27 +52,27 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 
 // root is where paths start: a gateway, with its doors, or a service.
 type root struct {
-	gateway *hierarchy.Gateway
-	service *hierarchy.Service
+	gateway *gateway.Gateway
+	service *gateway.Service
 }
 
 // branch is a root with the routes on it that a scope asks for.
 type branch struct {
 	root
 	// doors that are walked themselves, for the kinds whose paths end there.
-	doors []hierarchy.Door
+	doors []gateway.Door
 	// whole tells that the root itself is walked, for the kinds whose paths
 	// end there.
 	whole  bool
-	routes iter.Seq[*hierarchy.Route]
+	routes iter.Seq[*gateway.Route]
 }
 
 // plan is a scope, looked up in a view: each root and route once.
 type plan struct {
 	view    *snapshot.View
 	roots   ordered[root]
-	sets    ordered[*hierarchy.ListenerSet]
-	routes  ordered[*hierarchy.Route]
+	sets    ordered[*gateway.ListenerSet]
+	routes  ordered[*gateway.Route]
 	virtual ordered[api.Ref]
 }
 
@@ -130,8 +130,8 @@ func (p *plan) all() {
 	for g := range p.view.Gateways() {
 		p.roots.add(root{gateway: g})
 	}
-	for o := range p.view.Objects(api.PolicyKind{Kind: hierarchy.KindService}) {
-		if s, ok := o.(*hierarchy.Service); ok {
+	for o := range p.view.Objects(api.PolicyKind{Kind: gateway.KindService}) {
+		if s, ok := o.(*gateway.Service); ok {
 			p.roots.add(root{service: s})
 		}
 	}
@@ -172,15 +172,15 @@ func hasVirtual(k *policykind.Kind) bool {
 // looked at from both sides.
 func (p *plan) object(ref api.Ref) {
 	switch ref.PolicyKind() {
-	case api.PolicyKind{Kind: hierarchy.KindMesh}:
+	case api.PolicyKind{Kind: gateway.KindMesh}:
 		p.all()
-	case api.PolicyKind{Kind: hierarchy.KindNamespace}:
+	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		p.namespace(ref.Name)
-	case api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGatewayClass}:
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
 		}
-	case hierarchy.GatewayKind(hierarchy.KindListenerSet), hierarchy.GatewayKind(hierarchy.KindXListenerSet):
+	case gateway.GatewayKind(gateway.KindListenerSet), gateway.GatewayKind(gateway.KindXListenerSet):
 		for r := range p.view.RoutesOf(ref) {
 			p.routes.add(r)
 		}
@@ -193,13 +193,13 @@ func (p *plan) object(ref api.Ref) {
 // found adds an object that is there.
 func (p *plan) found(ref api.Ref) {
 	switch o := p.view.Get(ref).(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		p.roots.add(root{gateway: o})
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		p.sets.add(o)
-	case *hierarchy.Route:
+	case *gateway.Route:
 		p.routes.add(o)
-	case *hierarchy.Service:
+	case *gateway.Service:
 		p.roots.add(root{service: o})
 	}
 }
@@ -213,15 +213,15 @@ func (p *plan) backend(ref api.Ref) {
 // namespace adds the paths through the gateways, listener sets, services and
 // routes of a namespace.
 func (p *plan) namespace(name string) {
-	for _, kind := range []string{hierarchy.KindGateway, hierarchy.KindListenerSet, hierarchy.KindXListenerSet} {
-		for o := range p.view.In(hierarchy.GatewayKind(kind), name) {
+	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
+		for o := range p.view.In(gateway.GatewayKind(kind), name) {
 			p.object(o.Ref())
 		}
 	}
-	for o := range p.view.In(api.PolicyKind{Kind: hierarchy.KindService}, name) {
+	for o := range p.view.In(api.PolicyKind{Kind: gateway.KindService}, name) {
 		p.object(o.Ref())
 	}
-	for _, kind := range hierarchy.RouteKinds {
+	for _, kind := range gateway.RouteKinds {
 		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
 			p.object(o.Ref())
 		}
@@ -230,7 +230,7 @@ func (p *plan) namespace(name string) {
 
 // grant adds the paths that hang on a ReferenceGrant: those of the policies
 // with a target in its namespace, and of the routes with a backend there.
-func (p *plan) grant(g *hierarchy.Grant) {
+func (p *plan) grant(g *gateway.Grant) {
 	for _, to := range g.To {
 		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
 		for policy := range p.view.TargetsIn(kind, g.Namespace) {
@@ -283,25 +283,25 @@ func (p *plan) branches() iter.Seq[branch] {
 }
 
 // doors returns all listeners of a gateway: its own and those of its sets.
-func (p *plan) doors(r root) []hierarchy.Door {
+func (p *plan) doors(r root) []gateway.Door {
 	if r.gateway == nil {
 		return nil
 	}
-	out := hierarchy.OwnDoors(r.gateway)
+	out := gateway.OwnDoors(r.gateway)
 	for s := range p.view.SetsOf(r.gateway) {
 		out = append(out, p.setDoors(r.gateway, s)...)
 	}
 	return out
 }
 
-func (p *plan) setDoors(g *hierarchy.Gateway, s *hierarchy.ListenerSet) []hierarchy.Door {
-	return hierarchy.SetDoors(g, s, p.view.NamespaceLabels(s.Namespace))
+func (p *plan) setDoors(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.Door {
+	return gateway.SetDoors(g, s, p.view.NamespaceLabels(s.Namespace))
 }
 
 // routesUnder yields the routes that name a root, or a listener set of it, each
 // once.
-func (p *plan) routesUnder(r root) iter.Seq[*hierarchy.Route] {
-	return func(yield func(*hierarchy.Route) bool) {
+func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
 		for route := range p.view.RoutesOf(r.ref()) {
 			if !yield(route) {
 				return
@@ -317,8 +317,8 @@ func (p *plan) routesUnder(r root) iter.Seq[*hierarchy.Route] {
 
 // routesBySets yields the routes that name a listener set of a root, and not the
 // root itself, each once.
-func (p *plan) routesBySets(r root) iter.Seq[*hierarchy.Route] {
-	return func(yield func(*hierarchy.Route) bool) {
+func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
 		if r.gateway == nil {
 			return
 		}
@@ -334,10 +334,10 @@ func (p *plan) routesBySets(r root) iter.Seq[*hierarchy.Route] {
 
 // firstOf returns the first listener set by which a route is under a gateway,
 // nil if the route names the gateway itself.
-func (p *plan) firstOf(r *hierarchy.Route, g *hierarchy.Gateway) *hierarchy.ListenerSet {
-	var first *hierarchy.ListenerSet
+func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSet {
+	var first *gateway.ListenerSet
 	for _, parent := range r.Parents {
-		if parent.Is(hierarchy.KindGateway, g.Namespace, g.Name) {
+		if parent.Is(gateway.KindGateway, g.Namespace, g.Name) {
 			return nil
 		}
 		if s := p.set(parent); s != nil && s.GatewayNamespace == g.Namespace && s.GatewayName == g.Name && first == nil {
@@ -348,48 +348,48 @@ func (p *plan) firstOf(r *hierarchy.Route, g *hierarchy.Gateway) *hierarchy.List
 }
 
 // under reports whether a route names a root, or a listener set of it.
-func (p *plan) under(r *hierarchy.Route, at root) bool {
+func (p *plan) under(r *gateway.Route, at root) bool {
 	switch {
 	case at.none():
 		return false
 	case at.service != nil:
-		return slices.ContainsFunc(r.Parents, func(parent hierarchy.Parent) bool {
-			return parent.Is(hierarchy.KindService, at.service.Namespace, at.service.Name)
+		return slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
+			return parent.Is(gateway.KindService, at.service.Namespace, at.service.Name)
 		})
 	default:
-		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent hierarchy.Parent) bool {
-			return parent.Is(hierarchy.KindGateway, at.gateway.Namespace, at.gateway.Name)
+		return p.firstOf(r, at.gateway) != nil || slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
+			return parent.Is(gateway.KindGateway, at.gateway.Namespace, at.gateway.Name)
 		})
 	}
 }
 
 // gatewayOf returns the gateway of a listener set as a root; none if the set is
 // nil, or its gateway not there.
-func (p *plan) gatewayOf(s *hierarchy.ListenerSet) root {
+func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
 	if s == nil {
 		return root{}
 	}
 	return root{gateway: p.view.Gateway(s.GatewayNamespace, s.GatewayName)}
 }
 
-func (p *plan) set(parent hierarchy.Parent) *hierarchy.ListenerSet {
-	s, _ := p.view.Get(parent.Ref()).(*hierarchy.ListenerSet)
+func (p *plan) set(parent gateway.Parent) *gateway.ListenerSet {
+	s, _ := p.view.Get(parent.Ref()).(*gateway.ListenerSet)
 	return s
 }
 
 // rootsOf returns the gateways and services that a route is under, each once.
-func (p *plan) rootsOf(r *hierarchy.Route) []root {
+func (p *plan) rootsOf(r *gateway.Route) []root {
 	if r == nil {
 		return nil
 	}
 	var out ordered[root]
 	for _, parent := range r.Parents {
 		switch parent.Kind {
-		case hierarchy.KindService:
-			if s, ok := p.view.Get((&hierarchy.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*hierarchy.Service); ok {
+		case gateway.KindService:
+			if s, ok := p.view.Get((&gateway.Service{Namespace: parent.Namespace, Name: parent.Name}).Ref()).(*gateway.Service); ok {
 				out.add(root{service: s})
 			}
-		case hierarchy.KindListenerSet, hierarchy.KindXListenerSet:
+		case gateway.KindListenerSet, gateway.KindXListenerSet:
 			if s := p.set(parent); s != nil {
 				parent.Namespace, parent.Name = s.GatewayNamespace, s.GatewayName
 			}
@@ -405,4 +405,4 @@ func (p *plan) rootsOf(r *hierarchy.Route) []root {
 
 func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
 
-func none(func(*hierarchy.Route) bool) {}
+func none(func(*gateway.Route) bool) {}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -13,26 +13,26 @@ type shape struct {
 	// gateway and mesh tell whether paths start at gateways, at services.
 	gateway, mesh bool
 	// gatewayEnd and meshEnd are where they end.
-	gatewayEnd, meshEnd hierarchy.Level
+	gatewayEnd, meshEnd gateway.Level
 	// has tells at which levels policies may stand.
-	has [hierarchy.LevelObject + 1]bool
+	has [gateway.LevelObject + 1]bool
 	// routes are the kinds of routes that paths go through, nil for all.
 	routes []string
 }
 
-var levelNames = map[api.LevelName][]hierarchy.Level{
-	api.LevelMesh:             {hierarchy.LevelMesh},
-	api.LevelGatewayClass:     {hierarchy.LevelGatewayClass},
-	api.LevelGatewayNamespace: {hierarchy.LevelGatewayNamespace},
-	api.LevelGateway:          {hierarchy.LevelGateway},
-	api.LevelListenerSet:      {hierarchy.LevelListenerSet},
-	api.LevelListener:         {hierarchy.LevelListener},
-	api.LevelServiceNamespace: {hierarchy.LevelServiceNamespace},
-	api.LevelService:          {hierarchy.LevelService, hierarchy.LevelServicePort},
-	api.LevelRouteNamespace:   {hierarchy.LevelRouteNamespace},
-	api.LevelRoute:            {hierarchy.LevelRoute},
-	api.LevelRule:             {hierarchy.LevelRule},
-	api.LevelBackend:          {hierarchy.LevelBackend, hierarchy.LevelBackendPort},
+var levelNames = map[api.LevelName][]gateway.Level{
+	api.LevelMesh:             {gateway.LevelMesh},
+	api.LevelGatewayClass:     {gateway.LevelGatewayClass},
+	api.LevelGatewayNamespace: {gateway.LevelGatewayNamespace},
+	api.LevelGateway:          {gateway.LevelGateway},
+	api.LevelListenerSet:      {gateway.LevelListenerSet},
+	api.LevelListener:         {gateway.LevelListener},
+	api.LevelServiceNamespace: {gateway.LevelServiceNamespace},
+	api.LevelService:          {gateway.LevelService, gateway.LevelServicePort},
+	api.LevelRouteNamespace:   {gateway.LevelRouteNamespace},
+	api.LevelRoute:            {gateway.LevelRoute},
+	api.LevelRule:             {gateway.LevelRule},
+	api.LevelBackend:          {gateway.LevelBackend, gateway.LevelBackendPort},
 }
 
 // shape returns the shape of a kind.
@@ -52,15 +52,15 @@ func shapeOf(k *policykind.Kind) *shape {
 			s.has[l] = true
 		}
 	}
-	s.mesh = s.has[hierarchy.LevelServiceNamespace] || s.has[hierarchy.LevelService]
-	s.gateway = !s.mesh || slices.Contains(s.has[hierarchy.LevelGatewayClass:hierarchy.LevelServiceNamespace], true)
+	s.mesh = s.has[gateway.LevelServiceNamespace] || s.has[gateway.LevelService]
+	s.gateway = !s.mesh || slices.Contains(s.has[gateway.LevelGatewayClass:gateway.LevelServiceNamespace], true)
 	s.gatewayEnd, s.meshEnd = s.ends()
 	for _, t := range k.Targets.Kinds {
 		if t.Kind == "*" {
 			s.routes = nil
 			break
 		}
-		if hierarchy.IsRoute(api.PolicyKind{Group: t.Group, Kind: t.Kind}) {
+		if gateway.IsRoute(api.PolicyKind{Group: t.Group, Kind: t.Kind}) {
 			s.routes = append(s.routes, t.Kind)
 		}
 	}
@@ -69,18 +69,18 @@ func shapeOf(k *policykind.Kind) *shape {
 
 // ends returns where paths end: at the last of the route's levels that the
 // kind has, else at that of the gateway or the service.
-func (s *shape) ends() (gw, mesh hierarchy.Level) {
+func (s *shape) ends() (gw, mesh gateway.Level) {
 	switch {
-	case s.has[hierarchy.LevelBackend]:
-		return hierarchy.LevelBackend, hierarchy.LevelBackend
-	case s.has[hierarchy.LevelRule]:
-		return hierarchy.LevelRule, hierarchy.LevelRule
-	case s.has[hierarchy.LevelRoute] || s.has[hierarchy.LevelRouteNamespace]:
-		return hierarchy.LevelRoute, hierarchy.LevelRoute
-	case s.has[hierarchy.LevelListener] || s.has[hierarchy.LevelListenerSet]:
-		return hierarchy.LevelListener, hierarchy.LevelService
+	case s.has[gateway.LevelBackend]:
+		return gateway.LevelBackend, gateway.LevelBackend
+	case s.has[gateway.LevelRule]:
+		return gateway.LevelRule, gateway.LevelRule
+	case s.has[gateway.LevelRoute] || s.has[gateway.LevelRouteNamespace]:
+		return gateway.LevelRoute, gateway.LevelRoute
+	case s.has[gateway.LevelListener] || s.has[gateway.LevelListenerSet]:
+		return gateway.LevelListener, gateway.LevelService
 	default:
-		return hierarchy.LevelGateway, hierarchy.LevelService
+		return gateway.LevelGateway, gateway.LevelService
 	}
 }
 
@@ -89,9 +89,9 @@ func (s *shape) ends() (gw, mesh hierarchy.Level) {
 func (s *shape) through(kind string) bool { return s.routes == nil || slices.Contains(s.routes, kind) }
 
 // namespaces marks the namespaces that are levels of the path.
-func (s *shape) namespaces(p hierarchy.Path) hierarchy.Path {
-	p.GatewayNamespace = s.has[hierarchy.LevelGatewayNamespace]
-	p.ServiceNamespace = s.has[hierarchy.LevelServiceNamespace]
-	p.RouteNamespace = s.has[hierarchy.LevelRouteNamespace]
+func (s *shape) namespaces(p gateway.Path) gateway.Path {
+	p.GatewayNamespace = s.has[gateway.LevelGatewayNamespace]
+	p.ServiceNamespace = s.has[gateway.LevelServiceNamespace]
+	p.RouteNamespace = s.has[gateway.LevelRouteNamespace]
 	return p
 }

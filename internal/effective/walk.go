@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -51,8 +51,8 @@ type walk struct {
 	// root at hand and its doors, all of them: a route may be on any; open are
 	// those that the route at hand is on.
 	root  root
-	doors []hierarchy.Door
-	open  []hierarchy.Door
+	doors []gateway.Door
+	open  []gateway.Door
 	// labels of the namespace of the route before: routes come by namespace
 	namespace string
 	labels    labels.Set
@@ -92,7 +92,7 @@ func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, v
 	w.by = make([]kindWalk, len(kinds))
 	for i, k := range kinds {
 		w.by[i] = kindWalk{kind: k, view: v, shape: e.shape(k), meet: k.Meet()}
-		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[hierarchy.LevelRouteNamespace]
+		w.namespaceLevel = w.namespaceLevel || w.by[i].shape.has[gateway.LevelRouteNamespace]
 	}
 	return w
 }
@@ -134,20 +134,20 @@ func of(all [][]attachment, kind int) []attachment {
 }
 
 // enterRoot looks up what is attached to a root, and above it.
-func (w *walk) enterRoot(r root, doors []hierarchy.Door) {
+func (w *walk) enterRoot(r root, doors []gateway.Door) {
 	w.root, w.doors = r, doors
-	mesh := w.on(api.Ref{Kind: hierarchy.KindMesh})
+	mesh := w.on(api.Ref{Kind: gateway.KindMesh})
 	for i := range w.by {
 		w.by[i].on = above{mesh: of(mesh, i), route: w.by[i].on.route[:0]}
 	}
 	if s := r.service; s != nil {
-		namespace, service := w.on((&hierarchy.Namespace{Name: s.Namespace}).Ref()), w.on(s.Ref())
+		namespace, service := w.on((&gateway.Namespace{Name: s.Namespace}).Ref()), w.on(s.Ref())
 		for i := range w.by {
 			w.by[i].on.serviceNamespace, w.by[i].on.service = of(namespace, i), of(service, i)
 		}
 	}
 	if g := r.gateway; g != nil {
-		class, namespace, gw := w.on((&hierarchy.Class{Name: g.Class}).Ref()), w.on((&hierarchy.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
+		class, namespace, gw := w.on((&gateway.Class{Name: g.Class}).Ref()), w.on((&gateway.Namespace{Name: g.Namespace}).Ref()), w.on(g.Ref())
 		for i := range w.by {
 			on := &w.by[i].on
 			on.class, on.gatewayNamespace, on.gateway = of(class, i), of(namespace, i), of(gw, i)
@@ -174,7 +174,7 @@ func (w *walk) branch(p *plan, b branch) error {
 
 // rootPaths visits the paths that end at the root, if it is walked as a whole,
 // or at one of the doors.
-func (w *walk) rootPaths(doors []hierarchy.Door, whole bool) error {
+func (w *walk) rootPaths(doors []gateway.Door, whole bool) error {
 	if w.root.service != nil {
 		return w.ownPaths(whole)
 	}
@@ -182,7 +182,7 @@ func (w *walk) rootPaths(doors []hierarchy.Door, whole bool) error {
 }
 
 // throughRoute visits the paths from the root through a route.
-func (w *walk) throughRoute(r *hierarchy.Route) error {
+func (w *walk) throughRoute(r *gateway.Route) error {
 	if err := w.budget.Alive(); err != nil {
 		return err
 	}
@@ -193,21 +193,21 @@ func (w *walk) throughRoute(r *hierarchy.Route) error {
 }
 
 // gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(doors []hierarchy.Door, whole bool) error {
+func (w *walk) gatewayPaths(doors []gateway.Door, whole bool) error {
 	for i := range w.by {
 		k := &w.by[i]
 		if !k.shape.gateway {
 			continue
 		}
 		switch k.shape.gatewayEnd {
-		case hierarchy.LevelGateway:
+		case gateway.LevelGateway:
 			if !whole {
 				continue
 			}
-			if err := w.path(i, hierarchy.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
+			if err := w.path(i, gateway.Path{Gateway: w.root.gateway, Rule: -1}); err != nil {
 				return err
 			}
-		case hierarchy.LevelListener:
+		case gateway.LevelListener:
 			for _, d := range doors {
 				if err := w.path(i, doorPath(d)); err != nil {
 					return err
@@ -219,12 +219,12 @@ func (w *walk) gatewayPaths(doors []hierarchy.Door, whole bool) error {
 	return nil
 }
 
-func doorPath(d hierarchy.Door) hierarchy.Path {
-	return hierarchy.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
+func doorPath(d gateway.Door) gateway.Path {
+	return gateway.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
 }
 
 // enter looks up what is attached to a route.
-func (w *walk) enter(r *hierarchy.Route) {
+func (w *walk) enter(r *gateway.Route) {
 	for i := range w.by {
 		w.by[i].on.route = w.by[i].on.route[:0]
 	}
@@ -239,14 +239,14 @@ func (w *walk) enter(r *hierarchy.Route) {
 		w.by[i].on.route = settled(w.by[i].kind, w.by[i].on.route)
 	}
 	if w.namespaceLevel {
-		namespace := w.on((&hierarchy.Namespace{Name: r.Namespace}).Ref())
+		namespace := w.on((&gateway.Namespace{Name: r.Namespace}).Ref())
 		for i := range w.by {
 			w.by[i].on.routeNamespace = of(namespace, i)
 		}
 	}
 }
 
-func (w *walk) routeOn(r *hierarchy.Route) error {
+func (w *walk) routeOn(r *gateway.Route) error {
 	if w.labels == nil || w.namespace != r.Namespace {
 		w.namespace, w.labels = r.Namespace, w.view.NamespaceLabels(r.Namespace)
 	}
@@ -262,7 +262,7 @@ func (w *walk) routeOn(r *hierarchy.Route) error {
 	w.enter(r)
 	for i := range w.by {
 		k := &w.by[i]
-		if !k.shape.gateway || k.shape.gatewayEnd < hierarchy.LevelRoute || !k.shape.through(r.Kind) {
+		if !k.shape.gateway || k.shape.gatewayEnd < gateway.LevelRoute || !k.shape.through(r.Kind) {
 			continue
 		}
 		for _, d := range w.open {
@@ -277,13 +277,13 @@ func (w *walk) routeOn(r *hierarchy.Route) error {
 }
 
 // below visits the paths of a kind that go on from a route.
-func (w *walk) below(kind int, end hierarchy.Level, p hierarchy.Path) error {
-	if end == hierarchy.LevelRoute {
+func (w *walk) below(kind int, end gateway.Level, p gateway.Path) error {
+	if end == gateway.LevelRoute {
 		return w.path(kind, p)
 	}
 	for rule := range p.Route.Rules {
 		p.Rule = rule
-		if end == hierarchy.LevelRule {
+		if end == gateway.LevelRule {
 			if err := w.path(kind, p); err != nil {
 				return err
 			}
@@ -296,7 +296,7 @@ func (w *walk) below(kind int, end hierarchy.Level, p hierarchy.Path) error {
 	return nil
 }
 
-func (w *walk) toBackends(kind int, p hierarchy.Path) error {
+func (w *walk) toBackends(kind int, p gateway.Path) error {
 	rule := &p.Route.Rules[p.Rule]
 	if len(rule.Backends) == 0 && w.by[kind].kind.ShortPaths {
 		return w.path(kind, p)
@@ -315,7 +315,7 @@ func (w *walk) toBackends(kind int, p hierarchy.Path) error {
 
 // reaches reports whether a route may send traffic to a backend: in another
 // namespace, only by a ReferenceGrant.
-func reaches(v *snapshot.View, r *hierarchy.Route, backend api.Ref) bool {
+func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
 	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 
@@ -325,13 +325,13 @@ func (w *walk) virtualPath(ref api.Ref) error {
 		s := w.by[i].stack.reset("")
 		for _, a := range all {
 			if a.target.Virtual {
-				s.add(&w.by[i], a.policy, hierarchy.LevelBackend)
+				s.add(&w.by[i], a.policy, gateway.LevelBackend)
 			}
 		}
 		if len(s.layers) == 0 {
 			continue
 		}
-		if err := w.folded(i, hierarchy.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
+		if err := w.folded(i, gateway.Path{Virtual: &ref, Rule: -1}, nil); err != nil {
 			return err
 		}
 	}
@@ -340,7 +340,7 @@ func (w *walk) virtualPath(ref api.Ref) error {
 
 // path visits one path of a kind, or one for each item of the list whose
 // fields the kind controls.
-func (w *walk) path(kind int, p hierarchy.Path) error {
+func (w *walk) path(kind int, p gateway.Path) error {
 	k := &w.by[kind]
 	if k.bare != nil {
 		if members, controlled := membersOf(k.kind, p); controlled {
@@ -378,7 +378,7 @@ func (w *walk) path(kind int, p hierarchy.Path) error {
 }
 
 // folded folds the stack of a path, on top of the fields of a member, and visits.
-func (w *walk) folded(kind int, p hierarchy.Path, m *member) error {
+func (w *walk) folded(kind int, p gateway.Path, m *member) error {
 	k := &w.by[kind]
 	if len(k.stack.layers) > 0 {
 		k.stack.dictate(k.kind, p.Route)
@@ -387,7 +387,7 @@ func (w *walk) folded(kind int, p hierarchy.Path, m *member) error {
 	*e = Effective{Kind: k.kind, Path: p, member: m}
 	if m != nil && len(m.fields.Blocks) > 0 {
 		e.object = &m.fields
-		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(hierarchy.LevelObject)})
+		k.stack.layers = append(k.stack.layers, merge.Layer{Policy: e.object, Level: int(gateway.LevelObject)})
 		k.stack.versions = append(k.stack.versions, m.version)
 	}
 	e.Layers = k.stack.layers
@@ -472,6 +472,6 @@ func (w *walk) effective() *Effective {
 // sameService reports whether the path ends at the service that it starts at,
 // as a mesh's route to its own parent does. What targets the service then
 // stands at its root alone, above the route.
-func sameService(p hierarchy.Path) bool {
+func sameService(p gateway.Path) bool {
 	return p.Service != nil && p.Backend.Object == p.Service.Ref()
 }

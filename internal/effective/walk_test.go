@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // twoGateways: g1 and g2 of class istio, g3 of another; r1 on g1, r2 on g1 and
@@ -279,11 +279,11 @@ func TestLevel(t *testing.T) {
 		policyDoc("Paint", "infra", "q", "targetRefs: [{kind: Gateway, name: g, sectionName: http}, {kind: Gateway, name: g}]\na: 1"),
 		policyDoc("Paint", "app", "r", "targetRefs: [{kind: HTTPRoute, name: r}]\na: 1")))
 	e := walked(t, v, effective.Scope{All: true})[0]
-	levels := map[string]hierarchy.Level{}
+	levels := map[string]gateway.Level{}
 	for _, o := range e.Outcomes {
 		levels[o.Policy.Name] = e.Level(o.Policy)
 	}
-	assert.Equal(t, map[string]hierarchy.Level{
-		"p": hierarchy.LevelGateway, "q": hierarchy.LevelGateway, "r": hierarchy.LevelRoute,
+	assert.Equal(t, map[string]gateway.Level{
+		"p": gateway.LevelGateway, "q": gateway.LevelGateway, "r": gateway.LevelRoute,
 	}, levels, "the highest, if there are several")
 }

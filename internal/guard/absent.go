@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -45,7 +45,7 @@ func (j *judge) withNamed(ctx context.Context, c *constraint.Constraint) error {
 	}
 	asked := make(map[api.Ref]bool)
 	for _, n := range absent {
-		if asked[n.Ref] || n.Ref.Namespace == "" && !hierarchy.ClusterScoped(n.Ref.PolicyKind()) {
+		if asked[n.Ref] || n.Ref.Namespace == "" && !gateway.ClusterScoped(n.Ref.PolicyKind()) {
 			continue // one in any namespace has no single address
 		}
 		asked[n.Ref] = true

@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -119,20 +119,20 @@ func (j *judge) unread() {
 // any path is looked at.
 func (j *judge) otherAlone() {
 	switch o := j.change.Object().(type) {
-	case *hierarchy.Route:
+	case *gateway.Route:
 		j.routeAlone()
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		j.setAlone(o)
-	case *hierarchy.Grant:
+	case *gateway.Grant:
 		j.grantAlone()
 	}
 }
 
 // setAlone tells that a gateway does not take the listeners of a set.
-func (j *judge) setAlone(s *hierarchy.ListenerSet) {
+func (j *judge) setAlone(s *gateway.ListenerSet) {
 	if j.change.After != nil {
 		var was []api.Ref
-		if old, ok := j.change.Before.(*hierarchy.ListenerSet); ok {
+		if old, ok := j.change.Before.(*gateway.ListenerSet); ok {
 			was = []api.Ref{old.Unread}
 		}
 		j.parentsAlone(was, []api.Ref{s.Unread})
@@ -151,7 +151,7 @@ func (j *judge) setAlone(s *hierarchy.ListenerSet) {
 // grantAlone tells which policies lose a target with a ReferenceGrant.
 func (j *judge) grantAlone() {
 	for _, o := range objects(j.change) {
-		for _, to := range o.(*hierarchy.Grant).To { //nolint:forcetypeassert // both are of one kind
+		for _, to := range o.(*gateway.Grant).To { //nolint:forcetypeassert // both are of one kind
 			for p := range j.before.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Ref().Namespace) {
 				j.lostTargets(p)
 			}
@@ -176,12 +176,12 @@ func (j *judge) lostTargets(p *policykind.Policy) {
 
 // routeAlone tells what of a route Overrule does not read.
 func (j *judge) routeAlone() {
-	r, ok := j.change.After.(*hierarchy.Route)
+	r, ok := j.change.After.(*gateway.Route)
 	if !ok {
 		return
 	}
 	var was []api.Ref
-	if old, ok := j.change.Before.(*hierarchy.Route); ok {
+	if old, ok := j.change.Before.(*gateway.Route); ok {
 		was = old.Unread
 	}
 	j.parentsAlone(was, r.Unread)

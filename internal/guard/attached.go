@@ -4,7 +4,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // attachedPolicy is a policy on a path, and a PolicyConstraint of a namespace that stands
@@ -22,7 +22,7 @@ type attachedPolicy struct {
 // opaque, though it is attached to an object of the constraint's own namespace: users
 // could attach it themselves, by a label, a ReferenceGrant or a backendRef, to read it.
 func (s *attachedPolicy) open() bool {
-	return s.policy.Namespace == s.namespace || s.attachments(func(l hierarchy.Level) bool {
+	return s.policy.Namespace == s.namespace || s.attachments(func(l gateway.Level) bool {
 		return l > s.level && namespaceAt(&s.on.Path, l) == s.policy.Namespace && !foreignBackend(&s.on.Path, l)
 	}, true)
 }
@@ -33,24 +33,24 @@ func (s *attachedPolicy) open() bool {
 // constraint's namespace: else that namespace could close it to its owner.
 func (s *attachedPolicy) bound() bool {
 	own := s.policy.Namespace == s.namespace
-	return s.attachments(func(l hierarchy.Level) bool {
+	return s.attachments(func(l gateway.Level) bool {
 		return l >= s.level && (own || !foreignBackend(&s.on.Path, l) && !s.granted(l))
 	}, false)
 }
 
 // granted reports whether the constraint's namespace let the policy in at a level.
-func (s *attachedPolicy) granted(l hierarchy.Level) bool {
+func (s *attachedPolicy) granted(l gateway.Level) bool {
 	return s.on.Kind.Targets.Namespaces == api.LeaveGrant && namespaceAt(&s.on.Path, l) == s.namespace
 }
 
 // attachments reports whether all levels at which the policy is attached are so, or
 // one of them.
-func (s *attachedPolicy) attachments(is func(hierarchy.Level) bool, all bool) bool {
+func (s *attachedPolicy) attachments(is func(gateway.Level) bool, all bool) bool {
 	if s.on == nil {
 		return all
 	}
 	for _, l := range s.on.Layers {
-		if s.on.Ref(l.Policy) == s.policy && is(hierarchy.Level(l.Level)) != all {
+		if s.on.Ref(l.Policy) == s.policy && is(gateway.Level(l.Level)) != all {
 			return !all
 		}
 	}
@@ -58,9 +58,9 @@ func (s *attachedPolicy) attachments(is func(hierarchy.Level) bool, all bool) bo
 }
 
 // namespaceAt returns the namespace of the object at a level of a path.
-func namespaceAt(p *hierarchy.Path, l hierarchy.Level) string {
+func namespaceAt(p *gateway.Path, l gateway.Level) string {
 	e := p.Element(l)
-	if e.Kind == hierarchy.KindNamespace {
+	if e.Kind == gateway.KindNamespace {
 		return e.Name
 	}
 	return e.Namespace
@@ -68,14 +68,14 @@ func namespaceAt(p *hierarchy.Path, l hierarchy.Level) string {
 
 // foreignBackend reports whether the object at a level is a backend of another
 // namespace than its route.
-func foreignBackend(p *hierarchy.Path, l hierarchy.Level) bool {
-	return (l == hierarchy.LevelBackend || l == hierarchy.LevelBackendPort) && p.Route != nil && namespaceAt(p, l) != p.Route.Namespace
+func foreignBackend(p *gateway.Path, l gateway.Level) bool {
+	return (l == gateway.LevelBackend || l == gateway.LevelBackendPort) && p.Route != nil && namespaceAt(p, l) != p.Route.Namespace
 }
 
 // namespaces are those of the objects of a path.
 type namespaces struct{ gateway, set, service, route, backend string }
 
-func namespacesOf(p *hierarchy.Path) (n namespaces) {
+func namespacesOf(p *gateway.Path) (n namespaces) {
 	if p.Gateway != nil {
 		n.gateway = p.Gateway.Namespace
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -16,10 +16,10 @@ import (
 func crowd(b *testing.B, routes int, policies bool) *snapshot.View {
 	b.Helper()
 	v := world(b, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), routePolicy("a: 2\nb: 2")))
-	template, own := v.Get(routeRef("r")).(*hierarchy.Route), v.Get(paintRef("app", "own")).(*policykind.Policy)
+	template, own := v.Get(routeRef("r")).(*gateway.Route), v.Get(paintRef("app", "own")).(*policykind.Policy)
 	changes := []snapshot.Change{snapshot.Delete(template.Ref()), snapshot.Delete(own.Ref())}
 	for i := range routes {
-		r := &hierarchy.Route{
+		r := &gateway.Route{
 			Kind: template.Kind, Namespace: fmt.Sprintf("app-%d", i%100), Name: fmt.Sprintf("r%d", i),
 			Parents: template.Parents, Rules: template.Rules,
 		}

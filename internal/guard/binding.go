@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -94,7 +94,7 @@ func (s *side) unbinds(o effective.Override) string {
 }
 
 // asHigh reports whether a rule is an override of a policy at a level or above it.
-func (s *side) asHigh(r *merge.Effective, level hierarchy.Level) bool {
+func (s *side) asHigh(r *merge.Effective, level gateway.Level) bool {
 	return r.From.Block == merge.Overrides && s.on.Level(r.From.Policy) <= level
 }
 

@@ -12,7 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -189,7 +189,7 @@ func (b *blast) loses() string {
 func (j *judge) reachesBeyond() bool {
 	ref := j.change.Object().Ref()
 	own := ref.Namespace
-	if ref.PolicyKind() == (api.PolicyKind{Kind: hierarchy.KindNamespace}) {
+	if ref.PolicyKind() == (api.PolicyKind{Kind: gateway.KindNamespace}) {
 		own = ref.Name
 	}
 	for n := range j.namespaces.all {

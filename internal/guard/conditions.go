@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -63,13 +63,13 @@ func (j *judge) reached() []api.Ref {
 			return nil
 		}
 		return targetsOf(j.after, o)
-	case *hierarchy.Namespace:
+	case *gateway.Namespace:
 		var out []api.Ref
 		for _, c := range j.after.AllIn(o.Name) {
 			out = append(out, c.Ref)
 		}
 		return out
-	case *hierarchy.Grant:
+	case *gateway.Grant:
 		var out []api.Ref
 		for _, to := range o.To {
 			kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}

@@ -9,7 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -97,7 +97,7 @@ func (j *judge) checkAbove(p effective.Pair) (*conform.Verdict, error) {
 	}
 	namespace := j.writtenRef().Namespace
 	below := func(l merge.Layer) bool {
-		return hierarchy.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
+		return gateway.Level(l.Level) > level && p.After.Ref(l.Policy).Namespace != namespace
 	}
 	if !slices.ContainsFunc(p.After.Layers, below) {
 		return nil, nil //nolint:nilnil // likewise
@@ -113,7 +113,7 @@ func (j *judge) checkAbove(p effective.Pair) (*conform.Verdict, error) {
 // levelWritten returns the level of a path at which the object that is written stands:
 // a policy, or a gateway or listener set, which others attach what is below to. A route
 // names its backends itself.
-func (j *judge) levelWritten(p effective.Pair) (hierarchy.Level, bool) {
+func (j *judge) levelWritten(p effective.Pair) (gateway.Level, bool) {
 	switch o := j.change.Object().(type) {
 	case *policykind.Policy:
 		for _, e := range []*effective.Effective{p.After, p.Before} {
@@ -127,12 +127,12 @@ func (j *judge) levelWritten(p effective.Pair) (hierarchy.Level, bool) {
 			}
 		}
 		return 0, false
-	case *hierarchy.Class:
-		return hierarchy.LevelGatewayClass, true
-	case *hierarchy.Gateway:
-		return hierarchy.LevelGateway, true
-	case *hierarchy.ListenerSet:
-		return hierarchy.LevelListenerSet, true
+	case *gateway.Class:
+		return gateway.LevelGatewayClass, true
+	case *gateway.Gateway:
+		return gateway.LevelGateway, true
+	case *gateway.ListenerSet:
+		return gateway.LevelListenerSet, true
 	default:
 		return 0, false
 	}

@@ -8,8 +8,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -48,8 +48,8 @@ func BenchmarkRouteWriteUnderConstraints(b *testing.B) {
 			v := crowd(b, 1_000, true)
 			v = v.With(put(b, v, gatewayPolicy("overrides: {strategy: patch, a: 1}")))
 			v = constrained(b, v, test.all, test.near)
-			old := v.Get(api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app-7", Name: "r7"}).(*hierarchy.Route)
-			is := &hierarchy.Route{
+			old := v.Get(api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app-7", Name: "r7"}).(*gateway.Route)
+			is := &gateway.Route{
 				Kind: old.Kind, Namespace: old.Namespace, Name: old.Name, Parents: old.Parents, Rules: old.Rules,
 				Labels: labels.Set{"x": "y"},
 			}

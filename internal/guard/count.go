@@ -2,16 +2,16 @@ package guard
 
 import (
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
 
 // paths counts paths, each once, unit by unit.
 type paths struct {
-	told int                       // of units before, and those that come once for certain
-	unit int                       // at hand
-	ids  map[hierarchy.ID]struct{} // of it
+	told int                     // of units before, and those that come once for certain
+	unit int                     // at hand
+	ids  map[gateway.ID]struct{} // of it
 }
 
 // add counts the path of a pair. once tells that it is of the only kind that is
@@ -29,7 +29,7 @@ func (p *paths) add(pair *effective.Pair, once bool) {
 		p.unit = pair.Unit
 	}
 	if p.ids == nil {
-		p.ids = make(map[hierarchy.ID]struct{})
+		p.ids = make(map[gateway.ID]struct{})
 	}
 	p.ids[path.ID()] = struct{}{}
 }
@@ -44,13 +44,13 @@ type like struct {
 	changed       bool
 	lostGroups    []string
 	lost          []*overrideTally // overrides, each once
-	at            *hierarchy.Path  // after the write, nil where overrides on routes are lost
+	at            *gateway.Path    // after the write, nil where overrides on routes are lost
 }
 
 // lose adds an override that is lost at a level.
-func (l *like) lose(t *overrideTally, at hierarchy.Level) {
+func (l *like) lose(t *overrideTally, at gateway.Level) {
 	l.lost = append(l.lost, t)
-	if at >= hierarchy.LevelRoute {
+	if at >= gateway.LevelRoute {
 		l.at = nil
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -19,7 +19,7 @@ type departing struct {
 	policies map[api.Ref]bool
 	// at is the path that was looked at, known are the policies above its route: paths
 	// come gateway by gateway.
-	at    hierarchy.Path
+	at    gateway.Path
 	known []onLevel
 }
 
@@ -36,7 +36,7 @@ func (d *departing) look(j *judge, e *effective.Effective) {
 	}
 	for i := range e.Layers {
 		l := &e.Layers[i]
-		at, above := onLevel{l.Policy, l.Level}, hierarchy.Level(l.Level) < hierarchy.LevelRoute
+		at, above := onLevel{l.Policy, l.Level}, gateway.Level(l.Level) < gateway.LevelRoute
 		if above && slices.Contains(d.known, at) || !above && e.Kind.SameTarget == api.Hierarchical && (i == len(e.Layers)-1 || !overrules(l)) {
 			continue
 		}
@@ -47,7 +47,7 @@ func (d *departing) look(j *judge, e *effective.Effective) {
 		if !ok || p.Ref() == j.change.Object().Ref() {
 			continue
 		}
-		going := j.goingUnder(e, l.Policy, hierarchy.Level(l.Level))
+		going := j.goingUnder(e, l.Policy, gateway.Level(l.Level))
 		if len(going) > 0 && j.restsOnAll(e, going) && !p.Going {
 			continue
 		}
@@ -67,7 +67,7 @@ func (d *departing) look(j *judge, e *effective.Effective) {
 // goes as well then.
 func (j *judge) restsOnAll(e *effective.Effective, going [][]api.Ref) bool {
 	return j.old != nil && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
-		return l.Policy == &j.old.Policy && eachIn(going, j.restedOn(effective.Override{Policy: l.Policy, Level: hierarchy.Level(l.Level)}, e))
+		return l.Policy == &j.old.Policy && eachIn(going, j.restedOn(effective.Override{Policy: l.Policy, Level: gateway.Level(l.Level)}, e))
 	})
 }
 

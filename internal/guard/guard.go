@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cel"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -76,7 +76,7 @@ func (c Change) apply(v *snapshot.View) (before, after *snapshot.View) {
 	case c.Before != nil && !held(v, c.Before):
 		before = v.With(snapshot.Put(c.Before))
 	}
-	if n, ok := c.Before.(*hierarchy.Namespace); ok && c.After == nil {
+	if n, ok := c.Before.(*gateway.Namespace); ok && c.After == nil {
 		return before, before.With(append(before.AllIn(n.Name), snapshot.Delete(n.Ref()))...)
 	}
 	if c.After == nil {
@@ -93,8 +93,8 @@ func held(v *snapshot.View, o snapshot.Object) bool {
 	case *policykind.Policy:
 		have, ok := v.Get(o.Ref()).(*policykind.Policy)
 		return ok && (have == o || have.Same(o))
-	case *hierarchy.Route:
-		have, ok := v.Get(o.Ref()).(*hierarchy.Route)
+	case *gateway.Route:
+		have, ok := v.Get(o.Ref()).(*gateway.Route)
 		return ok && (have == o || have.Same(o))
 	default:
 		return false
@@ -254,7 +254,7 @@ func (g *Guard) withTargets(ctx context.Context, v *snapshot.View, c Change) (*s
 // missingParents returns the parents of a route that a view lacks; none for
 // objects that are no routes.
 func missingParents(v *snapshot.View, ref api.Ref) []api.Ref {
-	r, ok := v.Get(ref).(*hierarchy.Route)
+	r, ok := v.Get(ref).(*gateway.Route)
 	if !ok {
 		return nil
 	}
@@ -274,5 +274,5 @@ func reachesBelow(o snapshot.Object) bool {
 	if !ok {
 		return true
 	}
-	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !hierarchy.IsRoute(t.Ref.PolicyKind()) })
+	return slices.ContainsFunc(p.Targets, func(t policykind.Target) bool { return !gateway.IsRoute(t.Ref.PolicyKind()) })
 }

@@ -5,7 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -28,10 +28,10 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 		return nil, err
 	}
 	var out, same, fresh []*effective.Effective
-	var ways []hierarchy.Path // those of fresh
+	var ways []gateway.Path // those of fresh
 	for _, y := range s.after {
 		known := s.before[s.earlier(y.Path)]
-		if !s.follows(x.Path, y.Path, o.Level, known, triggered) || known && !hierarchy.ShareHosts(x.Path, y.Path) {
+		if !s.follows(x.Path, y.Path, o.Level, known, triggered) || known && !gateway.ShareHosts(x.Path, y.Path) {
 			continue
 		}
 		out = append(out, y)
@@ -58,7 +58,7 @@ func (j *judge) heirs(p effective.Pair, o effective.Override, triggered bool) ([
 
 // sameDoor reports whether two paths come in by the same listener, or by the same
 // service.
-func sameDoor(x, y hierarchy.Path) bool {
+func sameDoor(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.GatewayNamespace == b.GatewayNamespace && a.Gateway == b.Gateway &&
 		a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener &&
@@ -75,21 +75,21 @@ func (j *judge) mayMove(p effective.Pair) bool {
 // another backend's now. It matters to overrides that are attached to the rule
 // itself or to its backend.
 func (j *judge) moved(p effective.Pair, o effective.Override) bool {
-	if o.Level < hierarchy.LevelRule || !j.mayMove(p) {
+	if o.Level < gateway.LevelRule || !j.mayMove(p) {
 		return false
 	}
 	x, y := &p.Before.Path, &p.After.Path
-	return hierarchy.GivesMatches(x.Route, x.Rule, y.Route, y.Rule) ||
-		o.Level >= hierarchy.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
+	return gateway.GivesMatches(x.Route, x.Rule, y.Route, y.Rule) ||
+		o.Level >= gateway.LevelBackend && y.Backend != nil && !y.Route.Rules[y.Rule].Serves(*y.Backend)
 }
 
 // surrounding is the paths of a kind through one route, on one gateway, or through
 // one listener set and on the gateway that it had, before and after a change.
 type surrounding struct {
 	kind          *policykind.Kind
-	route, edited *hierarchy.Route // before and after, nil for those that end above
-	positions     []int            // of the route's rules, as hierarchy.MatchRules pairs them
-	before        map[hierarchy.ID]bool
+	route, edited *gateway.Route // before and after, nil for those that end above
+	positions     []int          // of the route's rules, as hierarchy.MatchRules pairs them
+	before        map[gateway.ID]bool
 	after         []*effective.Effective
 }
 
@@ -134,15 +134,15 @@ func (j *judge) surrounding(x *effective.Effective) (*surrounding, error) {
 	return s, nil
 }
 
-func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error) {
+func (j *judge) survey(at surroundingKey, x gateway.Path) (*surrounding, error) {
 	now := j.after.Get(at.object)
 	if now == nil {
 		return nil, nil
 	}
-	s := &surrounding{kind: at.kind, before: make(map[hierarchy.ID]bool)}
-	if edited, ok := now.(*hierarchy.Route); ok {
+	s := &surrounding{kind: at.kind, before: make(map[gateway.ID]bool)}
+	if edited, ok := now.(*gateway.Route); ok {
 		s.route, s.edited = x.Route, edited
-		s.positions = hierarchy.MatchRules(x.Route, edited)
+		s.positions = gateway.MatchRules(x.Route, edited)
 	}
 	kinds := []api.PolicyKind{at.kind.Ref()}
 	scope := effective.Scope{Objects: []api.Ref{at.object}, Kinds: kinds, Empty: kinds}
@@ -156,7 +156,7 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 	if err != nil {
 		return s, err
 	}
-	if set, ok := now.(*hierarchy.ListenerSet); ok {
+	if set, ok := now.(*gateway.ListenerSet); ok {
 		s.byOther(set)
 	} else {
 		j.byOthers(s, x)
@@ -171,7 +171,7 @@ func (j *judge) survey(at surroundingKey, x hierarchy.Path) (*surrounding, error
 }
 
 // earlier returns the identity that a path after the change had before it.
-func (s *surrounding) earlier(y hierarchy.Path) hierarchy.ID {
+func (s *surrounding) earlier(y gateway.Path) gateway.ID {
 	id := y.ID()
 	if s.positions != nil && y.Rule >= 0 {
 		id.Rule = s.positions[y.Rule]
@@ -180,12 +180,12 @@ func (s *surrounding) earlier(y hierarchy.Path) hierarchy.ID {
 }
 
 // follows reports whether a path may take the traffic of one that is gone.
-func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known, triggered bool) bool {
+func (s *surrounding) follows(x, y gateway.Path, level gateway.Level, known, triggered bool) bool {
 	if s.route == nil {
 		return onSameListener(x, y) || !known && x.Listener != nil && y.Listener != nil && x.Listener.Port == y.Listener.Port
 	}
-	if level >= hierarchy.LevelBackend &&
-		(x.Backend == nil || y.Backend == nil || !hierarchy.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
+	if level >= gateway.LevelBackend &&
+		(x.Backend == nil || y.Backend == nil || !gateway.TakesOver(s.route, x.Rule, *x.Backend, s.edited, y.Rule, *y.Backend)) {
 		return false
 	}
 	return x.Rule < 0 || y.Rule < 0 || s.takes(x, y.Rule, level, triggered)
@@ -198,22 +198,22 @@ func (s *surrounding) follows(x, y hierarchy.Path, level hierarchy.Level, known,
 // any rule whose own they meet, or of a rule that is gone to any at all, since one
 // may be edited and renamed at once. For the same reason a new rule may take the
 // requests to the backend of a rule that is gone.
-func (s *surrounding) takes(x hierarchy.Path, rule int, level hierarchy.Level, triggered bool) bool {
-	if s.positions[rule] == x.Rule || hierarchy.TakesFrom(s.route, x.Rule, s.edited, rule) {
+func (s *surrounding) takes(x gateway.Path, rule int, level gateway.Level, triggered bool) bool {
+	if s.positions[rule] == x.Rule || gateway.TakesFrom(s.route, x.Rule, s.edited, rule) {
 		return true
 	}
 	gone := !slices.Contains(s.positions, x.Rule)
 	switch {
 	case triggered && gone:
-		return hierarchy.LosesMatches(s.route, x.Rule, s.edited)
+		return gateway.LosesMatches(s.route, x.Rule, s.edited)
 	case triggered:
-		return hierarchy.MayTake(s.route, x.Rule, s.edited, rule)
+		return gateway.MayTake(s.route, x.Rule, s.edited, rule)
 	default:
-		return gone && (level == hierarchy.LevelRule || level >= hierarchy.LevelBackend && s.positions[rule] < 0)
+		return gone && (level == gateway.LevelRule || level >= gateway.LevelBackend && s.positions[rule] < 0)
 	}
 }
 
-func onSameListener(x, y hierarchy.Path) bool {
+func onSameListener(x, y gateway.Path) bool {
 	a, b := x.ID(), y.ID()
 	return a.SetKind == b.SetKind && a.SetNamespace == b.SetNamespace && a.Set == b.Set && a.Listener == b.Listener
 }

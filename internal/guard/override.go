@@ -5,7 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -91,9 +91,9 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, ke
 	at, bound := o, b.was.holds(o)
 	triggered := bound && b.was.Triggered()
 	if triggered {
-		at.Level = hierarchy.LevelRule // by its triggers it hangs on the rule
+		at.Level = gateway.LevelRule // by its triggers it hangs on the rule
 	}
-	heirs, err := j.heirs(p, at, triggered && o.Level < hierarchy.LevelRule)
+	heirs, err := j.heirs(p, at, triggered && o.Level < gateway.LevelRule)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package guard
 
 import (
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // somePaths names the first of a number of paths.
@@ -47,7 +47,7 @@ func last(e *effective.Effective) string {
 // through names how a path comes in: its listener, or else its end.
 func through(e *effective.Effective) string {
 	if e.Path.Listener != nil {
-		return e.Path.Element(hierarchy.LevelListener).String()
+		return e.Path.Element(gateway.LevelListener).String()
 	}
 	return last(e)
 }

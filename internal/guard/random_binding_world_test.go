@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -247,11 +247,11 @@ func (w rateWorld) bound(p ratePath) (rateInForce, bool) {
 // them.
 func positions(t *testing.T, before, after *snapshot.View, name string) []int {
 	t.Helper()
-	was, ok := before.Get(routeRef(name)).(*hierarchy.Route)
+	was, ok := before.Get(routeRef(name)).(*gateway.Route)
 	require.True(t, ok)
-	is, ok := after.Get(routeRef(name)).(*hierarchy.Route)
+	is, ok := after.Get(routeRef(name)).(*gateway.Route)
 	require.True(t, ok)
-	return hierarchy.MatchRules(was, is)
+	return gateway.MatchRules(was, is)
 }
 
 func some[T any](random *rand.Rand, most int, item func() T) []T {

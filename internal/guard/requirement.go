@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -135,18 +135,18 @@ func (j *judge) binds(c *constraint.Constraint, level constraint.Level, p effect
 	case *policykind.Policy:
 		before, after := attachedPolicy{namespace, level, p.Before, o.Ref()}, attachedPolicy{namespace, level, p.After, o.Ref()}
 		return before.bound() || after.bound()
-	case *hierarchy.Gateway:
-		return hierarchy.LevelGateway >= level
-	case *hierarchy.ListenerSet:
-		return hierarchy.LevelListenerSet >= level
-	case *hierarchy.Service:
+	case *gateway.Gateway:
+		return gateway.LevelGateway >= level
+	case *gateway.ListenerSet:
+		return gateway.LevelListenerSet >= level
+	case *gateway.Service:
 		if s := p.After.Path.Service; s != nil && s.Ref() == o.Ref() {
-			return hierarchy.LevelService >= level
+			return gateway.LevelService >= level
 		}
-		return hierarchy.LevelBackend >= level && (o.Namespace == namespace || !foreignBackend(&p.After.Path, hierarchy.LevelBackend))
-	case *hierarchy.Route:
-		return hierarchy.LevelRoute >= level
-	case *hierarchy.Grant:
+		return gateway.LevelBackend >= level && (o.Namespace == namespace || !foreignBackend(&p.After.Path, gateway.LevelBackend))
+	case *gateway.Route:
+		return gateway.LevelRoute >= level
+	case *gateway.Grant:
 		return o.Namespace == namespace
 	default:
 		return false

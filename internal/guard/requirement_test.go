@@ -16,8 +16,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -269,7 +269,7 @@ func TestViolationsAsTheyAre(t *testing.T) {
 func TestConstraintsOfANamespace(t *testing.T) {
 	v := world(t, base("kind: Namespace\nmetadata: {name: app}\n"))
 	v = v.With(snapshot.Put(constraintIn(t, "app", atMost)))
-	assert.Empty(t, requirementsOf(deleted(t, v, (&hierarchy.Namespace{Name: "app"}).Ref())))
+	assert.Empty(t, requirementsOf(deleted(t, v, (&gateway.Namespace{Name: "app"}).Ref())))
 }
 
 // No limit, for what is looked at beside the write.

@@ -9,7 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -50,7 +50,7 @@ func (j *judge) look(ctx context.Context) (effective.Scope, error) {
 	if err != nil {
 		return effective.Scope{}, err
 	}
-	if g, ok := j.change.Object().(*hierarchy.Grant); ok {
+	if g, ok := j.change.Object().(*gateway.Grant); ok {
 		v = withoutGoing(v, g.Ref())
 	}
 	j.before, j.after = j.change.apply(v)
@@ -73,7 +73,7 @@ func (j *judge) scope() effective.Scope {
 	if j.policyWritten() {
 		s.Kinds = []api.PolicyKind{j.change.Object().Ref().PolicyKind()}
 	}
-	if n, ok := j.change.Before.(*hierarchy.Namespace); ok && j.change.After == nil {
+	if n, ok := j.change.Before.(*gateway.Namespace); ok && j.change.After == nil {
 		for _, c := range j.before.AllIn(n.Name) {
 			in := effective.ScopeOf(j.before.Get(c.Ref))
 			s.Policies, s.Grants = append(s.Policies, in.Policies...), append(s.Grants, in.Grants...)

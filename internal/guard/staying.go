@@ -5,7 +5,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -31,9 +31,9 @@ func (j *judge) slips(o effective.Override, was, is *effective.Effective) bool {
 }
 
 // attachedAt reports whether a policy is attached to a level of a path.
-func attachedAt(e *effective.Effective, p *merge.Policy, level hierarchy.Level) bool {
+func attachedAt(e *effective.Effective, p *merge.Policy, level gateway.Level) bool {
 	for i := range e.Layers {
-		if samePolicy(e.Layers[i].Policy, p) && hierarchy.Level(e.Layers[i].Level) == level {
+		if samePolicy(e.Layers[i].Policy, p) && gateway.Level(e.Layers[i].Level) == level {
 			return true
 		}
 	}
@@ -45,10 +45,10 @@ func attachedAt(e *effective.Effective, p *merge.Policy, level hierarchy.Level) 
 func (j *judge) stays(o effective.Override, was, is *effective.Effective, by *merge.Policy) bool {
 	var before []api.Ref
 	for _, l := range is.Layers {
-		if !samePolicy(l.Policy, by) || hierarchy.Level(l.Level) > o.Level {
+		if !samePolicy(l.Policy, by) || gateway.Level(l.Level) > o.Level {
 			continue
 		}
-		going := j.goingUnder(is, l.Policy, hierarchy.Level(l.Level))
+		going := j.goingUnder(is, l.Policy, gateway.Level(l.Level))
 		if len(going) > 0 && before == nil {
 			before = j.restedOn(o, was)
 		}
@@ -72,18 +72,18 @@ func eachIn(all [][]api.Ref, others []api.Ref) bool {
 // The path itself is not among that, nor the namespaces that it is in: its traffic
 // ends with them, or is taken by a path that was compared. A gateway does not end with
 // its class, nor a route with the service that is its parent.
-func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l hierarchy.Level) [][]api.Ref {
+func (j *judge) goingUnder(e *effective.Effective, p *merge.Policy, l gateway.Level) [][]api.Ref {
 	if e.Path.Virtual != nil {
 		return nil
 	}
 	var out [][]api.Ref
 	if !within(&e.Path, p.Namespace) {
-		if ref := (&hierarchy.Namespace{Name: p.Namespace}).Ref(); j.going(ref) {
+		if ref := (&gateway.Namespace{Name: p.Namespace}).Ref(); j.going(ref) {
 			out = append(out, []api.Ref{ref})
 		}
 	}
 	on := targetAt(&e.Path, l)
-	if (l == hierarchy.LevelGatewayClass || l == hierarchy.LevelService || l == hierarchy.LevelServicePort) && j.going(on) {
+	if (l == gateway.LevelGatewayClass || l == gateway.LevelService || l == gateway.LevelServicePort) && j.going(on) {
 		out = append(out, []api.Ref{on})
 	}
 	grants := grantsOf(j.after, e, p, on)
@@ -111,7 +111,7 @@ func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.R
 		namespaces = append(namespaces, p.Route.Namespace)
 	}
 	for _, name := range namespaces {
-		out = append(out, (&hierarchy.Namespace{Name: name}).Ref())
+		out = append(out, (&gateway.Namespace{Name: name}).Ref())
 	}
 	return out
 }
@@ -120,16 +120,16 @@ func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.R
 // counts a namespace that a server does not hold yet: it is new.
 func (j *judge) going(ref api.Ref) bool {
 	switch o := j.after.Get(ref).(type) {
-	case *hierarchy.Namespace:
+	case *gateway.Namespace:
 		return o.Going
-	case *hierarchy.Class:
+	case *gateway.Class:
 		return o.Going
-	case *hierarchy.Service:
+	case *gateway.Service:
 		return o.Going
-	case *hierarchy.Grant:
+	case *gateway.Grant:
 		return o.Going
 	case nil:
-		return j.Live != nil && ref.Kind == hierarchy.KindNamespace
+		return j.Live != nil && ref.Kind == gateway.KindNamespace
 	default:
 		return false
 	}
@@ -142,8 +142,8 @@ func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.
 		return nil
 	}
 	var out []api.Ref
-	for o := range v.In(hierarchy.GatewayKind(hierarchy.KindReferenceGrant), on.Namespace) {
-		if g, ok := o.(*hierarchy.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
+	for o := range v.In(gateway.GatewayKind(gateway.KindReferenceGrant), on.Namespace) {
+		if g, ok := o.(*gateway.Grant); ok && g.Allows(e.Kind.Ref(), p.Namespace, on) {
 			out = append(out, g.Ref())
 		}
 	}
@@ -151,19 +151,19 @@ func grantsOf(v *snapshot.View, e *effective.Effective, p *merge.Policy, on api.
 }
 
 // targetAt returns the object that policies of a level of a path are attached to.
-func targetAt(p *hierarchy.Path, l hierarchy.Level) api.Ref {
+func targetAt(p *gateway.Path, l gateway.Level) api.Ref {
 	switch {
-	case l == hierarchy.LevelGatewayClass && p.Gateway != nil:
-		return (&hierarchy.Class{Name: p.Gateway.Class}).Ref()
-	case l == hierarchy.LevelGateway && p.Gateway != nil, l == hierarchy.LevelListener && p.Gateway != nil && p.Set == nil:
+	case l == gateway.LevelGatewayClass && p.Gateway != nil:
+		return (&gateway.Class{Name: p.Gateway.Class}).Ref()
+	case l == gateway.LevelGateway && p.Gateway != nil, l == gateway.LevelListener && p.Gateway != nil && p.Set == nil:
 		return p.Gateway.Ref()
-	case (l == hierarchy.LevelListenerSet || l == hierarchy.LevelListener) && p.Set != nil:
+	case (l == gateway.LevelListenerSet || l == gateway.LevelListener) && p.Set != nil:
 		return p.Set.Ref()
-	case (l == hierarchy.LevelService || l == hierarchy.LevelServicePort) && p.Service != nil:
+	case (l == gateway.LevelService || l == gateway.LevelServicePort) && p.Service != nil:
 		return p.Service.Ref()
-	case (l == hierarchy.LevelRoute || l == hierarchy.LevelRule) && p.Route != nil:
+	case (l == gateway.LevelRoute || l == gateway.LevelRule) && p.Route != nil:
 		return p.Route.Ref()
-	case l >= hierarchy.LevelBackend && p.Backend != nil:
+	case l >= gateway.LevelBackend && p.Backend != nil:
 		return p.Backend.Object
 	default:
 		return api.Ref{} // a namespace of the path, or what is no object
@@ -171,13 +171,13 @@ func targetAt(p *hierarchy.Path, l hierarchy.Level) api.Ref {
 }
 
 // within reports whether an object of a path is in a namespace.
-func within(p *hierarchy.Path, namespace string) bool {
+func within(p *gateway.Path, namespace string) bool {
 	return p.Gateway != nil && p.Gateway.Namespace == namespace || p.Set != nil && p.Set.Namespace == namespace ||
 		p.Service != nil && p.Service.Namespace == namespace || p.Route != nil && p.Route.Namespace == namespace
 }
 
 // samePlace reports whether policies are attached to the same objects of two paths.
-func samePlace(a, b *hierarchy.Path) bool {
+func samePlace(a, b *gateway.Path) bool {
 	x, y := a.ID(), b.ID()
 	return sameClass(a, b) && x.GatewayNamespace == y.GatewayNamespace && x.Gateway == y.Gateway &&
 		x.SetKind == y.SetKind && x.SetNamespace == y.SetNamespace && x.Set == y.Set &&
@@ -187,13 +187,13 @@ func samePlace(a, b *hierarchy.Path) bool {
 
 // alike reports whether the policies above routes rest on the same on two paths of the
 // same effective policies.
-func alike(a, b *hierarchy.Path) bool {
+func alike(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway && a.Set == b.Set && a.Service == b.Service &&
 		(a.Route == b.Route || a.Route != nil && b.Route != nil && a.Route.Namespace == b.Route.Namespace)
 }
 
 // sameClass reports whether the gateways of two paths are of one class.
-func sameClass(a, b *hierarchy.Path) bool {
+func sameClass(a, b *gateway.Path) bool {
 	return a.Gateway == b.Gateway || a.Gateway != nil && b.Gateway != nil && a.Gateway.Class == b.Gateway.Class
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // bySystem finds out whether a deletion that would be denied is one that the
@@ -43,14 +43,14 @@ func (j *judge) findSystem(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	ref := (&hierarchy.Namespace{Name: name}).Ref()
-	n, _ := j.before.Get(ref).(*hierarchy.Namespace)
+	ref := (&gateway.Namespace{Name: name}).Ref()
+	n, _ := j.before.Get(ref).(*gateway.Namespace)
 	if (n == nil || !n.Terminating) && j.Live != nil {
 		o, err := j.Live(ctx, ref) // its deletion is a moment ago, maybe
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", ref, err)
 		}
-		n, _ = o.(*hierarchy.Namespace)
+		n, _ = o.(*gateway.Namespace)
 	}
 	if n != nil && n.Terminating {
 		j.system = "namespace " + name + " is being deleted"

@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
@@ -65,7 +65,7 @@ type limitSide struct {
 type limitTally struct {
 	limitKey
 	kind     *policykind.Kind
-	shows    func(*hierarchy.Route) bool // its matches
+	shows    func(*gateway.Route) bool // its matches
 	was, is  limitSum
 	unbound  *limitOn // routes on which it was bound and matches nothing now
 	stranded *limitOn // routes that are new to it, on which it matches nothing
@@ -92,7 +92,7 @@ type limitOn struct {
 	first limitSide
 	count int
 	// others than the first route.
-	others map[*hierarchy.Route]struct{}
+	others map[*gateway.Route]struct{}
 }
 
 func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
@@ -102,7 +102,7 @@ func (o *limitOn) add(kind *policykind.Kind, s limitSide) *limitOn {
 	o.count++
 	if r := s.on.Path.Route; r != o.first.on.Path.Route && len(o.others) < mostOthers {
 		if o.others == nil {
-			o.others = make(map[*hierarchy.Route]struct{})
+			o.others = make(map[*gateway.Route]struct{})
 		}
 		o.others[r] = struct{}{}
 	}
@@ -164,12 +164,12 @@ func ofIs(l *limitOnRoute) *limitSide { return &l.is }
 // gateway takes them yet, or they have no rules. Those of the policy being written,
 // or those of the policies that name the route being written.
 func (j *judge) pathless() {
-	route, _ := j.change.After.(*hierarchy.Route)
-	was, _ := j.change.Before.(*hierarchy.Route)
+	route, _ := j.change.After.(*gateway.Route)
+	was, _ := j.change.Before.(*gateway.Route)
 	switch {
 	case j.policy != nil && j.policy.Binds && j.policy.Invalid == nil && j.ownPaths == 0:
 		for _, t := range j.after.Targets(j.policy) {
-			if r, ok := j.after.Get(t.Ref).(*hierarchy.Route); ok && t.Refused == "" {
+			if r, ok := j.after.Get(t.Ref).(*gateway.Route); ok && t.Refused == "" {
 				j.onPathless(r, r, j.old, j.policy, t)
 			}
 		}
@@ -183,7 +183,7 @@ func (j *judge) pathless() {
 }
 
 // onPathless books a policy on one such route, before and after.
-func (j *judge) onPathless(was, is *hierarchy.Route, old, policy *policykind.Policy, t policykind.Target) {
+func (j *judge) onPathless(was, is *gateway.Route, old, policy *policykind.Policy, t policykind.Target) {
 	if old != nil && old.Invalid == nil {
 		j.onTarget(&j.binding.was, old, was, t, ofWas)
 	}
@@ -191,7 +191,7 @@ func (j *judge) onPathless(was, is *hierarchy.Route, old, policy *policykind.Pol
 	j.endRoute()
 }
 
-func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *hierarchy.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
+func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *gateway.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
 	e := effective.Alone(p, r)
 	if len(r.Rules) == 0 {
 		j.inForce(sideOf(b, e), of)
@@ -323,7 +323,7 @@ func (t *limitTally) won(l *limitOnRoute) {
 		}
 		path := l.is.on.Path
 		path.Rule = rule
-		name := path.Element(hierarchy.LevelRule).String()
+		name := path.Element(gateway.LevelRule).String()
 		t.fresh[name] = t.fresh[name].add(t.kind, l.is)
 	}
 }
@@ -343,7 +343,7 @@ func (s *limitSide) matched() []string {
 }
 
 // near reports whether the limit's policy is attached to the route itself.
-func (s *limitSide) near() bool { return s.on.Level(s.policy) >= hierarchy.LevelRoute }
+func (s *limitSide) near() bool { return s.on.Level(s.policy) >= gateway.LevelRoute }
 
 // lost books the matches of a limit that some rule had and none has now.
 func (t *limitTally) lost(l *limitOnRoute) {
@@ -396,7 +396,7 @@ const mostMatchesNear = 1024
 
 // sample keeps a route that has matches, as long as they are few.
 func (s *limitSum) sample(l limitSide) {
-	if l.index == nil || s.matches > mostMatchesNear || l.on.Path.Route.Kind != hierarchy.KindHTTPRoute ||
+	if l.index == nil || s.matches > mostMatchesNear || l.on.Path.Route.Kind != gateway.KindHTTPRoute ||
 		slices.ContainsFunc(s.some, func(o limitSide) bool { return o.on.Path.Route == l.on.Path.Route }) {
 		return
 	}
@@ -493,7 +493,7 @@ const hiddenMatch = "(not shown)"
 
 // showsMatches reports whether messages show the matches of a route: to writers of
 // its namespace.
-func (j *judge) showsMatches(r *hierarchy.Route) bool {
+func (j *judge) showsMatches(r *gateway.Route) bool {
 	return j.ShowValues || r.Namespace == j.writtenRef().Namespace
 }
 

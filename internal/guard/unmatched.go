@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/ratelimit"
 	"overrule.dev/overrule/merge"
 )
@@ -242,7 +242,7 @@ func (t *limitTally) noMatch(at [2]int) string {
 // nearest names the matches of the routes, those of other namespaces left out, that are most like one.
 func (t *limitTally) nearest(m *ratelimit.Match) []string {
 	var routes []*ratelimit.Route
-	var shown []*hierarchy.Route
+	var shown []*gateway.Route
 	for _, s := range t.is.some {
 		if t.shows(s.on.Path.Route) {
 			routes, shown = append(routes, s.index), append(shown, s.on.Path.Route)
@@ -316,7 +316,7 @@ func (j *judge) unbound(e *effective.Effective) {
 	}
 	for i := range s.Rules {
 		level, bound := e.Level(s.Rules[i].From.Policy), &s.Binding.Limits[i]
-		if level < hierarchy.LevelRoute || bound.Matches(e.Path.Rule) || level == hierarchy.LevelRoute && bound.Somewhere() {
+		if level < gateway.LevelRoute || bound.Matches(e.Path.Rule) || level == gateway.LevelRoute && bound.Somewhere() {
 			continue
 		}
 		policy := s.of(i)

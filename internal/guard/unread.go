@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -16,7 +16,7 @@ import (
 // that are not read: paths without a root, one for each rule, on which only what
 // is attached to the route itself is known to hold. They were there before if all
 // of these parents were.
-func (j *judge) byOthers(s *surrounding, x hierarchy.Path) {
+func (j *judge) byOthers(s *surrounding, x gateway.Path) {
 	parents := j.unreadParents(j.after, s.edited, s.kind)
 	if len(parents) == 0 {
 		return
@@ -33,7 +33,7 @@ func (j *judge) byOthers(s *surrounding, x hierarchy.Path) {
 		}
 	}
 	for _, i := range rules {
-		y := hierarchy.Path{Route: s.edited, Rule: i}
+		y := gateway.Path{Route: s.edited, Rule: i}
 		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
 		if known {
 			s.before[s.earlier(y)] = true
@@ -42,42 +42,42 @@ func (j *judge) byOthers(s *surrounding, x hierarchy.Path) {
 }
 
 // byOther adds the listeners of a set that went to a parent that is not read.
-func (s *surrounding) byOther(set *hierarchy.ListenerSet) {
+func (s *surrounding) byOther(set *gateway.ListenerSet) {
 	if set.Unread == (api.Ref{}) {
 		return
 	}
 	for i := range set.Listeners {
-		y := hierarchy.Path{Set: set, Listener: &set.Listeners[i], Rule: -1}
+		y := gateway.Path{Set: set, Listener: &set.Listeners[i], Rule: -1}
 		s.after = append(s.after, &effective.Effective{Kind: s.kind, Path: y})
 	}
 }
 
 // rootless reports whether a path is one by a parent that is not read.
-func rootless(p hierarchy.Path) bool {
+func rootless(p gateway.Path) bool {
 	return (p.Route != nil || p.Set != nil) && p.Gateway == nil && p.Service == nil
 }
 
 // carries reports whether what is attached at a level goes with the route, or the
 // listener set, of a path that has no root.
-func carries(p hierarchy.Path, level hierarchy.Level) bool {
-	return level >= hierarchy.LevelRouteNamespace || p.Route == nil && level >= hierarchy.LevelListenerSet
+func carries(p gateway.Path, level gateway.Level) bool {
+	return level >= gateway.LevelRouteNamespace || p.Route == nil && level >= gateway.LevelListenerSet
 }
 
 // unreadParents returns the parents of a route by which a kind has no paths,
 // though they may bring traffic: those of kinds that are not read, the parents of
 // listener sets that are, and, where the kind has no paths of a mesh, Services.
-func (j *judge) unreadParents(v *snapshot.View, r *hierarchy.Route, k *policykind.Kind) []api.Ref {
+func (j *judge) unreadParents(v *snapshot.View, r *gateway.Route, k *policykind.Kind) []api.Ref {
 	if r == nil {
 		return nil
 	}
 	out := slices.Clone(r.Unread)
 	for _, p := range r.Parents {
 		switch o := v.Get(p.Ref()).(type) {
-		case *hierarchy.ListenerSet:
+		case *gateway.ListenerSet:
 			if o.Unread != (api.Ref{}) {
 				out = append(out, o.Unread)
 			}
-		case *hierarchy.Service:
+		case *gateway.Service:
 			if !j.Engine.OnServices(k) {
 				out = append(out, o.Ref())
 			}

@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -86,15 +86,15 @@ func (j *judge) unseenOf(k *policykind.Kind) (*unseen, error) {
 // takesAlong reports whether policies of the kind may go with the write, or the
 // grants by which they are attached, while what they are attached to stays.
 func (u *unseen) takesAlong() bool {
-	if g, ok := u.change.Before.(*hierarchy.Grant); ok {
+	if g, ok := u.change.Before.(*gateway.Grant); ok {
 		return u.kind.Targets.Namespaces == api.LeaveGrant && grants(g, u.kind)
 	}
-	all := api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}
+	all := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
 	if u.kind.Targets.Namespaces == api.LeaveGrant && u.after.Count(all) < u.before.Count(all) {
 		return true
 	}
 	t := &u.kind.Targets
-	_, ok := u.change.Before.(*hierarchy.Namespace)
+	_, ok := u.change.Before.(*gateway.Namespace)
 	return ok && u.change.After == nil && (t.Namespaces != "" && t.Namespaces != api.LeaveOwn || len(t.ClassFrom) > 0)
 }
 
@@ -128,7 +128,7 @@ func (u *unseen) loses(p effective.Pair) (bool, error) {
 	if p.After != nil && u.moves(p) {
 		return true, nil
 	}
-	for l := hierarchy.LevelGatewayClass; l <= hierarchy.LevelBackend; l++ {
+	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
 		heirs, err := u.heirs(p, effective.Override{Level: l}, false)
 		if err != nil {
 			return false, err
@@ -155,7 +155,7 @@ func (u *unseen) moves(p effective.Pair) bool {
 	if was.Route != nil && is.Route != nil && u.kind.Reading(was.Route.Annotations) != u.kind.Reading(is.Route.Annotations) {
 		return true
 	}
-	for l := hierarchy.LevelGatewayClass; l <= hierarchy.LevelBackend; l++ {
+	for l := gateway.LevelGatewayClass; l <= gateway.LevelBackend; l++ {
 		if !sameElement(was, is, l) {
 			return true
 		}
@@ -209,16 +209,16 @@ func onPath(e *effective.Effective) string {
 }
 
 // sameElement reports whether two paths have the same element at a level.
-func sameElement(x, y *hierarchy.Path, l hierarchy.Level) bool {
+func sameElement(x, y *gateway.Path, l gateway.Level) bool {
 	a, b := x.Element(l), y.Element(l)
 	a.Index, b.Index = nil, nil
-	return a == b && (l != hierarchy.LevelRule || named(x.Route, a.Section) == named(y.Route, b.Section))
+	return a == b && (l != gateway.LevelRule || named(x.Route, a.Section) == named(y.Route, b.Section))
 }
 
 // named reports whether a rule of a route has a name itself: an unnamed one that is
 // called by its position cannot be targeted by that name then.
-func named(r *hierarchy.Route, name string) bool {
-	return r != nil && slices.ContainsFunc(r.Rules, func(rule hierarchy.Rule) bool { return rule.Name == name })
+func named(r *gateway.Route, name string) bool {
+	return r != nil && slices.ContainsFunc(r.Rules, func(rule gateway.Rule) bool { return rule.Name == name })
 }
 
 // relabelled reports whether policies that select by labels, or by the name of a
@@ -227,13 +227,13 @@ func relabelled(before, after snapshot.Object) bool {
 	if before == nil || after == nil {
 		return false
 	}
-	was, _ := before.(*hierarchy.Service)
-	is, _ := after.(*hierarchy.Service)
-	return !maps.Equal(hierarchy.LabelsOf(before), hierarchy.LabelsOf(after)) ||
+	was, _ := before.(*gateway.Service)
+	is, _ := after.(*gateway.Service)
+	return !maps.Equal(gateway.LabelsOf(before), gateway.LabelsOf(after)) ||
 		was != nil && is != nil && !slices.Equal(was.Ports, is.Ports)
 }
 
 // grants reports whether a grant is for policies of a kind.
-func grants(g *hierarchy.Grant, k *policykind.Kind) bool {
-	return slices.ContainsFunc(g.From, func(f hierarchy.GrantFrom) bool { return f.Group == k.Group && f.Kind == k.Kind })
+func grants(g *gateway.Grant, k *policykind.Kind) bool {
+	return slices.ContainsFunc(g.From, func(f gateway.GrantFrom) bool { return f.Group == k.Group && f.Kind == k.Kind })
 }

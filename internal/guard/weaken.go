@@ -7,7 +7,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/merge"
 )
@@ -223,7 +223,7 @@ func (j *judge) lowerWrite(override api.Ref) bool {
 	switch o := j.change.Object().(type) {
 	case *policykind.Policy:
 		return o.Ref() != override
-	case *hierarchy.Gateway, *hierarchy.Class:
+	case *gateway.Gateway, *gateway.Class:
 		return false
 	default:
 		return true

@@ -11,8 +11,8 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -53,8 +53,8 @@ func (w Write) lasting() bool {
 	case *policykind.Policy:
 		is, ok := w.Change.After.(*policykind.Policy)
 		return !ok || !was.Same(is)
-	case *hierarchy.Route:
-		is, ok := w.Change.After.(*hierarchy.Route)
+	case *gateway.Route:
+		is, ok := w.Change.After.(*gateway.Route)
 		return !ok || !was.Same(is)
 	default:
 		return !reflect.DeepEqual(w.Change.Before, w.Change.After)
@@ -78,7 +78,7 @@ func (w Write) changes() []snapshot.Change {
 
 // footprint returns where the write may meet others.
 func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
-	if n, ok := w.Change.Before.(*hierarchy.Namespace); ok && n != nil && w.Change.After == nil {
+	if n, ok := w.Change.Before.(*gateway.Namespace); ok && n != nil && w.Change.After == nil {
 		return effective.Everywhere() // all that is in it goes, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
@@ -158,7 +158,7 @@ func (l *layer) lay(ctx context.Context, w Write) error {
 	ref := w.Change.Object().Ref()
 	switch {
 	case w.removes():
-		if n, ok := w.Change.Before.(*hierarchy.Namespace); ok {
+		if n, ok := w.Change.Before.(*gateway.Namespace); ok {
 			l.put(l.flat().AllIn(n.Name)...)
 		}
 		l.put(snapshot.Delete(ref))
@@ -223,7 +223,7 @@ const noNamespace = "?"
 
 func (f flown) ownerIn(v *snapshot.View) owner {
 	namespace := f.ref.Namespace
-	if namespace != "" && v.Get((&hierarchy.Namespace{Name: namespace}).Ref()) == nil {
+	if namespace != "" && v.Get((&gateway.Namespace{Name: namespace}).Ref()) == nil {
 		namespace = noNamespace
 	}
 	return ownerOf(namespace, f.user)

@@ -11,7 +11,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -154,7 +154,7 @@ func (k *Kinds) Defined(ref api.PolicyKind) bool { return k.defined[ref].crd != 
 // Reads reports whether the store holds objects of a kind, or learns from
 // them.
 func (k *Kinds) Reads(ref api.PolicyKind) bool {
-	return k.Of(ref) != nil || ref == policykind.KindProfile || hierarchy.Known(ref) || constraint.IsKind(ref)
+	return k.Of(ref) != nil || ref == policykind.KindProfile || gateway.Known(ref) || constraint.IsKind(ref)
 }
 
 // ClusterScoped reports whether objects of a kind have no namespace. A policy
@@ -163,7 +163,7 @@ func (k *Kinds) ClusterScoped(ref api.PolicyKind) bool {
 	if crd := k.defined[ref].crd; crd != nil {
 		return crd.Spec.Scope == apiextensionsv1.ClusterScoped
 	}
-	return ref == KindCRD || ref == policykind.KindProfile || ref == constraint.ClusterKind || hierarchy.ClusterScoped(ref)
+	return ref == KindCRD || ref == policykind.KindProfile || ref == constraint.ClusterKind || gateway.ClusterScoped(ref)
 }
 
 // Names returns the plural, singular and short names that the definition of a

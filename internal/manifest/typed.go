@@ -6,7 +6,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // fits holds the values of a route to the types that Gateway API gives them, as
@@ -19,18 +19,18 @@ func fits(kind api.PolicyKind, data []byte) error {
 		return strict(data, new(api.PolicyConstraint))
 	case kind == constraint.ClusterKind:
 		return strict(data, new(api.ClusterPolicyConstraint))
-	case !hierarchy.IsRoute(kind):
+	case !gateway.IsRoute(kind):
 		return nil
 	}
 	var into any
 	switch kind.Kind {
-	case hierarchy.KindGRPCRoute:
+	case gateway.KindGRPCRoute:
 		into = new(gatewayv1.GRPCRoute)
-	case hierarchy.KindTCPRoute:
+	case gateway.KindTCPRoute:
 		into = new(gatewayv1.TCPRoute)
-	case hierarchy.KindTLSRoute:
+	case gateway.KindTLSRoute:
 		into = new(gatewayv1.TLSRoute)
-	case hierarchy.KindUDPRoute:
+	case gateway.KindUDPRoute:
 		into = new(gatewayv1.UDPRoute)
 	default:
 		into = new(gatewayv1.HTTPRoute)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -215,5 +215,5 @@ func TestDecodeForgetsACreationTime(t *testing.T) {
 	}
 	_, err = (&Object{Kind: api.PolicyKind{Kind: "Pod"}}).Decode(kinds, "here", 7, false)
 	require.ErrorIs(t, err, snapshot.ErrKind)
-	assert.True(t, kinds.Reads(api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGRPCRoute}))
+	assert.True(t, kinds.Reads(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGRPCRoute}))
 }

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -23,7 +23,7 @@ func Name(o snapshot.Object) string {
 	switch o.(type) {
 	case *policykind.Policy:
 		return api.AnnotationOutcome
-	case *hierarchy.Route:
+	case *gateway.Route:
 		return api.AnnotationEffectivePolicy
 	default:
 		return ""

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/merge"
 )
 
@@ -119,11 +119,11 @@ func pathNote(path []api.PathElement) string {
 			}
 		case len(below) > 0: // a backend
 			below = append(below, e.String())
-		case e.Kind == hierarchy.KindListener || e.Kind == hierarchy.KindService:
+		case e.Kind == gateway.KindListener || e.Kind == gateway.KindService:
 			above = e
 		}
 	}
-	text := strings.TrimPrefix(above.String(), hierarchy.KindListener+" ")
+	text := strings.TrimPrefix(above.String(), gateway.KindListener+" ")
 	return strings.TrimSpace(text + " " + strings.Join(below, " "))
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // bulk is how much there is to bind: a route's rules, the matches of each, and
@@ -106,7 +106,7 @@ func benchMatch(rule, m int) map[string]any {
 }
 
 // route has rules whose matches are told by their numbers.
-func (s bulk) route(tb testing.TB) *hierarchy.Route {
+func (s bulk) route(tb testing.TB) *gateway.Route {
 	tb.Helper()
 	rules := make([]any, s.rules)
 	for rule := range rules {
@@ -120,7 +120,7 @@ func (s bulk) route(tb testing.TB) *hierarchy.Route {
 		"metadata": map[string]any{"namespace": "app", "name": "toystore"}, "spec": map[string]any{"rules": rules},
 	})
 	require.NoError(tb, err)
-	r, err := hierarchy.ReadRoute(hierarchy.KindHTTPRoute, data, nil)
+	r, err := gateway.ReadRoute(gateway.KindHTTPRoute, data, nil)
 	require.NoError(tb, err)
 	return r
 }

@@ -5,7 +5,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Limits are those that are in force together, in the order in which they bind: of
@@ -99,7 +99,7 @@ func (l *Limits) Bind(r *Route, hosts []string) *Binding {
 func (r *Route) choose(t *Trigger, facts [][]string, hosts []string) Chosen {
 	out := Chosen{Found: make([]bool, len(facts)), chosen: newSet(len(r.matches))}
 	for _, name := range t.Hostnames {
-		if !slices.ContainsFunc(hosts, func(h string) bool { return hierarchy.HostnamesMeet(name, h) }) {
+		if !slices.ContainsFunc(hosts, func(h string) bool { return gateway.HostnamesMeet(name, h) }) {
 			out.Outside = append(out.Outside, name)
 		}
 	}

@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // routeOf is an HTTPRoute of rules in YAML.
 func routeOf(t *testing.T, rules string) *Route {
-	return NewRoute(aRoute(t, hierarchy.KindHTTPRoute, rules))
+	return NewRoute(aRoute(t, gateway.KindHTTPRoute, rules))
 }
 
-func aRoute(t *testing.T, kind, rules string) *hierarchy.Route {
+func aRoute(t *testing.T, kind, rules string) *gateway.Route {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte("metadata: {namespace: app, name: toystore}\nspec:\n  rules: " + rules))
 	require.NoError(t, err)
-	r, err := hierarchy.ReadRoute(kind, data, nil)
+	r, err := gateway.ReadRoute(kind, data, nil)
 	require.NoError(t, err)
 	return r
 }
@@ -237,7 +237,7 @@ func TestMatchesOfATriggerAreFoundOneByOne(t *testing.T) {
 
 // Their rules have no such matches.
 func TestLimitsWithMatchesBindToNoRuleOfAGRPCRoute(t *testing.T) {
-	r := NewRoute(aRoute(t, hierarchy.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
+	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys, method: get}}]}, {}]"))
 	for name, c := range map[string]struct {
 		triggers string
 		want     [][]string

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // routeWith has a rule for each list of matches.
@@ -153,6 +153,6 @@ func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
 
 // A GRPCRoute has no such matches.
 func TestARouteWithoutMatchesOfHTTPHasNoneNear(t *testing.T) {
-	r := NewRoute(&hierarchy.Route{Kind: hierarchy.KindGRPCRoute, Rules: make([]hierarchy.Rule, 1)})
+	r := NewRoute(&gateway.Route{Kind: gateway.KindGRPCRoute, Rules: make([]gateway.Rule, 1)})
 	assert.Empty(t, r.Nearest(&Match{matchOf("", "PathPrefix", "/toys")}, 3))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 func TestTheNearestMatchesComeFirst(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAnotherValueIsNearerThanNone(t *testing.T) {
 }
 
 func TestNothingIsNearWhereRulesStateNoMatches(t *testing.T) {
-	r := NewRoute(aRoute(t, hierarchy.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
+	r := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{}, {matches: [{method: {service: toys}}]}]"))
 	assert.Empty(t, nearestTo(t, r, "{method: GET}", 3))
 }
 
@@ -71,7 +71,7 @@ func TestPathsOfAnyLengthAreCompared(t *testing.T) {
 // Of several routes the nearest come first, whichever has them; of those as near, the
 // first route's.
 func TestTheNearestMatchesOfSeveralRoutes(t *testing.T) {
-	services := NewRoute(aRoute(t, hierarchy.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
+	services := NewRoute(aRoute(t, gateway.KindGRPCRoute, "[{matches: [{method: {service: toys}}]}]"))
 	one := func(rules string) *Route { return routeOf(t, rules) }
 	first := one("[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /toyland}}]}]")
 	second := one("[{matches: [{path: {value: /c}}, {path: {value: /toys}}]}]")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // valued is a field with a type and a value, a header or a query parameter where
@@ -248,7 +248,7 @@ func boundAtRandom(t *testing.T, rules [][]plainMatch, limits [][]plainTrigger, 
 	for i, triggers := range limits {
 		written = append(written, fmt.Sprintf("l%d", i), asJSON(t, triggers))
 	}
-	route := NewRoute(aRoute(t, hierarchy.KindHTTPRoute, asJSON(t, all)))
+	route := NewRoute(aRoute(t, gateway.KindHTTPRoute, asJSON(t, all)))
 	return limitsOf(t, written...).Bind(route, hosts)
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Rendering gathers which limits are bound to which rules at one gateway, and
@@ -56,14 +56,14 @@ func compareSpots(a, b spot) int {
 
 // bound is a rule that a limit is bound to, and for which hostnames.
 type bound struct {
-	route *hierarchy.Route
+	route *gateway.Route
 	hosts map[string]bool
 }
 
 // Add books that a limit is bound to the i-th rule of a route, by which requests
 // for some hostnames come, "" for any (hierarchy.Path.Hosts). A rule that is added
 // more than once, as for each listener, is for the hostnames of all.
-func (r *Rendering) Add(from Source, b *Bound, route *hierarchy.Route, i int, hosts []string) {
+func (r *Rendering) Add(from Source, b *Bound, route *gateway.Route, i int, hosts []string) {
 	if b.sameHostnames() == nil {
 		hosts = narrowed(b.Hostnames(i), hosts)
 	}

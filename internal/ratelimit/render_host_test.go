@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 const onlyFiveASecond = "rates: [{limit: 5, unit: second}]\n"
@@ -71,7 +71,7 @@ func TestHostnamesOfTriggers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, aRoute(t, hierarchy.KindHTTPRoute, rules), c.hosts...)
+			addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond+"triggers: "+c.triggers)}, aRoute(t, gateway.KindHTTPRoute, rules), c.hosts...)
 			actions, limits := r.Documents()
 			require.Len(t, actions, 1)
 			assert.Equal(t, []api.GatewayRule{{Paths: []string{"/a*"}, Hosts: c.a}, {Paths: []string{"/b*"}, Hosts: c.b}}, actions[0].Rules)
@@ -114,7 +114,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 		"none, by which no request come": {[][]string{{"a.acme.com"}, {}}, []string{"a.acme.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, limit, route := NewRendering(edge), aLimit(t, "l", onlyFiveASecond), aRoute(t, hierarchy.KindHTTPRoute, "[{}]")
+			r, limit, route := NewRendering(edge), aLimit(t, "l", onlyFiveASecond), aRoute(t, gateway.KindHTTPRoute, "[{}]")
 			for _, hosts := range c.listeners {
 				addAll(r, fromRoute, []*Limit{limit}, route, hosts...)
 			}
@@ -129,7 +129,7 @@ func TestHostsOfListenersAreUnited(t *testing.T) {
 // Where no request comes to a rule by any hostname, no hosts would mean any.
 func TestARuleThatNoRequestReachesIsLeftOut(t *testing.T) {
 	r := NewRendering(edge)
-	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, hierarchy.KindHTTPRoute, "[{}]"))
+	addAll(r, fromRoute, []*Limit{aLimit(t, "l", onlyFiveASecond)}, aRoute(t, gateway.KindHTTPRoute, "[{}]"))
 	actions, limits := r.Documents()
 	assert.Empty(t, actions)
 	assert.Empty(t, limits)

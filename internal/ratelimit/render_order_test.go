@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
-func named(t *testing.T, kind, key, rules string) *hierarchy.Route {
+func named(t *testing.T, kind, key, rules string) *gateway.Route {
 	t.Helper()
 	r := aRoute(t, kind, rules)
 	_, err := fmt.Sscanf(key, "%1s/%s", &r.Namespace, &r.Name)
@@ -45,16 +45,16 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 	}
 	adds := []func(*Rendering){
 		func(r *Rendering) {
-			addAll(r, Source{"a/p", "bare"}, []*Limit{on("z", "/1"), on("b", "/2")}, named(t, hierarchy.KindHTTPRoute, "a/r", rules("/1", "/2")), "")
+			addAll(r, Source{"a/p", "bare"}, []*Limit{on("z", "/1"), on("b", "/2")}, named(t, gateway.KindHTTPRoute, "a/r", rules("/1", "/2")), "")
 		},
 		func(r *Rendering) {
-			addAll(r, Source{"a/p", "bare"}, []*Limit{on("b", "/2")}, named(t, hierarchy.KindHTTPRoute, "a/s", rules("/2")), "")
+			addAll(r, Source{"a/p", "bare"}, []*Limit{on("b", "/2")}, named(t, gateway.KindHTTPRoute, "a/s", rules("/2")), "")
 		},
 		func(r *Rendering) {
-			addAll(r, Source{"b/p", "bare"}, []*Limit{on("a", "/1")}, named(t, hierarchy.KindHTTPRoute, "b/a", rules("/1")), "")
+			addAll(r, Source{"b/p", "bare"}, []*Limit{on("a", "/1")}, named(t, gateway.KindHTTPRoute, "b/a", rules("/1")), "")
 		},
 		func(r *Rendering) {
-			addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "c", onlyFiveASecond)}, named(t, hierarchy.KindGRPCRoute, "b/a", "[{}]"), "")
+			addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "c", onlyFiveASecond)}, named(t, gateway.KindGRPCRoute, "b/a", "[{}]"), "")
 		},
 	}
 	for range len(adds) {
@@ -76,14 +76,14 @@ func TestLimitsAreInTheOrderOfTheirRules(t *testing.T) {
 		if back {
 			slices.Reverse(limits)
 		}
-		r, route := NewRendering(edge), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+		r, route := NewRendering(edge), named(t, gateway.KindHTTPRoute, "a/r", "[{}]")
 		for _, l := range limits { // of two listeners
 			addAll(r, Source{"a/p", "bare"}, []*Limit{l}, route, "")
 		}
 		actions, _ := r.Documents()
 		assert.Equal(t, []string{"a/p/a", "a/p/b"}, bindings(actions), "by their names on one rule")
 	}
-	r, route := NewRendering(edge), named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]")
+	r, route := NewRendering(edge), named(t, gateway.KindHTTPRoute, "a/r", "[{}]")
 	addAll(r, Source{"a/p", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
 	addAll(r, Source{"b/p", "bare"}, []*Limit{aLimit(t, "a", onlyFiveASecond)}, route, "")
 	addAll(r, Source{"a/o", "bare"}, []*Limit{aLimit(t, "b", onlyFiveASecond)}, route, "")
@@ -105,8 +105,8 @@ func TestLimitsOfOneNameInTwoBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", c.overrides)}, named(t, hierarchy.KindHTTPRoute, "a/s", "[{}]"), "")
-			addAll(r, Source{"a/p", "defaults"}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/r", "[{}]"), "")
+			addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", c.overrides)}, named(t, gateway.KindHTTPRoute, "a/s", "[{}]"), "")
+			addAll(r, Source{"a/p", "defaults"}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/r", "[{}]"), "")
 			actions, limits := r.Documents()
 			assert.Equal(t, c.want, bindings(actions))
 			assert.Len(t, limits, len(c.want))
@@ -119,9 +119,9 @@ func TestLimitsOfTwoBlocksAreCalledByTheFirstOfThem(t *testing.T) {
 	for _, blocks := range [][]string{{"defaults", "bare"}, {"bare", "defaults"}} {
 		r := NewRendering(edge)
 		for i, block := range blocks {
-			addAll(r, Source{"a/p", block}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, hierarchy.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
+			addAll(r, Source{"a/p", block}, []*Limit{aLimit(t, "l", onlyFiveASecond)}, named(t, gateway.KindHTTPRoute, "a/"+"rs"[i:i+1], "[{}]"), "")
 		}
-		addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", "rates: [{limit: 9, unit: second}]")}, named(t, hierarchy.KindHTTPRoute, "a/t", "[{}]"), "")
+		addAll(r, Source{"a/p", "overrides"}, []*Limit{aLimit(t, "l", "rates: [{limit: 9, unit: second}]")}, named(t, gateway.KindHTTPRoute, "a/t", "[{}]"), "")
 		actions, _ := r.Documents()
 		assert.Equal(t, []string{"a/p/l/bare", "a/p/l/overrides"}, bindings(actions), blocks)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 const edge = "infra/edge"
@@ -22,7 +22,7 @@ func aLimit(t *testing.T, name, text string) *Limit {
 }
 
 // addAll adds the limits that are bound to rules of a route, for hosts.
-func addAll(r *Rendering, from Source, limits []*Limit, route *hierarchy.Route, hosts ...string) {
+func addAll(r *Rendering, from Source, limits []*Limit, route *gateway.Route, hosts ...string) {
 	b := NewLimits(limits).Bind(NewRoute(route), hosts)
 	for rule := range route.Rules {
 		if i := b.First(rule); i >= 0 {
@@ -37,7 +37,7 @@ var fromRoute = Source{Policy: "app/limits", Block: "bare"}
 func renderedOf(t *testing.T, limit, rules string, hosts ...string) (actions, limits any) {
 	t.Helper()
 	r := NewRendering(edge)
-	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, hierarchy.KindHTTPRoute, rules), hosts...)
+	addAll(r, fromRoute, []*Limit{aLimit(t, "l", limit)}, aRoute(t, gateway.KindHTTPRoute, rules), hosts...)
 	return r.Documents()
 }
 
@@ -104,7 +104,7 @@ func TestCallsOfAGRPCRouteAreToldByTheirPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewRendering(edge)
-			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, hierarchy.KindGRPCRoute, c.rules), "")
+			addAll(r, fromRoute, []*Limit{aLimit(t, "l", "rates: [{limit: 5, unit: second}]")}, aRoute(t, gateway.KindGRPCRoute, c.rules), "")
 			actions, _ := r.Documents()
 			is(t, "- rules: "+c.want+tied, actions)
 		})

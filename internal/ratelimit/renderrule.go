@@ -7,7 +7,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 )
 
 // itemsOf returns an item for each match of a rule, without hosts.
-func itemsOf(r *hierarchy.Route, rule int) []api.GatewayRule {
+func itemsOf(r *gateway.Route, rule int) []api.GatewayRule {
 	var out []api.GatewayRule
 	for _, m := range r.HTTPMatches(rule) {
 		out = append(out, httpItem(&m))

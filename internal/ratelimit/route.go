@@ -6,7 +6,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Route is the rules of a route as limits bind to them.
@@ -25,7 +25,7 @@ type Route struct {
 // NewRoute reads the matches of a route. A rule of another than an HTTPRoute has
 // one that states nothing, which no match of a trigger chooses that states
 // something.
-func NewRoute(r *hierarchy.Route) *Route {
+func NewRoute(r *gateway.Route) *Route {
 	out := &Route{starts: make([]int, 1, len(r.Rules)+1), stating: make(map[string]set)}
 	for i := range r.Rules {
 		all := r.HTTPMatches(i)

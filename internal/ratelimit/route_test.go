@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 func TestMatchesAreNamedAsPeopleWriteThem(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRulesHaveTheirMatchesDefaulted(t *testing.T) {
 
 // Matches that are not there state nothing, which is not what a trigger states.
 func TestARouteWithoutRulesHasNothingToBindTo(t *testing.T) {
-	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&hierarchy.Route{Kind: hierarchy.KindHTTPRoute}), anyHost)
+	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
 	assert.False(t, b.Limits[0].Somewhere())
 	assert.Equal(t, []bool{false}, b.Limits[0].Triggers[0].Found)
 }

@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
@@ -63,19 +63,19 @@ func inForce(o *merge.Outcome) bool {
 
 // lowest returns the lowest level of a path that is the object's own, if the path
 // goes through it.
-func (a *affected) lowest(p *hierarchy.Path) (level hierarchy.Level, through bool) {
+func (a *affected) lowest(p *gateway.Path) (level gateway.Level, through bool) {
 	switch o := a.of.(type) {
-	case *hierarchy.Class:
-		return hierarchy.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
-	case *hierarchy.Gateway:
+	case *gateway.Class:
+		return gateway.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
+	case *gateway.Gateway:
 		if p.Set != nil { // the listener is the set's
-			return hierarchy.LevelGateway, p.Gateway == o
+			return gateway.LevelGateway, p.Gateway == o
 		}
-		return hierarchy.LevelListener, p.Gateway == o
-	case *hierarchy.ListenerSet:
-		return hierarchy.LevelListener, p.Set == o
-	case *hierarchy.Route:
-		return hierarchy.LevelRule, p.Route == o
+		return gateway.LevelListener, p.Gateway == o
+	case *gateway.ListenerSet:
+		return gateway.LevelListener, p.Set == o
+	case *gateway.Route:
+		return gateway.LevelRule, p.Route == o
 	default:
 		return 0, false
 	}
@@ -94,18 +94,18 @@ func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 			}
 		}
 	}
-	gw := func(g *hierarchy.Gateway) {
+	gw := func(g *gateway.Gateway) {
 		if g != nil {
-			on((&hierarchy.Class{Name: g.Class}).Ref(), (&hierarchy.Namespace{Name: g.Namespace}).Ref(), g.Ref())
+			on((&gateway.Class{Name: g.Class}).Ref(), (&gateway.Namespace{Name: g.Namespace}).Ref(), g.Ref())
 		}
 	}
-	on(api.Ref{Kind: hierarchy.KindMesh})
+	on(api.Ref{Kind: gateway.KindMesh})
 	switch o := of.(type) {
-	case *hierarchy.Class:
+	case *gateway.Class:
 		on(o.Ref())
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		gw(o)
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		gw(v.Gateway(o.GatewayNamespace, o.GatewayName))
 		on(o.Ref())
 	}

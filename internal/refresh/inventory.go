@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -102,8 +102,8 @@ func (i *inventory) all(namespace string) []api.Ref {
 // known by name.
 func marked(k api.PolicyKind) bool {
 	switch {
-	case hierarchy.Known(k):
-		return hierarchy.IsRoute(k) || conditioned(k)
+	case gateway.Known(k):
+		return gateway.IsRoute(k) || conditioned(k)
 	default:
 		return k.Group != api.Group && k != policykind.KindDefinition
 	}
@@ -114,5 +114,5 @@ func marked(k api.PolicyKind) bool {
 // the status of every Service is the right to say where its traffic comes in.
 func conditioned(k api.PolicyKind) bool {
 	return k.Group == api.GatewayGroup &&
-		slices.Contains([]string{hierarchy.KindGatewayClass, hierarchy.KindGateway, hierarchy.KindListenerSet}, k.Kind)
+		slices.Contains([]string{gateway.KindGatewayClass, gateway.KindGateway, gateway.KindListenerSet}, k.Kind)
 }

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -152,7 +152,7 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
 	both := snapshot.Objects(changed.Events)
 	for _, o := range both {
-		if n, ok := o.(*hierarchy.Namespace); ok { // it may have opted out, or in
+		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out, or in
 			r.queue(q, r.objects.all(n.Name))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -19,7 +19,7 @@ type touched struct {
 	engine *effective.Engine
 	pace   *pace
 	found  map[api.Ref]bool
-	last   hierarchy.Path // the path before, most of which is in the next one
+	last   gateway.Path // the path before, most of which is in the next one
 }
 
 // look gathers what changes touch, as the view shows it: that before them or that
@@ -43,7 +43,7 @@ func (t *touched) path(e *effective.Effective) {
 	}
 	if p.Gateway != nil && p.Gateway != last.Gateway {
 		t.found[p.Gateway.Ref()] = true
-		t.found[(&hierarchy.Class{Name: p.Gateway.Class}).Ref()] = true
+		t.found[(&gateway.Class{Name: p.Gateway.Class}).Ref()] = true
 	}
 	if p.Set != nil && p.Set != last.Set {
 		t.found[p.Set.Ref()] = true
@@ -64,13 +64,13 @@ func (t *touched) around(v *snapshot.View, o snapshot.Object) {
 		for _, target := range v.Targets(o) {
 			t.targeting(v, target.Ref)
 		}
-	case *hierarchy.Grant:
+	case *gateway.Grant:
 		for _, to := range o.To {
 			t.policies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
 			t.policies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
 		}
-	case *hierarchy.Namespace: // its labels may be what a selector asks for
-		for _, kind := range slices.Concat(hierarchy.GatewayKinds, []string{hierarchy.KindService}) {
+	case *gateway.Namespace: // its labels may be what a selector asks for
+		for _, kind := range slices.Concat(gateway.GatewayKinds, []string{gateway.KindService}) {
 			t.policies(v.Selecting(hierarchyKind(kind)))
 		}
 	}
@@ -89,8 +89,8 @@ func (t *touched) policies(all iter.Seq[*policykind.Policy]) {
 }
 
 func hierarchyKind(kind string) api.PolicyKind {
-	if kind == hierarchy.KindService {
+	if kind == gateway.KindService {
 		return api.PolicyKind{Kind: kind}
 	}
-	return hierarchy.GatewayKind(kind)
+	return gateway.GatewayKind(kind)
 }

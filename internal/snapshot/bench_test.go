@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -20,9 +20,9 @@ func filled(b *testing.B, routes int) (*snapshot.Store, *policykind.Kind) {
 	}
 	template, own := route(b, "r", "g0"), policy(b, k, "p", "r")
 	for i := range routes {
-		r := &hierarchy.Route{
+		r := &gateway.Route{
 			Kind: template.Kind, Namespace: template.Namespace, Name: fmt.Sprintf("r%d", i), Rules: template.Rules,
-			Parents: []hierarchy.Parent{{Kind: hierarchy.KindGateway, Namespace: "infra", Name: fmt.Sprintf("g%d", i%100)}},
+			Parents: []gateway.Parent{{Kind: gateway.KindGateway, Namespace: "infra", Name: fmt.Sprintf("g%d", i%100)}},
 		}
 		p := *own
 		p.Name, p.Targets = r.Name, []policykind.Target{{Ref: r.Ref()}}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -45,21 +45,21 @@ func decodeAs(t testing.TB, ref api.PolicyKind, kind *policykind.Kind, text stri
 	return o
 }
 
-func newGateway(t testing.TB, name, class string) *hierarchy.Gateway {
+func newGateway(t testing.TB, name, class string) *gateway.Gateway {
 	t.Helper()
 	return decode(t, gatewayKind, fmt.Sprintf(
 		"metadata: {namespace: infra, name: %s}\nspec: {gatewayClassName: %s, listeners: [{name: http, port: 80, protocol: HTTP}]}", name, class,
-	)).(*hierarchy.Gateway)
+	)).(*gateway.Gateway)
 }
 
 // route is a route of namespace app on gateways of namespace infra.
-func route(t testing.TB, name string, gateways ...string) *hierarchy.Route {
+func route(t testing.TB, name string, gateways ...string) *gateway.Route {
 	t.Helper()
 	text := "metadata: {namespace: app, name: " + name + "}\nspec: {parentRefs: ["
 	for _, g := range gateways {
 		text += "{namespace: infra, name: " + g + "}, "
 	}
-	return decode(t, routeKind, text+"]}").(*hierarchy.Route)
+	return decode(t, routeKind, text+"]}").(*gateway.Route)
 }
 
 // policy is a policy of namespace app on routes of the same.

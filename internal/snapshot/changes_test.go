@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
@@ -14,7 +14,7 @@ func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
 	assert.Equal(t, Changed{All: true}, c.Take(), "at first nothing was looked at")
 	assert.Empty(t, c.Take())
 
-	put, removed := Event{After: &hierarchy.Class{Name: "a"}}, Event{Before: &hierarchy.Class{Name: "b"}}
+	put, removed := Event{After: &gateway.Class{Name: "a"}}, Event{Before: &gateway.Class{Name: "b"}}
 	marked := api.Ref{Kind: "Gateway", Name: "edge"}
 	c.Note([]Event{put})
 	c.Note([]Event{removed})
@@ -24,7 +24,7 @@ func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
 }
 
 func TestEverythingMayHaveChanged(t *testing.T) {
-	put := Event{After: &hierarchy.Class{Name: "a"}}
+	put := Event{After: &gateway.Class{Name: "a"}}
 	for name, act := range map[string]func(*Changes){
 		"where policies are read in another way": func(c *Changes) { c.Note([]Event{put, {Kinds: true}}) },
 		"where more did than is remembered":      func(c *Changes) { c.Note([]Event{put, put, put}) },
@@ -48,7 +48,7 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 }
 
 func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
-	idle, put := Event{After: &hierarchy.Class{Name: "idle"}}, Event{After: &hierarchy.Class{Name: "a"}}
+	idle, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
 	c := NewChanges(2, func(e Event) bool { return !e.Kinds && e.After.Ref().Name == "idle" })
 	c.Take()
 	c.Note([]Event{idle, idle, idle})
@@ -67,12 +67,12 @@ func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
 	c.Mark(nil)
 	c.Everything()
 	assert.Empty(t, c.Wake(), "whoever asks for another look looks anyway")
-	c.Note([]Event{{After: &hierarchy.Class{Name: "a"}}})
+	c.Note([]Event{{After: &gateway.Class{Name: "a"}}})
 	c.Mark([]api.Ref{{Name: "a"}})
 	assert.Len(t, c.Wake(), 1)
 }
 
 func TestTheObjectsOfEventsAreThoseBeforeAndAfter(t *testing.T) {
-	a, b := &hierarchy.Class{Name: "a"}, &hierarchy.Class{Name: "b"}
+	a, b := &gateway.Class{Name: "a"}, &gateway.Class{Name: "b"}
 	assert.Equal(t, []Object{a, b, a}, Objects([]Event{{Before: a, After: b}, {Kinds: true}, {After: a}}))
 }

@@ -9,7 +9,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 var _ constraint.World = (*View)(nil)
@@ -59,12 +59,12 @@ func compareConstraints(a, b *constraint.Constraint) int { return api.CompareRef
 
 // LabelsOf returns the labels of an object of the hierarchy, nil if it is not
 // there.
-func (v *View) LabelsOf(ref api.Ref) labels.Set { return hierarchy.LabelsOf(v.Get(ref)) }
+func (v *View) LabelsOf(ref api.Ref) labels.Set { return gateway.LabelsOf(v.Get(ref)) }
 
 // PortOf returns the number of a Service's port by its name, 0 if there is
 // none.
 func (v *View) PortOf(service api.Ref, name string) int32 {
-	if s, ok := v.Get(service).(*hierarchy.Service); ok {
+	if s, ok := v.Get(service).(*gateway.Service); ok {
 		return s.Port(name)
 	}
 	return 0
@@ -84,7 +84,7 @@ func (v *View) Absent(c *constraint.Constraint) (absent []constraint.Named, whol
 
 func (v *View) exists(n constraint.Named) bool {
 	kind := n.Ref.PolicyKind()
-	if n.Ref.Namespace != "" || hierarchy.ClusterScoped(kind) {
+	if n.Ref.Namespace != "" || gateway.ClusterScoped(kind) {
 		return hasSection(v.Get(n.Ref), n.Section)
 	}
 	for o := range v.Objects(kind) {
@@ -101,13 +101,13 @@ func hasSection(o Object, section string) bool {
 		return o != nil
 	}
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
-		return hierarchy.HasListener(o.Listeners, section, 0)
-	case *hierarchy.ListenerSet:
-		return hierarchy.HasListener(o.Listeners, section, 0)
-	case *hierarchy.Route:
+	case *gateway.Gateway:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.ListenerSet:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.Route:
 		return o.HasSection(section)
-	case *hierarchy.Service:
+	case *gateway.Service:
 		number, err := strconv.ParseInt(section, 10, 32)
 		return err == nil && o.HasPort(int32(number)) || o.Port(section) != 0
 	default:

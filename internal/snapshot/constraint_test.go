@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -95,12 +95,12 @@ func TestConstraintsThatAreNoConstraints(t *testing.T) {
 }
 
 func TestWhatConstraintsAskOfAView(t *testing.T) {
-	class := &hierarchy.Class{Name: "istio", Labels: labels.Set{"tier": "edge"}}
-	service := &hierarchy.Service{Namespace: "app", Name: "cart", Ports: []hierarchy.Port{{Name: "http", Number: 80}}}
+	class := &gateway.Class{Name: "istio", Labels: labels.Set{"tier": "edge"}}
+	service := &gateway.Service{Namespace: "app", Name: "cart", Ports: []gateway.Port{{Name: "http", Number: 80}}}
 	v := (&snapshot.View{}).With(snapshot.Put(class), snapshot.Put(service))
 	assert.Equal(t, labels.Set{"tier": "edge"}, v.LabelsOf(class.Ref()))
-	assert.Empty(t, v.LabelsOf((&hierarchy.Class{Name: "nginx"}).Ref()))
+	assert.Empty(t, v.LabelsOf((&gateway.Class{Name: "nginx"}).Ref()))
 	assert.Equal(t, int32(80), v.PortOf(service.Ref(), "http"))
 	assert.Equal(t, int32(0), v.PortOf(service.Ref(), "admin"))
-	assert.Equal(t, int32(0), v.PortOf((&hierarchy.Service{Name: "x"}).Ref(), "http"))
+	assert.Equal(t, int32(0), v.PortOf((&gateway.Service{Name: "x"}).Ref(), "http"))
 }

@@ -11,7 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/decode"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -36,10 +36,10 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return p, nil
 	}
 	switch {
-	case ref == (api.PolicyKind{Kind: hierarchy.KindNamespace}):
-		return typed(ref, data, hierarchy.FromNamespace)
-	case ref == (api.PolicyKind{Kind: hierarchy.KindService}):
-		return typed(ref, data, hierarchy.FromService)
+	case ref == (api.PolicyKind{Kind: gateway.KindNamespace}):
+		return typed(ref, data, gateway.FromNamespace)
+	case ref == (api.PolicyKind{Kind: gateway.KindService}):
+		return typed(ref, data, gateway.FromService)
 	case ref == policykind.KindProfile:
 		return typed(ref, data, func(p *api.PolicyProfile) *policykind.Profile { return &policykind.Profile{PolicyProfile: *p} })
 	case ref == policykind.KindDefinition:
@@ -50,18 +50,18 @@ func Decode(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int6
 		return typed(ref, data, constraint.FromPolicyConstraint)
 	case ref == constraint.ClusterKind:
 		return typed(ref, data, constraint.FromClusterPolicyConstraint)
-	case ref == hierarchy.GatewayKind(hierarchy.KindXListenerSet):
-		return typed(ref, data, hierarchy.FromXListenerSet)
+	case ref == gateway.GatewayKind(gateway.KindXListenerSet):
+		return typed(ref, data, gateway.FromXListenerSet)
 	case ref.Group != api.GatewayGroup:
-	case ref.Kind == hierarchy.KindGatewayClass:
-		return typed(ref, data, hierarchy.FromGatewayClass)
-	case ref.Kind == hierarchy.KindGateway:
-		return typed(ref, data, hierarchy.FromGateway)
-	case ref.Kind == hierarchy.KindListenerSet:
-		return typed(ref, data, hierarchy.FromListenerSet)
-	case ref.Kind == hierarchy.KindReferenceGrant:
-		return typed(ref, data, hierarchy.FromReferenceGrant)
-	case hierarchy.IsRoute(ref):
+	case ref.Kind == gateway.KindGatewayClass:
+		return typed(ref, data, gateway.FromGatewayClass)
+	case ref.Kind == gateway.KindGateway:
+		return typed(ref, data, gateway.FromGateway)
+	case ref.Kind == gateway.KindListenerSet:
+		return typed(ref, data, gateway.FromListenerSet)
+	case ref.Kind == gateway.KindReferenceGrant:
+		return typed(ref, data, gateway.FromReferenceGrant)
+	case gateway.IsRoute(ref):
 		return route(ref, data, nil)
 	}
 	return nil, fmt.Errorf("%s: %w", ref, ErrKind)
@@ -87,7 +87,7 @@ func typed[T typedObject, O Object](ref api.PolicyKind, data []byte, from func(*
 // letter, a policy by its state.
 func (v *View) DecodeStored(ref api.Ref, kind *policykind.Kind, data []byte, created int64) (Object, error) {
 	switch known := v.Get(ref).(type) {
-	case *hierarchy.Route:
+	case *gateway.Route:
 		return route(ref.PolicyKind(), data, known)
 	case *policykind.Policy:
 		if state := stateOf(data); known.Kind == kind && state.Known() && state == known.State {
@@ -112,8 +112,8 @@ func stateOf(data []byte) policykind.State {
 	return policykind.State{UID: o.Metadata.UID, Version: o.Metadata.Version}
 }
 
-func route(ref api.PolicyKind, data []byte, known *hierarchy.Route) (Object, error) {
-	r, err := hierarchy.ReadRoute(ref.Kind, data, known)
+func route(ref api.PolicyKind, data []byte, known *gateway.Route) (Object, error) {
+	r, err := gateway.ReadRoute(ref.Kind, data, known)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -70,8 +70,8 @@ func hashOf(parts ...string) uint64 { return maphash.String(seed, strings.Join(p
 // are.
 func Same(a, b Object) bool {
 	switch a := a.(type) {
-	case *hierarchy.Route:
-		o, ok := b.(*hierarchy.Route)
+	case *gateway.Route:
+		o, ok := b.(*gateway.Route)
 		return ok && a.Same(o)
 	case *policykind.Policy:
 		o, ok := b.(*policykind.Policy)

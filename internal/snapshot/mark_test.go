@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -82,13 +82,13 @@ func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
 }
 
 func TestAnObjectIsTheSameThatSaysTheSame(t *testing.T) {
-	gw := func(class string) *hierarchy.Gateway {
-		return &hierarchy.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []hierarchy.Listener{{Name: "http"}}}
+	gw := func(class string) *gateway.Gateway {
+		return &gateway.Gateway{Namespace: "infra", Name: "edge", Class: class, Listeners: []gateway.Listener{{Name: "http"}}}
 	}
 	assert.True(t, snapshot.Same(gw("a"), gw("a")))
 	assert.False(t, snapshot.Same(gw("a"), gw("b")))
-	assert.False(t, snapshot.Same(gw("a"), &hierarchy.Route{}))
-	assert.False(t, snapshot.Same(&hierarchy.Route{}, gw("a")))
-	assert.True(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "r"}))
-	assert.False(t, snapshot.Same(&hierarchy.Route{Name: "r"}, &hierarchy.Route{Name: "s"}))
+	assert.False(t, snapshot.Same(gw("a"), &gateway.Route{}))
+	assert.False(t, snapshot.Same(&gateway.Route{}, gw("a")))
+	assert.True(t, snapshot.Same(&gateway.Route{Name: "r"}, &gateway.Route{Name: "r"}))
+	assert.False(t, snapshot.Same(&gateway.Route{Name: "r"}, &gateway.Route{Name: "s"}))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -157,7 +157,7 @@ func picture(v *snapshot.View) []string {
 				add("target of "+ref.String(), []string{t.String(), t.Refused})
 			}
 		}
-		if g, ok := v.Get(ref).(*hierarchy.Gateway); ok {
+		if g, ok := v.Get(ref).(*gateway.Gateway); ok {
 			add("sets of "+ref.String(), names(v.SetsOf(g)))
 		}
 	}
@@ -168,10 +168,10 @@ func picture(v *snapshot.View) []string {
 }
 
 // everyRoute yields the routes of the indexes.
-func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*hierarchy.Route] {
-	return func(yield func(*hierarchy.Route) bool) {
+func everyRoute(v *snapshot.View, refs []api.Ref) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
 		for _, ref := range refs {
-			for _, index := range []iter.Seq[*hierarchy.Route]{v.RoutesOf(ref), v.RoutesTo(ref)} {
+			for _, index := range []iter.Seq[*gateway.Route]{v.RoutesOf(ref), v.RoutesTo(ref)} {
 				for r := range index {
 					if !yield(r) {
 						return
@@ -192,7 +192,7 @@ func targeting(on iter.Seq2[*policykind.Policy, policykind.Target]) []string {
 
 func allKinds(v *snapshot.View) []api.PolicyKind {
 	out := []api.PolicyKind{{Kind: "Namespace"}, {Kind: "Service"}, {Group: "x.com", Kind: "Box"}}
-	for _, kind := range hierarchy.GatewayKinds {
+	for _, kind := range gateway.GatewayKinds {
 		out = append(out, api.PolicyKind{Group: api.GatewayGroup, Kind: kind})
 	}
 	for _, k := range v.Kinds() {

@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -90,8 +90,8 @@ func (c *cursor[V]) value() V { return c.iter.Value() }
 // RoutesOfBoth yields the routes that name a parent in either of two views, each
 // with itself in the other: nil where it does not name the parent there. By kind,
 // namespace and name.
-func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*hierarchy.Route, *hierarchy.Route] {
-	return func(yield func(was, is *hierarchy.Route) bool) {
+func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*gateway.Route, *gateway.Route] {
+	return func(yield func(was, is *gateway.Route) bool) {
 		prefix := key(parent.Kind, parent.Namespace, parent.Name)
 		if before.byParent.tree == after.byParent.tree {
 			for r := range after.byParent.under(prefix) {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -72,7 +72,7 @@ func (v *View) selects(p *policykind.Policy, t policykind.Target, object api.Ref
 		return false
 	}
 	o := v.Get(object)
-	if o == nil || !t.Selector.Labels.Matches(labels.Set(hierarchy.LabelsOf(o))) {
+	if o == nil || !t.Selector.Labels.Matches(labels.Set(gateway.LabelsOf(o))) {
 		return false
 	}
 	switch {
@@ -95,9 +95,9 @@ func (v *View) granted(p *policykind.Policy, t policykind.Target) policykind.Tar
 // Granted reports whether a ReferenceGrant lets objects of a kind in a
 // namespace refer to an object of another namespace.
 func (v *View) Granted(from api.PolicyKind, namespace string, to api.Ref) bool {
-	grants := api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindReferenceGrant}
+	grants := api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}
 	for o := range v.In(grants, to.Namespace) {
-		if g, ok := o.(*hierarchy.Grant); ok && g.Allows(from, namespace, to) {
+		if g, ok := o.(*gateway.Grant); ok && g.Allows(from, namespace, to) {
 			return true
 		}
 	}
@@ -133,7 +133,7 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 // candidates yields the objects among which a target selects.
 func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Object] {
 	kind := t.Ref.PolicyKind()
-	if t.Selector.Own() && !hierarchy.ClusterScoped(kind) {
+	if t.Selector.Own() && !gateway.ClusterScoped(kind) {
 		return v.In(kind, p.Namespace)
 	}
 	return v.Objects(kind)

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 )
 
@@ -40,12 +40,12 @@ type View struct {
 	unlisted  []*policykind.Kind // sorted, those that were never listed
 	counts    counts
 	objects   index[Object]
-	byParent  index[*hierarchy.Route]       // by gateway, listener set or service
-	byBackend index[struct{}]               // routes by backend, named in the key alone
-	byClass   index[*hierarchy.Gateway]     // by class
-	bySet     index[*hierarchy.ListenerSet] // by gateway
-	byTarget  index[*policykind.Policy]     // by target, then kind
-	selecting index[*policykind.Policy]     // by the kind that they select, then namespace
+	byParent  index[*gateway.Route]       // by gateway, listener set or service
+	byBackend index[struct{}]             // routes by backend, named in the key alone
+	byClass   index[*gateway.Gateway]     // by class
+	bySet     index[*gateway.ListenerSet] // by gateway
+	byTarget  index[*policykind.Policy]   // by target, then kind
+	selecting index[*policykind.Policy]   // by the kind that they select, then namespace
 	// constraints are the valid ones by the kind that they judge, sorted. It is
 	// copied on each write: they are few, and seldom written.
 	constraints map[api.PolicyKind][]*constraint.Constraint
@@ -102,7 +102,7 @@ func (v *View) apply(c Change) {
 	}
 	v.objects.set(at, c.Object)
 	v.link(c.Object)
-	if r, ok := c.Object.(*hierarchy.Route); ok && !same {
+	if r, ok := c.Object.(*gateway.Route); ok && !same {
 		for at := range backendKeys(r) {
 			v.byBackend.set(at, struct{}{})
 		}
@@ -125,9 +125,9 @@ func (v *View) populate() {
 // every index as they are, as the ordinary one does.
 func sameLinks(old, edited Object) bool {
 	switch was := old.(type) {
-	case *hierarchy.Route:
-		is, ok := edited.(*hierarchy.Route)
-		return ok && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b hierarchy.Rule) bool {
+	case *gateway.Route:
+		is, ok := edited.(*gateway.Route)
+		return ok && slices.Equal(was.Parents, is.Parents) && slices.EqualFunc(was.Rules, is.Rules, func(a, b gateway.Rule) bool {
 			return slices.Equal(a.Backends, b.Backends)
 		})
 	case *policykind.Policy:
@@ -142,11 +142,11 @@ func sameLinks(old, edited Object) bool {
 
 func (v *View) link(o Object) {
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		v.byClass.set(key(o.Class, o.Namespace, o.Name), o)
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		v.bySet.set(setKey(o), o)
-	case *hierarchy.Route:
+	case *gateway.Route:
 		for _, p := range o.Parents {
 			v.byParent.set(parentKey(p, o), o)
 		}
@@ -165,11 +165,11 @@ func (v *View) link(o Object) {
 
 func (v *View) unlink(o Object) {
 	switch o := o.(type) {
-	case *hierarchy.Gateway:
+	case *gateway.Gateway:
 		v.byClass.remove(key(o.Class, o.Namespace, o.Name))
-	case *hierarchy.ListenerSet:
+	case *gateway.ListenerSet:
 		v.bySet.remove(setKey(o))
-	case *hierarchy.Route:
+	case *gateway.Route:
 		for _, p := range o.Parents {
 			v.byParent.remove(parentKey(p, o))
 		}
@@ -191,15 +191,15 @@ func (v *View) unlink(o Object) {
 
 func objectKey(r api.Ref) string { return key(r.Group, r.Kind, r.Namespace, r.Name) }
 
-func setKey(s *hierarchy.ListenerSet) string {
+func setKey(s *gateway.ListenerSet) string {
 	return key(s.GatewayNamespace, s.GatewayName, s.Ref().Kind, s.Namespace, s.Name)
 }
 
-func parentKey(p hierarchy.Parent, r *hierarchy.Route) string {
+func parentKey(p gateway.Parent, r *gateway.Route) string {
 	return key(p.Kind, p.Namespace, p.Name, r.Kind, r.Namespace, r.Name)
 }
 
-func backendKeys(r *hierarchy.Route) iter.Seq[string] {
+func backendKeys(r *gateway.Route) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range r.Rules {
 			for _, b := range r.Rules[i].Backends {
@@ -290,51 +290,51 @@ func (v *View) Objects(kind api.PolicyKind) iter.Seq[Object] {
 func (v *View) Count(kind api.PolicyKind) int { return v.counts.of[kind] }
 
 // Gateway returns a gateway, or nil.
-func (v *View) Gateway(namespace, name string) *hierarchy.Gateway {
-	g, _ := v.Get((&hierarchy.Gateway{Namespace: namespace, Name: name}).Ref()).(*hierarchy.Gateway)
+func (v *View) Gateway(namespace, name string) *gateway.Gateway {
+	g, _ := v.Get((&gateway.Gateway{Namespace: namespace, Name: name}).Ref()).(*gateway.Gateway)
 	return g
 }
 
 // Gateways yields all gateways, by namespace and name.
-func (v *View) Gateways() iter.Seq[*hierarchy.Gateway] {
-	return of[*hierarchy.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: hierarchy.KindGateway})
+func (v *View) Gateways() iter.Seq[*gateway.Gateway] {
+	return of[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
 }
 
 // GatewaysOf yields the gateways of a class, by namespace and name.
-func (v *View) GatewaysOf(class string) iter.Seq[*hierarchy.Gateway] {
+func (v *View) GatewaysOf(class string) iter.Seq[*gateway.Gateway] {
 	return v.byClass.under(key(class))
 }
 
 // SetsOf yields the listener sets that name a gateway as their parent, whether
 // it admits them or not, by kind, namespace and name.
-func (v *View) SetsOf(g *hierarchy.Gateway) iter.Seq[*hierarchy.ListenerSet] {
+func (v *View) SetsOf(g *gateway.Gateway) iter.Seq[*gateway.ListenerSet] {
 	return v.bySet.under(key(g.Namespace, g.Name))
 }
 
 // RoutesOf yields the routes that name a Gateway, ListenerSet or Service as a
 // parent, by kind, namespace and name.
-func (v *View) RoutesOf(parent api.Ref) iter.Seq[*hierarchy.Route] {
+func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
 	return v.byParent.under(key(parent.Kind, parent.Namespace, parent.Name))
 }
 
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by
 // kind, namespace and name.
-func (v *View) RoutesTo(backend api.Ref) iter.Seq[*hierarchy.Route] {
+func (v *View) RoutesTo(backend api.Ref) iter.Seq[*gateway.Route] {
 	return v.backends(objectKey(backend))
 }
 
 // BackendsIn yields the routes with a backend of a kind in a namespace: a
 // route comes once for each of these backends.
-func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*hierarchy.Route] {
+func (v *View) BackendsIn(kind api.PolicyKind, namespace string) iter.Seq[*gateway.Route] {
 	return v.backends(key(kind.Group, kind.Kind, namespace))
 }
 
-func (v *View) backends(prefix string) iter.Seq[*hierarchy.Route] {
-	return func(yield func(*hierarchy.Route) bool) {
+func (v *View) backends(prefix string) iter.Seq[*gateway.Route] {
+	return func(yield func(*gateway.Route) bool) {
 		for at := range v.byBackend.keys(prefix) {
 			parts := strings.Split(at, "\x00")
 			kind, namespace, name := parts[4], parts[5], parts[6]
-			r, ok := v.Get(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}).(*hierarchy.Route)
+			r, ok := v.Get(api.Ref{Group: api.GatewayGroup, Kind: kind, Namespace: namespace, Name: name}).(*gateway.Route)
 			if ok && !yield(r) {
 				return
 			}
@@ -366,7 +366,7 @@ func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
 // NamespaceLabels returns the labels of a namespace. One that is not known has
 // the label of its name, as every namespace.
 func (v *View) NamespaceLabels(name string) labels.Set {
-	if n, ok := v.Get((&hierarchy.Namespace{Name: name}).Ref()).(*hierarchy.Namespace); ok {
+	if n, ok := v.Get((&gateway.Namespace{Name: name}).Ref()).(*gateway.Namespace); ok {
 		return n.Labels
 	}
 	return labels.Set{corev1.LabelMetadataName: name}

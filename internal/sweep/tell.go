@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 )
 
 const (
@@ -85,13 +85,13 @@ func text(path []api.PathElement) string {
 func subject(path []api.PathElement) api.Ref {
 	var out api.Ref
 	for _, e := range path {
-		ref := api.Ref{Group: hierarchy.GatewayKind(e.Kind).Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		ref := api.Ref{Group: gateway.GatewayKind(e.Kind).Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		switch {
-		case hierarchy.IsRoute(ref.PolicyKind()):
+		case gateway.IsRoute(ref.PolicyKind()):
 			return ref
-		case e.Kind == hierarchy.KindGateway, e.Kind == hierarchy.KindListenerSet, e.Kind == hierarchy.KindXListenerSet:
+		case e.Kind == gateway.KindGateway, e.Kind == gateway.KindListenerSet, e.Kind == gateway.KindXListenerSet:
 			out = ref
-		case e.Kind == hierarchy.KindService:
+		case e.Kind == gateway.KindService:
 			ref.Group = ""
 			out = ref
 		}

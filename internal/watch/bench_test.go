@@ -12,7 +12,7 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -138,7 +138,7 @@ func BenchmarkEvent(b *testing.B) {
 // cache of its own. There is nothing to repeat: an op reads the figures.
 func BenchmarkMemory(b *testing.B) {
 	s, size := newSinks(b), fixture.Full
-	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(hierarchy.KindHTTPRoute) }
+	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
 	isPolicy := func(k api.PolicyKind) bool { return hierarchyKind(k) == nil }
 	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
 	empty := alive()
@@ -188,6 +188,6 @@ func TestTheBenchmarksFeedAWholeCluster(t *testing.T) {
 	route := renamed(size.Route(7))
 	require.NoError(t, s.of(fixture.KindOf(route)).Update(received(t, route)))
 	after, _ := s.store.View()
-	got := after.Get(fixture.RefOf(route)).(*hierarchy.Route)
+	got := after.Get(fixture.RefOf(route)).(*gateway.Route)
 	assert.Equal(t, "new-route-00007.apps.example.com", string(got.Hostnames[0]))
 }

@@ -14,7 +14,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -199,7 +199,7 @@ type ConstraintStatus struct {
 // deleted. It is
 // called under the lock of the store.
 func (r *registry) targetsChanged(events []snapshot.Event) {
-	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return hierarchy.Known(o.Ref().PolicyKind()) }) {
+	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return gateway.Known(o.Ref().PolicyKind()) }) {
 		hint(r.judged)
 	}
 }

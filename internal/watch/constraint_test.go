@@ -13,7 +13,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -218,7 +218,7 @@ func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
 		return all[0]
 	}
 	assert.True(t, status().NoTarget)
-	gw := &hierarchy.Gateway{Namespace: "app", Name: "g"}
+	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
 	r.store.Apply(snapshot.Put(gw))
 	assert.True(t, told(), "a target that comes is news")
 	assert.Empty(t, status().Absent)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -25,7 +25,7 @@ import (
 type server struct {
 	mu                sync.Mutex
 	listErr, watchErr error
-	list              *hierarchy.RouteObjectList
+	list              *gateway.RouteObjectList
 	watched           chan *watch.FakeWatcher
 }
 
@@ -56,7 +56,7 @@ func (s *server) feed(st *snapshot.Store, log logr.Logger) *feed {
 			return w, nil
 		},
 	}
-	return newFeed("httproutes", lw, &hierarchy.RouteObject{}, into)
+	return newFeed("httproutes", lw, &gateway.RouteObject{}, into)
 }
 
 func (s *server) watchError() error {
@@ -80,11 +80,11 @@ func (s *server) putOff(err error) {
 }
 
 // answer sets what lists get from now on.
-func (s *server) answer(err error, routes ...hierarchy.RouteObject) {
+func (s *server) answer(err error, routes ...gateway.RouteObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr = err
-	s.list = &hierarchy.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
+	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
 }
 
 func (s *server) call(t *testing.T, f *feed) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -113,7 +113,7 @@ func during(t *testing.T, w *Watcher, look func()) {
 	<-done
 }
 
-var route = gatewayKind(hierarchy.KindHTTPRoute)
+var route = gatewayKind(gateway.KindHTTPRoute)
 
 func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

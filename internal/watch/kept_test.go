@@ -12,10 +12,10 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
-var grantCRD = crd{group: gatewayv1.GroupName, kind: hierarchy.KindReferenceGrant, plural: "referencegrants", versions: []string{"v1", "v1beta1"}}
+var grantCRD = crd{group: gatewayv1.GroupName, kind: gateway.KindReferenceGrant, plural: "referencegrants", versions: []string{"v1", "v1beta1"}}
 
 // edited returns a crd after an edit.
 func edited(c crd, edit func(*crd)) crd {
@@ -36,7 +36,7 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 	profiled := func(edit func(profiles)) func(*rig) {
 		return func(r *rig) { edit(profiles{r.registry, r.reading[profileCRD.obj().Name]}) }
 	}
-	grants := gatewayKind(hierarchy.KindReferenceGrant)
+	grants := gatewayKind(gateway.KindReferenceGrant)
 	paints := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
 	for name, c := range map[string]struct {
 		kind  api.PolicyKind

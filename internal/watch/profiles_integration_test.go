@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/env"
 )
@@ -151,7 +151,7 @@ func olderRoutes(t *testing.T, e *env.Env) {
 	assert.Equal(t, "tlsroutes", r.Older()[0].Resource)
 	soon(t, func() bool { return r.has(tlsRef) }, "it does not arrive")
 	v, _ := r.store.View()
-	assert.Equal(t, []string{"one.example.com"}, v.Get(tlsRef).(*hierarchy.Route).Hostnames)
+	assert.Equal(t, []string{"one.example.com"}, v.Get(tlsRef).(*gateway.Route).Hostnames)
 	soon(t, func() bool {
 		o, err := r.Live(t.Context(), tlsRef)
 		return err == nil && o != nil && o.Ref() == tlsRef

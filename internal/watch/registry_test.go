@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -101,12 +101,12 @@ func policy(kind, namespace, name string) *unstructured.Unstructured {
 var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
 
 func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
-	for _, kind := range hierarchy.GatewayKinds {
+	for _, kind := range gateway.GatewayKinds {
 		b := hierarchyKind(gatewayKind(kind))
 		require.NotNil(t, b, kind)
 		assert.Contains(t, Sources, b.resource)
 	}
-	assert.Len(t, gatewayKinds, len(hierarchy.GatewayKinds))
+	assert.Len(t, gatewayKinds, len(gateway.GatewayKinds))
 	assert.Len(t, Sources, len(gatewayKinds)+len(constraintKinds)+5)
 	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies, "policyconstraints", "clusterpolicyconstraints"})
 }

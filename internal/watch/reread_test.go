@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -58,7 +58,7 @@ func TestAKindThatWasNeverListedIsReadAgain(t *testing.T) {
 func counts(v *snapshot.View) map[string]int {
 	out := map[string]int{}
 	paintRef := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
-	for _, k := range []api.PolicyKind{colorRef, paintRef, gatewayKind(hierarchy.KindHTTPRoute), {Group: api.Group, Kind: api.KindPolicyConstraint}} {
+	for _, k := range []api.PolicyKind{colorRef, paintRef, gatewayKind(gateway.KindHTTPRoute), {Group: api.Group, Kind: api.KindPolicyConstraint}} {
 		if n := v.Count(k); n > 0 {
 			out[k.Kind] = n
 		}

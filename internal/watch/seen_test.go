@@ -9,17 +9,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
 func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
-	kind := gatewayKind(hierarchy.KindHTTPRoute)
+	kind := gatewayKind(gateway.KindHTTPRoute)
 	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Seen {
 		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "app", Name: name}
 		return snapshot.Seen{Ref: ref, UID: uid, Version: version, Deleted: deleted}
 	}
-	object := func(name string, uid types.UID, version string) *hierarchy.RouteObject {
+	object := func(name string, uid types.UID, version string) *gateway.RouteObject {
 		o := httpRoute(name)
 		o.UID, o.ResourceVersion = uid, version
 		return o
@@ -76,7 +76,7 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 func TestAClosedSinkSeesNothing(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.seen = seen{s, gatewayKind(hierarchy.KindHTTPRoute)}
+	k.seen = seen{s, gatewayKind(gateway.KindHTTPRoute)}
 	s.Watch(func([]snapshot.Seen) { t.Error("seen after close") })
 	k.close()
 	require.NoError(t, k.Add(httpRoute("b")))

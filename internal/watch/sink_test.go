@@ -16,7 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -42,27 +42,27 @@ func logged() (logr.Logger, *book) {
 }
 
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
-	b := hierarchyKind(gatewayKind(hierarchy.KindHTTPRoute))
+	b := hierarchyKind(gatewayKind(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
 		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
 
-func httpRoute(name string, hostnames ...gatewayv1.Hostname) *hierarchy.RouteObject {
+func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gateway.RouteObject {
 	spec, err := json.Marshal(gatewayv1.HTTPRouteSpec{Hostnames: hostnames})
 	if err != nil {
 		panic(err)
 	}
-	return &hierarchy.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
+	return &gateway.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
 }
 
 // held are the names of the routes in a store, with their hostnames.
 func held(s *snapshot.Store) map[string][]string {
 	out := map[string][]string{}
 	v, _ := s.View()
-	for o := range v.Objects(gatewayKind(hierarchy.KindHTTPRoute)) {
-		out[o.Ref().Key()] = o.(*hierarchy.Route).Hostnames
+	for o := range v.Objects(gatewayKind(gateway.KindHTTPRoute)) {
+		out[o.Ref().Key()] = o.(*gateway.Route).Hostnames
 	}
 	return out
 }
@@ -131,7 +131,7 @@ func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
 func TestDecodersTakeTheirOwnType(t *testing.T) {
 	_, err := services.decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
-	_, err = hierarchyKind(gatewayKind(hierarchy.KindTCPRoute)).decode(&corev1.Namespace{})
+	_, err = hierarchyKind(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
 	_, err = decodeProfile(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
@@ -147,7 +147,7 @@ func TestDecodersTakeTheirOwnType(t *testing.T) {
 func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.target = objects{store: s, kind: gatewayKind(hierarchy.KindHTTPRoute), exempt: "app"}
+	k.target = objects{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
 	other := httpRoute("b")
 	other.Namespace = "other"
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))

@@ -10,7 +10,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/background"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
@@ -61,54 +61,54 @@ type builtin struct {
 
 var (
 	namespaces = builtin{
-		resource: sourceNamespaces, kind: api.PolicyKind{Kind: hierarchy.KindNamespace}, versions: []string{"v1"},
-		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typed(hierarchy.FromNamespace),
+		resource: sourceNamespaces, kind: api.PolicyKind{Kind: gateway.KindNamespace}, versions: []string{"v1"},
+		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typed(gateway.FromNamespace),
 	}
 	services = builtin{
-		resource: sourceServices, kind: api.PolicyKind{Kind: hierarchy.KindService}, versions: []string{"v1"},
-		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typed(hierarchy.FromService),
+		resource: sourceServices, kind: api.PolicyKind{Kind: gateway.KindService}, versions: []string{"v1"},
+		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typed(gateway.FromService),
 	}
 )
 
 // gatewayKinds are the kinds of Gateway API that the hierarchy is made of.
 var gatewayKinds = []builtin{
 	{
-		resource: "gatewayclasses", kind: gatewayKind(hierarchy.KindGatewayClass), versions: []string{"v1"},
-		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typed(hierarchy.FromGatewayClass),
+		resource: "gatewayclasses", kind: gatewayKind(gateway.KindGatewayClass), versions: []string{"v1"},
+		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typed(gateway.FromGatewayClass),
 	},
 	{
-		resource: "gateways", kind: gatewayKind(hierarchy.KindGateway), versions: []string{"v1"},
-		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typed(hierarchy.FromGateway),
+		resource: "gateways", kind: gatewayKind(gateway.KindGateway), versions: []string{"v1"},
+		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typed(gateway.FromGateway),
 	},
 	{
-		resource: "listenersets", kind: gatewayKind(hierarchy.KindListenerSet), versions: []string{"v1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(hierarchy.FromListenerSet),
+		resource: "listenersets", kind: gatewayKind(gateway.KindListenerSet), versions: []string{"v1"},
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromListenerSet),
 	},
 	{
-		resource: "xlistenersets", kind: gatewayKind(hierarchy.KindXListenerSet), versions: []string{"v1alpha1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(hierarchy.FromXListenerSet),
+		resource: "xlistenersets", kind: gatewayKind(gateway.KindXListenerSet), versions: []string{"v1alpha1"},
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromXListenerSet),
 	},
 	{
-		resource: "referencegrants", kind: gatewayKind(hierarchy.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
-		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(hierarchy.FromReferenceGrant),
+		resource: "referencegrants", kind: gatewayKind(gateway.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
+		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(gateway.FromReferenceGrant),
 	},
-	routes("httproutes", hierarchy.KindHTTPRoute, "v1"),
-	routes("grpcroutes", hierarchy.KindGRPCRoute, "v1"),
-	routes("tlsroutes", hierarchy.KindTLSRoute, "v1", "v1alpha3", "v1alpha2"),
-	routes("tcproutes", hierarchy.KindTCPRoute, "v1", "v1alpha2"),
-	routes("udproutes", hierarchy.KindUDPRoute, "v1", "v1alpha2"),
+	routes("httproutes", gateway.KindHTTPRoute, "v1"),
+	routes("grpcroutes", gateway.KindGRPCRoute, "v1"),
+	routes("tlsroutes", gateway.KindTLSRoute, "v1", "v1alpha3", "v1alpha2"),
+	routes("tcproutes", gateway.KindTCPRoute, "v1", "v1alpha2"),
+	routes("udproutes", gateway.KindUDPRoute, "v1", "v1alpha2"),
 }
 
 func routes(resource, kind string, versions ...string) builtin {
 	return builtin{
 		resource: resource, kind: gatewayKind(kind), versions: versions,
-		example: &hierarchy.RouteObject{}, list: &hierarchy.RouteObjectList{},
+		example: &gateway.RouteObject{}, list: &gateway.RouteObjectList{},
 		decode: func(obj runtime.Object) (snapshot.Object, error) {
-			o, ok := obj.(*hierarchy.RouteObject)
+			o, ok := obj.(*gateway.RouteObject)
 			if !ok {
 				return nil, fmt.Errorf("got a %T in place of a %T", obj, o)
 			}
-			return hierarchy.FromRoute(kind, o)
+			return gateway.FromRoute(kind, o)
 		},
 	}
 }
@@ -134,7 +134,7 @@ func gatewayBy(is func(*builtin) bool) *builtin {
 }
 
 func gatewayKind(kind string) api.PolicyKind {
-	return hierarchy.GatewayKind(kind)
+	return gateway.GatewayKind(kind)
 }
 
 // definition is the name of the kind's CustomResourceDefinition.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/test/env"
 )
@@ -84,7 +84,7 @@ func follows(t *testing.T, e *env.Env) {
 	must(t, e.Kubectl("delete", "authpolicy", "auth", "-n", "app"))
 	soon(t, func() bool {
 		v, _ := r.store.View()
-		route, ok := v.Get(webRef).(*hierarchy.Route)
+		route, ok := v.Get(webRef).(*gateway.Route)
 		return ok && route.Hostnames[0] == "two.example.com" && v.NamespaceLabels("app")["team"] == "games" && v.Get(authRef) == nil
 	}, "the changes do not arrive")
 	must(t, e.Apply(things, "--server-side", "--force-conflicts"))

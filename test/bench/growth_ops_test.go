@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/hierarchy"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 	"overrule.dev/overrule/test/fixture"
@@ -92,12 +92,12 @@ func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) ma
 // decoded: read it, and put it into the store.
 func routeEvent(t testing.TB, w *world) operation {
 	t.Helper()
-	var objects []*hierarchy.RouteObject
+	var objects []*gateway.RouteObject
 	for _, i := range w.spread() {
-		objects = append(objects, received[*hierarchy.RouteObject](t, w.Size.Route(i)))
+		objects = append(objects, received[*gateway.RouteObject](t, w.Size.Route(i)))
 	}
 	return func(i int) error {
-		o, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, objects[i%len(objects)])
+		o, err := gateway.FromRoute(gateway.KindHTTPRoute, objects[i%len(objects)])
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -199,7 +199,7 @@ func TestEventsComeWhileClientsWrite(t *testing.T) {
 		for _, w := range s.visits {
 			require.NotEqual(t, w.there.ref, v.there.ref, "events are of other objects")
 		}
-		assert.Equal(t, i%2 == 0, hierarchy.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
+		assert.Equal(t, i%2 == 0, gateway.IsRoute(v.there.ref.PolicyKind()), "routes and policies in turn")
 	}
 	f.start(t.Context())
 	require.NoError(t, together(t.Context(), clients, turns, f.writes()))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
@@ -150,7 +150,7 @@ func lists(b *testing.B) {
 		all = append(all, v.Get(fixture.RefOf(mixed.Route(i))))
 	}
 	kind := all[0].Ref().PolicyKind()
-	require.Equal(b, hierarchy.KindHTTPRoute, kind.Kind)
+	require.Equal(b, gateway.KindHTTPRoute, kind.Kind)
 	measure(b, func(int) error {
 		snapshot.New().Replace(kind, all)
 		return nil

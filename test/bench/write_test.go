@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/fixture"
@@ -249,8 +249,8 @@ func TestWritesAreStoredAndSeen(t *testing.T) {
 
 func sameObject(a, b snapshot.Object) bool {
 	switch a := a.(type) {
-	case *hierarchy.Route:
-		return a.Same(b.(*hierarchy.Route))
+	case *gateway.Route:
+		return a.Same(b.(*gateway.Route))
 	case *policykind.Policy:
 		return a.Same(b.(*policykind.Policy))
 	}

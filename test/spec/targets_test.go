@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // "Ways of targeting objects" of the current text, with its own YAML: the
@@ -215,7 +215,7 @@ spec: {targetRef: {group: "", kind: Service, name: foo, namespace: provider}, ti
 	by := make(map[string][]string) // clients' namespace to the policies that they meet
 	for _, item := range w.items {
 		last := item.Path[len(item.Path)-1]
-		assert.Equal(t, hierarchy.KindService, last.Kind)
+		assert.Equal(t, gateway.KindService, last.Kind)
 		by[last.Client] = on(item)
 	}
 	assert.ElementsMatch(t, []string{"producer"}, by[""])

@@ -14,7 +14,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
@@ -82,7 +82,7 @@ func short(path []api.PathElement) string {
 	var out []string
 	for _, e := range path {
 		switch e.Kind {
-		case hierarchy.KindGatewayClass, hierarchy.KindNamespace, hierarchy.KindListener:
+		case gateway.KindGatewayClass, gateway.KindNamespace, gateway.KindListener:
 		case "HTTPRouteRule":
 			if e.Member != "" {
 				out = append(out, e.Member)
@@ -166,7 +166,7 @@ func traffic(path string, spec map[string]any) func(*testing.T, *world) {
 func affected(backend string, policies ...string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		t.Helper()
-		assert.Equal(t, append([]string{}, policies...), w.affecting(hierarchy.KindService, backend))
+		assert.Equal(t, append([]string{}, policies...), w.affecting(gateway.KindService, backend))
 	}
 }
 

@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"encoding/json"
@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 func TestRoutesThatReadTheSame(t *testing.T) {
-	read := func(kind, text string) *hierarchy.Route {
-		var o hierarchy.RouteObject
+	read := func(kind, text string) *gateway.Route {
+		var o gateway.RouteObject
 		require.NoError(t, json.Unmarshal([]byte(text), &o))
-		r, err := hierarchy.FromRoute(kind, &o)
+		r, err := gateway.FromRoute(kind, &o)
 		require.NoError(t, err)
 		return r
 	}
@@ -23,8 +23,8 @@ func TestRoutesThatReadTheSame(t *testing.T) {
 	assert.True(t, r.Same(read("HTTPRoute", text)))
 	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
 	assert.False(t, r.Same(read("GRPCRoute", text)))
-	again := func(kind, text string) *hierarchy.Route {
-		got, err := hierarchy.ReadRoute(kind, []byte(text), r)
+	again := func(kind, text string) *gateway.Route {
+		got, err := gateway.ReadRoute(kind, []byte(text), r)
 		require.NoError(t, err)
 		assert.True(t, got.Same(read(kind, text)), text)
 		return got

@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // Every shape of a path: what the JSON contract shows of it, and who it is.
@@ -15,8 +15,8 @@ func TestPaths(t *testing.T) {
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
 	s := service(t, "metadata: {namespace: shop, name: cart}\nspec: {ports: [{port: 80}]}")
 	r := ruled(t, "[{name: x}, {}]")
-	backend := &hierarchy.Backend{Object: s.Ref(), Port: 8080}
-	bucket := &hierarchy.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}
+	backend := &gateway.Backend{Object: s.Ref(), Port: 8080}
+	bucket := &gateway.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}
 	virtual := &api.Ref{Group: "example.com", Kind: "Database", Namespace: "app", Name: "db"}
 
 	class := api.PathElement{Kind: "GatewayClass", Name: "istio"}
@@ -27,120 +27,120 @@ func TestPaths(t *testing.T) {
 	first, second := 0, 1
 	x := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "x", Index: &first}
 	rule2 := api.PathElement{Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &second}
-	onEdge := hierarchy.ID{GatewayNamespace: "infra", Gateway: "edge"}
+	onEdge := gateway.ID{GatewayNamespace: "infra", Gateway: "edge"}
 
 	tests := map[string]struct {
-		path hierarchy.Path
+		path gateway.Path
 		want []api.PathElement
-		id   func(*hierarchy.ID)
+		id   func(*gateway.ID)
 	}{
 		"a gateway alone": {
-			hierarchy.Path{Gateway: g, Rule: -1},
+			gateway.Path{Gateway: g, Rule: -1},
 			[]api.PathElement{class, edge},
-			func(id *hierarchy.ID) { *id = onEdge; id.Rule = -1 },
+			func(id *gateway.ID) { *id = onEdge; id.Rule = -1 },
 		},
 		"a gateway with its namespace as a level": {
-			hierarchy.Path{Gateway: g, Rule: -1, GatewayNamespace: true, RouteNamespace: true, ServiceNamespace: true},
+			gateway.Path{Gateway: g, Rule: -1, GatewayNamespace: true, RouteNamespace: true, ServiceNamespace: true},
 			[]api.PathElement{class, {Kind: "Namespace", Name: "infra"}, edge},
-			func(id *hierarchy.ID) { *id = onEdge; id.Rule = -1 },
+			func(id *gateway.ID) { *id = onEdge; id.Rule = -1 },
 		},
 		"a listener": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Rule: -1},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Rule: -1},
 			[]api.PathElement{class, edge, alt},
-			func(id *hierarchy.ID) { *id = onEdge; id.Listener, id.Rule = "alt", -1 },
+			func(id *gateway.ID) { *id = onEdge; id.Listener, id.Rule = "alt", -1 },
 		},
 		"a listener of a set has the set's name": {
-			hierarchy.Path{Gateway: g, Set: set, Listener: &set.Listeners[0], Rule: -1},
+			gateway.Path{Gateway: g, Set: set, Listener: &set.Listeners[0], Rule: -1},
 			[]api.PathElement{
 				class, edge, {Kind: "ListenerSet", Namespace: "team", Name: "more"},
 				{Kind: "Listener", Namespace: "team", Name: "more", Section: "http"},
 			},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.SetKind, id.SetNamespace, id.Set, id.Listener, id.Rule = "ListenerSet", "team", "more", "http", -1
 			},
 		},
 		"a route": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: -1},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: -1},
 			[]api.PathElement{class, edge, alt, route},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", -1
 			},
 		},
 		"a rule with a name": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0},
 			[]api.PathElement{class, edge, alt, route, x},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", 0
 			},
 		},
 		"a rule without one, namespaces as levels": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, GatewayNamespace: true, RouteNamespace: true},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, GatewayNamespace: true, RouteNamespace: true},
 			[]api.PathElement{class, {Kind: "Namespace", Name: "infra"}, edge, alt, {Kind: "Namespace", Name: "app"}, route, rule2},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule = "alt", "HTTPRoute", "app", "r", 1
 			},
 		},
 		"a member of a rule's list": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, Member: "filters[1]"},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 1, Member: "filters[1]"},
 			[]api.PathElement{class, edge, alt, route, {
 				Kind: "HTTPRouteRule", Namespace: "app", Name: "r", Section: "rule-2", Index: &second, Member: "filters[1]",
 			}},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Rule, id.Member = "alt", "HTTPRoute", "app", "r", 1, "filters[1]"
 			},
 		},
 		"a backend and its port": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: backend},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: backend},
 			[]api.PathElement{class, edge, alt, route, x, {Kind: "Service", Namespace: "shop", Name: "cart", Section: "8080"}},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Backend = "alt", "HTTPRoute", "app", "r", *backend
 			},
 		},
 		"a backend of another kind": {
-			hierarchy.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: bucket},
+			gateway.Path{Gateway: g, Listener: &g.Listeners[1], Route: r, Rule: 0, Backend: bucket},
 			[]api.PathElement{class, edge, alt, route, x, {Kind: "Bucket", Namespace: "app", Name: "b"}},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				*id = onEdge
 				id.Listener, id.RouteKind, id.RouteNamespace, id.Route, id.Backend = "alt", "HTTPRoute", "app", "r", *bucket
 			},
 		},
 		"a mesh's service alone": {
-			hierarchy.Path{Service: s, Rule: -1},
+			gateway.Path{Service: s, Rule: -1},
 			[]api.PathElement{cart},
-			func(id *hierarchy.ID) { id.ServiceNamespace, id.Service, id.Rule = "shop", "cart", -1 },
+			func(id *gateway.ID) { id.ServiceNamespace, id.Service, id.Rule = "shop", "cart", -1 },
 		},
 		"a mesh's producer route, namespaces as levels": {
-			hierarchy.Path{Service: s, Route: r, Rule: 0, ServiceNamespace: true, RouteNamespace: true},
+			gateway.Path{Service: s, Route: r, Rule: 0, ServiceNamespace: true, RouteNamespace: true},
 			[]api.PathElement{{Kind: "Namespace", Name: "shop"}, cart, {Kind: "Namespace", Name: "app"}, route, x},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				id.ServiceNamespace, id.Service, id.RouteKind, id.RouteNamespace, id.Route = "shop", "cart", "HTTPRoute", "app", "r"
 			},
 		},
 		"a mesh's consumer, a port told apart": {
-			hierarchy.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0},
+			gateway.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0},
 			[]api.PathElement{{Kind: "Service", Namespace: "shop", Name: "cart", Section: "80", Client: "app"}, route, x},
-			func(id *hierarchy.ID) {
+			func(id *gateway.ID) {
 				id.ServiceNamespace, id.Service, id.Port, id.Client = "shop", "cart", 80, "app"
 				id.RouteKind, id.RouteNamespace, id.Route = "HTTPRoute", "app", "r"
 			},
 		},
 		"a target that exists nowhere": {
-			hierarchy.Path{Virtual: virtual, Rule: -1},
+			gateway.Path{Virtual: virtual, Rule: -1},
 			[]api.PathElement{{Kind: "Database", Namespace: "app", Name: "db"}},
-			func(id *hierarchy.ID) { id.Virtual, id.Rule = *virtual, -1 },
+			func(id *gateway.ID) { id.Virtual, id.Rule = *virtual, -1 },
 		},
 	}
-	seen := make(map[hierarchy.ID][]string)
+	seen := make(map[gateway.ID][]string)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, test.path.Elements())
-			var id hierarchy.ID
+			var id gateway.ID
 			test.id(&id)
 			assert.Equal(t, id, test.path.ID())
 		})
@@ -159,39 +159,39 @@ func TestElementOfALevel(t *testing.T) {
 	set := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: http, port: 90, protocol: HTTP}]}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
 	r := ruled(t, "[{name: x}]")
-	full := hierarchy.Path{
+	full := gateway.Path{
 		Gateway: g, Set: set, Listener: &set.Listeners[0], Route: r, Rule: 0,
-		Backend: &hierarchy.Backend{Object: s.Ref(), Port: 80}, GatewayNamespace: true, RouteNamespace: true,
+		Backend: &gateway.Backend{Object: s.Ref(), Port: 80}, GatewayNamespace: true, RouteNamespace: true,
 	}
-	mesh := hierarchy.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0, ServiceNamespace: true}
-	short := hierarchy.Path{Gateway: g, Listener: &g.Listeners[0], Rule: -1}
-	virtual := hierarchy.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "app", Name: "db"}, Rule: -1}
+	mesh := gateway.Path{Service: s, Port: 80, Client: "app", Route: r, Rule: 0, ServiceNamespace: true}
+	short := gateway.Path{Gateway: g, Listener: &g.Listeners[0], Rule: -1}
+	virtual := gateway.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "app", Name: "db"}, Rule: -1}
 	tests := map[string]struct {
-		path  hierarchy.Path
-		level hierarchy.Level
+		path  gateway.Path
+		level gateway.Level
 		want  string
 	}{
-		"the mesh":                               {full, hierarchy.LevelMesh, "Mesh"},
-		"the class":                              {full, hierarchy.LevelGatewayClass, "GatewayClass istio"},
-		"the gateway's namespace":                {full, hierarchy.LevelGatewayNamespace, "Namespace infra"},
-		"the gateway":                            {full, hierarchy.LevelGateway, "Gateway infra/edge"},
-		"the listener set":                       {full, hierarchy.LevelListenerSet, "ListenerSet team/more"},
-		"the set's listener":                     {full, hierarchy.LevelListener, "Listener team/more#http"},
-		"the route's namespace":                  {full, hierarchy.LevelRouteNamespace, "Namespace app"},
-		"the route":                              {full, hierarchy.LevelRoute, "HTTPRoute app/r"},
-		"the rule":                               {full, hierarchy.LevelRule, "HTTPRouteRule app/r#x"},
-		"the backend":                            {full, hierarchy.LevelBackend, "Service shop/cart#80"},
-		"a backend's port is the backend":        {full, hierarchy.LevelBackendPort, "Service shop/cart#80"},
-		"the route's own fields are the rule's":  {full, hierarchy.LevelObject, "HTTPRouteRule app/r#x"},
-		"a mesh's root":                          {mesh, hierarchy.LevelMesh, "Mesh"},
-		"the service's namespace":                {mesh, hierarchy.LevelServiceNamespace, "Namespace shop"},
-		"the service":                            {mesh, hierarchy.LevelService, "Service shop/cart#80 (clients in app)"},
-		"a service's port is the service":        {mesh, hierarchy.LevelServicePort, "Service shop/cart#80 (clients in app)"},
-		"a level that is not there: that above":  {short, hierarchy.LevelRule, "Listener infra/edge#http"},
-		"a set that is not there: the gateway":   {short, hierarchy.LevelListenerSet, "Gateway infra/edge"},
-		"a namespace that is no level: above it": {short, hierarchy.LevelGatewayNamespace, "GatewayClass istio"},
-		"nothing above: the mesh":                {mesh, hierarchy.LevelGateway, "Mesh"},
-		"a virtual target":                       {virtual, hierarchy.LevelBackend, "Database app/db"},
+		"the mesh":                               {full, gateway.LevelMesh, "Mesh"},
+		"the class":                              {full, gateway.LevelGatewayClass, "GatewayClass istio"},
+		"the gateway's namespace":                {full, gateway.LevelGatewayNamespace, "Namespace infra"},
+		"the gateway":                            {full, gateway.LevelGateway, "Gateway infra/edge"},
+		"the listener set":                       {full, gateway.LevelListenerSet, "ListenerSet team/more"},
+		"the set's listener":                     {full, gateway.LevelListener, "Listener team/more#http"},
+		"the route's namespace":                  {full, gateway.LevelRouteNamespace, "Namespace app"},
+		"the route":                              {full, gateway.LevelRoute, "HTTPRoute app/r"},
+		"the rule":                               {full, gateway.LevelRule, "HTTPRouteRule app/r#x"},
+		"the backend":                            {full, gateway.LevelBackend, "Service shop/cart#80"},
+		"a backend's port is the backend":        {full, gateway.LevelBackendPort, "Service shop/cart#80"},
+		"the route's own fields are the rule's":  {full, gateway.LevelObject, "HTTPRouteRule app/r#x"},
+		"a mesh's root":                          {mesh, gateway.LevelMesh, "Mesh"},
+		"the service's namespace":                {mesh, gateway.LevelServiceNamespace, "Namespace shop"},
+		"the service":                            {mesh, gateway.LevelService, "Service shop/cart#80 (clients in app)"},
+		"a service's port is the service":        {mesh, gateway.LevelServicePort, "Service shop/cart#80 (clients in app)"},
+		"a level that is not there: that above":  {short, gateway.LevelRule, "Listener infra/edge#http"},
+		"a set that is not there: the gateway":   {short, gateway.LevelListenerSet, "Gateway infra/edge"},
+		"a namespace that is no level: above it": {short, gateway.LevelGatewayNamespace, "GatewayClass istio"},
+		"nothing above: the mesh":                {mesh, gateway.LevelGateway, "Mesh"},
+		"a virtual target":                       {virtual, gateway.LevelBackend, "Database app/db"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,11 +205,11 @@ func TestNamespaceOfAPath(t *testing.T) {
 	set := listenerSet(t, "metadata: {namespace: team, name: more}")
 	s := service(t, "metadata: {namespace: shop, name: cart}")
 	r := ruled(t, "[{}]")
-	assert.Equal(t, "app", hierarchy.Path{Gateway: g, Set: set, Route: r}.Namespace())
-	assert.Equal(t, "app", hierarchy.Path{Service: s, Route: r}.Namespace())
-	assert.Equal(t, "shop", hierarchy.Path{Service: s}.Namespace())
-	assert.Equal(t, "team", hierarchy.Path{Gateway: g, Set: set}.Namespace())
-	assert.Equal(t, "infra", hierarchy.Path{Gateway: g}.Namespace())
-	assert.Equal(t, "lab", hierarchy.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "lab"}}.Namespace())
-	assert.Empty(t, hierarchy.Path{}.Namespace())
+	assert.Equal(t, "app", gateway.Path{Gateway: g, Set: set, Route: r}.Namespace())
+	assert.Equal(t, "app", gateway.Path{Service: s, Route: r}.Namespace())
+	assert.Equal(t, "shop", gateway.Path{Service: s}.Namespace())
+	assert.Equal(t, "team", gateway.Path{Gateway: g, Set: set}.Namespace())
+	assert.Equal(t, "infra", gateway.Path{Gateway: g}.Namespace())
+	assert.Equal(t, "lab", gateway.Path{Virtual: &api.Ref{Kind: "Database", Namespace: "lab"}}.Namespace())
+	assert.Empty(t, gateway.Path{}.Namespace())
 }

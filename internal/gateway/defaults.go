@@ -1,4 +1,4 @@
-package hierarchy
+package gateway
 
 import gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 

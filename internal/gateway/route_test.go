@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"sync"
@@ -8,32 +8,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
-func serviceRef(namespace, name string, port int32) hierarchy.Backend {
-	return hierarchy.Backend{Object: api.Ref{Kind: "Service", Namespace: namespace, Name: name}, Port: port}
+func serviceRef(namespace, name string, port int32) gateway.Backend {
+	return gateway.Backend{Object: api.Ref{Kind: "Service", Namespace: namespace, Name: name}, Port: port}
 }
 
 func TestBackends(t *testing.T) {
 	tests := map[string]struct {
 		refs string
-		want []hierarchy.Backend
+		want []gateway.Backend
 	}{
 		"none":                                 {"[]", nil},
-		"a Service of the route's namespace":   {"[{name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
-		"group and kind written out":           {"[{group: '', kind: Service, name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
-		"a Service of another namespace":       {"[{namespace: shop, name: s, port: 80}]", []hierarchy.Backend{serviceRef("shop", "s", 80)}},
-		"the same twice is one":                {"[{name: s, port: 80, weight: 1}, {namespace: app, name: s, port: 80, weight: 9}]", []hierarchy.Backend{serviceRef("app", "s", 80)}},
-		"the same Service with two ports: two": {"[{name: s, port: 81}, {name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 81), serviceRef("app", "s", 80)}},
-		"the same name in two namespaces: two": {"[{name: s, port: 80}, {namespace: shop, name: s, port: 80}]", []hierarchy.Backend{serviceRef("app", "s", 80), serviceRef("shop", "s", 80)}},
+		"a Service of the route's namespace":   {"[{name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80)}},
+		"group and kind written out":           {"[{group: '', kind: Service, name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80)}},
+		"a Service of another namespace":       {"[{namespace: shop, name: s, port: 80}]", []gateway.Backend{serviceRef("shop", "s", 80)}},
+		"the same twice is one":                {"[{name: s, port: 80, weight: 1}, {namespace: app, name: s, port: 80, weight: 9}]", []gateway.Backend{serviceRef("app", "s", 80)}},
+		"the same Service with two ports: two": {"[{name: s, port: 81}, {name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 81), serviceRef("app", "s", 80)}},
+		"the same name in two namespaces: two": {"[{name: s, port: 80}, {namespace: shop, name: s, port: 80}]", []gateway.Backend{serviceRef("app", "s", 80), serviceRef("shop", "s", 80)}},
 		"an object of another kind, no port": {
 			"[{group: example.com, kind: Bucket, name: b}]",
-			[]hierarchy.Backend{{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}},
+			[]gateway.Backend{{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "app", Name: "b"}}},
 		},
 	}
 	for name, test := range tests {
-		for _, kind := range hierarchy.RouteKinds {
+		for _, kind := range gateway.RouteKinds {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				r := route(t, kind, "metadata: {namespace: app, name: r}\nspec: {rules: [{}, {backendRefs: "+test.refs+"}]}")
 				require.Len(t, r.Rules, 2)
@@ -48,25 +48,25 @@ func TestBackends(t *testing.T) {
 func TestParents(t *testing.T) {
 	tests := map[string]struct {
 		refs string
-		want []hierarchy.Parent
+		want []gateway.Parent
 	}{
-		"a Service":                     {"[{group: '', kind: Service, name: s}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s"}}},
-		"a Service's port":              {"[{group: '', kind: Service, name: s, port: 80}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s", Port: 80}}},
-		"of another namespace":          {"[{group: '', kind: Service, namespace: shop, name: s}]", []hierarchy.Parent{{Kind: "Service", Namespace: "shop", Name: "s"}}},
+		"a Service":                     {"[{group: '', kind: Service, name: s}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s"}}},
+		"a Service's port":              {"[{group: '', kind: Service, name: s, port: 80}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s", Port: 80}}},
+		"of another namespace":          {"[{group: '', kind: Service, namespace: shop, name: s}]", []gateway.Parent{{Kind: "Service", Namespace: "shop", Name: "s"}}},
 		"a Service of Gateway API":      {"[{kind: Service, name: s}]", nil},
 		"a Service of another group":    {"[{group: example.com, kind: Service, name: s}]", nil},
 		"a core Gateway":                {"[{group: '', kind: Gateway, name: s}]", nil},
 		"a kind that nothing is on":     {"[{kind: GatewayClass, name: s}]", nil},
-		"a gateway":                     {"[{name: g, sectionName: a, port: 80}]", []hierarchy.Parent{{Kind: "Gateway", Namespace: "app", Name: "g", Section: "a", Port: 80}}},
-		"a listener set":                {"[{kind: ListenerSet, name: l, sectionName: a}]", []hierarchy.Parent{{Kind: "ListenerSet", Namespace: "app", Name: "l", Section: "a"}}},
-		"several, in the route's order": {"[{group: '', kind: Service, name: s}, {kind: XMesh, name: m}, {name: g}]", []hierarchy.Parent{{Kind: "Service", Namespace: "app", Name: "s"}, {Kind: "Gateway", Namespace: "app", Name: "g"}}},
+		"a gateway":                     {"[{name: g, sectionName: a, port: 80}]", []gateway.Parent{{Kind: "Gateway", Namespace: "app", Name: "g", Section: "a", Port: 80}}},
+		"a listener set":                {"[{kind: ListenerSet, name: l, sectionName: a}]", []gateway.Parent{{Kind: "ListenerSet", Namespace: "app", Name: "l", Section: "a"}}},
+		"several, in the route's order": {"[{group: '', kind: Service, name: s}, {kind: XMesh, name: m}, {name: g}]", []gateway.Parent{{Kind: "Service", Namespace: "app", Name: "s"}, {Kind: "Gateway", Namespace: "app", Name: "g"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").Parents)
 		})
 	}
-	p := hierarchy.Parent{Kind: "Service", Namespace: "app", Name: "s", Port: 80}
+	p := gateway.Parent{Kind: "Service", Namespace: "app", Name: "s", Port: 80}
 	assert.True(t, p.Is("Service", "app", "s"), "whatever the port")
 	assert.False(t, p.Is("Gateway", "app", "s"))
 	assert.False(t, p.Is("Service", "shop", "s"))
@@ -93,7 +93,7 @@ func TestPortsOf(t *testing.T) {
 		"a number that it lacks":           {"[{" + s + ", port: 82}, {" + s + ", port: 81}]", []int32{81}},
 		"another service's are not its":    {"[{" + s + ", port: 80}, {group: '', kind: Service, name: t}, {" + s + ", namespace: shop}]", []int32{80}},
 	} {
-		service := &hierarchy.Service{Namespace: "app", Name: "s", Ports: []hierarchy.Port{{Name: "h", Number: 80}, {Number: 81}}}
+		service := &gateway.Service{Namespace: "app", Name: "s", Ports: []gateway.Port{{Name: "h", Number: 80}, {Number: 81}}}
 		assert.Equal(t, test.want, routing(t, "app", "{parentRefs: "+test.refs+"}").PortsOf(service), name)
 	}
 }
@@ -153,7 +153,7 @@ func TestTheRulesOfASpecAreDefaulted(t *testing.T) {
 	slash := map[string]any{"type": "PathPrefix", "value": "/"}
 	everything := []any{map[string]any{"path": slash}}
 	for name, test := range map[string]struct {
-		route *hierarchy.Route
+		route *gateway.Route
 		want  []any
 	}{
 		"a route without a spec":   {httpRoute(t, "metadata: {name: r}"), []any{map[string]any{"matches": everything}}},
@@ -196,7 +196,7 @@ func TestRoutesThatCannotBeRead(t *testing.T) {
 		"a spec that is no object":   "[]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, read[hierarchy.RouteObject](t, "metadata: {name: r}\nspec: "+text))
+			_, err := gateway.FromRoute(gateway.KindHTTPRoute, read[gateway.RouteObject](t, "metadata: {name: r}\nspec: "+text))
 			require.ErrorContains(t, err, "read its spec: json: cannot unmarshal")
 		})
 	}

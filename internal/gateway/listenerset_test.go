@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
@@ -6,18 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // admitting is a gateway infra/edge with an own listener http on port 80, and
 // what it says in allowedListeners, in YAML.
-func admitting(t testing.TB, allowed string) *hierarchy.Gateway {
+func admitting(t testing.TB, allowed string) *gateway.Gateway {
 	return readGateway(t, "metadata: {namespace: infra, name: edge}\nspec:\n  gatewayClassName: istio\n  allowedListeners: "+allowed+
 		"\n  listeners: [{name: http, port: 80, protocol: HTTP, "+allowAll+"}]\n")
 }
 
 // adding is a ListenerSet with listeners http and alt for infra/edge.
-func adding(t testing.TB, namespace, name string) *hierarchy.ListenerSet {
+func adding(t testing.TB, namespace, name string) *gateway.ListenerSet {
 	return listenerSet(t, "metadata: {namespace: "+namespace+", name: "+name+"}\nspec:\n  parentRef: {namespace: infra, name: edge}\n"+
 		"  listeners:\n  - {name: http, port: 90, protocol: HTTP, "+allowAll+"}\n  - {name: alt, port: 91, protocol: HTTP, "+allowAll+"}\n")
 }
@@ -53,12 +53,12 @@ func TestAllowedListeners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, s := admitting(t, test.allowed), adding(t, test.namespace, "more")
 			if !test.want {
-				assert.Empty(t, hierarchy.SetDoors(g, s, test.labels))
+				assert.Empty(t, gateway.SetDoors(g, s, test.labels))
 				return
 			}
-			assert.Equal(t, []hierarchy.Door{
+			assert.Equal(t, []gateway.Door{
 				{Gateway: g, Set: s, Listener: &s.Listeners[0]}, {Gateway: g, Set: s, Listener: &s.Listeners[1]},
-			}, hierarchy.SetDoors(g, s, test.labels))
+			}, gateway.SetDoors(g, s, test.labels))
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestParentOfAListenerSet(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := listenerSet(t, "metadata: {namespace: "+test.namespace+", name: more}\nspec: {parentRef: "+test.parent+", listeners: [{name: l, port: 80, protocol: HTTP}]}")
-			assert.Equal(t, test.want, len(hierarchy.SetDoors(admitting(t, anySet), s, nil)) == 1)
+			assert.Equal(t, test.want, len(gateway.SetDoors(admitting(t, anySet), s, nil)) == 1)
 		})
 	}
 }
@@ -91,8 +91,8 @@ func TestParentOfAListenerSet(t *testing.T) {
 func TestParentRefsOfListenerSets(t *testing.T) {
 	g := admitting(t, anySet)
 	one, two := adding(t, "team", "one"), adding(t, "team", "two")
-	doors := append(hierarchy.OwnDoors(g), hierarchy.SetDoors(g, one, nil)...)
-	doors = append(doors, hierarchy.SetDoors(g, two, nil)...)
+	doors := append(gateway.OwnDoors(g), gateway.SetDoors(g, one, nil)...)
+	doors = append(doors, gateway.SetDoors(g, two, nil)...)
 	const gateway, setOne = "namespace: infra, name: edge", "kind: ListenerSet, namespace: team, name: one"
 	tests := map[string]struct {
 		refs string
@@ -140,7 +140,7 @@ func TestAllowedRoutesOfAListenerSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: l, port: 80, protocol: HTTP"+test.allowed+"}]}")
 			r := routing(t, test.namespace, "{parentRefs: [{kind: ListenerSet, namespace: team, name: more}], hostnames: [a.example.com]}")
-			assert.Equal(t, test.want, attached(hierarchy.SetDoors(g, s, nil), r, test.labels) != nil)
+			assert.Equal(t, test.want, attached(gateway.SetDoors(g, s, nil), r, test.labels) != nil)
 		})
 	}
 }

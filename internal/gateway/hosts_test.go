@@ -1,18 +1,18 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // through is a path of a route with hostnames behind a listener with one; the
 // names are YAML.
-func through(t testing.TB, listener, route string) hierarchy.Path {
+func through(t testing.TB, listener, route string) gateway.Path {
 	t.Helper()
-	p := hierarchy.Path{Rule: -1, Listener: &hierarchy.Listener{Name: "http", Hostname: listener}}
+	p := gateway.Path{Rule: -1, Listener: &gateway.Listener{Name: "http", Hostname: listener}}
 	if route != "" {
 		p.Route = routing(t, "app", "{hostnames: "+route+"}")
 	}
@@ -53,15 +53,15 @@ func TestShareHosts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, q := through(t, test.listener, test.route), through(t, test.otherListener, test.otherRoute)
-			assert.Equal(t, test.want, hierarchy.ShareHosts(p, q))
-			assert.Equal(t, test.want, hierarchy.ShareHosts(q, p), "the other way round")
+			assert.Equal(t, test.want, gateway.ShareHosts(p, q))
+			assert.Equal(t, test.want, gateway.ShareHosts(q, p), "the other way round")
 		})
 	}
 	t.Run("a path without a listener takes any", func(t *testing.T) {
-		mesh := hierarchy.Path{Rule: -1, Service: &hierarchy.Service{Namespace: "app", Name: "s"}}
-		assert.True(t, hierarchy.ShareHosts(mesh, through(t, "x.example", "")))
+		mesh := gateway.Path{Rule: -1, Service: &gateway.Service{Namespace: "app", Name: "s"}}
+		assert.True(t, gateway.ShareHosts(mesh, through(t, "x.example", "")))
 		mesh.Route = routing(t, "app", "{hostnames: [y.example]}")
-		assert.False(t, hierarchy.ShareHosts(mesh, through(t, "x.example", "")))
+		assert.False(t, gateway.ShareHosts(mesh, through(t, "x.example", "")))
 	})
 }
 
@@ -87,7 +87,7 @@ func TestCoveredBy(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var others []hierarchy.Path
+			var others []gateway.Path
 			for _, o := range test.others {
 				others = append(others, through(t, o, ""))
 			}
@@ -122,8 +122,8 @@ func TestMatchesThatMove(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before, after := ruled(t, test.before), ruled(t, test.after)
-			assert.Equal(t, test.gives, hierarchy.GivesMatches(before, 0, after, 0))
-			assert.Equal(t, test.takes, hierarchy.TakesFrom(before, 0, after, 1))
+			assert.Equal(t, test.gives, gateway.GivesMatches(before, 0, after, 0))
+			assert.Equal(t, test.takes, gateway.TakesFrom(before, 0, after, 1))
 		})
 	}
 }

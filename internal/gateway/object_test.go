@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 func TestKinds(t *testing.T) {
@@ -32,9 +32,9 @@ func TestKinds(t *testing.T) {
 		{Group: "example.com", Kind: "GatewayClass"}:      {},
 	}
 	for kind, want := range tests {
-		assert.Equal(t, want.known, hierarchy.Known(kind), "%s is known", kind)
-		assert.Equal(t, want.cluster, hierarchy.ClusterScoped(kind), "%s has no namespace", kind)
-		assert.Equal(t, want.route, hierarchy.IsRoute(kind), "%s is a route", kind)
+		assert.Equal(t, want.known, gateway.Known(kind), "%s is known", kind)
+		assert.Equal(t, want.cluster, gateway.ClusterScoped(kind), "%s has no namespace", kind)
+		assert.Equal(t, want.route, gateway.IsRoute(kind), "%s is a route", kind)
 	}
 }
 
@@ -54,9 +54,9 @@ func TestHasListener(t *testing.T) {
 		"neither stands for any": {"", 0, true},
 	}
 	for name, test := range tests {
-		assert.Equal(t, test.want, hierarchy.HasListener(g.Listeners, test.name, test.port), name)
+		assert.Equal(t, test.want, gateway.HasListener(g.Listeners, test.name, test.port), name)
 	}
-	assert.False(t, hierarchy.HasListener(nil, "", 0), "of none there is none")
+	assert.False(t, gateway.HasListener(nil, "", 0), "of none there is none")
 }
 
 func TestServices(t *testing.T) {
@@ -73,7 +73,7 @@ func TestServices(t *testing.T) {
 }
 
 func TestGrants(t *testing.T) {
-	g := hierarchy.FromReferenceGrant(read[gatewayv1.ReferenceGrant](t, `
+	g := gateway.FromReferenceGrant(read[gatewayv1.ReferenceGrant](t, `
 metadata: {namespace: shop, name: g}
 spec:
   from:
@@ -110,7 +110,7 @@ spec:
 		})
 	}
 	t.Run("an empty name in a file stands for all, too", func(t *testing.T) {
-		g := hierarchy.FromReferenceGrant(read[gatewayv1.ReferenceGrant](t, "metadata: {name: g}\nspec: {from: [{group: example.com, kind: Paint, namespace: app}], to: [{group: '', kind: Service, name: ''}]}"))
+		g := gateway.FromReferenceGrant(read[gatewayv1.ReferenceGrant](t, "metadata: {name: g}\nspec: {from: [{group: example.com, kind: Paint, namespace: app}], to: [{group: '', kind: Service, name: ''}]}"))
 		assert.Equal(t, "default", g.Namespace)
 		assert.True(t, g.Allows(paint, "app", cart))
 	})
@@ -119,28 +119,28 @@ spec:
 func TestLabelsOf(t *testing.T) {
 	const meta = "metadata: {namespace: app, name: obj, labels: {a: b}}\n"
 	for name, object := range map[string]any{
-		"GatewayClass": hierarchy.FromGatewayClass(read[gatewayv1.GatewayClass](t, meta)),
+		"GatewayClass": gateway.FromGatewayClass(read[gatewayv1.GatewayClass](t, meta)),
 		"Gateway":      readGateway(t, meta),
 		"ListenerSet":  listenerSet(t, meta),
 		"Service":      service(t, meta),
 		"Route":        httpRoute(t, meta),
 	} {
-		assert.Equal(t, labels.Set{"a": "b"}, hierarchy.LabelsOf(object), name)
+		assert.Equal(t, labels.Set{"a": "b"}, gateway.LabelsOf(object), name)
 	}
-	assert.Equal(t, labels.Set{"a": "b", "kubernetes.io/metadata.name": "obj"}, hierarchy.LabelsOf(namespace(t, meta)))
-	assert.Nil(t, hierarchy.LabelsOf(&hierarchy.Grant{}), "grants are selected by nothing")
-	assert.Nil(t, hierarchy.LabelsOf(nil))
+	assert.Equal(t, labels.Set{"a": "b", "kubernetes.io/metadata.name": "obj"}, gateway.LabelsOf(namespace(t, meta)))
+	assert.Nil(t, gateway.LabelsOf(&gateway.Grant{}), "grants are selected by nothing")
+	assert.Nil(t, gateway.LabelsOf(nil))
 }
 
 func TestCopiesOfRoutesAreTheirOwn(t *testing.T) {
 	const text = "metadata: {name: r, labels: {a: b}}\nspec: {rules: []}"
-	o := read[hierarchy.RouteObject](t, text)
-	list := &hierarchy.RouteObjectList{Items: []hierarchy.RouteObject{*o}}
-	one, all := o.DeepCopyObject().(*hierarchy.RouteObject), list.DeepCopyObject().(*hierarchy.RouteObjectList)
+	o := read[gateway.RouteObject](t, text)
+	list := &gateway.RouteObjectList{Items: []gateway.RouteObject{*o}}
+	one, all := o.DeepCopyObject().(*gateway.RouteObject), list.DeepCopyObject().(*gateway.RouteObjectList)
 	assert.Equal(t, o, one)
 	assert.Equal(t, list, all)
-	for _, c := range []*hierarchy.RouteObject{one, &all.Items[0]} {
+	for _, c := range []*gateway.RouteObject{one, &all.Items[0]} {
 		c.Labels["a"], c.Spec[0] = "c", '['
 	}
-	assert.Equal(t, read[hierarchy.RouteObject](t, text), o)
+	assert.Equal(t, read[gateway.RouteObject](t, text), o)
 }

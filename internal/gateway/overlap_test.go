@@ -1,11 +1,11 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // A rule may take the requests of a match that is gone if some request could be for
@@ -64,8 +64,8 @@ func TestARuleMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := ruled(t, "[{matches: [{"+c.gone+"}]}]"), ruled(t, "[{matches: [{"+c.other+"}]}]")
-			assert.Equal(t, c.want, hierarchy.MayTake(before, 0, after, 0))
-			assert.Equal(t, c.want, hierarchy.MayTake(after, 0, before, 0), "the other way")
+			assert.Equal(t, c.want, gateway.MayTake(before, 0, after, 0))
+			assert.Equal(t, c.want, gateway.MayTake(after, 0, before, 0), "the other way")
 		})
 	}
 }
@@ -111,11 +111,11 @@ func TestRequestsGoNowhereWhileSomeRuleHasTheirMatch(t *testing.T) {
 			before, after := ruled(t, c.before), ruled(t, c.after)
 			var takers []int
 			for i := range after.Rules {
-				if hierarchy.MayTake(before, 0, after, i) {
+				if gateway.MayTake(before, 0, after, i) {
 					takers = append(takers, i)
 				}
 			}
-			assert.Equal(t, c.loses, hierarchy.LosesMatches(before, 0, after))
+			assert.Equal(t, c.loses, gateway.LosesMatches(before, 0, after))
 			assert.Equal(t, c.takers, takers)
 		})
 	}
@@ -123,15 +123,15 @@ func TestRequestsGoNowhereWhileSomeRuleHasTheirMatch(t *testing.T) {
 
 // Methods of services are not compared: any rule may take what a match leaves.
 func TestAnyRuleOfAGRPCRouteMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
-	routed := func(rules string) *hierarchy.Route {
+	routed := func(rules string) *gateway.Route {
 		return grpcRoute(t, "metadata: {namespace: app, name: r}\nspec: {rules: "+rules+"}")
 	}
 	const a, b = "{matches: [{method: {service: a}}]}", "{matches: [{method: {service: b}}]}"
 	both := routed("[" + a + ", " + b + "]")
-	assert.True(t, hierarchy.LosesMatches(both, 0, routed("["+b+"]")))
-	assert.True(t, hierarchy.MayTake(both, 0, routed("["+b+"]"), 0))
-	assert.False(t, hierarchy.LosesMatches(both, 0, routed("["+b+", "+a+"]")))
-	assert.False(t, hierarchy.MayTake(both, 0, routed("["+b+", "+a+"]"), 0))
-	assert.False(t, hierarchy.MayTake(routed("[{}]"), 0, routed("["+a+", {}]"), 0), "the rule for every request is there")
-	assert.True(t, hierarchy.MayTake(routed("[{}]"), 0, routed("["+a+"]"), 0))
+	assert.True(t, gateway.LosesMatches(both, 0, routed("["+b+"]")))
+	assert.True(t, gateway.MayTake(both, 0, routed("["+b+"]"), 0))
+	assert.False(t, gateway.LosesMatches(both, 0, routed("["+b+", "+a+"]")))
+	assert.False(t, gateway.MayTake(both, 0, routed("["+b+", "+a+"]"), 0))
+	assert.False(t, gateway.MayTake(routed("[{}]"), 0, routed("["+a+", {}]"), 0), "the rule for every request is there")
+	assert.True(t, gateway.MayTake(routed("[{}]"), 0, routed("["+a+"]"), 0))
 }

@@ -1,15 +1,15 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // ruled is an HTTPRoute app/r with those rules.
-func ruled(t testing.TB, rules string) *hierarchy.Route {
+func ruled(t testing.TB, rules string) *gateway.Route {
 	return routing(t, "app", "{rules: "+rules+"}")
 }
 
@@ -80,7 +80,7 @@ func TestMatchRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, hierarchy.MatchRules(ruled(t, test.before), ruled(t, test.after)))
+			assert.Equal(t, test.want, gateway.MatchRules(ruled(t, test.before), ruled(t, test.after)))
 		})
 	}
 }
@@ -97,5 +97,5 @@ func TestBackendsThatARuleServes(t *testing.T) {
 	}
 	assert.Equal(t, []string{"plain", "some", "twice"}, served)
 	assert.Len(t, r.Rules[0].Backends, 4)
-	assert.False(t, r.Rules[0].Serves(hierarchy.Backend{}), "one that it does not name")
+	assert.False(t, r.Rules[0].Serves(gateway.Backend{}), "one that it does not name")
 }

@@ -1,4 +1,4 @@
-package hierarchy_test
+package gateway_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/hierarchy"
+	"overrule.dev/overrule/internal/gateway"
 )
 
 // SEMANTICS section 7: a verdict must not depend on the door. Each pair is an
@@ -44,11 +44,11 @@ func TestObjectsFromFilesAreDefaulted(t *testing.T) {
 	}
 	for name, test := range routes {
 		t.Run(name, func(t *testing.T) {
-			assertSame(t, hierarchy.KindHTTPRoute, test.stored, test.file)
+			assertSame(t, gateway.KindHTTPRoute, test.stored, test.file)
 		})
 	}
 	t.Run("a GRPCRoute's methods and headers", func(t *testing.T) {
-		assertSame(t, hierarchy.KindGRPCRoute,
+		assertSame(t, gateway.KindGRPCRoute,
 			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {type: Exact, service: s}, headers: [{type: Exact, name: h, value: v}]}]}]}",
 			"metadata: {namespace: app, name: r}\nspec: {rules: [{matches: [{method: {service: s}, headers: [{name: h, value: v}]}]}]}")
 	})
@@ -78,7 +78,7 @@ func assertSame(t *testing.T, kind, stored, file string) {
 		assert.Equal(t, want.RuleName(i), got.RuleName(i))
 	}
 	front := "rules: [{matches: [{path: {value: /front}}]}, "
-	if kind == hierarchy.KindGRPCRoute {
+	if kind == gateway.KindGRPCRoute {
 		front = "rules: [{matches: [{method: {service: front}}]}, "
 	}
 	shifted := []int{-1}
@@ -86,18 +86,18 @@ func assertSame(t *testing.T, kind, stored, file string) {
 		shifted = append(shifted, i)
 	}
 	if moved := strings.Replace(stored, "rules: [", front, 1); moved != stored {
-		assert.Equal(t, shifted, hierarchy.MatchRules(got, route(t, kind, moved)))
+		assert.Equal(t, shifted, gateway.MatchRules(got, route(t, kind, moved)))
 	}
 }
 
 func TestReadingDoesNotEditTheObject(t *testing.T) {
 	const text = "metadata: {namespace: app, name: r, annotations: {overrule.dev/x: y, a: b}}\nspec: {rules: [{matches: [{headers: [{name: h, value: v}]}]}]}"
-	o := read[hierarchy.RouteObject](t, text)
-	r, err := hierarchy.FromRoute(hierarchy.KindHTTPRoute, o)
+	o := read[gateway.RouteObject](t, text)
+	r, err := gateway.FromRoute(gateway.KindHTTPRoute, o)
 	require.NoError(t, err)
-	hierarchy.MatchRules(r, httpRoute(t, "metadata: {name: r}"))
+	gateway.MatchRules(r, httpRoute(t, "metadata: {name: r}"))
 	r.Spec()
-	assert.Equal(t, read[hierarchy.RouteObject](t, text), o)
+	assert.Equal(t, read[gateway.RouteObject](t, text), o)
 }
 
 func TestDefaultGatewaysAreAskedFor(t *testing.T) {
@@ -115,10 +115,10 @@ func TestRefs(t *testing.T) {
 	g := readGateway(t, "metadata: {namespace: infra, name: edge}\nspec: {gatewayClassName: istio, listeners: [{name: a, port: 80, protocol: HTTP}, {name: b, port: 81, protocol: HTTP}]}")
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, g.Ref())
 	assert.Equal(t, "istio", g.Class)
-	assert.True(t, hierarchy.HasListener(g.Listeners, "b", 0))
-	assert.False(t, hierarchy.HasListener(g.Listeners, "c", 0))
+	assert.True(t, gateway.HasListener(g.Listeners, "b", 0))
+	assert.False(t, gateway.HasListener(g.Listeners, "c", 0))
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "team", Name: "more"}, listenerSet(t, "metadata: {namespace: team, name: more}").Ref())
-	class := hierarchy.FromGatewayClass(read[gatewayv1.GatewayClass](t, "metadata: {name: istio}"))
+	class := gateway.FromGatewayClass(read[gatewayv1.GatewayClass](t, "metadata: {name: istio}"))
 	assert.Equal(t, api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "istio"}, class.Ref())
 	assert.Equal(t, api.Ref{Kind: "Namespace", Name: "app"}, namespace(t, "metadata: {name: app}").Ref())
 	assert.Equal(t, "GRPCRoute", grpcRoute(t, "metadata: {name: r}").Ref().Kind)

@@ -1,9 +1,9 @@
-// Package hierarchy turns Gateway API objects into attachments and paths:
+// Package gateway turns Gateway API objects into attachments and paths:
 // which routes are on which listeners, and the chains from a GatewayClass, or
 // from the Service that is a mesh's parent, down to a route's rule or backend.
 // Values in, values out: nothing is read from a status, since at admission
 // there is none yet.
-package hierarchy
+package gateway
 
 // Level is a level of the hierarchy, the root first. SEMANTICS section 1.
 type Level int
