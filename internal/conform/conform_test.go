@@ -431,8 +431,8 @@ func TestACheckEndsWithItsBudget(t *testing.T) {
 }
 
 func TestWhatCostsMoreThanUsualIsBooked(t *testing.T) {
-	schema := specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.b.split('').all(y, x == y))"}]`)
-	e := only(t, scene(t, "", schema, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
+	crd := specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.b.split('').all(y, x == y))"}]`)
+	e := only(t, scene(t, "", crd, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
 	c := conform.NewChecker(true)
 	_, err := c.Check(e, effective.NewBudget(t.Context(), 100))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
