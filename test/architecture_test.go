@@ -27,10 +27,10 @@ type packageRule struct {
 var packages = []packageRule{
 	{"cmd/overrule", "the server: flags, wiring, probes, metrics, HTTPS", []string{
 		"webhook", "certs", "internal/build", "internal/canary", "internal/cliflag", "internal/refresh", "internal/rights",
-		"internal/status", "internal/sweep", "internal/watch",
+		"internal/status", "internal/sweep", "internal/cache",
 	}},
 	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
-		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/watch", "internal/manifest",
+		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/cache", "internal/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
 		"internal/inflight", "internal/note",
@@ -41,8 +41,8 @@ var packages = []packageRule{
 		"internal/background", "api",
 	}},
 	{"internal/report", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
-	{"internal/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/watch"}},
-	{"internal/watch", "fills the store from a cluster", []string{
+	{"internal/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},
+	{"internal/cache", "fills the store from a cluster", []string{
 		"internal/background", "internal/snapshot", "internal/policykind",
 	}},
 	{"internal/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // withoutAuth deletes the gateway's AuthPolicy, which has an override.
@@ -67,7 +67,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Sheep, plural: flock
 // server.
 func asUser(t *testing.T, s *reviewer, stdin string, args ...string) ran {
 	t.Helper()
-	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []watch.Problem, error) {
+	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
 		return clusterView(t, nil), nil, nil
 	}}

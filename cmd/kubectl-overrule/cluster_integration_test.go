@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -26,7 +26,7 @@ var overriders = append([]rbacv1.PolicyRule{
 // as runs a command with a user's kubeconfig.
 func as(t *testing.T, u *env.User, stdin string, args ...string) ran {
 	t.Helper()
-	a := &app{list: watch.List, listProfiles: watch.ListProfiles}
+	a := &app{list: cache.List, listProfiles: cache.ListProfiles}
 	return a.ran(t, stdin, append(args, "--kubeconfig", u.Kubeconfig)...)
 }
 

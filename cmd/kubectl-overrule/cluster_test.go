@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 const kubeconfig = `
@@ -33,9 +33,9 @@ contexts:
 func onCluster(t *testing.T, args ...string) ran {
 	t.Helper()
 	s := startReviewer(t, false)
-	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []watch.Problem, error) {
+	a := &app{list: func(_ context.Context, config *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		assert.Equal(t, s.url, config.Host)
-		return clusterView(t, nil), []watch.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
+		return clusterView(t, nil), []cache.Problem{{Resource: "grpcroutes", Err: errors.New("not served")}}, nil
 	}}
 	return a.ran(t, "", append(args, "--kubeconfig", s.kubeconfig(t))...)
 }

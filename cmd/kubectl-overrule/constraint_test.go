@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // clusterConstraint demands something of every path that could have an
@@ -113,7 +113,7 @@ func TestChangesAreHeldToConstraints(t *testing.T) {
 // and constraints.
 func constrainedCluster(t *testing.T, constraints string) *app {
 	t.Helper()
-	return &app{list: func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error) {
+	return &app{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 		set, err := manifest.Read([]string{demo + "cluster.yaml", write(t, "c.yaml", constraints)}, nil)
 		require.NoError(t, err)
 		kinds, err := manifest.NewKinds()

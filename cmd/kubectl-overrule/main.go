@@ -14,14 +14,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		now:       time.Now, list: watch.List, listProfiles: watch.ListProfiles,
+		now:       time.Now, list: cache.List, listProfiles: cache.ListProfiles,
 		color: printers.AllowsColorOutput(os.Stdout),
 	}
 	code := a.run(ctx, os.Args[1:])

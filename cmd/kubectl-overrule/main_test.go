@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/cases"
 )
 
@@ -25,7 +25,7 @@ type ran struct {
 // run runs the command at the time of the cases.
 func run(t *testing.T, stdin string, args ...string) ran {
 	t.Helper()
-	return (&app{list: watch.List}).ran(t, stdin, args...)
+	return (&app{list: cache.List}).ran(t, stdin, args...)
 }
 
 func (a *app) ran(t *testing.T, stdin string, args ...string) ran {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/watch"
 )
 
 func profiles(t *testing.T, args ...string) []string {
@@ -70,7 +70,7 @@ func TestAnExportedProfileReadsTheSame(t *testing.T) {
 // that is refused.
 func clusterProfiles(t *testing.T, err error, args ...string) ran {
 	t.Helper()
-	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []watch.Problem, error) {
+	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
 		assert.Equal(t, "https://127.0.0.1:1", config.Host)
 		spec := func(group, kind string) api.PolicyProfileSpec {
 			return api.PolicyProfileSpec{
@@ -85,7 +85,7 @@ func clusterProfiles(t *testing.T, err error, args ...string) ran {
 				PolicyKind: api.PolicyKind{Group: "c.example.com", Kind: "CPolicy"}, Source: "built-in", Spec: spec("c.example.com", "CPolicy"),
 				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is missing"}},
 			},
-		}, []watch.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
+		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
 	}}
 	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
 }

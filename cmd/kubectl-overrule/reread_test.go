@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // ownProfile is a profile of OwnPolicies, in which an older policy keeps
@@ -222,7 +222,7 @@ func reread(t *testing.T, given []*policykind.Kind, listed error, stdin string, 
 	t.Helper()
 	s := startReviewer(t, true)
 	a := &app{
-		list: func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error) {
+		list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
 			return clusterView(t, given), nil, nil
 		},
 		listWritten: func(_ context.Context, config *rest.Config, kind api.PolicyKind) ([]map[string]any, error) {

@@ -14,10 +14,10 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // app is one run of the command, with all that it takes from outside.
@@ -26,9 +26,9 @@ type app struct {
 	// now is the time of creates that are judged.
 	now func() time.Time
 	// list reads the objects of a cluster.
-	list func(context.Context, *rest.Config) (*snapshot.View, []watch.Problem, error)
+	list func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error)
 	// listProfiles reads how a cluster's policy kinds are read.
-	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []watch.Problem, error)
+	listProfiles func(context.Context, *rest.Config) ([]api.ProfileInForce, []cache.Problem, error)
 	// listWritten reads the objects of a kind from a cluster as they are
 	// written; nil means listFrom.
 	listWritten func(context.Context, *rest.Config, api.PolicyKind) ([]map[string]any, error)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // scene is the objects that a command works on.
@@ -94,7 +94,7 @@ func unreachable(err error) error {
 }
 
 // tellProblems tells what of the cluster could not be read.
-func (a *app) tellProblems(problems []watch.Problem) {
+func (a *app) tellProblems(problems []cache.Problem) {
 	for _, p := range problems {
 		a.tell("warning: %v", p)
 	}

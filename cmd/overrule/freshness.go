@@ -8,17 +8,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 )
 
 // freshness are metrics of how fresh what is known of each resource is.
 type freshness struct {
-	health func() []watch.SourceHealth
+	health func() []cache.SourceHealth
 	stale  func() error
 	now    func() time.Time
 }
 
-func newFreshness(w *watch.Watcher) freshness {
+func newFreshness(w *cache.Watcher) freshness {
 	return freshness{health: w.Health, stale: w.Stale, now: time.Now}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 )
 
 func TestTheMetricsTellTheAgeOfEachResource(t *testing.T) {
@@ -20,8 +20,8 @@ func TestTheMetricsTellTheAgeOfEachResource(t *testing.T) {
 	var stale error
 	f := freshness{
 		now: func() time.Time { return now }, stale: func() error { return stale },
-		health: func() []watch.SourceHealth {
-			return []watch.SourceHealth{
+		health: func() []cache.SourceHealth {
+			return []cache.SourceHealth{
 				{Source: "authpolicies.kuadrant.io", Synced: true, LastContact: ago(40), Lists: 1},
 				{Source: "gateways", Failures: 3},
 				{Source: "httproutes", Synced: true, LastContact: ago(2), Blind: ago(15), Lists: 2, Failures: 5},

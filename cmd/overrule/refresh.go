@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/refresh"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // refresherAccount is the ServiceAccount that marks are written as. The server's own
@@ -39,7 +39,7 @@ func (r *refreshing) bind(f *pflag.FlagSet) {
 
 // addRefresher has marks kept fresh, if that is asked for, on the replica that leads.
 // The store is not fed yet.
-func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *watch.Watcher, e *effective.Engine, o options, log logr.Logger) error {
+func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *cache.Watcher, e *effective.Engine, o options, log logr.Logger) error {
 	if !o.refresh.on {
 		return nil
 	}

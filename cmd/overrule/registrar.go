@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
 )
 
 // keepWebhooks has the webhook configurations written or, where somebody else
 // keeps them, looked at.
-func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
+func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
 	if probes.notes == nil {
 		probes.notes = map[string]func() error{}
 	}
@@ -33,14 +33,14 @@ func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *watch.Wat
 	return mgr.Add(&successor{registrar, i.recall})
 }
 
-func newRegistrar(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
+func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
 	return &webhook.Registrar{
 		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Untrusted: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
 		Configuration: configuration(i, o), Judged: judgedOf(w),
 	}
 }
 
-func newInspector(client kubernetes.Interface, w *watch.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Inspector {
+func newInspector(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Inspector {
 	return &webhook.Inspector{
 		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
 		Configuration: configuration(i, o), Judged: judgedOf(w),
@@ -57,7 +57,7 @@ func configuration(i *identity, o options) webhook.Configuration {
 }
 
 // judgedOf tells what the policy kinds of a watcher want judged.
-func judgedOf(w *watch.Watcher) func() (webhook.Judged, bool) {
+func judgedOf(w *cache.Watcher) func() (webhook.Judged, bool) {
 	return func() (webhook.Judged, bool) {
 		known := w.Surveyed() // before they are asked for: once it is so, they are all there
 		out := judged(w.Served())
@@ -69,7 +69,7 @@ func judgedOf(w *watch.Watcher) func() (webhook.Judged, bool) {
 }
 
 // judged returns what the policy kinds that are served want judged.
-func judged(kinds []watch.Served) webhook.Judged {
+func judged(kinds []cache.Served) webhook.Judged {
 	var out webhook.Judged
 	for _, s := range kinds {
 		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
@@ -85,7 +85,7 @@ func judged(kinds []watch.Served) webhook.Judged {
 // subresources are those that store whole policies of a kind, if they are written in
 // another version than the one that is read. The API server converts a status if that
 // version has one, too; a scale is the same in all versions.
-func subresources(s watch.Served) []webhook.Resource {
+func subresources(s cache.Served) []webhook.Resource {
 	version := s.Version
 	if !s.Status {
 		version = webhook.AllVersions

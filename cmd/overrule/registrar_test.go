@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -34,7 +34,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 				Targets: api.ProfileTargets{Fields: []string{"targetRef"}, Kinds: c.targets},
 			}, policykind.Cluster)
 			require.NoError(t, err)
-			got := judged([]watch.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
+			got := judged([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
 			assert.Equal(t, webhook.Judged{
 				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
@@ -50,7 +50,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 
 func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {
 	status := func(has bool) webhook.Resource {
-		return subresources(watch.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
+		return subresources(cache.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
 	}
 	assert.Equal(t, webhook.Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
 	assert.Equal(t, webhook.Resource{Group: "example.com", Version: webhook.AllVersions, Resource: "paints/status"}, status(false))

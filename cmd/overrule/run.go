@@ -25,13 +25,13 @@ import (
 
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/status"
-	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -91,8 +91,8 @@ func newManager(cfg *rest.Config, o options, log logr.Logger) (manager.Manager, 
 
 // assemble puts the parts together.
 func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, traces *tracing, o options, serving *sync.WaitGroup, log logr.Logger) error {
-	objects := snapshot.New(watch.Sources...)
-	watcher, err := watch.New(cfg, objects, watch.Options{Log: log.WithName("watch"), Exempt: o.namespace})
+	objects := snapshot.New(cache.Sources...)
+	watcher, err := cache.New(cfg, objects, cache.Options{Log: log.WithName("watch"), Exempt: o.namespace})
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
@@ -175,7 +175,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 
 // newReviewer asks over connections without a limit of their own: a queue in
 // here would hold back what someone's write waits for.
-func newReviewer(cfg *rest.Config, w *watch.Watcher) (*rights.Reviewer, error) {
+func newReviewer(cfg *rest.Config, w *cache.Watcher) (*rights.Reviewer, error) {
 	own := rest.CopyConfig(cfg)
 	own.QPS, own.RateLimiter = -1, nil
 	client, err := authorizationv1client.NewForConfig(own)
@@ -185,7 +185,7 @@ func newReviewer(cfg *rest.Config, w *watch.Watcher) (*rights.Reviewer, error) {
 	return rights.New(client, w.Resource), nil
 }
 
-func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*status.Writer, error) {
+func newStatusWriter(cfg *rest.Config, w *cache.Watcher, log logr.Logger) (*status.Writer, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
@@ -198,7 +198,7 @@ func newStatusWriter(cfg *rest.Config, w *watch.Watcher, log logr.Logger) (*stat
 
 // checks make the server ready once it can judge and be trusted, and as long
 // as its picture of the cluster is kept up to date.
-func checks(s *snapshot.Store, c certs.Source, w *watch.Watcher, d *httpsServer) map[string]healthz.Checker {
+func checks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer) map[string]healthz.Checker {
 	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/watch"
 )
 
 // messageLength is the most that a condition's message may have.
@@ -34,7 +34,7 @@ type subject struct {
 	reason, message string
 }
 
-func ofProfile(p watch.ProfileStatus) subject {
+func ofProfile(p cache.ProfileStatus) subject {
 	s := subject{
 		ref: api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name},
 		uid: p.UID, generation: p.Generation, has: p.Conditions,
@@ -46,7 +46,7 @@ func ofProfile(p watch.ProfileStatus) subject {
 	return s
 }
 
-func ofConstraint(c watch.ConstraintStatus) subject {
+func ofConstraint(c cache.ConstraintStatus) subject {
 	s := subject{
 		ref: c.Ref, uid: c.UID, generation: c.Generation, has: c.Conditions,
 		reason: reasonAccepted, message: "writes are held to this constraint",

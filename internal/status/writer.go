@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 )
 
 // fieldManager owns what a Writer writes.
@@ -37,8 +37,8 @@ type Writer struct {
 	Client dynamic.Interface
 	// Profiles and Constraints return those with the conditions that they have,
 	// and Changed tells that they return something else. Either may be nil.
-	Profiles    func() []watch.ProfileStatus
-	Constraints func() []watch.ConstraintStatus
+	Profiles    func() []cache.ProfileStatus
+	Constraints func() []cache.ConstraintStatus
 	Changed     <-chan struct{}
 	Log         logr.Logger
 }

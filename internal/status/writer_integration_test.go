@@ -16,9 +16,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/dynamic"
 
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/status"
-	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/env"
 )
 
@@ -79,7 +79,7 @@ func TestStatusesOnAnAPIServer(t *testing.T) {
 // writes runs a Watcher and a Writer until the test ends.
 func writes(t *testing.T, e *env.Env) {
 	t.Helper()
-	watcher, err := watch.New(e.Config, snapshot.New(watch.Sources...), watch.Options{})
+	watcher, err := cache.New(e.Config, snapshot.New(cache.Sources...), cache.Options{})
 	require.NoError(t, err)
 	user := e.MustAddUser(t, "writer", nil, rbacv1.PolicyRule{
 		APIGroups: []string{"overrule.dev"}, Resources: []string{"policyprofiles/status", "policyconstraints/status", "clusterpolicyconstraints/status"}, Verbs: []string{"patch"},

@@ -21,8 +21,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/constraint"
-	"overrule.dev/overrule/internal/watch"
 )
 
 var (
@@ -67,7 +67,7 @@ func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			has := append([]metav1.Condition{}, c.has...)
-			got, differs := ofProfile(watch.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
+			got, differs := ofProfile(cache.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.differs, differs)
 			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "what was given is not edited")
@@ -97,7 +97,7 @@ func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
 		"it is invalid, though it was accepted": {invalid: errors.New("x"), installed: true, has: []metav1.Condition{held}, want: refused("Invalid", "x", 2, now), differs: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			got, differs := ofConstraint(watch.ConstraintStatus{
+			got, differs := ofConstraint(cache.ConstraintStatus{
 				Generation: 2, Invalid: c.invalid, Kind: paint, Installed: c.installed, Conditions: c.has,
 			}).condition(now)
 			assert.Equal(t, c.want, got)
@@ -108,7 +108,7 @@ func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
 
 func TestALongMessageIsCut(t *testing.T) {
 	long := &api.RefusedProfile{Reason: api.Invalid, Message: strings.Repeat("x", 40_000)}
-	got, _ := ofProfile(watch.ProfileStatus{Refused: long}).condition(now)
+	got, _ := ofProfile(cache.ProfileStatus{Refused: long}).condition(now)
 	assert.Len(t, got.Message, 32768, "the API server takes no more")
 }
 
@@ -118,13 +118,13 @@ type desk struct {
 	changed chan struct{}
 
 	mu       sync.Mutex
-	profiles []watch.ProfileStatus
+	profiles []cache.ProfileStatus
 	fail     error
 	writes   []string
 	log      []string
 }
 
-func open(t *testing.T, profiles ...watch.ProfileStatus) *desk {
+func open(t *testing.T, profiles ...cache.ProfileStatus) *desk {
 	t.Helper()
 	d := &desk{changed: make(chan struct{}, 1), profiles: profiles}
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
@@ -138,7 +138,7 @@ func open(t *testing.T, profiles ...watch.ProfileStatus) *desk {
 	})
 	d.Writer = &Writer{
 		Client: client, Changed: d.changed,
-		Profiles: func() []watch.ProfileStatus {
+		Profiles: func() []cache.ProfileStatus {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.profiles
@@ -171,7 +171,7 @@ func (d *desk) written(t *testing.T) []map[string]any {
 	return out
 }
 
-func (d *desk) set(fail error, profiles ...watch.ProfileStatus) {
+func (d *desk) set(fail error, profiles ...cache.ProfileStatus) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail, d.profiles = fail, profiles
@@ -180,8 +180,8 @@ func (d *desk) set(fail error, profiles ...watch.ProfileStatus) {
 func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t,
-			watch.ProfileStatus{Name: "right", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}},
-			watch.ProfileStatus{Name: "new", UID: "u", Generation: 3})
+			cache.ProfileStatus{Name: "right", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}},
+			cache.ProfileStatus{Name: "new", UID: "u", Generation: 3})
 		got := d.written(t)
 		require.Len(t, got, 1)
 		assert.Equal(t, map[string]any{
@@ -203,7 +203,7 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 func TestAChangeIsWrittenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		d.set(nil, watch.ProfileStatus{Name: "new", Generation: 1})
+		d.set(nil, cache.ProfileStatus{Name: "new", Generation: 1})
 		d.changed <- struct{}{}
 		synctest.Wait()
 		assert.Len(t, d.written(t), 1)
@@ -213,7 +213,7 @@ func TestAChangeIsWrittenAtOnce(t *testing.T) {
 func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t)
-		all := []watch.ProfileStatus{{Name: "a", Generation: 1}, {Name: "b", Generation: 1}}
+		all := []cache.ProfileStatus{{Name: "a", Generation: 1}, {Name: "b", Generation: 1}}
 		d.set(errors.New("refused"), all...)
 		d.changed <- struct{}{}
 		synctest.Wait()
@@ -237,7 +237,7 @@ func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
 			apierrors.NewNotFound(version.WithResource("policyprofiles").GroupResource(), "a"),
 			apierrors.NewConflict(version.WithResource("policyprofiles").GroupResource(), "a", errors.New("another uid")),
 		} {
-			d.set(gone, watch.ProfileStatus{Name: "a", Generation: 1})
+			d.set(gone, cache.ProfileStatus{Name: "a", Generation: 1})
 			d.changed <- struct{}{}
 			synctest.Wait()
 			assert.Len(t, d.written(t), 1)
@@ -254,12 +254,12 @@ func TestTheConditionSaysWhichTargetsOfAConstraintDoNotExist(t *testing.T) {
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
 	}
-	got, _ := ofConstraint(watch.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
+	got, _ := ofConstraint(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
 	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; no write is held to this constraint until a target exists", 2, now), got)
-	got, _ = ofConstraint(watch.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
+	got, _ = ofConstraint(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
 	want := accepted(2, now)
 	want.Message = "writes are held to this constraint on the targets that exist; not found: Gateway infra/public"
 	assert.Equal(t, want, got)
-	got, _ = ofConstraint(watch.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
+	got, _ = ofConstraint(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
 	assert.Equal(t, "KindNotInstalled", got.Reason, "without the kind, no target matters yet")
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
@@ -23,7 +24,6 @@ import (
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/internal/sweep"
-	"overrule.dev/overrule/internal/watch"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
 )
@@ -62,7 +62,7 @@ type production struct {
 func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	tb.Helper()
 	cfg := apiServer(tb)
-	watcher, err := watch.New(cfg, c.Store, watch.Options{})
+	watcher, err := cache.New(cfg, c.Store, cache.Options{})
 	require.NoError(tb, err)
 	client, err := authorizationv1client.NewForConfig(cfg)
 	require.NoError(tb, err)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/watch"
 )
 
 var reading = []string{"get", "list", "watch"}
@@ -167,10 +167,10 @@ func TestTheHierarchyIsRead(t *testing.T) {
 	for _, rule := range role.Rules {
 		read = append(read, rule.Resources...)
 	}
-	for _, source := range watch.Sources[:len(watch.Sources)-1] { // the last are the policy kinds
+	for _, source := range cache.Sources[:len(cache.Sources)-1] { // the last are the policy kinds
 		assert.Contains(t, read, source)
 	}
-	assert.Len(t, read, len(watch.Sources)-1)
+	assert.Len(t, read, len(cache.Sources)-1)
 }
 
 // builtinResources are those of the kinds that a built-in profile is of.

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/server"
 )
 
@@ -27,7 +27,7 @@ const (
 	// asleep is how long a server hangs that does not lead: longer than what it
 	// knows may be out of date. A leader hangs for nap: longer than the balancer
 	// takes to see that, and less than its lease lasts.
-	asleep = watch.StaleAfter + 2*time.Second
+	asleep = cache.StaleAfter + 2*time.Second
 	nap    = 8 * time.Second
 	// away is how long no API server runs, beside the time that it takes to end
 	// and to start.

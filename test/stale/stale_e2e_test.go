@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"overrule.dev/overrule/internal/watch"
+	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 	"overrule.dev/overrule/test/shop"
@@ -121,7 +121,7 @@ func begin(t *testing.T) *far {
 func (f *far) startsAnew(t *testing.T) {
 	before, gone := f.count(tooOld), time.Now()
 	require.NoError(t, f.RestartAPIServer(t.Context()))
-	if away := time.Since(gone); away > watch.StaleAfter/2 { // on a machine that has much to do
+	if away := time.Since(gone); away > cache.StaleAfter/2 { // on a machine that has much to do
 		t.Logf("the API server was away for %s", away)
 		before++
 		f.soon(t, func() bool { return f.ready(t) }, "it does not come back")

@@ -1,0 +1,193 @@
+package cache
+
+import (
+	"encoding/json"
+	"runtime"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/inflight"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/sweep"
+	"overrule.dev/overrule/test/fixture"
+)
+
+// sinks feed a store with a fixture as a Watcher does.
+type sinks struct {
+	store  *snapshot.Store
+	kinds  *policykind.Profiles
+	byKind map[api.PolicyKind]*sink[snapshot.Object]
+}
+
+// newSinks has those who listen in a server, too: they are told of each event.
+func newSinks(tb testing.TB) *sinks {
+	tb.Helper()
+	s := snapshot.New()
+	inflight.New(s, inflight.Options{})
+	sweep.New(sweep.Options{Store: s})
+	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
+}
+
+// of returns the sink of a kind, policies' among them.
+func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
+	if out := s.byKind[kind]; out != nil {
+		return out
+	}
+	out := &sink[snapshot.Object]{
+		target: objects{store: s.store, kind: kind}, contact: newContact(kind.Kind),
+		log: logr.Discard(), listed: func() {}, seen: seen{s.store, kind},
+	}
+	if b := hierarchyKind(kind); b != nil {
+		out.decode = b.decode
+	} else {
+		k := s.kinds.Of(kind)
+		s.store.AddKind(k)
+		out.decode, out.target = policies(k), kindObjects{objects{store: s.store, kind: kind}}
+	}
+	s.byKind[kind] = out
+	return out
+}
+
+// received returns an object as client-go decodes it from the API server's
+// answer.
+func received(tb testing.TB, object map[string]any) kruntime.Object {
+	tb.Helper()
+	data, err := json.Marshal(object)
+	require.NoError(tb, err)
+	if b := hierarchyKind(fixture.KindOf(object)); b != nil {
+		out := b.example.DeepCopyObject()
+		require.NoError(tb, json.Unmarshal(data, out))
+		return out
+	}
+	u := &unstructured.Unstructured{}
+	require.NoError(tb, u.UnmarshalJSON(data))
+	return u
+}
+
+// list feeds the objects that are wanted, as streamed lists: each is decoded
+// as it comes, and none is kept but as the store has it.
+func (s *sinks) list(tb testing.TB, size fixture.Size, wanted func(api.PolicyKind) bool) {
+	tb.Helper()
+	lists := make(map[api.PolicyKind][]any)
+	for o := range fixture.Objects(size) {
+		kind := fixture.KindOf(o)
+		if !wanted(kind) {
+			continue
+		}
+		item, err := s.of(kind).Transformer()(received(tb, o))
+		require.NoError(tb, err)
+		lists[kind] = append(lists[kind], item)
+	}
+	for kind, items := range lists {
+		require.NoError(tb, s.of(kind).Replace(items, "1"))
+	}
+}
+
+// renamed returns a route with another first hostname.
+func renamed(route map[string]any) map[string]any {
+	hostnames := route["spec"].(map[string]any)["hostnames"].([]any)
+	hostnames[0] = "new-" + hostnames[0].(string)
+	return route
+}
+
+// BenchmarkEvent is one event of a watch, from the object that client-go has
+// decoded to the store's next moment, in a cluster of the full size. Each event
+// is a change: objects come in two states by turns.
+func BenchmarkEvent(b *testing.B) {
+	const differing = 500
+	s, size := newSinks(b), fixture.Full
+	s.list(b, size, func(api.PolicyKind) bool { return true })
+	tests := []struct {
+		name       string
+		was, after func(int) map[string]any
+	}{
+		{"route", size.Route, func(i int) map[string]any { return renamed(size.Route(i)) }},
+		{"policy", size.RoutePolicy, func(i int) map[string]any { return size.RoutePolicyWrite(i).After }},
+	}
+	for _, test := range tests {
+		var after, was []kruntime.Object
+		var to []*sink[snapshot.Object]
+		for n := range differing {
+			i := n * size.Routes / differing
+			o := test.was(i)
+			after, was = append(after, received(b, test.after(i))), append(was, received(b, o))
+			to = append(to, s.of(fixture.KindOf(o)))
+		}
+		events := append(after, was...)
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := to[i%differing].Update(events[i%len(events)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMemory is what the store of a cluster of the full size keeps alive,
+// for each route and for each policy. It is all there is: no informer has a
+// cache of its own. There is nothing to repeat: an op reads the figures.
+func BenchmarkMemory(b *testing.B) {
+	s, size := newSinks(b), fixture.Full
+	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
+	isPolicy := func(k api.PolicyKind) bool { return hierarchyKind(k) == nil }
+	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
+	empty := alive()
+	s.list(b, size, isRoute)
+	routes := alive()
+	s.list(b, size, isPolicy)
+	all := alive()
+	for b.Loop() {
+		runtime.KeepAlive(s)
+	}
+	b.ReportMetric(0, "ns/op") // hidden: nothing was timed
+	b.ReportMetric((routes-empty)/1024/float64(size.Routes), "KiB/route")
+	b.ReportMetric((all-routes)/1024/float64(size.Gateways+size.Routes), "KiB/policy")
+}
+
+// alive is what is alive on the heap, in bytes. The second collection takes what
+// the first one only found to be dead: the spares of pools.
+func alive() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// What the benchmarks feed is what a fixture's own store has, and an event is a
+// change.
+func TestTheBenchmarksFeedAWholeCluster(t *testing.T) {
+	size := fixture.Size{Gateways: 20, Routes: 200}
+	want, err := fixture.New(size)
+	require.NoError(t, err)
+	s := newSinks(t)
+	s.list(t, size, func(api.PolicyKind) bool { return true })
+	have, ready := s.store.View()
+	require.True(t, ready)
+	whole, _ := want.Store.View()
+	count := map[api.PolicyKind]int{}
+	for o := range fixture.Objects(size) {
+		kind := fixture.KindOf(o)
+		count[kind]++
+		assert.NotNil(t, have.Get(fixture.RefOf(o)), "%s", fixture.RefOf(o))
+	}
+	for kind, n := range count {
+		assert.Equal(t, n, have.Count(kind), "%s", kind)
+		assert.Equal(t, n, whole.Count(kind), "%s", kind)
+	}
+	route := renamed(size.Route(7))
+	require.NoError(t, s.of(fixture.KindOf(route)).Update(received(t, route)))
+	after, _ := s.store.View()
+	got := after.Get(fixture.RefOf(route)).(*gateway.Route)
+	assert.Equal(t, "new-route-00007.apps.example.com", string(got.Hostnames[0]))
+}

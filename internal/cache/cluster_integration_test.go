@@ -1,0 +1,354 @@
+//go:build integration
+
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/test/env"
+)
+
+// things are one object of each kind that is read.
+const things = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: app, labels: {team: toys}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: demo}
+spec: {controllerName: example.com/controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: app}
+spec: {gatewayClassName: demo, listeners: [{name: http, protocol: HTTP, port: 80}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: app}
+spec: {parentRefs: [{name: edge}], hostnames: [one.example.com]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GRPCRoute
+metadata: {name: rpc, namespace: app}
+spec: {parentRefs: [{name: edge}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: tls, namespace: app}
+spec: {parentRefs: [{name: edge}], hostnames: [one.example.com], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TCPRoute
+metadata: {name: tcp, namespace: app}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {name: udp, namespace: app}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: shop, port: 80}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: app}
+spec: {parentRef: {name: edge}, listeners: [{name: http, protocol: HTTP, port: 81}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: grant, namespace: app}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: other}]
+  to: [{group: "", kind: Service}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: app}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {name: auth, namespace: app}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}
+  defaults: {rules: {authentication: {a: {}}}}
+---
+apiVersion: policies.example.com/v1
+kind: ColorPolicy
+metadata: {name: color, namespace: app}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, defaults: {colors: {light: red}}}
+`
+
+// tint is a cluster-scoped policy kind that is known by its label alone.
+const tint = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tintpolicies.policies.example.com, labels: {gateway.networking.k8s.io/policy: direct}}
+spec:
+  group: policies.example.com
+  scope: Cluster
+  names: {kind: TintPolicy, plural: tintpolicies, singular: tintpolicy}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+const tintPolicy = `
+apiVersion: policies.example.com/v1alpha1
+kind: TintPolicy
+metadata: {name: tint}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: GatewayClass, name: demo}, tint: 3}
+`
+
+var (
+	classRef   = api.Ref{Group: api.GatewayGroup, Kind: "GatewayClass", Name: "demo"}
+	gatewayRef = api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "app", Name: "edge"}
+	webRef     = api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "web"}
+	rpcRef     = api.Ref{Group: api.GatewayGroup, Kind: "GRPCRoute", Namespace: "app", Name: "rpc"}
+	tlsRef     = api.Ref{Group: api.GatewayGroup, Kind: "TLSRoute", Namespace: "app", Name: "tls"}
+	appRef     = api.Ref{Kind: "Namespace", Name: "app"}
+	authRef    = api.Ref{Group: "kuadrant.io", Kind: "AuthPolicy", Namespace: "app", Name: "auth"}
+	colourRef  = api.Ref{Group: "policies.example.com", Kind: "ColorPolicy", Namespace: "app", Name: "color"}
+	tintRef    = api.Ref{Group: "policies.example.com", Kind: "TintPolicy", Name: "tint"}
+)
+
+// hierarchyRefs are those of Gateway API, and the Service.
+var hierarchyRefs = []api.Ref{
+	classRef, gatewayRef, webRef, rpcRef, tlsRef,
+	{Group: api.GatewayGroup, Kind: "TCPRoute", Namespace: "app", Name: "tcp"},
+	{Group: api.GatewayGroup, Kind: "UDPRoute", Namespace: "app", Name: "udp"},
+	{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "more"},
+	{Group: api.GatewayGroup, Kind: "ReferenceGrant", Namespace: "app", Name: "grant"},
+	{Kind: "Service", Namespace: "app", Name: "shop"},
+}
+
+var all = append([]api.Ref{appRef, authRef, colourRef}, hierarchyRefs...)
+
+// soon waits for what the API server does a moment later.
+func soon(t *testing.T, condition func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)
+}
+
+// must run a command of kubectl.
+func must(t *testing.T, got env.Result) {
+	t.Helper()
+	require.Zero(t, got.Code, got.Stderr)
+}
+
+// lines is what was logged, by any goroutine.
+type lines struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (l *lines) log() logr.Logger {
+	return funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.out.WriteString(args + "\n")
+	}, funcr.Options{})
+}
+
+// errors returns the lines that are errors.
+func (l *lines) errors() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for line := range strings.Lines(l.out.String()) {
+		if strings.Contains(line, `"error"=`) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// running is a Watcher that was started.
+type running struct {
+	*Watcher
+	store *snapshot.Store
+	lines *lines
+}
+
+// follow starts a Watcher, which ends with the test.
+func follow(t *testing.T, cfg *rest.Config) *running {
+	t.Helper()
+	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
+	var err error
+	r.Watcher, err = New(cfg, r.store, Options{Log: r.lines.log()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+	return r
+}
+
+func (r *running) ready(t *testing.T) {
+	t.Helper()
+	soon(t, func() bool { _, ready := r.store.View(); return ready }, "the store is not ready")
+}
+
+func (r *running) has(ref api.Ref) bool {
+	v, _ := r.store.View()
+	return v.Get(ref) != nil
+}
+
+func (r *running) kinds() []string {
+	v, _ := r.store.View()
+	return kindNames(v)
+}
+
+func kindNames(v *snapshot.View) []string {
+	var out []string
+	for _, k := range v.Kinds() {
+		out = append(out, k.Kind)
+	}
+	return out
+}
+
+func (r *running) knows(kind string) bool { return slices.Contains(r.kinds(), kind) }
+
+// sick are the sources that cannot be watched.
+func (r *running) sick() []string {
+	var out []string
+	for _, h := range r.Health() {
+		if h.Err != nil {
+			out = append(out, h.Source)
+		}
+	}
+	return out
+}
+
+// rules let a user read resources of groups.
+func rules(groups map[string][]string) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for group, resources := range groups {
+		out = append(out, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}})
+	}
+	return out
+}
+
+// without removes a CustomResourceDefinition, and returns how to bring it back.
+func without(t *testing.T, e *env.Env, name string) (restore func()) {
+	t.Helper()
+	client, err := clientset.NewForConfig(e.Config)
+	require.NoError(t, err)
+	crds := client.ApiextensionsV1().CustomResourceDefinitions()
+	old, err := crds.Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	must(t, e.Kubectl("delete", "crd", name))
+	return sync.OnceFunc(func() {
+		fresh := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: old.Labels, Annotations: old.Annotations}, Spec: old.Spec,
+		}
+		_, err := crds.Create(context.Background(), fresh, metav1.CreateOptions{})
+		require.NoError(t, err)
+		must(t, e.Kubectl("wait", "--for=condition=Established", "--timeout=2m", "crd", name))
+	})
+}
+
+// line is a way to the API server that can be cut.
+type line struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+// through returns a configuration whose connections take the line.
+func through(t *testing.T, cfg *rest.Config) (*line, *rest.Config) {
+	t.Helper()
+	to, err := url.Parse(cfg.Host)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := &line{listener: listener, to: to.Host}
+	go l.serve()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.set(true)
+	})
+	out := rest.CopyConfig(cfg)
+	to.Host = listener.Addr().String()
+	out.Host = to.String()
+	return l, out
+}
+
+func (l *line) serve() {
+	for {
+		in, err := l.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		out, err := net.Dial("tcp", l.to)
+		if err != nil || !l.keep(in, out) {
+			_ = in.Close()
+			continue
+		}
+		go l.pipe(in, out)
+		go l.pipe(out, in)
+	}
+}
+
+func (l *line) pipe(from, to net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+}
+
+func (l *line) keep(conns ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		return false
+	}
+	l.conns = append(l.conns, conns...)
+	return true
+}
+
+// set cuts the line, or mends it.
+func (l *line) set(cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = cut
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+	l.conns = nil
+}
+
+func isForbidden(problems []Problem, resource string) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.Resource == resource && apierrors.IsForbidden(p.Err)
+	})
+}

@@ -1,0 +1,234 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/background"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// constraintKind is one of the kinds of constraints.
+type constraintKind struct {
+	// resource is its plural, and the name of the source.
+	resource string
+	kind     api.PolicyKind
+	read     func(metav1.ObjectMeta, api.ConstraintSpec) *constraint.Constraint
+}
+
+var constraintKinds = []constraintKind{
+	{
+		resource: "clusterpolicyconstraints", kind: constraint.ClusterKind,
+		read: func(m metav1.ObjectMeta, spec api.ConstraintSpec) *constraint.Constraint {
+			return constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: m, Spec: spec})
+		},
+	},
+	{
+		resource: "policyconstraints", kind: constraint.Kind,
+		read: func(m metav1.ObjectMeta, spec api.ConstraintSpec) *constraint.Constraint {
+			return constraint.FromPolicyConstraint(&api.PolicyConstraint{ObjectMeta: m, Spec: spec})
+		},
+	},
+}
+
+// definition is the name of the kind's CustomResourceDefinition.
+func (k *constraintKind) definition() string { return k.resource + "." + api.Group }
+
+// constraintsBy returns the kind of constraints that a definition is of, or nil.
+func constraintsBy(definition string) *constraintKind {
+	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return k.definition() == definition })
+	if i < 0 {
+		return nil
+	}
+	return &constraintKinds[i]
+}
+
+// demand is a constraint of the cluster.
+type demand struct {
+	*constraint.Constraint
+	uid        types.UID
+	generation int64
+	conditions []metav1.Condition
+}
+
+// decode reads a constraint. One that is not understood in full is Invalid: what
+// is left of it may demand something else.
+func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+	}
+	defer background.Recovered(&err, "read it")
+	var head struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Status            api.ConstraintStatus `json:"status"`
+	}
+	convert := runtime.DefaultUnstructuredConverter
+	rest := maps.Clone(u.Object)
+	delete(rest, "spec")
+	if err := convert.FromUnstructured(rest, &head); err != nil {
+		return nil, fmt.Errorf("read the %s: %w", k.kind.Kind, err)
+	}
+	var body struct {
+		Spec api.ConstraintSpec `json:"spec"`
+	}
+	misread := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true)
+	c := k.read(head.ObjectMeta, body.Spec)
+	if misread != nil {
+		c.Invalid = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", misread)
+	}
+	return &demand{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
+}
+
+// object is decode, for a view.
+func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
+	d, err := k.decode(obj)
+	if err != nil {
+		return nil, err
+	}
+	return d.Constraint, nil
+}
+
+// constraints is the target of the feed of a kind of constraints.
+type constraints struct {
+	*registry
+	feed *kind
+}
+
+func (t constraints) put(d *demand) {
+	t.change(func() { t.demand(d) })
+}
+
+func (t constraints) remove(name cache.ObjectName) {
+	of := t.feed.constraints.kind
+	t.change(func() { t.release(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name}) })
+}
+
+func (t constraints) replace(all []*demand) {
+	t.change(func() {
+		gone := maps.Clone(t.demands)
+		for _, d := range all {
+			delete(gone, d.Ref())
+			t.demand(d)
+		}
+		for ref := range gone {
+			if ref.PolicyKind() == t.feed.constraints.kind {
+				t.release(ref)
+			}
+		}
+		t.listed(t.feed)
+		t.store.Listed(t.feed.constraints.resource)
+	})
+}
+
+// change runs act unless the feed was stopped.
+func (t constraints) change(act func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.reading[t.feed.name] != t.feed {
+		return
+	}
+	act()
+	hint(t.judged)
+}
+
+// demand puts a constraint into force. The very one stays in force when nothing
+// but its status was written.
+func (r *registry) demand(d *demand) {
+	old := r.demands[d.Ref()]
+	r.demands[d.Ref()] = d
+	if old != nil && old.uid == d.uid && old.generation == d.generation {
+		d.Constraint = old.Constraint
+		return
+	}
+	if r.leftOut(d) {
+		return
+	}
+	r.store.Apply(snapshot.Put(d.Constraint))
+	if d.Invalid != nil {
+		r.log.Info("a constraint is not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
+	}
+}
+
+// leftOut reports whether a constraint is in the namespace whose writes are not
+// judged.
+func (r *registry) leftOut(d *demand) bool { return r.exempt != "" && d.Ref().Namespace == r.exempt }
+
+func (r *registry) release(ref api.Ref) {
+	delete(r.demands, ref)
+	r.store.Apply(snapshot.Delete(ref))
+}
+
+// forgetConstraints forgets those of a kind that is gone.
+func (r *registry) forgetConstraints(k *constraintKind) {
+	maps.DeleteFunc(r.demands, func(ref api.Ref, _ *demand) bool { return ref.PolicyKind() == k.kind })
+	r.store.Replace(k.kind, nil)
+	r.store.Listed(k.resource) // a kind that is gone has no objects
+	hint(r.judged)
+}
+
+// ConstraintStatus is what became of a constraint.
+type ConstraintStatus struct {
+	Ref        api.Ref
+	UID        types.UID
+	Generation int64
+	// Invalid tells why it is not in force; nil if it is, or will be once its
+	// policy kind is Installed.
+	Invalid   error
+	Kind      api.PolicyKind
+	Installed bool
+	// Absent are targets that it names and that do not exist; NoTarget tells that
+	// it has no others.
+	Absent   []constraint.Named
+	NoTarget bool
+	// Conditions that its status has. They must not be edited.
+	Conditions []metav1.Condition
+}
+
+// targetsChanged hints that a target of a constraint may have been created or
+// deleted. It is
+// called under the lock of the store.
+func (r *registry) targetsChanged(events []snapshot.Event) {
+	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return gateway.Known(o.Ref().PolicyKind()) }) {
+		hint(r.judged)
+	}
+}
+
+func (r *registry) constraintStatuses() []ConstraintStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	installed := make(map[api.PolicyKind]bool)
+	for _, k := range r.reading {
+		if k.policy != nil {
+			installed[k.policy.Ref()] = true
+		}
+	}
+	v, ready := r.store.View()
+	out := make([]ConstraintStatus, 0, len(r.demands))
+	for ref, d := range r.demands {
+		if names, _ := d.Named(); len(names) > 0 && !ready {
+			continue // a target may exist and not be listed yet
+		}
+		s := ConstraintStatus{
+			Ref: ref, UID: d.uid, Generation: d.generation, Invalid: d.Invalid,
+			Kind: d.PolicyKind(), Installed: installed[d.PolicyKind()], Conditions: d.conditions,
+		}
+		s.Absent, s.NoTarget = v.Absent(d.Constraint)
+		if r.leftOut(d) {
+			s.Invalid = fmt.Errorf("namespace %s is Overrule's own and exempt: no constraint in it takes part; move it to another", ref.Namespace)
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b ConstraintStatus) int { return api.CompareRefs(a.Ref, b.Ref) })
+	return out
+}

@@ -1,0 +1,229 @@
+package cache
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/constraint"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+var (
+	constraintCRD        = crd{group: api.Group, kind: "PolicyConstraint", plural: "policyconstraints", versions: []string{"v1alpha1"}}
+	clusterConstraintCRD = crd{
+		group: api.Group, kind: "ClusterPolicyConstraint", plural: "clusterpolicyconstraints", versions: []string{"v1alpha1"}, clusterScoped: true,
+	}
+)
+
+// limited is a constraint on ColorPolicies, cluster-wide without a namespace.
+func limited(namespace, name string, generation int64, rule map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"policyKind": map[string]any{"group": colorCRD.group, "kind": colorCRD.kind}, "enforcement": "Deny",
+		"rules": []any{rule},
+	}}}
+	u.SetAPIVersion("overrule.dev/v1alpha1")
+	u.SetKind("ClusterPolicyConstraint")
+	if namespace != "" {
+		u.SetKind("PolicyConstraint")
+	}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID(types.UID("uid-of-" + name))
+	u.SetGeneration(generation)
+	return u
+}
+
+func atMost(limit int64) map[string]any { return map[string]any{"path": "dark", "max": limit} }
+
+// demanded are the names of the constraints that the view has in force.
+func (r *rig) demanded() []string {
+	v, _ := r.store.View()
+	var out []string
+	for _, c := range v.Constraints(colorRef) {
+		out = append(out, c.Ref().Key())
+	}
+	return out
+}
+
+func TestConstraintsAreFedToTheStore(t *testing.T) {
+	r := newRig(t)
+	r.exempt = "own"
+	r.replace(r.defs(constraintCRD, clusterConstraintCRD, colorCRD))
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not judging on half a picture")
+	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)), limited("own", "left-out", 1, atMost(1)))
+	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
+	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
+	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
+	assert.Equal(t, []string{"c", "app/a"}, r.demanded())
+
+	feed := r.reading[constraintCRD.obj().Name].into
+	require.NoError(t, feed.Add(limited("app", "b", 1, atMost(1))))
+	require.NoError(t, feed.Delete(limited("app", "a", 1, atMost(1))))
+	assert.Equal(t, []string{"c", "app/b"}, r.demanded())
+
+	require.NoError(t, feed.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
+	assert.Equal(t, []string{"c", "app/d"}, r.demanded(), "a list takes away what it lacks, of its own kind")
+
+	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
+	assert.Equal(t, []string{"app/d"}, r.demanded(), "with their kind they all go")
+	require.NoError(t, feed.Add(limited("app", "e", 1, atMost(1))))
+	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
+	assert.Empty(t, r.demanded())
+	require.NoError(t, feed.Add(limited("app", "late", 1, atMost(1))))
+	assert.Empty(t, r.demanded(), "what comes late brings nothing back")
+	assert.Empty(t, r.constraintStatuses())
+}
+
+func TestAClusterWithoutConstraintsIsReadyWithoutThem(t *testing.T) {
+	r := newRig(t)
+	r.replace(nil)
+	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
+	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
+}
+
+func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(clusterConstraintCRD))
+	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
+	get := func() *constraint.Constraint {
+		v, _ := r.store.View()
+		return v.Constraints(colorRef)[0]
+	}
+	was := get()
+	written := limited("", "c", 1, atMost(1))
+	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
+	feed := r.reading[clusterConstraintCRD.obj().Name].into
+	require.NoError(t, feed.Update(written))
+	assert.Same(t, was, get())
+	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
+	require.NoError(t, feed.Update(limited("", "c", 2, atMost(2))))
+	assert.NotSame(t, was, get())
+}
+
+func TestWhatBecameOfConstraints(t *testing.T) {
+	r := newRig(t)
+	r.exempt = "own"
+	r.replace(r.defs(profileCRD, constraintCRD, colorCRD))
+	r.list(profileCRD.obj().Name)
+	told := func() bool {
+		select {
+		case <-r.judged:
+			return true
+		default:
+			return false
+		}
+	}
+	told()
+	r.list(constraintCRD.obj().Name,
+		limited("app", "good", 3, atMost(1)), limited("app", "odd", 1, map[string]any{"path": "dark", "maximum": int64(1)}),
+		limited("own", "left-out", 1, atMost(1)))
+	assert.True(t, told())
+	type state struct {
+		name      string
+		uid       types.UID
+		invalid   string
+		installed bool
+	}
+	states := func() []state {
+		var out []state
+		for _, s := range r.constraintStatuses() {
+			assert.Equal(t, colorRef, s.Kind)
+			got := state{s.Ref.Key(), s.UID, "", s.Installed}
+			if s.Invalid != nil {
+				got.invalid = s.Invalid.Error()
+			}
+			out = append(out, got)
+		}
+		return out
+	}
+	want := []state{
+		{"app/good", "uid-of-good", "", true},
+		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"; mend it, or update Overrule if it is older than the CustomResourceDefinition`, true},
+		{"own/left-out", "uid-of-left-out", "namespace own is Overrule's own and exempt: no constraint in it takes part; move it to another", true},
+	}
+	assert.Equal(t, want, states())
+	assert.Equal(t, []string{"app/good"}, r.demanded())
+
+	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
+	assert.True(t, told(), "a kind that goes is news for constraints")
+	assert.False(t, states()[0].installed)
+}
+
+func TestAConstraintWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
+	odd := limited("app", "a", 1, atMost(1))
+	odd.Object["status"] = "odd"
+	_, err := constraintsBy("policyconstraints.overrule.dev").decode(odd)
+	require.ErrorContains(t, err, "read the PolicyConstraint: ")
+	_, err = constraintsBy("policyconstraints.overrule.dev").object(&metav1.Status{})
+	require.EqualError(t, err, "got a *v1.Status in place of a *unstructured.Unstructured")
+}
+
+func TestConstraintsThatMayNotBeListedAreAProblem(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(constraintCRD))
+	r.reading[constraintCRD.obj().Name].refused(errors.New("no"))
+	require.Len(t, r.found(), 1)
+	assert.EqualError(t, r.found()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "without them nothing is judged")
+}
+
+func TestThePluralOfAKindIsThatOfItsDefinition(t *testing.T) {
+	r := newRig(t)
+	w := &Watcher{registry: r.registry}
+	r.replace(r.defs(colorCRD))
+	group, plural := w.Resource(colorRef)
+	assert.Equal(t, []string{"policies.example.com", "colorpolicies"}, []string{group, plural})
+	group, plural = w.Resource(api.PolicyKind{Group: "example.com", Kind: "Nothing"})
+	assert.Equal(t, []string{"example.com", ""}, []string{group, plural})
+}
+
+// targeting is a constraint on a gateway.
+func targeting(gw string) *unstructured.Unstructured {
+	u := limited("app", "a", 1, atMost(1))
+	u.Object["spec"].(map[string]any)["targets"] = []any{map[string]any{"kind": "Gateway", "name": gw}}
+	return u
+}
+
+func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(constraintCRD, colorCRD))
+	r.list(constraintCRD.obj().Name, targeting("g"))
+	assert.Empty(t, r.constraintStatuses(), "before all is listed, no target counts as absent")
+
+	for _, source := range r.store.Waiting() {
+		r.store.Listed(source)
+	}
+	r.store.KindListed(colorRef)
+	told := func() bool {
+		select {
+		case <-r.judged:
+			return true
+		default:
+			return false
+		}
+	}
+	told()
+	status := func() ConstraintStatus {
+		all := r.constraintStatuses()
+		require.Len(t, all, 1)
+		return all[0]
+	}
+	assert.True(t, status().NoTarget)
+	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
+	r.store.Apply(snapshot.Put(gw))
+	assert.True(t, told(), "a target that comes is news")
+	assert.Empty(t, status().Absent)
+	assert.False(t, status().NoTarget)
+	r.store.Apply(snapshot.Delete(gw.Ref()))
+	assert.True(t, told(), "and so is one that goes")
+	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
+}

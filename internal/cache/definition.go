@@ -1,0 +1,168 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// errVersion tells that no version of a kind is served that can be read.
+var errVersion = errors.New("no version that can be read is served")
+
+// profilesDefinition is the name of PolicyProfile's CustomResourceDefinition,
+// and profilesVersion the version in which they are read.
+const (
+	profilesDefinition = sourceProfiles + "." + api.Group
+	profilesVersion    = "v1alpha1"
+)
+
+// definition is what a CustomResourceDefinition tells of a kind. Which profile
+// the kind is read by is not among that: profiles come and go on their own.
+type definition struct {
+	// name of the CustomResourceDefinition.
+	name string
+	// created is its creation time in seconds since 1970, or merge.Newest.
+	created  int64
+	of       api.PolicyKind
+	resource schema.GroupVersionResource
+	// namespaced is false for cluster-scoped kinds.
+	namespaced bool
+	// gateway is set if the kind is part of the hierarchy.
+	gateway *builtin
+	// constraints is set if the kind is one of constraints.
+	constraints *constraintKind
+	// scaling are the fields that scale subresources write, by served version.
+	scaling map[string]string
+	// status tells that the version that is read has a status subresource.
+	status bool
+	// guess is the policy kind by its label alone, nil without one.
+	guess *policykind.Kind
+	// schema is that of the version that is read, nil without one.
+	schema *policykind.Schema
+	// err tells why the kind cannot be read though it should; that of a guess
+	// counts where there is no profile.
+	err error
+}
+
+// served reports whether there is anything to read.
+func (d *definition) served() bool { return d.resource.Version != "" }
+
+// profiles reports whether it is the definition of PolicyProfiles.
+func (d *definition) profiles() bool { return d.name == profilesDefinition }
+
+// kind returns the policy kind that is defined, read by its profile, else by
+// its label; nil if it is none.
+func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) {
+	if !d.served() || d.gateway != nil || d.constraints != nil || d.profiles() {
+		return nil, d.err
+	}
+	if k := known.Of(d.of); k != nil {
+		return k.WithSchema(d.schema), nil
+	}
+	if d.guess == nil {
+		return nil, d.err
+	}
+	return d.guess.WithSchema(d.schema), d.err
+}
+
+// define reads a CustomResourceDefinition.
+func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
+	d := &definition{
+		name: crd.Name, of: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		created: createdAt(crd), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+	}
+	if !established(crd) {
+		return d
+	}
+	if d.hierarchy(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
+		return d
+	}
+	if taken := takenBy(d); taken != nil {
+		d.err = taken
+		return d
+	}
+	d.resource = resource(crd, servedVersion(crd))
+	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
+	d.schema = policykind.PackSchema(schemaOf(crd, d.resource.Version))
+	d.status = hasStatus(crd, d.resource.Version)
+	d.scaling = policykind.ScalePaths(crd)
+	return d
+}
+
+// hierarchy reads the definition of a kind that is read in given versions: one
+// of the hierarchy, PolicyProfile or a constraint. It reports whether it is one.
+func (d *definition) hierarchy(r schema.GroupVersionResource, serves func(version string) bool) bool {
+	versions := []string{profilesVersion}
+	d.gateway = gatewayBy(func(b *builtin) bool { return b.definition() == d.name })
+	d.constraints = constraintsBy(d.name)
+	switch {
+	case d.gateway != nil:
+		versions = d.gateway.versions
+	case !d.profiles() && d.constraints == nil:
+		return false
+	}
+	i := slices.IndexFunc(versions, serves)
+	if i < 0 {
+		d.err = fmt.Errorf("%w: install a release that has %s", errVersion, strings.Join(versions, " or "))
+		return true
+	}
+	r.Version = versions[i]
+	d.resource = r
+	return true
+}
+
+func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
+}
+
+func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Served && v.Name == version
+	})
+}
+
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
+	})
+}
+
+// servedVersion returns the stored version if it is served, since reading that
+// costs the API server no conversion; else the most stable that is served.
+func servedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	best := ""
+	for _, v := range crd.Spec.Versions {
+		switch {
+		case !v.Served:
+		case v.Storage:
+			return v.Name
+		case best == "" || version.CompareKubeAwareVersionStrings(v.Name, best) > 0:
+			best = v.Name
+		}
+	}
+	return best
+}
+
+func resource(crd *apiextensionsv1.CustomResourceDefinition, served string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: crd.Spec.Group, Version: served, Resource: crd.Spec.Names.Plural}
+}
+
+// decodeDefinition is define, for objects from the API server.
+func decodeDefinition(obj runtime.Object) (*definition, error) {
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return nil, fmt.Errorf("got a %T in place of a %T", obj, crd)
+	}
+	return define(crd), nil
+}

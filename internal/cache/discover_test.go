@@ -1,0 +1,50 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
+	list := metav1.Verbs{"get", "list"}
+	found := discovered([]*metav1.APIResourceList{
+		{GroupVersion: "not/a/group/version", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
+		{GroupVersion: "other.io/v1", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
+		{GroupVersion: "kuadrant.io/v1beta3", APIResources: []metav1.APIResource{
+			{Name: "authpolicies/status", Kind: "AuthPolicy", Verbs: metav1.Verbs{"get"}},
+			{Name: "authpolicies", Kind: "AuthPolicy", Namespaced: true, Verbs: list},
+			{Name: "paints", Kind: "Paint", Verbs: list},
+		}},
+		{GroupVersion: "gateway.networking.k8s.io/v1alpha3", APIResources: []metav1.APIResource{
+			{Name: "tlsroutes", Kind: "TLSRoute", Namespaced: true, Verbs: list},
+			{Name: "httproutes", Kind: "HTTPRoute", Namespaced: true, Verbs: list},
+		}},
+	})
+	var names []string
+	for _, d := range found {
+		policy, _ := d.kind(known(t))
+		names = append(names, fmt.Sprintf("%s in %s: policies %t, hierarchy %t, namespaced %t",
+			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
+	}
+	assert.Equal(t, []string{
+		"authpolicies.other.io in v1: policies false, hierarchy false, namespaced false",
+		"authpolicies.kuadrant.io in v1beta3: policies true, hierarchy false, namespaced true",
+		"paints.kuadrant.io in v1beta3: policies false, hierarchy false, namespaced false",
+		"tlsroutes.gateway.networking.k8s.io in v1alpha3: policies false, hierarchy true, namespaced true",
+		"httproutes.gateway.networking.k8s.io in : policies false, hierarchy true, namespaced true",
+	}, names, "HTTPRoutes are not read in v1alpha3")
+}
+
+func TestAGroupThatIsUnavailableIsAProblemIfAPolicyKindIsOfIt(t *testing.T) {
+	s := &survey{profiles: known(t), failing: map[schema.GroupVersion]error{
+		{Group: "kuadrant.io", Version: "v1"}:         errors.New("down"),
+		{Group: "metrics.example.com", Version: "v1"}: errors.New("down"),
+	}}
+	s.unavailable()
+	assert.Equal(t, []Problem{{"kuadrant.io/v1", errors.New("down")}}, s.problems)
+}

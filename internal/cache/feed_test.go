@@ -1,0 +1,185 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// server answers lists and watches with what is set.
+type server struct {
+	mu                sync.Mutex
+	listErr, watchErr error
+	list              *gateway.RouteObjectList
+	watched           chan *watch.FakeWatcher
+}
+
+func (s *server) feed(st *snapshot.Store, log logr.Logger) *feed {
+	into := routeSink(st)
+	into.log = log
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.listErr != nil {
+				return nil, s.listErr
+			}
+			return s.list.DeepCopyObject(), nil
+		},
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
+			}
+			if err := s.watchError(); err != nil {
+				return nil, err
+			}
+			if s.watched == nil {
+				return watch.NewEmptyWatch(), nil
+			}
+			w := watch.NewFake()
+			s.watched <- w
+			return w, nil
+		},
+	}
+	return newFeed("httproutes", lw, &gateway.RouteObject{}, into)
+}
+
+func (s *server) watchError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watchErr
+}
+
+// refuse sets the error of all calls from now on, nil to answer again.
+func (s *server) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listErr, s.watchErr = err, err
+}
+
+// putOff sets the error of watches alone.
+func (s *server) putOff(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchErr = err
+}
+
+// answer sets what lists get from now on.
+func (s *server) answer(err error, routes ...gateway.RouteObject) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listErr = err
+	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
+}
+
+func (s *server) call(t *testing.T, f *feed) {
+	t.Helper()
+	_, _ = f.list(t.Context(), metav1.ListOptions{})
+	_, _ = f.watch(t.Context(), metav1.ListOptions{})
+}
+
+func TestFailuresAreToldOnce(t *testing.T) {
+	route := schema.GroupResource{Resource: "httproutes"}
+	for sentence, c := range map[string]struct {
+		err     error
+		refused bool
+		log     string
+	}{
+		"a lost connection": {err: errors.New("lost"), log: "the resource cannot be watched"},
+		"a refusal":         {err: apierrors.NewForbidden(route, "", errors.New("no")), refused: true, log: "the resource cannot be watched"},
+		// It comes with the end of a CRD, and a minute of silence; neither is worth a line.
+		"a resource that is gone":  {err: apierrors.NewNotFound(route, "")},
+		"a watch that fell behind": {err: apierrors.NewResourceExpired("too old")},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			log, lines := logged()
+			s := &server{listErr: c.err, watchErr: c.err}
+			f := s.feed(snapshot.New(), log)
+			var refusals []error
+			f.refused = func(err error) { refusals = append(refusals, err) }
+			s.call(t, f)
+			once := lines.String()
+			s.call(t, f)
+
+			assert.Equal(t, once, lines.String())
+			if c.log == "" {
+				assert.Empty(t, once)
+			}
+			assert.Contains(t, once, c.log)
+			assert.Equal(t, c.refused, len(refusals) > 0)
+			assert.Equal(t, c.err, f.contact.get().Err)
+			assert.Equal(t, uint64(4), f.contact.get().Failures)
+		})
+	}
+}
+
+func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
+	f := (&server{}).feed(snapshot.New(), logr.Discard())
+	_, err := f.watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err, "the reflector knows what to do")
+	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errCut, Failures: 1}, f.contact.get())
+}
+
+func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
+	log, lines := logged()
+	f := (&server{listErr: context.Canceled}).feed(snapshot.New(), log)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.list(ctx, metav1.ListOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, lines.String())
+	assert.NoError(t, f.contact.get().Err)
+}
+
+func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := logged()
+		st := snapshot.New()
+		s := &server{listErr: errors.New("lost"), watched: make(chan *watch.FakeWatcher)}
+		f := s.feed(st, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { f.run(ctx, &peers{}); close(done) }()
+
+		synctest.Wait()
+		assert.EqualError(t, f.contact.get().Err, "lost")
+		assert.False(t, f.contact.get().Synced)
+
+		s.answer(nil, *httpRoute("a"))
+		w := <-s.watched
+		w.Add(httpRoute("b"))
+		w.Delete(httpRoute("a"))
+		synctest.Wait()
+		assert.Equal(t, map[string][]string{"app/b": nil}, held(st))
+		got := f.contact.get()
+		assert.NoError(t, got.Err)
+		assert.True(t, got.Synced)
+		assert.Contains(t, lines.String(), "the watch works again")
+
+		// A watch that is told that it fell behind lists anew.
+		s.answer(nil, *httpRoute("c"))
+		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
+		<-s.watched
+		synctest.Wait()
+		assert.Equal(t, map[string][]string{"app/c": nil}, held(st))
+		assert.Equal(t, uint64(2), f.contact.get().Lists)
+
+		cancel()
+		<-done
+	})
+}

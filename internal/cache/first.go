@@ -1,0 +1,89 @@
+package cache
+
+import (
+	"cmp"
+	"iter"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+// One kind is read by one definition, which its policies, their resource and the
+// rights on it are all taken from. The API server accepts the names of one
+// definition of a kind, but serves a second one as well if its status says so, and
+// everyone who may write that status may say so.
+
+// firsts returns the definition that counts of each kind.
+func firsts(defined iter.Seq[*definition]) map[api.PolicyKind]*definition {
+	out := make(map[api.PolicyKind]*definition)
+	for d := range defined {
+		if other := out[d.of]; other == nil || d.before(other) {
+			out[d.of] = d
+		}
+	}
+	return out
+}
+
+// before reports whether d counts in place of another definition of its kind: one
+// that is served, then the older one. The creation time is the only one of these that
+// no writer of a status can choose.
+func (d *definition) before(other *definition) bool {
+	if d.served() != other.served() {
+		return d.served()
+	}
+	return cmp.Or(cmp.Compare(d.created, other.created), strings.Compare(d.name, other.name)) < 0
+}
+
+func createdAt(crd *apiextensionsv1.CustomResourceDefinition) int64 {
+	if crd.CreationTimestamp.IsZero() {
+		return merge.Newest
+	}
+	return crd.CreationTimestamp.Unix()
+}
+
+// takenBy returns an error if the definition is of a kind that is read by a
+// definition of another name: one of Gateway API, PolicyProfile or a constraint.
+func takenBy(d *definition) error {
+	by := ""
+	if b := gatewayBy(func(b *builtin) bool { return b.kind == d.of }); b != nil {
+		by = b.definition()
+	}
+	for i := range constraintKinds {
+		if k := &constraintKinds[i]; k.kind == d.of {
+			by = k.definition()
+		}
+	}
+	if d.of == policykind.KindProfile {
+		by = profilesDefinition
+	}
+	if by == "" || by == d.name {
+		return nil
+	}
+	return &policykind.DefinedError{Kind: d.of, By: by}
+}
+
+// second returns an error if the definition that is written would be a second one of
+// a kind that is read. One that was that before may be edited, but not be served.
+func (b rulebook) second(before, after snapshot.Object) error {
+	d, ok := after.(*policykind.Definition)
+	if !ok {
+		return nil
+	}
+	is := define(&d.CustomResourceDefinition)
+	if old, ok := before.(*policykind.Definition); ok && old.Defines() == is.of &&
+		(established(&old.CustomResourceDefinition) || !established(&d.CustomResourceDefinition)) {
+		return nil
+	}
+	if err := takenBy(is); err != nil {
+		return err
+	}
+	if first, read := b.policies()[is.of]; read && first.by != is.name {
+		return &policykind.DefinedError{Kind: is.of, By: first.by}
+	}
+	return nil
+}

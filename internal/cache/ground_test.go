@@ -1,0 +1,296 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+var (
+	colors         = api.PolicyKind{Group: "policies.example.com", Kind: "ColorPolicy"}
+	errLost        = errors.New("connection refused")
+	errUnconverted = apierrors.NewInternalError(errors.New("conversion webhook failed"))
+	errBusy        = apierrors.NewTooManyRequests("busy", 1)
+	errNoRight     = apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
+)
+
+func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	late, longAgo := now.Add(-StaleAfter), now.Add(-StaleAfter-time.Second)
+	policies := SourceHealth{Source: "colorpolicies.policies.example.com", Kind: colors, Synced: true}
+	blind := func(h SourceHealth, since time.Time, err error) SourceHealth {
+		h.Blind, h.Err = since, err
+		return h
+	}
+	gateways, routes := SourceHealth{Source: "gateways", Synced: true}, SourceHealth{Source: "httproutes", Synced: true}
+	for sentence, c := range map[string]struct {
+		sources      []SourceHealth
+		whole, kinds string
+	}{
+		"all is well":                  {sources: []SourceHealth{policies, gateways, routes}},
+		"failures of an open watch":    {sources: []SourceHealth{blind(gateways, time.Time{}, errLost)}},
+		"a break that is not long yet": {sources: []SourceHealth{blind(gateways, late, errLost)}},
+		"a kind of the hierarchy is gone": {
+			sources: []SourceHealth{policies, blind(gateways, longAgo, errLost), routes},
+			whole:   "gateways: no watch has told of changes for 11s: connection refused",
+		},
+		"all are gone": {
+			sources: []SourceHealth{blind(policies, longAgo, errLost), blind(gateways, longAgo, nil), blind(routes, longAgo, errLost)},
+			whole:   "gateways: no watch has told of changes for 11s (and 1 more resources)",
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused",
+		},
+		"a policy kind may not be read any more": {
+			sources: []SourceHealth{blind(policies, longAgo, errNoRight), gateways},
+			kinds: `colorpolicies.policies.example.com: no watch has told of changes for 11s: x is forbidden: no; ` +
+				"grant get, list and watch on colorpolicies.policies.example.com",
+		},
+		"a policy kind cannot be converted any more": {
+			sources: []SourceHealth{blind(policies, longAgo, errUnconverted), gateways},
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: Internal error occurred: conversion webhook failed",
+		},
+		"an API server that is overloaded says so of all": {
+			sources: []SourceHealth{blind(policies, longAgo, errBusy), blind(gateways, longAgo, errBusy)},
+			whole:   "gateways: no watch has told of changes for 11s: busy",
+			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
+		},
+		"a policy kind whose watches end before they begin": {
+			sources: []SourceHealth{blind(policies, longAgo, errCut), gateways},
+			kinds: "colorpolicies.policies.example.com: no watch has told of changes for 11s: " +
+				"the connection was cut or timed out before the watch began",
+		},
+		"gateways may not be read any more": {
+			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
+			whole:   `gateways: no watch has told of changes for 11s: x is forbidden: no; grant get, list and watch on gateways`,
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			g := assess(c.sources, now)
+			told(t, c.whole, g.whole)
+			told(t, c.kinds, g.kinds[colors])
+		})
+	}
+}
+
+func told(t *testing.T, want string, err error) {
+	t.Helper()
+	if want == "" {
+		assert.NoError(t, err)
+	} else {
+		assert.EqualError(t, err, want)
+	}
+}
+
+// watcherOf is a Watcher of one resource, that of a server.
+func watcherOf(s *server, log logr.Logger) *Watcher {
+	st := snapshot.New()
+	r := newRegistry(st, nil, nil, Options{Log: log})
+	return &Watcher{registry: r, definitions: s.feed(st, log)}
+}
+
+// during runs a watcher's feed and supervision while a test looks on.
+func during(t *testing.T, w *Watcher, look func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{}, 2)
+	go func() { w.definitions.run(ctx, &w.peers); done <- struct{}{} }()
+	go func() { w.supervise(ctx); done <- struct{}{} }()
+	look()
+	cancel()
+	<-done
+	<-done
+}
+
+var route = gatewayKind(gateway.KindHTTPRoute)
+
+func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := logged()
+		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s.answer(nil, *httpRoute("a"))
+		w := watcherOf(s, log)
+		assert.NoError(t, w.Current(route), "the store tells that nothing is known")
+		during(t, w, func() {
+			first := <-s.watched
+			time.Sleep(time.Minute)
+			require.NoError(t, w.Current(route))
+
+			s.refuse(errLost)
+			first.Stop()
+			time.Sleep(StaleAfter - time.Second)
+			require.NoError(t, w.Current(route), "a break of some seconds costs nothing")
+			time.Sleep(2 * time.Second)
+			require.ErrorIs(t, w.Current(route), errLost)
+			require.ErrorContains(t, w.Stale(), "httproutes: no watch has told of changes for 1")
+			assert.Contains(t, lines.String(), "what is known of the cluster is too old to judge by")
+
+			s.refuse(nil)
+			s.answer(nil, *httpRoute("b"))
+			<-s.watched
+			time.Sleep(time.Second)
+			require.NoError(t, w.Current(route))
+			assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store), "what was missed is known")
+			assert.Equal(t, uint64(2), w.definitions.contact.get().Lists)
+			assert.Contains(t, lines.String(), "what is known of the cluster is fresh again")
+		})
+	})
+}
+
+func TestAWatchThatEndsAsUsualCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := logged()
+		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s.answer(nil, *httpRoute("a"))
+		w := watcherOf(s, log)
+		during(t, w, func() {
+			for range 20 {
+				open := <-s.watched
+				time.Sleep(time.Minute)
+				open.Modify(httpRoute("a"))
+				time.Sleep(time.Minute)
+				open.Stop()
+				synctest.Wait()
+				require.NoError(t, w.Current(route))
+			}
+			<-s.watched
+		})
+		assert.Equal(t, uint64(1), w.definitions.contact.get().Lists)
+		assert.Zero(t, w.definitions.contact.get().Failures)
+		assert.NotContains(t, lines.String(), "too old")
+	})
+}
+
+func TestASilentWatchIsOpenedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := logged()
+		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s.answer(nil, *httpRoute("a"))
+		w := watcherOf(s, log)
+		during(t, w, func() {
+			first := <-s.watched
+			time.Sleep(silentAfter - time.Second)
+			require.False(t, first.IsStopped())
+			time.Sleep(2 * time.Second)
+			assert.True(t, first.IsStopped())
+			second := <-s.watched
+			require.NoError(t, w.Current(route))
+			time.Sleep(time.Second)
+			require.NoError(t, w.Current(route))
+			assert.False(t, second.IsStopped())
+			assert.Contains(t, lines.String(), "not even a bookmark came for minutes")
+		})
+	})
+}
+
+func TestASilentWatchThatCannotBeOpenedAnewClosesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s.answer(nil, *httpRoute("a"))
+		w := watcherOf(s, logr.Discard())
+		during(t, w, func() {
+			<-s.watched
+			s.refuse(errLost)
+			time.Sleep(silentAfter + StaleAfter + 2*time.Second)
+			require.ErrorIs(t, w.Current(route), errLost)
+			s.refuse(nil)
+			<-s.watched
+		})
+	})
+}
+
+func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s.answer(nil, *httpRoute("a"))
+		w := watcherOf(s, logr.Discard())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { w.definitions.run(ctx, &w.peers); close(done) }()
+		<-s.watched
+		synctest.Wait()
+		w.look(time.Now())
+		require.NoError(t, w.Current(route))
+
+		time.Sleep(StaleAfter + time.Second) // nobody looks
+		s.answer(nil, *httpRoute("b"))
+		require.ErrorIs(t, w.Current(route), errAsleep, "what happened meanwhile may wait in a socket")
+		require.ErrorContains(t, w.Stale(), "no watch was looked after for 11s")
+		w.look(time.Now())
+		require.ErrorContains(t, w.Current(route), "httproutes: no watch has told of changes for 11s")
+
+		<-s.watched
+		synctest.Wait()
+		w.look(time.Now())
+		require.NoError(t, w.Current(route))
+		assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store))
+		cancel()
+		<-done
+	})
+}
+
+func TestAFeedThatIsNotOpenHasNothingToReopen(t *testing.T) {
+	log, lines := logged()
+	(&server{}).feed(snapshot.New(), log).reopen("a test wants it")
+	assert.Empty(t, lines.String())
+}
+
+func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
+	w := watcherOf(&server{}, logr.Discard())
+	require.NoError(t, w.Unread(), "nobody looked yet")
+	w.look(time.Now())
+	require.NoError(t, w.Unread())
+
+	policies := (&server{}).feed(snapshot.New(), logr.Discard())
+	policies.contact.health = SourceHealth{Source: "colorpolicies", Synced: true, Blind: time.Now().Add(-time.Minute), Err: errNoRight}
+	policy := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	w.registry.reading["colorpolicies"] = &kind{definition: &definition{}, feed: policies, policy: policy}
+	w.look(time.Now())
+	require.ErrorContains(t, w.Unread(), "colorpolicies: no watch has told of changes for 1m0s: ")
+	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
+	assert.NoError(t, w.Current(route), "all else is judged")
+	assert.NoError(t, w.Stale())
+}
+
+func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := snapshot.New(sourcePolicies)
+		r := newRegistry(st, nil, nil, Options{})
+		kinds, err := policykind.BuiltinKinds()
+		require.NoError(t, err)
+		broken := &kind{definition: &definition{name: "colors"}, policy: kinds[0], feed: &feed{contact: newContact("colors")}}
+		r.reading["colors"], r.waiting["colors"], r.profiled = broken, true, true
+		look := func() bool {
+			r.giveUp(time.Now())
+			_, ready := st.View()
+			return ready
+		}
+
+		assert.False(t, look())
+		broken.contact.failed(errUnconverted)
+		time.Sleep(hopelessAfter)
+		assert.False(t, look(), "it may be there soon")
+		time.Sleep(time.Second)
+		assert.True(t, look())
+		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")
+		w := &Watcher{registry: r, definitions: &feed{contact: newContact(sourceDefinitions)}}
+		assert.NoError(t, w.Unread())
+		w.look(time.Now())
+		assert.EqualError(t, w.Unread(), "read colors: "+r.problems["colors"].Error())
+
+		r.listed(broken)
+		assert.Empty(t, r.problems)
+		assert.NoError(t, w.Unread())
+	})
+}

@@ -1,0 +1,148 @@
+package cache
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+)
+
+var grantCRD = crd{group: gatewayv1.GroupName, kind: gateway.KindReferenceGrant, plural: "referencegrants", versions: []string{"v1", "v1beta1"}}
+
+// edited returns a crd after an edit.
+func edited(c crd, edit func(*crd)) crd {
+	edit(&c)
+	return c
+}
+
+// older has a definition serve only the versions after its first.
+func older(c *crd) { c.versions = c.versions[1:] }
+
+func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
+	direct := func(c *crd) { c.label = "direct" }
+	unlabelled := func(c *crd) { c.label = "" }
+	put := func(c crd) func(*rig) { return func(r *rig) { r.put(define(c.obj())) } }
+	forget := func(c crd) func(*rig) {
+		return func(r *rig) { r.remove(cache.ObjectName{Name: c.obj().Name}) }
+	}
+	profiled := func(edit func(profiles)) func(*rig) {
+		return func(r *rig) { edit(profiles{r.registry, r.reading[profileCRD.obj().Name]}) }
+	}
+	grants := gatewayKind(gateway.KindReferenceGrant)
+	paints := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
+	for name, c := range map[string]struct {
+		kind  api.PolicyKind
+		edits []func(*rig)
+		stays bool
+	}{
+		"the label says another class":   {colorRef, []func(*rig){put(edited(colorCRD, direct))}, true},
+		"another version is stored":      {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} }))}, true},
+		"the schema has one field more":  {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.specFields = []string{"colors"} }))}, true},
+		"the definition is edited twice": {colorRef, []func(*rig){put(edited(colorCRD, direct)), put(colorCRD)}, true},
+		"its profile is edited": {paints, []func(*rig){profiled(func(p profiles) {
+			d, err := decodeProfile(paint(t, "paint", 2, "inherited"))
+			require.NoError(t, err)
+			p.put(d)
+		})}, true},
+		"its profile is deleted, and it has no label": {paints, []func(*rig){profiled(func(p profiles) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
+		"a kind of Gateway API has another version":   {grants, []func(*rig){put(edited(grantCRD, older))}, true},
+
+		"the definition is deleted":                            {colorRef, []func(*rig){forget(colorCRD)}, false},
+		"the definition is deleted while it is read again":     {colorRef, []func(*rig){put(edited(colorCRD, direct)), forget(colorCRD)}, false},
+		"it is no policy kind any more":                        {colorRef, []func(*rig){put(edited(colorCRD, unlabelled))}, false},
+		"it is no policy kind any more while it is read again": {colorRef, []func(*rig){put(edited(colorCRD, direct)), put(edited(colorCRD, unlabelled))}, false},
+		"no version is served any more": {colorRef, []func(*rig){
+			put(edited(colorCRD, func(c *crd) { c.versions, c.unserved = nil, c.versions })),
+		}, false},
+		"a kind of Gateway API is deleted while it is read again": {grants, []func(*rig){put(edited(grantCRD, older)), forget(grantCRD)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := atWork(t)
+			r.put(define(grantCRD.obj()))
+			r.list(grantCRD.obj().Name, &gatewayv1.ReferenceGrant{})
+			was, _ := r.store.View()
+			require.Equal(t, 1, was.Count(c.kind))
+			kind := was.Kind(c.kind)
+			for _, edit := range c.edits {
+				edit(r)
+			}
+			v, _ := r.store.View()
+			if !c.stays {
+				assert.Zero(t, v.Count(c.kind))
+				assert.Nil(t, v.Kind(c.kind))
+				assert.False(t, r.store.Pending(c.kind))
+				return
+			}
+			assert.Equal(t, 1, v.Count(c.kind))
+			assert.Same(t, kind, v.Kind(c.kind), "by the reading that it had")
+			for name, d := range r.defined {
+				if d.of == c.kind {
+					r.list(name)
+				}
+			}
+			v, _ = r.store.View()
+			assert.Zero(t, v.Count(c.kind), "what was deleted meanwhile is gone")
+			if kind != nil {
+				assert.NotSame(t, kind, v.Kind(c.kind))
+				assert.NotNil(t, v.Kind(c.kind))
+			}
+		})
+	}
+}
+
+func TestAKindOfGatewayAPIThatIsReadAgainBeforeItIsListedIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(grantCRD))
+	r.put(define(edited(grantCRD, older).obj()))
+	assert.Contains(t, r.store.Waiting(), "referencegrants")
+	r.list(grantCRD.obj().Name)
+	assert.NotContains(t, r.store.Waiting(), "referencegrants")
+}
+
+func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := atWork(t)
+		w.definitions = &feed{contact: newContact(sourceDefinitions)}
+		for _, k := range r.reading {
+			k.contact.opened(false)
+		}
+		look := func() { w.look(time.Now()) }
+		again := func(class string) {
+			r.put(define(edited(colorCRD, func(c *crd) { c.label = class }).obj()))
+			r.reading[colorCRD.obj().Name].contact.failed(errUnconverted)
+		}
+		again("direct")
+		time.Sleep(StaleAfter - time.Second)
+		again("inherited") // an edit does not make it any younger
+		look()
+		require.NoError(t, w.Current(colorRef))
+		time.Sleep(2 * time.Second)
+		look()
+		require.ErrorIs(t, w.Current(colorRef), errUnconverted)
+		require.NoError(t, w.Current(api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}))
+		require.NoError(t, w.Current(route))
+		require.ErrorContains(t, w.Unread(), "colorpolicies.policies.example.com: no watch has told of changes for 11s")
+		v, _ := r.store.View()
+		assert.Equal(t, 1, v.Count(colorRef), "its policies stay in force")
+
+		r.reading[colorCRD.obj().Name].contact.opened(true)
+		r.list(colorCRD.obj().Name)
+		look()
+		assert.NoError(t, w.Current(colorRef))
+	})
+}
+
+func TestAKindThatMayNotBeListedAgainStaysServed(t *testing.T) {
+	r, _ := atWork(t)
+	r.put(define(edited(colorCRD, func(c *crd) { c.label = "direct" }).obj()))
+	r.reading[colorCRD.obj().Name].refused(errors.New("no"))
+	assert.Contains(t, r.servedResources(), colorCRD.plural, "its policies are still in force")
+}

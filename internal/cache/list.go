@@ -1,0 +1,96 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+const (
+	// reachTimeout is for the first answer of a cluster, requestTimeout for
+	// each page of a list.
+	reachTimeout   = 10 * time.Second
+	requestTimeout = time.Minute
+	// parallel lists at once: enough to hide the way to a cluster far away.
+	parallel = 6
+)
+
+// List reads a cluster once, with the rights of whoever the configuration is
+// of: the hierarchy and the policies of every kind that it finds, by the
+// CustomResourceDefinitions, or by discovery where those may not be listed.
+//
+// The problems, by resource, are what could not be read and so is missing from
+// the view. It is an error if Gateways, HTTPRoutes or GRPCRoutes are among what
+// is forbidden, if anything fails for another reason, and if the cluster cannot
+// be reached.
+func List(ctx context.Context, cfg *rest.Config) (*snapshot.View, []Problem, error) {
+	s, err := begin(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.hierarchy()
+	s.constraints()
+	s.policies()
+	if err := s.list(ctx); err != nil {
+		return nil, nil, err
+	}
+	return s.view(), s.found(), nil
+}
+
+// ListProfiles reads the definitions and the PolicyProfiles of a cluster once,
+// and nothing else: the policy kinds that have a profile, and those that have a
+// label alone. Problems are as in List.
+func ListProfiles(ctx context.Context, cfg *rest.Config) ([]api.ProfileInForce, []Problem, error) {
+	s, err := begin(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inForce(s.profiles, s.written, s.definitions), s.found(), nil
+}
+
+// begin connects to a cluster and finds out which kinds it has, and how they
+// are to be read.
+func begin(ctx context.Context, cfg *rest.Config) (*survey, error) {
+	timeout := cfg.Timeout
+	if timeout == 0 {
+		timeout = requestTimeout
+	}
+	c, err := newClients(cfg, timeout)
+	if err != nil {
+		return nil, err
+	}
+	known, err := policykind.NewProfiles()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reach(ctx, cfg.Host); err != nil {
+		return nil, err
+	}
+	s := &survey{clients: c, profiles: known, written: make(map[string]*profile)}
+	if err := s.define(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.profile(ctx); err != nil {
+		return nil, err
+	}
+	s.unavailable()
+	return s, nil
+}
+
+// reach asks for the version of the API server, which everyone may.
+func (c *clients) reach(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	err := c.core.Get().AbsPath("/version").Do(ctx).Error()
+	if err == nil || apierrors.IsForbidden(err) {
+		return nil // even a refusal is an answer
+	}
+	return fmt.Errorf("reach the cluster at %s: %w; check the kubeconfig and its current context", host, err)
+}

@@ -1,0 +1,57 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Live reads an object of the hierarchy from the API server: one of Gateway
+// API's kinds, a Service or a Namespace. It returns nil if there is none, if
+// its kind is not installed, and for all other kinds. It is a guard.Live.
+func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
+	b := hierarchyKind(ref.PolicyKind())
+	if b == nil || !nameable(ref) {
+		return nil, nil
+	}
+	obj, err := w.clients.of(b, w.registry.version(b)).Get().
+		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return b.decode(obj)
+}
+
+// Stored reads a policy of a kind from the API server, in the version that is read.
+// It returns nil if there is none.
+func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
+	resource, ok := w.registry.at(ref.PolicyKind())
+	if !ok || !nameable(ref) {
+		return nil, nil
+	}
+	obj, err := w.clients.policies.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return policies(kind)(obj)
+}
+
+// nameable reports whether an object can have that name: a reference is
+// written by anyone, and may not even fit into the path of a request.
+func nameable(ref api.Ref) bool {
+	return ref.Name != "" && len(content.IsPathSegmentName(ref.Name)) == 0 &&
+		len(content.IsPathSegmentName(ref.Namespace)) == 0
+}

@@ -1,0 +1,213 @@
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/merge"
+)
+
+// profile is a PolicyProfile of the cluster.
+type profile struct {
+	api.PolicyProfile
+	// err tells why its spec cannot be read.
+	err error
+}
+
+// decodeProfile reads a PolicyProfile. A spec that is not understood in full
+// is not used at all: what is left of it may say something else.
+func decodeProfile(obj runtime.Object) (*profile, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+	}
+	p := &profile{}
+	head := maps.Clone(u.Object)
+	delete(head, "spec")
+	convert := runtime.DefaultUnstructuredConverter
+	if err := convert.FromUnstructured(head, &p.PolicyProfile); err != nil {
+		return nil, fmt.Errorf("read the PolicyProfile: %w", err)
+	}
+	p.ManagedFields = nil
+	var body struct {
+		Spec api.PolicyProfileSpec `json:"spec"`
+	}
+	if err := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true); err != nil {
+		p.err = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", err)
+	}
+	p.Spec = body.Spec
+	return p, nil
+}
+
+// putInto adds the profile to those that are known, or replaces it.
+func (p *profile) putInto(known *policykind.Profiles) {
+	if p.err != nil {
+		known.Remove(p.Name)
+		return
+	}
+	_ = known.Put(&p.PolicyProfile, merge.Newest) // refused tells what is wrong with it
+}
+
+// refused tells why a profile is not in force; nil if it is.
+func (p *profile) refused(known *policykind.Profiles) *api.RefusedProfile {
+	if p.err != nil {
+		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
+	}
+	r, _ := known.Status(p.Name)
+	return r
+}
+
+// problem returns what is wrong with a profile in itself, if anything is.
+func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
+	r := p.refused(known)
+	if r == nil || r.Reason != api.Invalid {
+		return Problem{}, false
+	}
+	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("the profile is not used: %s", r.Message)}, true
+}
+
+// inForce returns the kinds with a profile, and those among the definitions
+// that have a label alone.
+func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
+	installed := make(map[api.PolicyKind]bool)
+	kinds := known.Known()
+	for _, d := range firsts(slices.Values(defined)) {
+		k, _ := d.kind(known)
+		if installed[d.of] = d.served(); k != nil && k.Source == policykind.Label {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b *policykind.Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
+	out := make([]api.ProfileInForce, 0, len(kinds))
+	for _, k := range kinds {
+		f := known.InForce(k, installed[k.Ref()])
+		for _, name := range slices.Sorted(maps.Keys(written)) {
+			if p := written[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
+				f.Refused = append(f.Refused, *p.refused(known))
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// profiles is the target of the feed of PolicyProfiles.
+type profiles struct {
+	*registry
+	feed *kind
+}
+
+func (t profiles) put(p *profile) {
+	t.change(func() { t.take(p) })
+}
+
+func (t profiles) remove(name cache.ObjectName) {
+	t.change(func() { t.forget(name.Name) })
+}
+
+func (t profiles) replace(all []*profile) {
+	t.change(func() {
+		old := slices.Collect(maps.Keys(t.written))
+		for _, p := range all {
+			t.take(p)
+		}
+		for _, name := range old {
+			if !slices.ContainsFunc(all, func(p *profile) bool { return p.Name == name }) {
+				t.forget(name)
+			}
+		}
+		t.listed(t.feed)
+	})
+}
+
+// change runs act unless the feed was stopped, and brings what is read in line
+// with it.
+func (t profiles) change(act func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.reading[profilesDefinition] != t.feed {
+		return
+	}
+	act()
+	t.reconcile()
+	hint(t.judged)
+}
+
+func (r *registry) take(p *profile) {
+	old := r.written[p.Name]
+	r.written[p.Name] = p
+	p.putInto(r.profiles)
+	if old != nil && old.UID == p.UID && old.Generation == p.Generation {
+		return // its status was written
+	}
+	if why := p.refused(r.profiles); why != nil {
+		r.log.Info("a profile is not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
+	}
+}
+
+func (r *registry) forget(name string) {
+	delete(r.written, name)
+	r.profiles.Remove(name)
+}
+
+func (r *registry) forgetProfiles() {
+	for name := range r.written {
+		r.forget(name)
+	}
+	hint(r.judged)
+}
+
+// ProfileStatus is what became of a PolicyProfile.
+type ProfileStatus struct {
+	Name       string
+	UID        types.UID
+	Generation int64
+	// Refused tells why it is not in force; nil if it is.
+	Refused *api.RefusedProfile
+	// Conditions that its status has. They must not be edited.
+	Conditions []metav1.Condition
+}
+
+func (r *registry) profileStatuses() []ProfileStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]ProfileStatus, 0, len(r.written))
+	for _, p := range r.written {
+		out = append(out, ProfileStatus{
+			Name: p.Name, UID: p.UID, Generation: p.Generation,
+			Refused: p.refused(r.profiles), Conditions: p.Status.Conditions,
+		})
+	}
+	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (r *registry) profilesInForce() []api.ProfileInForce {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var defined []*definition
+	for _, d := range r.defined {
+		defined = append(defined, d)
+	}
+	return inForce(r.profiles, r.written, defined)
+}
+
+func (r *registry) profileProblems() []Problem {
+	var out []Problem
+	for _, p := range r.written {
+		if problem, ok := p.problem(r.profiles); ok {
+			out = append(out, problem)
+		}
+	}
+	return out
+}

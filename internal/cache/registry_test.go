@@ -1,0 +1,341 @@
+package cache
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// rig is a registry whose feeds are run by the test.
+type rig struct {
+	*registry
+	t       *testing.T
+	started []string
+	stopped []string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
+	require.NoError(t, err)
+	r := &rig{t: t, registry: newRegistry(snapshot.New(Sources...), c, known(t), Options{})}
+	r.start = func(f *feed) {
+		r.started = append(r.started, f.source)
+		f.cancel = func() { r.stopped = append(r.stopped, f.source) }
+	}
+	return r
+}
+
+func (r *rig) defs(crds ...crd) []*definition {
+	var out []*definition
+	for _, c := range crds {
+		out = append(out, define(c.obj()))
+	}
+	return out
+}
+
+// list gives a feed its first list.
+func (r *rig) list(definition string, objects ...any) {
+	r.t.Helper()
+	require.Contains(r.t, r.reading, definition)
+	require.NoError(r.t, r.reading[definition].into.Replace(objects, "1"))
+}
+
+func (r *rig) kinds() []string {
+	var out []string
+	v, _ := r.store.View()
+	for _, k := range v.Kinds() {
+		out = append(out, k.Ref().String())
+	}
+	return out
+}
+
+// unlisted are the kinds that were never listed.
+func (r *rig) unlisted() []string {
+	var out []string
+	v, _ := r.store.View()
+	for _, k := range v.Unlisted() {
+		out = append(out, k.Kind)
+	}
+	return out
+}
+
+func (r *rig) servedResources() []string {
+	var out []string
+	for _, s := range r.served() {
+		out = append(out, s.Resource)
+	}
+	return out
+}
+
+// notified reports whether a change was told of, and takes it.
+func (r *rig) notified() bool {
+	select {
+	case <-r.changed:
+		return true
+	default:
+		return false
+	}
+}
+
+func policy(kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetCreationTimestamp(metav1.Unix(1, 0))
+	return u
+}
+
+var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
+
+func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
+	for _, kind := range gateway.GatewayKinds {
+		b := hierarchyKind(gatewayKind(kind))
+		require.NotNil(t, b, kind)
+		assert.Contains(t, Sources, b.resource)
+	}
+	assert.Len(t, gatewayKinds, len(gateway.GatewayKinds))
+	assert.Len(t, Sources, len(gatewayKinds)+len(constraintKinds)+5)
+	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies, "policyconstraints", "clusterpolicyconstraints"})
+}
+
+func TestAKindThatIsNotInstalledCountsAsListed(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(httpCRD))
+	assert.Equal(t, []string{"httproutes"}, r.started)
+	assert.Equal(t, []string{"httproutes", "namespaces", "services"}, r.store.Waiting())
+	r.list(httpCRD.obj().Name, httpRoute("a"))
+	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
+}
+
+func TestNoSourceIsListedBeforeTheDefinitionsAre(t *testing.T) {
+	r := newRig(t)
+	r.put(r.defs(httpCRD)[0])
+	r.put(r.defs(authCRD)[0])
+	assert.Equal(t, []string{"httproutes"}, r.started, "how policies are to be read is not known")
+	r.list(httpCRD.obj().Name)
+	assert.Len(t, r.store.Waiting(), len(Sources)-1)
+}
+
+func TestAKindOfGatewayAPIThatIsRemovedTakesItsObjectsAlong(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(httpCRD))
+	into := r.reading[httpCRD.obj().Name].into
+	r.list(httpCRD.obj().Name, httpRoute("a"))
+	require.Len(t, held(r.store), 1)
+
+	r.remove(cache.ObjectName{Name: httpCRD.obj().Name})
+	assert.Equal(t, []string{"httproutes"}, r.stopped)
+	assert.Empty(t, held(r.store))
+	require.NoError(t, into.Add(httpRoute("late")))
+	assert.Empty(t, held(r.store), "an event that comes late is lost")
+
+	r.put(r.defs(httpCRD)[0])
+	r.list(httpCRD.obj().Name, httpRoute("b"))
+	assert.Contains(t, held(r.store), "app/b", "it may come back")
+}
+
+func TestAKindOfGatewayAPIThatIsRemovedBeforeItsListIsNotWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(httpCRD))
+	r.replace(nil)
+	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
+}
+
+func TestThePolicyKindsOfTheFirstListAreWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(authCRD, colorCRD))
+	assert.Equal(t, []string{"namespaces", sourcePolicies, "services"}, r.store.Waiting())
+	assert.True(t, r.notified())
+	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources(), "pending kinds are served")
+
+	r.list(authCRD.obj().Name, policy("AuthPolicy", "app", "a"))
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
+	assert.Contains(t, r.store.Waiting(), sourcePolicies)
+	r.list(colorCRD.obj().Name)
+	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "ColorPolicy.policies.example.com"}, r.kinds())
+}
+
+func TestAKindThatComesLaterIsOnlyPending(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(authCRD))
+	r.put(r.defs(colorCRD)[0])
+	r.list(authCRD.obj().Name)
+	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
+	assert.True(t, r.store.Pending(colorRef))
+}
+
+func TestAKindThatGoesBeforeItsListIsNotWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	unlabelled := colorCRD
+	unlabelled.label = ""
+	r.put(r.defs(unlabelled)[0])
+	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
+	assert.False(t, r.store.Pending(colorRef))
+	assert.Equal(t, []string{colorCRD.obj().Name}, r.stopped)
+}
+
+func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	old := r.reading[colorCRD.obj().Name].into
+	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
+	r.notified()
+
+	r.put(r.defs(colorCRD)[0])
+	assert.Len(t, r.started, 1, "nothing changed")
+	assert.False(t, r.notified())
+
+	direct := colorCRD
+	direct.label = "direct"
+	r.put(r.defs(direct)[0])
+	assert.Len(t, r.started, 2)
+	assert.True(t, r.notified())
+	assert.True(t, r.store.Pending(colorRef))
+	require.NoError(t, old.Replace(nil, "2"))
+	assert.True(t, r.store.Pending(colorRef), "a list of the old feed is not one of the new")
+	v, _ := r.store.View()
+	require.NotNil(t, v.Kind(colorRef), "it stays until it is listed")
+	assert.Equal(t, api.Inherited, v.Kind(colorRef).Class)
+	assert.Equal(t, 1, v.Count(colorRef))
+
+	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "b"))
+	v, _ = r.store.View()
+	require.NotNil(t, v.Kind(colorRef))
+	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
+	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted meanwhile")
+	assert.NotNil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "b"}))
+}
+
+func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		edit  func(*crd)
+		feeds int
+	}{
+		"nothing changed":                  {func(*crd) {}, 1},
+		"a field more, which may be wrong": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 2},
+		"the label says another class":     {func(c *crd) { c.label = "direct" }, 2},
+		"the label is gone":                {func(c *crd) { c.label = "" }, 1},
+		"another version is stored":        {func(c *crd) { c.versions = []string{"v2", "v1"} }, 2},
+		"the scope changed":                {func(c *crd) { c.clusterScoped = true }, 2},
+		"it is not established any more":   {func(c *crd) { c.pending = true }, 1},
+		"a field that makes it inherited":  {func(c *crd) { c.label, c.specFields = "true", []string{"defaults"} }, 2},
+		"a schema that changes the guess":  {func(c *crd) { c.label = "true" }, 2},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			r := newRig(t)
+			changed := colorCRD
+			r.replace(r.defs(changed))
+			c.edit(&changed)
+			r.put(r.defs(changed)[0])
+			assert.Len(t, r.started, c.feeds)
+			assert.Equal(t, changed.label != "" && !changed.pending, len(r.servedResources()) == 1)
+		})
+	}
+}
+
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	r := newRig(t)
+	log, lines := logged()
+	r.log = log
+	old := httpCRD
+	old.versions = []string{"v1beta1"}
+	r.replace(r.defs(old))
+	r.put(r.defs(authCRD)[0])
+	r.put(r.defs(old)[0])
+	assert.Equal(t, 1, strings.Count(lines.String(), "a kind cannot be read"))
+}
+
+func TestAKindMayMoveToAnotherDefinition(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	r.list(colorCRD.obj().Name)
+	moved := colorCRD
+	moved.plural = "colourpolicies"
+	r.replace(r.defs(moved))
+	r.list("colourpolicies.policies.example.com")
+	assert.Equal(t, []string{"ColorPolicy.policies.example.com"}, r.kinds())
+	assert.Equal(t, []string{"colourpolicies"}, r.servedResources())
+}
+
+func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(authCRD, colorCRD))
+	r.notified()
+	refusal := errors.New("no")
+	assert.Equal(t, []string{"AuthPolicy", "ColorPolicy"}, r.unlisted())
+	for _, c := range []crd{authCRD, colorCRD} {
+		r.reading[c.obj().Name].refused(refusal)
+	}
+	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone closes no kind to writes")
+
+	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
+	assert.True(t, r.store.Pending(colorRef))
+	problems := r.found()
+	require.Len(t, problems, 2)
+	assert.Equal(t, "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com", problems[1].String())
+	require.ErrorIs(t, problems[1].Err, refusal)
+	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone closes no kind to writes")
+	assert.True(t, r.notified())
+
+	r.list(colorCRD.obj().Name)
+	assert.Len(t, r.found(), 1)
+	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources())
+	assert.True(t, r.notified())
+
+	r.reading[colorCRD.obj().Name].refused(refusal)
+	assert.Contains(t, r.servedResources(), "colorpolicies", "one that was read once stays")
+	r.replace(r.defs(authCRD))
+	assert.Len(t, r.found(), 1)
+}
+
+func TestAForbiddenKindOfGatewayAPIIsAProblemAndWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(httpCRD))
+	r.reading[httpCRD.obj().Name].refused(errors.New("no"))
+	assert.Contains(t, r.store.Waiting(), "httproutes")
+	assert.Len(t, r.found(), 1)
+	r.list(httpCRD.obj().Name)
+	assert.NotContains(t, r.store.Waiting(), "httproutes")
+	assert.Empty(t, r.found())
+}
+
+func TestAKindOfGatewayAPIWithoutV1IsAProblemUntilItHasIt(t *testing.T) {
+	r := newRig(t)
+	old := httpCRD
+	old.versions = []string{"v1beta1"}
+	r.replace(r.defs(old))
+	assert.NotContains(t, r.store.Waiting(), "httproutes")
+	require.Len(t, r.found(), 1)
+	require.ErrorIs(t, r.found()[0].Err, errVersion)
+	r.put(r.defs(httpCRD)[0])
+	assert.Empty(t, r.found())
+	r.put(r.defs(old)[0])
+	r.remove(cache.ObjectName{Name: old.obj().Name})
+	assert.Empty(t, r.found())
+}
+
+func TestARefusalOfAFeedThatWasReplacedSaysNothing(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	old := r.reading[colorCRD.obj().Name].feed
+	direct := colorCRD
+	direct.label = "direct"
+	r.put(r.defs(direct)[0])
+	old.refused(errors.New("no"))
+	assert.Empty(t, r.found())
+}

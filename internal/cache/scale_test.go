@@ -1,0 +1,47 @@
+package cache
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// The scales of a kind are those that its definition has now, whether or not
+// anything else of it changed.
+func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
+	r := newRig(t)
+	r.replace(r.defs(colorCRD))
+	scales := func() (out []string) {
+		for _, s := range r.served() {
+			out = append(out, s.Scales...)
+		}
+		return out
+	}
+	crd := colorCRD.obj()
+	crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+		Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.a"},
+	}
+	version := crd.Spec.Versions[0].Name
+	r.notified()
+	started := len(r.started)
+
+	r.put(define(crd))
+	assert.Equal(t, []string{version}, scales())
+	assert.True(t, r.notified())
+
+	r.put(define(crd))
+	assert.False(t, r.notified(), "nothing changed")
+
+	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	assert.False(t, r.served()[0].Status)
+	r.put(define(crd))
+	assert.True(t, r.served()[0].Status)
+	assert.True(t, r.notified())
+
+	r.replace(r.defs(colorCRD))
+	assert.False(t, r.served()[0].Status)
+	assert.Empty(t, scales())
+	assert.True(t, r.notified(), "a list may have it, too")
+	assert.Len(t, r.started, started, "policies are not read again")
+}

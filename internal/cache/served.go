@@ -1,0 +1,147 @@
+package cache
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+// Served is a policy kind that the API server serves, in the version that is
+// read.
+type Served struct {
+	Kind                     *policykind.Kind
+	Group, Version, Resource string
+	Namespaced               bool
+	// Scales are the versions in which a scale subresource writes a field that the
+	// kind reads.
+	Scales []string
+	// Status tells that the version that is read has a status subresource.
+	Status bool
+}
+
+func compareServed(a, b Served) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
+}
+
+func (r *registry) found() []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Problem
+	for name, err := range r.problems {
+		out = append(out, Problem{Resource: name, Err: err})
+	}
+	return sortProblems(append(out, r.profileProblems()...))
+}
+
+func (r *registry) health() []SourceHealth {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []SourceHealth
+	for _, k := range r.reading {
+		h := k.contact.get()
+		if k.policy != nil {
+			h.Kind = k.policy.Ref()
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (r *registry) feeds() []*feed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*feed
+	for _, k := range r.reading {
+		out = append(out, k.feed)
+	}
+	return out
+}
+
+func (r *registry) isSurveyed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.profiled
+}
+
+// served returns the policy kinds whose writes are to be judged.
+func (r *registry) served() []Served {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Served
+	for _, k := range r.reading {
+		if k.policy == nil || k.outOfReach() {
+			continue
+		}
+		out = append(out, Served{
+			Kind: k.policy, Group: k.resource.Group, Version: k.resource.Version,
+			Resource: k.resource.Resource, Namespaced: k.namespaced, Scales: r.scales(k), Status: r.hasStatus(k),
+		})
+	}
+	slices.SortFunc(out, compareServed)
+	return out
+}
+
+// scales are those of a kind, as its definition has them now: they have no part in
+// how it is read.
+func (r *registry) scales(k *kind) []string {
+	d := r.defined[k.name]
+	if d == nil {
+		return nil
+	}
+	return k.policy.Scales(d.scaling)
+}
+
+// hasStatus is likewise of the status subresource.
+func (r *registry) hasStatus(k *kind) bool {
+	d := r.defined[k.name]
+	return d != nil && d.status
+}
+
+// older returns the kinds of Gateway API that are read in another version than
+// v1, which is then not served.
+func (r *registry) older() []schema.GroupVersionResource {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []schema.GroupVersionResource
+	for _, k := range r.reading {
+		if k.gateway != nil && k.resource.Version != k.gateway.versions[0] {
+			out = append(out, k.resource)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.Resource, b.Resource) })
+	return out
+}
+
+// version returns the version in which a kind of the hierarchy is read.
+func (r *registry) version(b *builtin) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k := r.reading[b.definition()]; k != nil {
+		return k.resource.Version
+	}
+	return b.versions[0]
+}
+
+// at returns the resource in which objects of a kind are read, if any is.
+func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.reading {
+		if k.of == kind {
+			return k.resource, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
+
+// outOfReach tells that a kind is known by its label alone, and that no one
+// gave the right to read it: no one asked for it to be judged, and a label must
+// not be enough to close a kind to writes.
+func (k *kind) outOfReach() bool {
+	return k.forbidden != nil && !k.listed && !k.kept && k.policy.Source == policykind.Label
+}

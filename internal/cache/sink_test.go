@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// book has what is logged, one line each.
+type book struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *book) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func logged() (logr.Logger, *book) {
+	b := &book{}
+	return funcr.New(func(_, args string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.text.WriteString(args + "\n")
+	}, funcr.Options{}), b
+}
+
+func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
+	b := hierarchyKind(gatewayKind(gateway.KindHTTPRoute))
+	return &sink[snapshot.Object]{
+		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
+		log: logr.Discard(), listed: func() {},
+	}
+}
+
+func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gateway.RouteObject {
+	spec, err := json.Marshal(gatewayv1.HTTPRouteSpec{Hostnames: hostnames})
+	if err != nil {
+		panic(err)
+	}
+	return &gateway.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
+}
+
+// held are the names of the routes in a store, with their hostnames.
+func held(s *snapshot.Store) map[string][]string {
+	out := map[string][]string{}
+	v, _ := s.View()
+	for o := range v.Objects(gatewayKind(gateway.KindHTTPRoute)) {
+		out[o.Ref().Key()] = o.(*gateway.Route).Hostnames
+	}
+	return out
+}
+
+func TestEventsReachTheStore(t *testing.T) {
+	s := snapshot.New()
+	k := routeSink(s)
+	lists := 0
+	k.listed = func() { lists++ }
+
+	require.NoError(t, k.Replace([]any{httpRoute("a"), httpRoute("b", "b.example")}, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/b": {"b.example"}}, held(s))
+	require.NoError(t, k.Add(httpRoute("c")))
+	require.NoError(t, k.Update(httpRoute("a", "a.example")))
+	require.NoError(t, k.Delete(httpRoute("b")))
+	assert.Equal(t, map[string][]string{"app/a": {"a.example"}, "app/c": nil}, held(s))
+
+	streamed, err := k.Transformer()(httpRoute("d"))
+	require.NoError(t, err)
+	require.NoError(t, k.Replace([]any{streamed, httpRoute("a")}, "2"), "a streamed list is decoded already")
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/d": nil}, held(s))
+	assert.Equal(t, 2, lists)
+	require.NoError(t, k.Resync())
+	assert.Equal(t, uint64(2), k.contact.get().Lists)
+}
+
+func TestNothingPassesAClosedSink(t *testing.T) {
+	s := snapshot.New()
+	k := routeSink(s)
+	require.NoError(t, k.Add(httpRoute("a")))
+	k.listed = func() { t.Error("listed after close") }
+	k.close()
+
+	require.NoError(t, k.Add(httpRoute("b")))
+	require.NoError(t, k.Delete(httpRoute("a")))
+	require.NoError(t, k.Replace(nil, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+}
+
+func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) {
+	s := snapshot.New()
+	log, lines := logged()
+	k := routeSink(s)
+	k.log = log
+	odd := httpRoute("b")
+	odd.Spec = []byte(`{"hostnames": "secret"}`)
+	require.NoError(t, k.Replace([]any{httpRoute("a"), odd}, "1"))
+	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+	odd.Name = "a"
+	require.NoError(t, k.Update(odd))
+	assert.Empty(t, held(s))
+	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="read its spec: `)
+	assert.Contains(t, lines.String(), `"object"="app/a"`)
+	assert.NotContains(t, lines.String(), "secret")
+}
+
+func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
+	s := snapshot.New()
+	k := routeSink(s)
+	require.NoError(t, k.Replace([]any{"text"}, "1"))
+	assert.Empty(t, held(s))
+	assert.ErrorContains(t, k.Delete("text"), "name the deleted object: ")
+	require.NoError(t, k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}))
+}
+
+func TestDecodersTakeTheirOwnType(t *testing.T) {
+	_, err := services.decode(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
+	_, err = hierarchyKind(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
+	_, err = decodeProfile(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+
+	auth := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	_, err = policies(auth)(&corev1.Namespace{})
+	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+
+	_, err = policies(nil)(policy("AuthPolicy", "app", "a"))
+	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
+}
+
+func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
+	s := snapshot.New()
+	k := routeSink(s)
+	k.target = objects{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
+	other := httpRoute("b")
+	other.Namespace = "other"
+	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))
+	require.NoError(t, k.Add(httpRoute("c")))
+	assert.Equal(t, map[string][]string{"other/b": nil}, held(s))
+}

@@ -1,0 +1,226 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// errNotServed tells that a kind of Gateway API is not installed.
+var errNotServed = errors.New("the cluster does not serve it; is Gateway API installed?")
+
+// vital are the kinds without which nothing can be said, and expected those
+// that every release of Gateway API has.
+var (
+	vital    = []string{"gateways", "httproutes", "grpcroutes"}
+	expected = append([]string{"gatewayclasses"}, vital...)
+)
+
+// survey is one reading of a cluster.
+type survey struct {
+	clients     *clients
+	definitions []*definition
+	profiles    *policykind.Profiles
+	written     map[string]*profile // the cluster's own
+	problems    []Problem           // of finding the kinds
+	readings    []*reading
+	// failing are groups that the API server cannot tell about.
+	failing map[schema.GroupVersion]error
+}
+
+// reading is one kind that is read, and what came of it.
+type reading struct {
+	resource string // as problems name it
+	lw       *cache.ListWatch
+	decode   decoder
+	policy   *policykind.Kind // nil for the hierarchy's kinds
+	vital    bool             // nothing can be said without it
+	extra    bool             // it is no part of Gateway API
+
+	changes []snapshot.Change
+	problem error
+}
+
+// define finds the kinds that the cluster has.
+func (s *survey) define(ctx context.Context) error {
+	err := each(ctx, s.clients.allDefinitions(), func(obj runtime.Object) error {
+		d, err := decodeDefinition(obj)
+		if err != nil {
+			return err
+		}
+		s.definitions = append(s.definitions, d)
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		s.problems = append(s.problems, Problem{sourceDefinitions,
+			fmt.Errorf("%w; policy kinds that are known by their label alone are left out", err)})
+		return s.discover()
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", sourceDefinitions, err)
+	}
+	return nil
+}
+
+func (s *survey) defined(name string) *definition {
+	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.definitions[i]
+}
+
+// profile reads the cluster's own profiles.
+func (s *survey) profile(ctx context.Context) error {
+	d := s.defined(profilesDefinition)
+	if d == nil || !d.served() {
+		return nil
+	}
+	err := each(ctx, s.clients.allPolicies(d.resource), func(obj runtime.Object) error {
+		p, err := decodeProfile(obj)
+		if err != nil {
+			return err
+		}
+		s.written[p.Name] = p
+		p.putInto(s.profiles)
+		return nil
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		s.problems = append(s.problems, Problem{d.name,
+			fmt.Errorf("%w; kinds are read by their built-in profiles, and those without one are left out", err)})
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("list %s: %w", d.name, err)
+	}
+	for _, p := range s.written {
+		if problem, ok := p.problem(s.profiles); ok {
+			s.problems = append(s.problems, problem)
+		}
+	}
+	return nil
+}
+
+// hierarchy adds the kinds that paths are made of.
+func (s *survey) hierarchy() {
+	for _, b := range []*builtin{&namespaces, &services} {
+		s.readings = append(s.readings, &reading{resource: b.resource, lw: s.clients.all(b, b.versions[0]), decode: b.decode})
+	}
+	for i := range gatewayKinds {
+		b := &gatewayKinds[i]
+		switch d := s.defined(b.definition()); {
+		case d != nil && d.served():
+			s.readings = append(s.readings, &reading{
+				resource: d.name, lw: s.clients.all(b, d.resource.Version), decode: b.decode, vital: slices.Contains(vital, b.resource),
+			})
+		case d != nil && d.err != nil:
+			s.problems = append(s.problems, Problem{d.name, d.err})
+		case slices.Contains(expected, b.resource):
+			s.problems = append(s.problems, Problem{b.definition(), errNotServed})
+		}
+	}
+}
+
+// constraints adds the kinds of constraints.
+func (s *survey) constraints() {
+	for i := range constraintKinds {
+		k := &constraintKinds[i]
+		if d := s.defined(k.definition()); d != nil && d.served() {
+			s.readings = append(s.readings, &reading{resource: d.name, lw: s.clients.allPolicies(d.resource), decode: k.object, extra: true})
+		}
+	}
+}
+
+// policies adds the kinds of policies.
+func (s *survey) policies() {
+	counts := firsts(slices.Values(s.definitions))
+	for _, d := range s.definitions {
+		switch policy, err := d.kind(s.profiles); {
+		case d.gateway != nil:
+		case err != nil:
+			s.problems = append(s.problems, Problem{d.name, err})
+		case policy != nil && counts[d.of] != d:
+			s.problems = append(s.problems, Problem{d.name, &policykind.DefinedError{Kind: d.of, By: counts[d.of].name}})
+		case policy != nil:
+			s.readings = append(s.readings, &reading{
+				resource: d.name, lw: s.clients.allPolicies(d.resource), decode: policies(policy), policy: policy,
+			})
+		}
+	}
+}
+
+func (s *survey) list(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, r := range s.readings {
+		group.Go(func() error { return r.read(ctx) })
+	}
+	return group.Wait()
+}
+
+func (r *reading) read(ctx context.Context) error {
+	err := each(ctx, r.lw, func(obj runtime.Object) error {
+		o, err := r.decode(obj)
+		if err != nil {
+			return err
+		}
+		r.changes = append(r.changes, snapshot.Put(o))
+		return nil
+	})
+	switch {
+	case err == nil:
+	case apierrors.IsForbidden(err) && !r.vital:
+		r.problem = err
+	case apierrors.IsNotFound(err) && r.policy == nil && !r.extra:
+		r.problem = errNotServed
+	case apierrors.IsNotFound(err): // its CRD was deleted a moment ago
+		r.problem = err
+	default:
+		return fmt.Errorf("list %s: %w", r.resource, err)
+	}
+	return nil
+}
+
+// each lists page by page.
+func each(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) error) error {
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return lw.ListWithContext(ctx, o)
+	})
+	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, take)
+}
+
+func (s *survey) view() *snapshot.View {
+	var kinds []*policykind.Kind
+	var changes []snapshot.Change
+	for _, r := range s.readings {
+		if r.problem != nil {
+			continue
+		}
+		changes = append(changes, r.changes...)
+		if r.policy != nil {
+			kinds = append(kinds, r.policy)
+		}
+	}
+	return new(snapshot.View).WithKinds(kinds).With(changes...)
+}
+
+func (s *survey) found() []Problem {
+	out := s.problems
+	for _, r := range s.readings {
+		if r.problem != nil {
+			out = append(out, Problem{r.resource, r.problem})
+		}
+	}
+	return sortProblems(out)
+}
