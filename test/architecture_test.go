@@ -58,9 +58,9 @@ var packages = []packageRule{
 	{"internal/note", "the text of the annotations, the same at admission and in later updates", []string{"internal/effective"}},
 	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
-		"internal/effective", "internal/snapshot", "internal/cel", "internal/conform", "internal/constraint",
+		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",
 	}},
-	{"internal/conform", "validates effective specs against the schema of their kind", []string{
+	{"internal/schema", "validates effective specs against the schema of their kind", []string{
 		"internal/effective", "internal/policykind",
 	}},
 	{"internal/effective", "computes effective policies, outcomes and differences from paths and policies; the memo", []string{

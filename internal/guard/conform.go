@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/merge"
 )
 
 // These check effective specs. One of each is enough for all guards: what it
 // remembers is told apart by the kinds and results that it is about.
-var conformity, conformityWithValues = conform.NewChecker(false), conform.NewChecker(true)
+var conformity, conformityWithValues = schema.NewChecker(false), schema.NewChecker(true)
 
 // conformity returns the checker whose messages show what the reader may read.
-func (j *judge) conformity() *conform.Checker {
+func (j *judge) conformity() *schema.Checker {
 	if j.ShowValues {
 		return conformityWithValues
 	}
@@ -78,19 +78,19 @@ func (j *judge) conforms(p effective.Pair) error {
 // conformAbove checks what the policies of a path result in without those below what is
 // written, of other namespaces: these cannot close it to its owner. It returns nil where
 // there are none. Paths of one result share the answer.
-func (j *judge) conformAbove(p effective.Pair) (*conform.Verdict, error) {
+func (j *judge) conformAbove(p effective.Pair) (*schema.Verdict, error) {
 	if v, ok := j.conformed[p.After.Result]; ok {
 		return v, nil
 	}
 	v, err := j.checkAbove(p)
 	if j.conformed == nil {
-		j.conformed = make(map[*merge.Result]*conform.Verdict)
+		j.conformed = make(map[*merge.Result]*schema.Verdict)
 	}
 	j.conformed[p.After.Result] = v
 	return v, err
 }
 
-func (j *judge) checkAbove(p effective.Pair) (*conform.Verdict, error) {
+func (j *judge) checkAbove(p effective.Pair) (*schema.Verdict, error) {
 	level, ok := j.levelWritten(p)
 	if !ok {
 		return nil, nil //nolint:nilnil // there is nothing to check

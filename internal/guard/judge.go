@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"
 )
@@ -51,7 +51,7 @@ type judge struct {
 	surroundings  map[surroundingKey]*surrounding
 	binding       binding
 	misfits       map[misfitKey]*misfit
-	conformed     map[*merge.Result]*conform.Verdict // of conformAbove
+	conformed     map[*merge.Result]*schema.Verdict // of conformAbove
 	needs         needs
 }
 

@@ -1,9 +1,9 @@
-package conform_test
+package schema_test
 
 import (
 	"testing"
 
-	"overrule.dev/overrule/internal/conform"
+	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/merge"
 )
 
@@ -26,7 +26,7 @@ func BenchmarkCheck(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			e := only(b, scene(b, named, c.schema, "defaults: {strategy: merge, "+limits+"}", c.route+"\nlimits: {three: {rate: 3}}"))
-			checker := conform.NewChecker(true)
+			checker := schema.NewChecker(true)
 			b.ReportAllocs()
 			for b.Loop() {
 				fresh := *e

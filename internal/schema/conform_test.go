@@ -1,4 +1,4 @@
-package conform_test
+package schema_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -65,15 +65,15 @@ func only(t testing.TB, v *snapshot.View) *effective.Effective {
 	return out[0]
 }
 
-func verdict(t testing.TB, v *snapshot.View) conform.Verdict {
+func verdict(t testing.TB, v *snapshot.View) schema.Verdict {
 	t.Helper()
-	out, err := conform.NewChecker(true).Check(only(t, v), unlimited())
+	out, err := schema.NewChecker(true).Check(only(t, v), unlimited())
 	require.NoError(t, err)
 	return out
 }
 
 // said shows the problems of a verdict.
-func said(v conform.Verdict) []string {
+func said(v schema.Verdict) []string {
 	var out []string
 	for _, p := range v.Problems {
 		out = append(out, p.Message)
@@ -416,7 +416,7 @@ func ended(t testing.TB) *effective.Budget {
 
 func TestACheckEndsWithItsBudget(t *testing.T) {
 	e := only(t, scene(t, "", specWith(bareAB, atMostOne), "defaults: {strategy: patch, a: x}", "b: w"))
-	c := conform.NewChecker(true)
+	c := schema.NewChecker(true)
 	_, err := c.Check(e, ended(t))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 	v, err := c.Check(e, effective.NewBudget(t.Context(), 0))
@@ -433,7 +433,7 @@ func TestACheckEndsWithItsBudget(t *testing.T) {
 func TestWhatCostsMoreThanUsualIsBooked(t *testing.T) {
 	crd := specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.b.split('').all(y, x == y))"}]`)
 	e := only(t, scene(t, "", crd, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
-	c := conform.NewChecker(true)
+	c := schema.NewChecker(true)
 	_, err := c.Check(e, effective.NewBudget(t.Context(), 100))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 	_, err = c.Check(e, effective.NewBudget(t.Context(), 10_000))
@@ -463,7 +463,7 @@ func TestAVerdictKnowsWhatIsWorse(t *testing.T) {
 			assert.True(t, worse.Has(better.Problems[0]))
 			assert.False(t, better.Has(worse.Problems[0]))
 			assert.True(t, better.Has(better.Problems[0]))
-			assert.False(t, conform.Verdict{}.Has(better.Problems[0]))
+			assert.False(t, schema.Verdict{}.Has(better.Problems[0]))
 		})
 	}
 }

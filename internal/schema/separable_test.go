@@ -1,4 +1,4 @@
-package conform_test
+package schema_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/conform"
 	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/schema"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -65,9 +65,9 @@ func TestNothingIsCheckedThatAMergeCannotBreak(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			e := only(t, scene(t, c.profile, c.schema, "defaults: {strategy: "+map[bool]string{true: "patch", false: "merge"}[c.profile == ""]+", limits: {one: {x: 1, z: 0}}}", "limits: {two: {x: 1, z: 0}}"))
-			_, err := conform.NewChecker(true).Check(e, ended(t))
+			_, err := schema.NewChecker(true).Check(e, ended(t))
 			assert.Equal(t, c.checked, errors.Is(err, effective.ErrTooMuch))
-			v, err := conform.NewChecker(true).Check(e, unlimited())
+			v, err := schema.NewChecker(true).Check(e, unlimited())
 			require.NoError(t, err)
 			assert.Empty(t, v.Unchecked)
 		})
