@@ -26,8 +26,8 @@ type packageRule struct {
 // The table and the diagram of docs/architecture.md are generated from the list.
 var packages = []packageRule{
 	{"cmd/overrule", "the server: flags, wiring, probes, metrics, HTTPS", []string{
-		"webhook", "certs", "internal/build", "internal/canary", "internal/cliflag", "internal/refresh", "internal/rights",
-		"internal/status", "internal/sweep", "internal/cache",
+		"webhook", "certs", "internal/build", "internal/controllers/canary", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
+		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/cache", "internal/manifest",
@@ -37,19 +37,19 @@ var packages = []packageRule{
 	}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
-	{"internal/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
+	{"internal/controllers/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
 		"internal/background", "api",
 	}},
 	{"internal/report", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
-	{"internal/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},
+	{"internal/controllers/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},
 	{"internal/cache", "fills the store from a cluster", []string{
 		"internal/background", "internal/snapshot", "internal/policykind",
 	}},
 	{"internal/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},
-	{"internal/sweep", "the background audit: violations on the paths that an observed change affects", []string{
+	{"internal/controllers/audit", "the background audit: violations on the paths that an observed change affects", []string{
 		"internal/background", "internal/guard",
 	}},
-	{"internal/refresh", "updates annotations and conditions that a write to another object made stale", []string{
+	{"internal/controllers/annotations", "updates annotations and conditions that a write to another object made stale", []string{
 		"internal/background", "internal/note",
 	}},
 	{"internal/inflight", "evaluates a write together with admitted writes that the store has not observed yet", []string{

@@ -20,7 +20,7 @@ func TestTheEngineNamesNoPolicyKind(t *testing.T) {
 	require.NotEmpty(t, kinds)
 	for _, folder := range []string{
 		"merge", "internal/effective", "internal/snapshot", "internal/guard", "internal/gateway",
-		"internal/schema", "internal/constraint", "internal/inflight", "internal/rights", "internal/sweep",
+		"internal/schema", "internal/constraint", "internal/inflight", "internal/rights", "internal/controllers/audit",
 	} {
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		require.NoError(t, err)

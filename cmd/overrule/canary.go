@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"overrule.dev/overrule/internal/build"
-	"overrule.dev/overrule/internal/canary"
 	"overrule.dev/overrule/internal/cliflag"
+	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
 )
 

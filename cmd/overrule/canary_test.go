@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/internal/controllers/canary"
 )
 
 func TestThePodIsThatOfTheEnvironment(t *testing.T) {

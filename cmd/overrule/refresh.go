@@ -15,8 +15,8 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/refresh"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -48,12 +48,12 @@ func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *c
 		return fmt.Errorf("make a client to refresh with: %w", err)
 	}
 	cluster.At = w.At
-	r := refresh.New(refresh.Options{Store: s, Engine: e, Cluster: cluster, Affected: o.refresh.affected, Log: log})
+	r := annotations.New(annotations.Options{Store: s, Engine: e, Cluster: cluster, Affected: o.refresh.affected, Log: log})
 	return errors.Join(crmetrics.Registry.Register(r), mgr.Add(r))
 }
 
 // newRefreshCluster speaks as the ServiceAccount that may refresh, within the rate.
-func newRefreshCluster(cfg *rest.Config, o options) (*refresh.APIServer, error) {
+func newRefreshCluster(cfg *rest.Config, o options) (*annotations.APIServer, error) {
 	own := rest.CopyConfig(cfg)
 	own.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(o.namespace, refresherAccount)}
 	own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.refresh.qps, max(1, int(o.refresh.qps)))
@@ -66,5 +66,5 @@ func newRefreshCluster(cfg *rest.Config, o options) (*refresh.APIServer, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &refresh.APIServer{Client: client, Rights: rights, User: own.Impersonate.UserName}, nil
+	return &annotations.APIServer{Client: client, Rights: rights, User: own.Impersonate.UserName}, nil
 }

@@ -26,12 +26,12 @@ import (
 	"overrule.dev/overrule/certs"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/status"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/status"
 	"overrule.dev/overrule/webhook"
 )
 

@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/sweep"
 )
 
 // newSweeper makes a sweeper of a store that is not fed yet.
-func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *sweep.Sweeper {
-	return sweep.New(sweep.Options{
+func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Sweeper {
+	return audit.New(audit.Options{
 		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,
 	})
 }
 
 // locate asks the API server for the uid of an object.
-func locate(reader client.Reader) sweep.Locate {
+func locate(reader client.Reader) audit.Locate {
 	return func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, error) {
 		o := &metav1.PartialObjectMetadata{}
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})

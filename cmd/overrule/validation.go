@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/webhook"
 )

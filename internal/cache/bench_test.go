@@ -12,11 +12,11 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/sweep"
 	"overrule.dev/overrule/test/fixture"
 )
 
@@ -32,7 +32,7 @@ func newSinks(tb testing.TB) *sinks {
 	tb.Helper()
 	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
-	sweep.New(sweep.Options{Store: s})
+	audit.New(audit.Options{Store: s})
 	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
 }
 

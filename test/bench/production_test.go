@@ -17,13 +17,13 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/audit"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/sweep"
 	"overrule.dev/overrule/test/fixture"
 	"overrule.dev/overrule/webhook"
 )
@@ -56,7 +56,7 @@ type production struct {
 	judges   *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
-	sweeper  *sweep.Sweeper
+	sweeper  *audit.Sweeper
 }
 
 func newProduction(tb testing.TB, c *fixture.Cluster) *production {
@@ -77,7 +77,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
 	// It hears of each event, and sweeps once it is started.
-	sweeper := sweep.New(sweep.Options{Store: c.Store, Audit: judges.Audit})
+	sweeper := audit.New(audit.Options{Store: c.Store, Audit: judges.Audit})
 	return &production{c, judges, hooks, inFlight, sweeper}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"overrule.dev/overrule/internal/canary"
+	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/test/server"
 )

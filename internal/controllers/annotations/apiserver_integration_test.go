@@ -1,6 +1,6 @@
 //go:build integration
 
-package refresh_test
+package annotations_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/refresh"
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/env"
 )
@@ -48,13 +48,13 @@ func at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 func TestMarksOnAnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	require.Zero(t, e.Apply(objects).Code)
-	as := func(name string, rules ...rbacv1.PolicyRule) *refresh.APIServer {
+	as := func(name string, rules ...rbacv1.PolicyRule) *annotations.APIServer {
 		user := e.MustAddUser(t, name, []string{"system:authenticated"}, rules...)
 		client, err := dynamic.NewForConfig(user.Config)
 		require.NoError(t, err)
 		rights, err := authorizationv1client.NewForConfig(user.Config)
 		require.NoError(t, err)
-		return &refresh.APIServer{Client: client, Rights: rights, User: name, At: at}
+		return &annotations.APIServer{Client: client, Rights: rights, User: name, At: at}
 	}
 	cluster := as("refresher",
 		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"httproutes", "gateways/status"}, Verbs: []string{"patch"}},
@@ -65,7 +65,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		return got.Stdout
 	}
 	uid := func(ref api.Ref) types.UID { return types.UID(field(ref, ".metadata.uid")) }
-	write := func(ref api.Ref, w *refresh.Wanted) {
+	write := func(ref api.Ref, w *annotations.Wanted) {
 		t.Helper()
 		got, err := cluster.Write(t.Context(), ref, uid(ref), w)
 		require.NoError(t, err)
@@ -73,16 +73,16 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 	}
 
 	t.Run("annotations that others own too are taken away", func(t *testing.T) {
-		write(theRoute, &refresh.Wanted{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
+		write(theRoute, &annotations.Wanted{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
 		assert.Equal(t, "true", field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
 		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/effective-policy`))
-		write(theRoute, &refresh.Wanted{})
+		write(theRoute, &annotations.Wanted{})
 		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
 		assert.Equal(t, "toys", field(theRoute, ".metadata.annotations.team"))
 	})
 
-	condition := func(message string) *refresh.Wanted {
-		return &refresh.Wanted{Conditions: []metav1.Condition{{
+	condition := func(message string) *annotations.Wanted {
+		return &annotations.Wanted{Conditions: []metav1.Condition{{
 			Type: "overrule.dev/PaintAffected", Status: metav1.ConditionTrue, Reason: "Affected", Message: message, ObservedGeneration: 1,
 		}}}
 	}
@@ -100,29 +100,29 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		assert.Equal(t, others+" overrule.dev/PaintAffected", field(theGateway, ".status.conditions[*].type"))
 	})
 	t.Run("a condition that is not wanted goes, or says so", func(t *testing.T) {
-		write(theGateway, &refresh.Wanted{}) // somebody else owns its time since
+		write(theGateway, &annotations.Wanted{}) // somebody else owns its time since
 		assert.Contains(t, []string{"", "False"}, field(theGateway, ours+".status"))
-		assert.Equal(t, snapshot.MarksHash(nil, nil), (&refresh.Wanted{}).Hash())
+		assert.Equal(t, snapshot.MarksHash(nil, nil), (&annotations.Wanted{}).Hash())
 	})
 
 	t.Run("another object of the name is not touched, and none is made", func(t *testing.T) {
 		_, err := cluster.Write(t.Context(), theRoute, "another", condition(""))
 		require.Error(t, err)
 		_, err = cluster.Write(t.Context(), theGateway, "another", condition(""))
-		require.ErrorIs(t, err, refresh.ErrGone)
+		require.ErrorIs(t, err, annotations.ErrGone)
 		absent := theRoute
 		absent.Name = "absent"
-		_, err = cluster.Write(t.Context(), absent, "another", &refresh.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		_, err = cluster.Write(t.Context(), absent, "another", &annotations.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.Error(t, err)
 		assert.NotZero(t, e.Kubectl("get", "httproute/absent").Code)
-		_, err = cluster.Write(t.Context(), api.Ref{Group: "x", Kind: "Y", Name: "z"}, "u", &refresh.Wanted{})
-		require.ErrorIs(t, err, refresh.ErrGone, "its kind is not served")
+		_, err = cluster.Write(t.Context(), api.Ref{Group: "x", Kind: "Y", Name: "z"}, "u", &annotations.Wanted{})
+		require.ErrorIs(t, err, annotations.ErrGone, "its kind is not served")
 	})
 
 	t.Run("a right that is missing is named", func(t *testing.T) {
 		nobody := as("nobody")
-		var right *refresh.RightError
-		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &refresh.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		var right *annotations.RightError
+		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &annotations.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.ErrorAs(t, err, &right)
 		assert.Equal(t, []string{"nobody", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
 		reader := as("reader", rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})

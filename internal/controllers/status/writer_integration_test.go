@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/controllers/status"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/internal/status"
 	"overrule.dev/overrule/test/env"
 )
 
