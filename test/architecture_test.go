@@ -30,7 +30,7 @@ var packages = []packageRule{
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
-		"internal/build", "internal/cliflag", "internal/guard", "internal/report", "internal/rights", "internal/cache", "internal/manifest",
+		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/rights", "internal/cache", "internal/cli/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
 		"internal/inflight", "internal/note",
@@ -40,12 +40,12 @@ var packages = []packageRule{
 	{"internal/controllers/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{
 		"internal/background", "api",
 	}},
-	{"internal/report", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
+	{"internal/cli/printers", "output of the plugin: table, tree, JSON, YAML", []string{"internal/effective"}},
 	{"internal/controllers/status", "the status conditions of PolicyProfiles and constraints", []string{"internal/cache"}},
 	{"internal/cache", "fills the store from a cluster", []string{
 		"internal/background", "internal/snapshot", "internal/policykind",
 	}},
-	{"internal/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},
+	{"internal/cli/manifest", "fills the store from manifest files", []string{"internal/snapshot", "internal/policykind"}},
 	{"internal/controllers/audit", "the background audit: violations on the paths that an observed change affects", []string{
 		"internal/background", "internal/guard",
 	}},

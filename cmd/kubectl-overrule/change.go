@@ -10,9 +10,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 )
 

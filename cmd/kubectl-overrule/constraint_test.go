@@ -12,7 +12,7 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
-	"overrule.dev/overrule/internal/manifest"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/manifest"
+	"overrule.dev/overrule/internal/cli/manifest"
 )
 
 // schema reads the schema of a kind from the cluster; nil without one.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/report"
 )
 
 func (a *app) diffCommand() *cobra.Command {
@@ -35,11 +35,11 @@ Nothing is denied here (see check): the exit code is 0 whatever differs.`,
 
 func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	var items []api.Change
-	var objects []report.Looked
+	var objects []printers.Looked
 	var cut []error
 	err := a.judge(ctx, flags, func(j *guard.Judgement, pairs []effective.Pair) bool {
 		ref, operation := looked(j)
-		objects = append(objects, report.Looked{Object: ref, Operation: operation})
+		objects = append(objects, printers.Looked{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {
 			if j.Cut && f.Code == api.ReasonTooMuch {

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/manifest"
+	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/internal/report"
 )
 
 // profileFlags are those of profiles.
@@ -152,8 +152,8 @@ func ofKind(s *scene, items []api.ProfileInForce, word string) ([]api.ProfileInF
 }
 
 // exported returns a profile as the manifest of a PolicyProfile.
-func exported(s *scene, p api.ProfileInForce) report.Exported {
-	out := report.Exported{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindPolicyProfile}, Spec: p.Spec}
+func exported(s *scene, p api.ProfileInForce) printers.Exported {
+	out := printers.Exported{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: api.KindPolicyProfile}, Spec: p.Spec}
 	out.Metadata.Name = p.Profile
 	if out.Metadata.Name == "" {
 		name := plural(p.PolicyKind)

@@ -5,14 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/cliflag"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/report"
 )
 
 func (a *app) renderCommand() *cobra.Command {
 	var flags queryFlags
-	var format report.Format
+	var format printers.Format
 	cmd := &cobra.Command{
 		Use:   "render [KIND/NAME]",
 		Short: "Show what limits with triggers come to: the actions of gateways, and the limits of the service that counts.",
@@ -39,12 +39,12 @@ those that are written in another way than the RFC's.`,
 	}
 	flags.add(cmd)
 	flags.addKinds(cmd)
-	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", report.Documents, report.RenderedFormats, "how to show the result: documents, json or yaml")
+	cliflag.EnumVarP(cmd.Flags(), &format, "output", "o", printers.Documents, printers.RenderedFormats, "how to show the result: documents, json or yaml")
 	return cmd
 }
 
 // render shows the documents.
-func (a *app) render(ctx context.Context, flags queryFlags, format report.Format, args []string) error {
+func (a *app) render(ctx context.Context, flags queryFlags, format printers.Format, args []string) error {
 	q, err := a.query(ctx, flags, args)
 	if err != nil {
 		return err
@@ -60,5 +60,5 @@ func (a *app) render(ctx context.Context, flags queryFlags, format report.Format
 	if err := a.tellLeftOut(ctx, q, found); err != nil {
 		return err
 	}
-	return report.Printer{Out: a.Out, Format: format}.Rendered(found.items())
+	return printers.Printer{Out: a.Out, Format: format}.Rendered(found.items())
 }

@@ -6,10 +6,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )

@@ -15,8 +15,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/build"
 	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/cli/printers"
 	"overrule.dev/overrule/internal/cliflag"
-	"overrule.dev/overrule/internal/report"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -41,7 +41,7 @@ type app struct {
 	color bool
 
 	config  *genericclioptions.ConfigFlags
-	output  report.Format
+	output  printers.Format
 	verbose bool
 }
 
@@ -74,7 +74,7 @@ Exit codes: 0 found or allowed, 1 not found or denied, or something is wrong
 	a.config = genericclioptions.NewConfigFlags(true)
 	a.config.AddFlags(cmd.PersistentFlags())
 	flags := cmd.PersistentFlags()
-	cliflag.EnumVarP(flags, &a.output, "output", "o", report.Table, report.Formats, "how to show the result: table, tree, json or yaml")
+	cliflag.EnumVarP(flags, &a.output, "output", "o", printers.Table, printers.Formats, "how to show the result: table, tree, json or yaml")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "tell on stderr what was read and what was ignored")
 	cmd.AddCommand(
 		a.effectiveCommand(), a.explainCommand(), a.reachCommand(), a.outcomeCommand(),
@@ -94,8 +94,8 @@ func usage(args cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // printer returns how results are written, as the flags say.
-func (a *app) printer() report.Printer {
-	return report.Printer{Out: a.Out, Format: a.output, Color: a.color}
+func (a *app) printer() printers.Printer {
+	return printers.Printer{Out: a.Out, Format: a.output, Color: a.color}
 }
 
 // tell writes a line for people to stderr.

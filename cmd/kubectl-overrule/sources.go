@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	api "overrule.dev/overrule/api/v1alpha1"
-	"overrule.dev/overrule/internal/manifest"
+	"overrule.dev/overrule/internal/cli/manifest"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/merge"

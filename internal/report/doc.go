@@ -1,3 +1,0 @@
-// Package report writes the results of the engine: as JSON and YAML, which are
-// a contract (docs/json.md), and as tables and trees for people.
-package report
