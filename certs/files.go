@@ -33,7 +33,7 @@ type FilesOptions struct {
 	// somebody writes CABundle to them. A certificate of a wholly new authority is
 	// then held until it stands there, and CABundle has the authorities that the
 	// files had before for an hour more. It must honour ctx.
-	Standing func(ctx context.Context) ([]Standing, error)
+	TrustedBundle func(ctx context.Context) ([]TrustedBundle, error)
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 	// Log takes one line for each certificate, and for each new fault.
@@ -73,7 +73,7 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 		errs = append(errs, errors.New("certificates: poll interval must not be negative"))
 	}
 	f := &Files{opts: opts, overlap: newOverlap(0)}
-	if opts.Standing != nil {
+	if opts.TrustedBundle != nil {
 		f.overlap = newOverlap(overlapping)
 	}
 	f.folder = folder{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, hurry: func() bool { return f.held.Load() != nil }}

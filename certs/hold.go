@@ -23,8 +23,8 @@ const (
 	standingTimeout = 5 * time.Second
 )
 
-// Standing is a bundle that clients verify the server by just now.
-type Standing struct {
+// TrustedBundle is a bundle that clients verify the server by just now.
+type TrustedBundle struct {
 	Where    string // it stands, for people
 	CABundle []byte
 }
@@ -68,7 +68,7 @@ func (h *hold) passed(now time.Time) {
 // is trusted wherever what is served now is, and nothing while what is served is
 // expired.
 func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
-	if f.opts.Standing == nil || len(p.ca) == 0 {
+	if f.opts.TrustedBundle == nil || len(p.ca) == 0 {
 		return nil
 	}
 	before := f.held.Load()
@@ -99,7 +99,7 @@ func (f *Files) starting(ctx context.Context, p *pair, before *hold, now time.Ti
 		return before
 	}
 	h := &hold{pair: p}
-	if len(standing) > 0 && !slices.ContainsFunc(standing, func(s Standing) bool { return f.verifies(s, p, now) }) {
+	if len(standing) > 0 && !slices.ContainsFunc(standing, func(s TrustedBundle) bool { return f.verifies(s, p, now) }) {
 		h.waits = unverified(standing[0])
 	}
 	if before == nil && h.waits == nil {
@@ -148,31 +148,31 @@ func (f *Files) untrusted(ctx context.Context, p *pair, now time.Time) error {
 	return nil
 }
 
-func (f *Files) verifies(s Standing, p *pair, now time.Time) bool {
+func (f *Files) verifies(s TrustedBundle, p *pair, now time.Time) bool {
 	_, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now)
 	return err == nil
 }
 
-func unverified(s Standing) error {
+func unverified(s TrustedBundle) error {
 	return fmt.Errorf("the caBundle of %s does not verify it yet: the leader adds %s to it once the same files are mounted there", s.Where, CAFile)
 }
 
-func (f *Files) standing(ctx context.Context) ([]Standing, error) {
+func (f *Files) standing(ctx context.Context) ([]TrustedBundle, error) {
 	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
 	defer cancel()
-	standing, err := f.opts.Standing(ctx)
+	standing, err := f.opts.TrustedBundle(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find out which authorities API servers trust: %w", err)
 	}
 	return standing, nil
 }
 
-// Recall learns what clients trust just now, and has CABundle tell it for an
+// LoadTrusted learns what clients trust just now, and has CABundle tell it for an
 // hour beside what the files have. Call it before the bundle is first written
 // over what another replica wrote, who may have had other files. It tries until
 // that is known or ctx ends, and Problem says what it fails at.
-func (f *Files) Recall(ctx context.Context) {
-	if f.opts.Standing == nil {
+func (f *Files) LoadTrusted(ctx context.Context) {
+	if f.opts.TrustedBundle == nil {
 		return
 	}
 	_ = wait.PollUntilContextCancel(ctx, holdPoll, true, func(ctx context.Context) (bool, error) {

@@ -22,7 +22,7 @@ type standings struct {
 	reads                atomic.Int32
 }
 
-func (c *standings) standing(ctx context.Context) ([]Standing, error) {
+func (c *standings) standing(ctx context.Context) ([]TrustedBundle, error) {
 	c.reads.Add(1)
 	if _, bounded := ctx.Deadline(); !bounded {
 		return nil, errors.New("a read may hang for ever")
@@ -30,7 +30,7 @@ func (c *standings) standing(ctx context.Context) ([]Standing, error) {
 	if c.fail != nil || c.absent {
 		return nil, c.fail
 	}
-	return []Standing{{"mutate", c.mutating}, {"validate", c.validating}}, nil
+	return []TrustedBundle{{"mutate", c.mutating}, {"validate", c.validating}}, nil
 }
 
 func (c *standings) publish(bundle []byte) { c.mutating, c.validating = bundle, bundle }
@@ -40,7 +40,7 @@ func trustedMount(t *testing.T, ca *signer) (*mount, *standings) {
 	t.Helper()
 	c := &standings{}
 	c.publish(ca.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
 	m.swap(issued(t, ca, 0))
 	m.look()
 	require.NoError(t, m.Problem())
@@ -145,7 +145,7 @@ func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testi
 	old, next := minted(t, epoch), minted(t, epoch)
 	c := &standings{}
 	c.publish(old.certPEM)
-	m, files := newMount(t, func(o *FilesOptions) { o.Standing = c.standing }), issued(t, next, 0)
+	m, files := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing }), issued(t, next, 0)
 	m.swap(files)
 	m.look()
 	assertBundle(t, m, next) // for when it leads: it recalls the other then
@@ -174,7 +174,7 @@ func TestAReplicaThatStartsServesWhatItIsGivenInstead(t *testing.T) {
 	old := minted(t, epoch)
 	c := &standings{}
 	c.publish(old.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
 	m.swap(issued(t, minted(t, epoch), 0))
 	m.look()
 	require.Error(t, m.Healthy(nil))
@@ -193,7 +193,7 @@ func TestAReplicaThatStartsIsNotHeldUpForNothing(t *testing.T) {
 		"one of the two is another's, or broken": {mutating: other.certPEM, validating: ca.certPEM},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, files := newMount(t, func(o *FilesOptions) { o.Standing = c.standing }), issued(t, ca, 0)
+			m, files := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing }), issued(t, ca, 0)
 			m.swap(files)
 			m.look()
 			assert.True(t, m.serves(files))
@@ -251,7 +251,7 @@ func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
 	m.look()
 	assert.True(t, m.serves(files))
 	assertBundle(t, m, next)
-	m.Recall(t.Context())
+	m.LoadTrusted(t.Context())
 	assertBundle(t, m, next)
 }
 
@@ -259,7 +259,7 @@ func TestAFirstAuthorityIsHeldBesideTheOneThatOthersWrote(t *testing.T) {
 	theirs, ours := minted(t, epoch), minted(t, epoch)
 	c := &standings{}
 	c.publish(theirs.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.Standing = c.standing })
+	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
 	first := issued(t, theirs, 0)
 	delete(first, CAFile)
 	m.swap(first)
@@ -348,7 +348,7 @@ func TestAFormerAuthorityIsToldForAnHour(t *testing.T) {
 	assertBundle(t, m, z, b)
 	<-changed
 	c.publish(a.certPEM) // not written anew yet
-	m.Recall(t.Context())
+	m.LoadTrusted(t.Context())
 	assertBundle(t, m, z, b)
 	m.after(30 * time.Minute)
 	assertBundle(t, m, z)
@@ -379,7 +379,7 @@ func TestALeaderRecallsWhatItsPredecessorPublished(t *testing.T) {
 	mine, theirs := minted(t, epoch), minted(t, epoch)
 	m, c := trustedMount(t, mine)
 	c.mutating = []byte("no certificate at all\n" + string(theirs.certPEM) + string(pemOfKey([]byte("x"))) + string(encodeCertificates([]byte("none"))))
-	m.Recall(t.Context())
+	m.LoadTrusted(t.Context())
 	assertBundle(t, m, mine, theirs)
 	m.after(time.Hour)
 	assertBundle(t, m, mine)
@@ -390,7 +390,7 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 	m, c := trustedMount(t, mine)
 	fail := errors.New("forbidden")
 	before := c.reads.Load()
-	m.opts.Standing = func(ctx context.Context) ([]Standing, error) {
+	m.opts.TrustedBundle = func(ctx context.Context) ([]TrustedBundle, error) {
 		if c.reads.Load() == before {
 			c.reads.Add(1)
 			return nil, fail
@@ -399,15 +399,15 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 		c.publish(theirs.certPEM)
 		return c.standing(ctx)
 	}
-	m.Recall(t.Context())
+	m.LoadTrusted(t.Context())
 	assertBundle(t, m, mine, theirs)
 	require.NoError(t, m.Problem())
 	assert.Equal(t, 1, strings.Count(m.log.String(), "are not written before that is known"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.fail, m.opts.Standing = fail, c.standing
-	m.Recall(ctx) // ends
+	c.fail, m.opts.TrustedBundle = fail, c.standing
+	m.LoadTrusted(ctx) // ends
 }
 
 func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {

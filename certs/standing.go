@@ -16,16 +16,16 @@ type visit struct{ heldTo atomic.Pointer[callerTrust] }
 
 type visitKey struct{}
 
-// Remember is an http.Server's ConnContext. Without it, Standing verifies a
+// ConnContext is an http.Server's ConnContext. Without it, Standing verifies a
 // certificate with each request.
-func (c *Callers) Remember(ctx context.Context, _ net.Conn) context.Context {
+func (c *Callers) ConnContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, visitKey{}, new(visit))
 }
 
-// Standing returns why whoever sent a request may not call any more: a handshake
+// CheckConnection returns why whoever sent a request may not call any more: a handshake
 // holds a certificate to the authorities of its moment, and a connection can
 // outlive them, and the certificate.
-func (c *Callers) Standing(r *http.Request) error {
+func (c *Callers) CheckConnection(r *http.Request) error {
 	trusted := c.good.Load()
 	if trusted == nil {
 		return c.fault.because(ErrNoAuthorities)

@@ -19,7 +19,7 @@ import (
 func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
 	g.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := g.Standing(r); err != nil {
+		if err := g.CheckConnection(r); err != nil {
 			w.Header().Set("Connection", "close")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
@@ -27,7 +27,7 @@ func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
 	server.TLS = g.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return &server.TLS.Certificates[0], nil
 	}})
-	server.Config.ConnContext = g.Remember
+	server.Config.ConnContext = g.ConnContext
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	g.t.Cleanup(server.Close)
@@ -84,20 +84,20 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 		template.NotBefore, template.NotAfter = now.Add(-hour), notAfter
 		cert, err := x509.ParseCertificate(caller(t, ca, template).Certificate[0])
 		require.NoError(t, err)
-		r := httptest.NewRequestWithContext(g.Remember(t.Context(), nil), http.MethodPost, "/", nil)
+		r := httptest.NewRequestWithContext(g.ConnContext(t.Context(), nil), http.MethodPost, "/", nil)
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 		return r
 	}
 	alive := with(now.Add(hour))
-	require.NoError(t, g.Standing(alive))
-	require.NoError(t, g.Standing(alive))
-	require.ErrorContains(t, g.Standing(with(now.Add(-time.Minute))), "expired")
+	require.NoError(t, g.CheckConnection(alive))
+	require.NoError(t, g.CheckConnection(alive))
+	require.ErrorContains(t, g.CheckConnection(with(now.Add(-time.Minute))), "expired")
 
 	bare := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-	require.EqualError(t, g.Standing(bare), "client certificate: none was shown")
+	require.EqualError(t, g.CheckConnection(bare), "client certificate: none was shown")
 	bare.TLS = alive.TLS
-	require.NoError(t, g.Standing(bare), "a server that remembers nothing verifies each time")
-	require.ErrorIs(t, newGuarded(t, nil).Standing(alive), ErrNoAuthorities)
+	require.NoError(t, g.CheckConnection(bare), "a server that remembers nothing verifies each time")
+	require.ErrorIs(t, newGuarded(t, nil).CheckConnection(alive), ErrNoAuthorities)
 }
 
 func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {

@@ -72,7 +72,7 @@ func comeAgain(a *answer) {
 }
 
 // of answers what the guard says.
-func of(j *guard.Judgement, e guard.Enforcement) answer {
+func of(j *guard.Decision, e guard.Enforcement) answer {
 	a := allow()
 	told := j.Warnings
 	if j.Denied() {
@@ -130,7 +130,7 @@ func wouldDeny(denials []guard.Finding) []guard.Finding {
 // message says everything: one finding to a line, each with its reason. What
 // policies say in their conditions is no command to a terminal.
 func message(findings []guard.Finding) string {
-	findings = guard.ForReaders(findings)
+	findings = guard.OmitRepeated(findings)
 	lines := make([]string, len(findings))
 	for i, f := range findings {
 		lines[i] = string(f.Code) + ": " + printable(f.Message())

@@ -155,7 +155,7 @@ func (d *doors) judged(t *testing.T, c *cases.Change) {
 	v, _ := d.Store.View()
 	asked, err := change(v, r, cases.Now)
 	require.NoError(t, err)
-	j, err := d.Guard.Judge(t.Context(), v, asked, nil)
+	j, err := d.Guard.Evaluate(t.Context(), v, asked, nil)
 	require.NoError(t, err)
 	want, got := c.Verdict, j.Verdict(guard.EnforceDeny)
 	assert.Equal(t, want, cases.Want{

@@ -21,7 +21,7 @@ func (hopeless) Changed() <-chan struct{} { return nil }
 func (hopeless) Published(string)         {}
 
 // unlisted has nothing known of the policy kinds.
-func unlisted(r *Registrar) { r.Judged = func() (Judged, bool) { return Judged{}, false } }
+func unlisted(r *Registrar) { r.Judged = func() (Evaluated, bool) { return Evaluated{}, false } }
 
 func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
 	for name, hinder := range map[string]func(*Registrar){

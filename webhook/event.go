@@ -14,9 +14,9 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// Recorder records Kubernetes Events without making its caller wait, as that of
+// EventRecorder records Kubernetes Events without making its caller wait, as that of
 // a controller-runtime manager does: it sums up what is told again and again.
-type Recorder interface {
+type EventRecorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 

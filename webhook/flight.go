@@ -13,8 +13,8 @@ import (
 
 // decide judges a change with what was admitted and not seen yet in mind.
 func (s *Server) decide(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change) (answer, error) {
-	if s.Flight == nil {
-		j, err := s.Guard.Judge(ctx, v, c, nil)
+	if s.InFlight == nil {
+		j, err := s.Guard.Evaluate(ctx, v, c, nil)
 		if err != nil {
 			return answer{}, err
 		}
@@ -27,15 +27,15 @@ func (s *Server) decide(ctx context.Context, v *snapshot.View, r *admissionv1.Ad
 		on, _ = s.Store.View()
 		return on
 	}
-	d, err := s.Flight.Judge(ctx, s.Guard, now, inflight.Write{
-		Change: c, Stamp: func() inflight.Stamp { return stampOf(r) },
+	d, err := s.InFlight.Evaluate(ctx, s.Guard, now, inflight.Write{
+		Change: c, Precondition: func() inflight.Precondition { return stampOf(r) },
 		Size: int64(len(r.Object.Raw)), Generated: generated(r), Finalized: finalized(r),
 		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	a := of(d.Judgement, s.Enforcement)
+	a := of(d.Decision, s.Enforcement)
 	a.on = on
 	if d.Retry {
 		comeAgain(&a)

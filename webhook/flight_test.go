@@ -19,7 +19,7 @@ import (
 func flying(t *testing.T, o Options, manifests ...string) *doors {
 	t.Helper()
 	o.Store = snapshot.New()
-	o.Flight = inflight.New(o.Store, inflight.Options{Patience: -1})
+	o.InFlight = inflight.New(o.Store, inflight.Options{MaxWait: -1})
 	return open(t, o, manifests...)
 }
 
@@ -43,10 +43,10 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 	assert.Empty(t, p.events, "nothing was decided")
 
 	fill(t, d.Store, gatewayLimits)
-	d.Store.Saw(snapshot.Seen{Ref: ref, UID: "u0", Version: "7"})
-	assert.Equal(t, 1, d.Flight.Len(), "that is another object of this name")
-	d.Store.Saw(snapshot.Seen{Ref: ref, UID: "u1", Version: "8"})
-	assert.Zero(t, d.Flight.Len())
+	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u0", Version: "7"})
+	assert.Equal(t, 1, d.InFlight.Len(), "that is another object of this name")
+	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u1", Version: "8"})
+	assert.Zero(t, d.InFlight.Len())
 	a = d.validated(t, create(t, routeLimits(100)))
 	assert.NotContains(t, said(t, a), "together")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
@@ -66,13 +66,13 @@ func TestADryRunIsNotKeptInMind(t *testing.T) {
 	dry := create(t, gatewayLimits)
 	dry.DryRun = new(true)
 	assert.True(t, d.validated(t, dry).Allowed)
-	assert.Zero(t, d.Flight.Len())
+	assert.Zero(t, d.InFlight.Len())
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 }
 
 func TestWhatIsInFlightHasALimitInBytes(t *testing.T) {
 	d := flying(t, Options{}, cluster)
-	d.Flight.Size = 100
+	d.InFlight.MaxBytes = 100
 	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
 	a := d.validated(t, update(t, annotated(route, "a", "b"), route))
 	assert.Contains(t, said(t, a), "TooMuch: too many writes of this user, or of objects in namespace app, were admitted and are not observed yet")
@@ -87,7 +87,7 @@ func TestAnObjectThatEtcdWouldRefuseIsDenied(t *testing.T) {
 	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore has ")
 	assert.Contains(t, said(t, a), "and etcd stores at most ")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
-	assert.Zero(t, d.Flight.Len())
+	assert.Zero(t, d.InFlight.Len())
 
 	assert.False(t, d.validated(t, update(t, route, padded(2001))).Allowed)
 	assert.True(t, d.validated(t, update(t, padded(2001), padded(2000))).Allowed, "it was stored, so it can be made smaller")
@@ -130,5 +130,5 @@ func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {
 	a := d.validated(t, create(t, routeLimits(100)))
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)
-	assert.Equal(t, 1, d.Flight.Len())
+	assert.Equal(t, 1, d.InFlight.Len())
 }

@@ -33,7 +33,7 @@ func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *doo
 	return &doors{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
 		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
-		Flight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
+		InFlight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }
 

@@ -23,7 +23,7 @@ type Inspector struct {
 	// Configuration, Authority and Judged are those of a Registrar.
 	Configuration Configuration
 	Authority     Authority
-	Judged        func() (judged Judged, known bool)
+	Judged        func() (judged Evaluated, known bool)
 	// Tokens, if set, are what paths have to end with.
 	Tokens Tokens
 	// Every is the time between two looks.
@@ -81,7 +81,7 @@ func (i *Inspector) inspect(ctx context.Context) error {
 	if !known {
 		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
 	}
-	c.Judged, c.CABundle = judged, i.Authority.CABundle()
+	c.Evaluated, c.CABundle = judged, i.Authority.CABundle()
 	both, err := desks(i.Client, c)
 	if err != nil {
 		return err

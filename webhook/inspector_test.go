@@ -31,11 +31,11 @@ func kept(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, 
 // inspector looks at configurations in a cluster that has one policy kind.
 func inspector(objects ...runtime.Object) *Inspector {
 	c := configuration()
-	c.CABundle, c.Judged = nil, Judged{}
+	c.CABundle, c.Evaluated = nil, Evaluated{}
 	return &Inspector{
 		Client: fake.NewClientset(objects...), Configuration: c, Authority: newTrust(""), Log: (&book{}).logger(),
-		Judged: func() (Judged, bool) {
-			return Judged{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
+		Judged: func() (Evaluated, bool) {
+			return Evaluated{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
 		},
 	}
 }
@@ -61,7 +61,7 @@ func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
 	require.NoError(t, i.inspect(t.Context()), "it would be called for nothing")
 	judged, _ := i.Judged()
 	judged.Services = true
-	i.Judged = func() (Judged, bool) { return judged, true }
+	i.Judged = func() (Evaluated, bool) { return judged, true }
 	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
 	_, v = kept(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
@@ -101,7 +101,7 @@ func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
 
 func TestBeforeTheKindsAreKnownNothingIsToldOfDrift(t *testing.T) {
 	i := inspector()
-	i.Judged = func() (Judged, bool) { return Judged{}, false }
+	i.Judged = func() (Evaluated, bool) { return Evaluated{}, false }
 	assert.ErrorIs(t, i.inspect(t.Context()), errNotYet)
 	assert.NoError(t, i.Problem())
 	assert.False(t, i.NeedLeaderElection())

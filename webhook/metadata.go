@@ -66,7 +66,7 @@ func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
 		return fmt.Errorf("oldObject: read its metadata: %w", err)
 	case c.Operation == guard.Delete:
 		c.Acknowledged = was.Metadata.Annotations[api.AnnotationAcknowledge]
-		c.Collected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
+		c.GarbageCollected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
 	default:
 		c.Owner = guard.NewOwners(was.Metadata.OwnerReferences, now.Metadata.OwnerReferences)
 	}

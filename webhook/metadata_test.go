@@ -91,7 +91,7 @@ func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
 			r := request(t, c.op, c.before, c.after)
 			r.UserInfo = authenticationv1.UserInfo{Username: c.user, Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
 			got := asked(t, r)
-			assert.Equal(t, c.want, told{got.Owner, got.Acknowledged, got.Collected})
+			assert.Equal(t, c.want, told{got.Owner, got.Acknowledged, got.GarbageCollected})
 			assert.Equal(t, &r.UserInfo, got.User, "all that is known of the user")
 		})
 	}
@@ -128,7 +128,7 @@ func TestANamespaceThatIsBeingDeletedIsReadAsSuch(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))
 	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
-	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Going: true}, got.After)
+	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Deleting: true}, got.After)
 }
 
 func TestADefinitionIsReadWhole(t *testing.T) {

@@ -88,9 +88,9 @@ func comeAgainElsewhere(w http.ResponseWriter) {
 	http.Error(w, "not ready", http.StatusServiceUnavailable)
 }
 
-// SendBack answers a request whose connection is not good any more. Whoever may
+// RejectConnection answers a request whose connection is not good any more. Whoever may
 // call comes again with another one: the API server does so by itself.
-func (s *Server) SendBack(w http.ResponseWriter) {
+func (s *Server) RejectConnection(w http.ResponseWriter) {
 	s.Metrics.notAnyMore()
 	comeAgainElsewhere(w)
 }

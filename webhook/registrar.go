@@ -46,10 +46,10 @@ type Registrar struct {
 	Foreign func() bool
 	// Untrusted says what to do about a caBundle that is another's and empty.
 	Untrusted string
-	// Judged returns what the policy kinds want judged; known is false before
+	// Evaluated returns what the policy kinds want judged; known is false before
 	// the cluster was asked: rules that are there already must not be taken away
 	// by a leader that has just begun. Changed tells that it changed.
-	Judged  func() (judged Judged, known bool)
+	Judged  func() (judged Evaluated, known bool)
 	Changed <-chan struct{}
 	// Arming, if set, takes the place of the Configuration's FailurePolicy.
 	Arming Arming
@@ -59,7 +59,7 @@ type Registrar struct {
 	Wrote func(admissionregistrationv1.FailurePolicyType)
 	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
-	Events  Recorder
+	Events  EventRecorder
 	Metrics *Metrics
 
 	adopted bool
@@ -166,7 +166,7 @@ func (r *Registrar) write(ctx context.Context) error {
 func (r *Registrar) writeWhole(ctx context.Context) error {
 	c := r.Configuration
 	judged, known := r.Judged()
-	c.Judged, c.CABundle = judged, r.Authority.CABundle()
+	c.Evaluated, c.CABundle = judged, r.Authority.CABundle()
 	if r.Tokens != nil {
 		c.Token = r.Tokens.Token()
 	}

@@ -40,7 +40,7 @@ type service struct {
 	changed   chan struct{}
 
 	mu     sync.Mutex
-	judged webhook.Judged
+	judged webhook.Evaluated
 }
 
 // told is an Authority that counts what is published.
@@ -68,7 +68,7 @@ func (a *told) last() string {
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhook.Judged{Policies: []webhook.Resource{
+	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhook.Evaluated{Policies: []webhook.Resource{
 		{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies", Namespaced: true},
 	}}}
 	client, err := kubernetes.NewForConfig(s.plane.Config)
@@ -89,7 +89,7 @@ func serve(t *testing.T) *service {
 		Configuration: webhook.Configuration{
 			Name: "overrule", Namespace: ownNamespace, Service: "overrule", Port: port, FailurePolicy: admissionregistrationv1.Fail,
 		},
-		Judged: func() (webhook.Judged, bool) {
+		Judged: func() (webhook.Evaluated, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.judged, true
@@ -115,7 +115,7 @@ func serve(t *testing.T) *service {
 }
 
 // hooks judge by an empty store: what is denied is a policy that cannot be read.
-func hooks(t *testing.T, recorder webhook.Recorder) *webhook.Server {
+func hooks(t *testing.T, recorder webhook.EventRecorder) *webhook.Server {
 	t.Helper()
 	s := snapshot.New()
 	kinds, err := policykind.BuiltinKinds()

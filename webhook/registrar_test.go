@@ -99,10 +99,10 @@ func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
 	c.CABundle, c.Policies = nil, nil
 	o.Registrar = &Registrar{
 		Client: o.api, Configuration: c, Authority: o.trust, Changed: o.changed, Log: o.log.logger(),
-		Judged: func() (Judged, bool) {
+		Judged: func() (Evaluated, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return Judged{Policies: o.policies}, !o.unknown
+			return Evaluated{Policies: o.policies}, !o.unknown
 		},
 	}
 	for _, c := range change {

@@ -70,11 +70,11 @@ type Configuration struct {
 	Annotations map[string]string
 	// namespaceUID is that of the Namespace that they go with, "" for none.
 	namespaceUID types.UID
-	Judged
+	Evaluated
 }
 
-// Judged is what is judged beside CoreResources, as the policy kinds want it.
-type Judged struct {
+// Evaluated is what is judged beside CoreResources, as the policy kinds want it.
+type Evaluated struct {
 	// Policies are the resources of the known policy kinds, and those of Gateway
 	// API that are not served in the version that CoreResources name.
 	Policies []Resource

@@ -39,7 +39,7 @@ type Options struct {
 	Guard *guard.Guard
 	// Flight, if set, keeps in mind what was admitted and is not in the store
 	// yet.
-	Flight *inflight.Log
+	InFlight *inflight.Log
 	// Current, if set, tells why the write of an object of a kind may not be
 	// judged by what the store holds, as it is too old (watch.Watcher.Current).
 	Current func(api.PolicyKind) error
@@ -67,7 +67,7 @@ type Options struct {
 	// Tokens, if set, are what a path has to end with.
 	Tokens Tokens
 	// Events, if set, are recorded of denials.
-	Events Recorder
+	Events EventRecorder
 	// Tracer, if set, makes a span of each review and of its parts.
 	Tracer trace.Tracer
 	Log    logr.Logger

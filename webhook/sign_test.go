@@ -16,7 +16,7 @@ func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := snapshot.New()
-			d := open(t, Options{Store: s, Replica: "overrule-5d8", Flight: with(s)}, cluster, gatewayLimits)
+			d := open(t, Options{Store: s, Replica: "overrule-5d8", InFlight: with(s)}, cluster, gatewayLimits)
 			s.Passed("41")
 
 			allowed := d.validated(t, create(t, routeLimits(20)))

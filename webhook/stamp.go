@@ -13,13 +13,13 @@ import (
 // stampOf reads by what a write will be known when it is seen: the uid that the
 // API server gave to what is created, or the version of what is stored. What
 // is not there is left empty.
-func stampOf(r *admissionv1.AdmissionRequest) inflight.Stamp {
+func stampOf(r *admissionv1.AdmissionRequest) inflight.Precondition {
 	data := []byte(r.OldObject.Raw)
 	if r.Operation == admissionv1.Create {
 		data = r.Object.Raw
 	}
 	metadata := member(data, "metadata")
-	return inflight.Stamp{UID: types.UID(text(member(metadata, "uid"))), Version: text(member(metadata, "resourceVersion"))}
+	return inflight.Precondition{UID: types.UID(text(member(metadata, "uid"))), Version: text(member(metadata, "resourceVersion"))}
 }
 
 // text is a JSON string that the API server makes of letters, digits and dashes.

@@ -19,7 +19,7 @@ const (
 // warnings returns what to tell on a terminal: one line for each finding, at
 // most warningCount and then how many more there are.
 func warnings(findings []guard.Finding) []string {
-	findings = guard.ForReaders(findings)
+	findings = guard.OmitRepeated(findings)
 	var out []string
 	total := 0
 	for i, f := range findings {

@@ -54,9 +54,9 @@ type EffectiveField struct {
 	Value any    `json:"value,omitempty"`
 	From  *Ref   `json:"from,omitempty"`
 	Block string `json:"block,omitempty"`
-	// Contested names the policy kinds that control the same field on the
+	// ConflictsWith names the policy kinds that control the same field on the
 	// path with another value; direct kinds win. They should not overlap.
-	Contested []PolicyKind `json:"contested,omitempty"`
+	ConflictsWith []PolicyKind `json:"contested,omitempty"`
 }
 
 // RuleOrigin tells where a rule of the effective policy came from.
@@ -193,8 +193,8 @@ type Binding struct {
 	// By are the matches of the route's rule that the triggers chose. Absent
 	// where it has no triggers: it matches every rule.
 	By []string `json:"by,omitempty"`
-	// Besides are the rule's other matches, whose requests are bound, too.
-	Besides []string `json:"besides,omitempty"`
+	// AlsoMatches are the rule's other matches, whose requests are bound, too.
+	AlsoMatches []string `json:"besides,omitempty"`
 	// Hostnames that requests must be for.
 	Hostnames []string `json:"hostnames,omitempty"`
 	// ShadowedBy is the rule that is bound in its place.
@@ -227,11 +227,11 @@ type WeakenedRule struct {
 type Contribution struct {
 	Policy Ref `json:"policy"`
 	// Target is the element of the path at which the policy is attached.
-	Target PathElement     `json:"target"`
-	State  State           `json:"state"`
-	Blocks []ExplainedPart `json:"blocks,omitempty"`
-	Unset  []string        `json:"unset,omitempty"`
-	Gave   []string        `json:"gave,omitempty"`
+	Target      PathElement     `json:"target"`
+	State       State           `json:"state"`
+	Blocks      []ExplainedPart `json:"blocks,omitempty"`
+	Unset       []string        `json:"unset,omitempty"`
+	Contributed []string        `json:"gave,omitempty"`
 	// ReplacedBy and Message are as in PolicyOnPath.
 	ReplacedBy *Ref       `json:"replacedBy,omitempty"`
 	Message    string     `json:"message,omitempty"`

@@ -68,11 +68,11 @@ type changes struct {
 	dropped map[api.PolicyKind]bool
 	// judged is called with each judgement and the paths that differ; it says
 	// whether the change is to be made.
-	judged func(*guard.Judgement, []effective.Pair) bool
+	judged func(*guard.Decision, []effective.Pair) bool
 }
 
 // judge judges all changes of the flags.
-func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Judgement, []effective.Pair) bool) error {
+func (a *app) judge(ctx context.Context, f changeFlags, judged func(*guard.Decision, []effective.Pair) bool) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (c *changes) one(ctx context.Context, o *manifest.Object) (judged bool, err
 }
 
 // apply makes a change that was judged.
-func (c *changes) apply(j *guard.Judgement, o *manifest.Object) {
+func (c *changes) apply(j *guard.Decision, o *manifest.Object) {
 	ref := j.Change.Object().Ref()
 	c.sources.made(ref, o, created(j.Change, c.now), c.remove)
 	c.view = j.After
@@ -181,7 +181,7 @@ func (c *changes) apply(j *guard.Judgement, o *manifest.Object) {
 
 // ask judges a change. A deletion has no annotation of its own: that of the
 // object counts, which is looked up where it matters.
-func (c *changes) ask(ctx context.Context, change guard.Change) (*guard.Judgement, []effective.Pair, error) {
+func (c *changes) ask(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
 	judgement, pairs, err := c.askOnce(ctx, change)
 	if err != nil || change.Operation != guard.Delete || !slices.ContainsFunc(judgement.Denials, tooFar) {
 		return judgement, pairs, err
@@ -196,15 +196,15 @@ func (c *changes) ask(ctx context.Context, change guard.Change) (*guard.Judgemen
 
 func tooFar(f guard.Finding) bool { return f.Code == api.ReasonBlastRadius }
 
-func (c *changes) askOnce(ctx context.Context, change guard.Change) (*guard.Judgement, []effective.Pair, error) {
+func (c *changes) askOnce(ctx context.Context, change guard.Change) (*guard.Decision, []effective.Pair, error) {
 	var pairs []effective.Pair
-	judgement, err := c.guard.Judge(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
+	judgement, err := c.guard.Evaluate(ctx, c.view, change, func(p effective.Pair) { pairs = append(pairs, p) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge %s: %w", change.Object().Ref(), err)
 	}
 	return judgement, pairs, nil
 }
 
-func looked(j *guard.Judgement) (api.Ref, string) {
+func looked(j *guard.Decision) (api.Ref, string) {
 	return j.Change.Object().Ref(), string(j.Change.Operation)
 }

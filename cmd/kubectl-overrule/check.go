@@ -44,7 +44,7 @@ unless --may-override is given; --as then names the user for constraints that as
 func (a *app) check(ctx context.Context, flags changeFlags, enforcement guard.Enforcement) error {
 	verdicts := []api.Verdict{}
 	denied := false
-	err := a.judge(ctx, flags, func(j *guard.Judgement, _ []effective.Pair) bool {
+	err := a.judge(ctx, flags, func(j *guard.Decision, _ []effective.Pair) bool {
 		v := j.Verdict(enforcement)
 		verdicts = append(verdicts, v)
 		denied = denied || !v.Allowed

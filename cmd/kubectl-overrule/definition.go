@@ -32,7 +32,7 @@ func (a *app) schema(ctx context.Context, ref api.PolicyKind) (*apiextensionsv1.
 	if content == nil || err != nil {
 		return nil, err
 	}
-	set, err := manifest.Contents("the cluster", []map[string]any{content})
+	set, err := manifest.FromObjects("the cluster", []map[string]any{content})
 	if err != nil {
 		return nil, err
 	}

@@ -35,11 +35,11 @@ Nothing is denied here (see check): the exit code is 0 whatever differs.`,
 
 func (a *app) diff(ctx context.Context, flags changeFlags) error {
 	var items []api.Change
-	var objects []printers.Looked
+	var objects []printers.ChangedObject
 	var cut []error
-	err := a.judge(ctx, flags, func(j *guard.Judgement, pairs []effective.Pair) bool {
+	err := a.judge(ctx, flags, func(j *guard.Decision, pairs []effective.Pair) bool {
 		ref, operation := looked(j)
-		objects = append(objects, printers.Looked{Object: ref, Operation: operation})
+		objects = append(objects, printers.ChangedObject{Object: ref, Operation: operation})
 		items = append(items, differences(ref, operation, pairs)...)
 		for _, f := range j.Denials {
 			if j.Cut && f.Code == api.ReasonTooMuch {

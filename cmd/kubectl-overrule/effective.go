@@ -127,7 +127,7 @@ func (q *query) effective(ctx context.Context) ([]api.EffectivePolicy, policySet
 	slices.SortFunc(items, effective.CompareItems)
 	all := append(slices.Clip(items), others...)
 	slices.SortFunc(all, effective.CompareItems)
-	effective.Contest(all, q.direct)
+	effective.ResolveConflicts(all, q.direct)
 	return items, on, err
 }
 

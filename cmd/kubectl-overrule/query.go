@@ -154,7 +154,7 @@ func attachable(e *effective.Effective) bool {
 		targets = append(targets, api.Ref{Kind: gateway.KindNamespace})
 	}
 	return slices.ContainsFunc(targets, func(t api.Ref) bool {
-		return k.MayTarget(t.PolicyKind()) && k.MayStandOn(t.PolicyKind())
+		return k.MayTarget(t.PolicyKind()) && k.HasLevelFor(t.PolicyKind())
 	})
 }
 

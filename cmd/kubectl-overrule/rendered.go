@@ -95,7 +95,7 @@ func of(e *effective.Effective, rule *merge.Effective) limitOf {
 func (r *renderings) fate(of limitOf, l *ratelimit.Limit) *fate {
 	f := r.limits[of]
 	if f == nil {
-		f = &fate{shadowedBy: make(map[limitOf]bool), beyond: l.Beyond()}
+		f = &fate{shadowedBy: make(map[limitOf]bool), beyond: l.UnsetSelectors()}
 		r.limits[of] = f
 	}
 	return f

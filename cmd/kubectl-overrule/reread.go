@@ -136,7 +136,7 @@ func (c *changes) profile(ctx context.Context, o *manifest.Object) (guard.Change
 		if err := toDelete(o.Ref(kinds, ""), &change); err != nil {
 			return change, err
 		}
-		kinds.Unprofile(o.Name)
+		kinds.RemoveProfile(o.Name)
 	} else {
 		if err := kinds.Profile(o, c.now, true); err != nil {
 			return change, err
@@ -187,9 +187,9 @@ func (c *changes) reread(ctx context.Context, next *readings) (*snapshot.View, e
 func (c *changes) dropObjects(ref api.PolicyKind, kinds *manifest.Kinds) []snapshot.Change {
 	if ref == policykind.KindProfile {
 		for _, p := range kinds.Profiles() {
-			kinds.Unprofile(p.Profile)
+			kinds.RemoveProfile(p.Profile)
 			for _, r := range p.Refused {
-				kinds.Unprofile(r.Name)
+				kinds.RemoveProfile(r.Name)
 			}
 		}
 		return nil

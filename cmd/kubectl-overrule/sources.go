@@ -114,7 +114,7 @@ func (s *sources) fetch(ctx context.Context, kinds *manifest.Kinds, ref api.Poli
 	if err != nil {
 		return fmt.Errorf("read the objects of kind %s again: %w", ref, err)
 	}
-	set, err := manifest.Contents("the cluster", objects)
+	set, err := manifest.FromObjects("the cluster", objects)
 	if err != nil {
 		return err
 	}

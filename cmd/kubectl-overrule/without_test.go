@@ -83,7 +83,7 @@ func TestOneKindAlone(t *testing.T) {
 		assert.Equal(t, "TimeoutPolicy", item.PolicyKind.Kind)
 	}
 	contested := list.Items[1].Route.Fields[0]
-	assert.Equal(t, []api.PolicyKind{{Group: "policies.example.com", Kind: "SlowPolicy"}}, contested.Contested)
+	assert.Equal(t, []api.PolicyKind{{Group: "policies.example.com", Kind: "SlowPolicy"}}, contested.ConflictsWith)
 	assert.Equal(t, "60s", contested.Value, "the direct kind wins")
 	assert.Equal(t, "60s", list.Items[1].Route.Spec["rules"].([]any)[0].(map[string]any)["timeouts"].(map[string]any)["request"])
 	byPolicy := run(t, "", "effective", "-f", "testdata/shapes.yaml", "-n", "infra", "timeoutpolicy/gwt", "-o", "json")

@@ -135,7 +135,7 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 	}
 	server.Protocols.SetHTTP1(true) // what an API server uses for Services
 	if s.callers != nil {
-		server.ConnContext = s.callers.Remember
+		server.ConnContext = s.callers.ConnContext
 	}
 	return server
 }
@@ -148,9 +148,9 @@ func (s *httpsServer) handler() http.Handler {
 		return hooks
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.callers.Standing(r); err != nil {
+		if err := s.callers.CheckConnection(r); err != nil {
 			s.log.Info("client certificate is no longer valid", "from", r.RemoteAddr, "reason", err.Error())
-			s.hooks.SendBack(w)
+			s.hooks.RejectConnection(w)
 			return
 		}
 		hooks.ServeHTTP(w, r)

@@ -61,7 +61,7 @@ func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log l
 func ofFiles(client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
 	opts := filesOptions(o, log)
 	if o.manageWebhooks {
-		opts.Standing = standing(client, o)
+		opts.TrustedBundle = standing(client, o)
 	}
 	files, err := certs.NewFiles(opts)
 	if err != nil {
@@ -71,7 +71,7 @@ func ofFiles(client kubernetes.Interface, o options, log logr.Logger) (*identity
 		source: files, feeder: files, authority: unconfirmed{files},
 		foreign:   func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
 		untrusted: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
-		recall:    files.Recall,
+		recall:    files.LoadTrusted,
 		notes:     map[string]func() error{"certificate": files.Problem},
 	}, nil
 }

@@ -32,7 +32,7 @@ type lookout struct {
 	loop   *canary.Loop
 	pod    *canary.Pod
 	record *canary.Record
-	arm    *canary.Arm // nil without --arm
+	arm    *canary.Arming // nil without --arm
 
 	inPlace chan struct{} // closed once the webhooks are
 	once    sync.Once
@@ -53,14 +53,14 @@ func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interfa
 		inPlace: make(chan struct{}),
 	}
 	if o.arm {
-		l.arm = canary.NewArm()
+		l.arm = canary.NewArming()
 	}
-	herald := &canary.Herald{
+	herald := &canary.Reporter{
 		Record: l.record, Pod: l.pod, Arm: l.arm, Events: mgr.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
 	}
 	l.loop = &canary.Loop{
 		Run: c.Run, Interval: o.canaryInterval, Ready: l.registered,
-		Begun: herald.Begun, Told: herald.Told, Ended: herald.Ended, Log: log,
+		Started: herald.Started, Report: herald.Report, Stopped: herald.Stopped, Log: log,
 	}
 	if !o.manageWebhooks {
 		l.loop.Ready = func(ctx context.Context) { listed(ctx, objects) }

@@ -47,7 +47,7 @@ func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *c
 	if err != nil {
 		return fmt.Errorf("make a client to refresh with: %w", err)
 	}
-	cluster.At = w.At
+	cluster.ServedResource = w.ServedResource
 	r := annotations.New(annotations.Options{Store: s, Engine: e, Cluster: cluster, Affected: o.refresh.affected, Log: log})
 	return errors.Join(crmetrics.Registry.Register(r), mgr.Add(r))
 }

@@ -57,9 +57,9 @@ func configuration(i *identity, o options) webhook.Configuration {
 }
 
 // judgedOf tells what the policy kinds of a watcher want judged.
-func judgedOf(w *cache.Watcher) func() (webhook.Judged, bool) {
-	return func() (webhook.Judged, bool) {
-		known := w.Surveyed() // before they are asked for: once it is so, they are all there
+func judgedOf(w *cache.Watcher) func() (webhook.Evaluated, bool) {
+	return func() (webhook.Evaluated, bool) {
+		known := w.Discovered() // before they are asked for: once it is so, they are all there
 		out := judged(w.Served())
 		for _, r := range w.Older() {
 			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
@@ -69,8 +69,8 @@ func judgedOf(w *cache.Watcher) func() (webhook.Judged, bool) {
 }
 
 // judged returns what the policy kinds that are served want judged.
-func judged(kinds []cache.Served) webhook.Judged {
-	var out webhook.Judged
+func judged(kinds []cache.Served) webhook.Evaluated {
+	var out webhook.Evaluated
 	for _, s := range kinds {
 		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 		for _, version := range s.Scales {

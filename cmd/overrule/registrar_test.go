@@ -35,7 +35,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			}, policykind.Cluster)
 			require.NoError(t, err)
 			got := judged([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
-			assert.Equal(t, webhook.Judged{
+			assert.Equal(t, webhook.Evaluated{
 				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
 				Subresources: []webhook.Resource{
@@ -45,7 +45,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			}, got)
 		})
 	}
-	assert.Equal(t, webhook.Judged{}, judged(nil))
+	assert.Equal(t, webhook.Evaluated{}, judged(nil))
 }
 
 func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {

@@ -114,7 +114,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	}
 	hooks := webhook.New(webhook.Options{
 		Store: objects, Enforcement: o.enforcement,
-		Guard: judges, Flight: inflight.New(objects, inflight.Options{}),
+		Guard: judges, InFlight: inflight.New(objects, inflight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
 		Current: watcher.Current, Await: watcher.Await, Stored: watcher.Stored, Replica: replica(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),

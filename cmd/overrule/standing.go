@@ -16,16 +16,16 @@ import (
 // standing reads the caBundles by which API servers verify this installation,
 // from the cluster and not from a cache: it decides what is served. Webhooks
 // that others added and that lead elsewhere are none of them.
-func standing(client kubernetes.Interface, o options) func(context.Context) ([]certs.Standing, error) {
+func standing(client kubernetes.Interface, o options) func(context.Context) ([]certs.TrustedBundle, error) {
 	api := client.AdmissionregistrationV1()
-	ours := func(sort, hook string, c admissionregistrationv1.WebhookClientConfig) []certs.Standing {
+	ours := func(sort, hook string, c admissionregistrationv1.WebhookClientConfig) []certs.TrustedBundle {
 		if c.Service == nil || c.Service.Namespace != o.namespace || c.Service.Name != o.service {
 			return nil
 		}
-		return []certs.Standing{{Where: fmt.Sprintf("%s in the %s webhook configuration %s", hook, sort, configurations), CABundle: c.CABundle}}
+		return []certs.TrustedBundle{{Where: fmt.Sprintf("%s in the %s webhook configuration %s", hook, sort, configurations), CABundle: c.CABundle}}
 	}
-	return func(ctx context.Context) ([]certs.Standing, error) {
-		var out []certs.Standing
+	return func(ctx context.Context) ([]certs.TrustedBundle, error) {
+		var out []certs.TrustedBundle
 		m, err := api.MutatingWebhookConfigurations().Get(ctx, configurations, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("read the mutating webhook configuration %s: %w", configurations, err)

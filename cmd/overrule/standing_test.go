@@ -40,7 +40,7 @@ func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
 	)
 	got, err := standing(client, parsed(t))(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []certs.Standing{
+	assert.Equal(t, []certs.TrustedBundle{
 		{Where: "m in the mutating webhook configuration overrule", CABundle: []byte("one")},
 		{Where: "v in the validating webhook configuration overrule", CABundle: []byte("two")},
 	}, got)
@@ -85,10 +85,10 @@ func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	client, recalled := fake.NewClientset(), false
 	s := &successor{&webhook.Registrar{
 		Client: client, Authority: newIdentityOfFiles(t), Log: logr.Discard(),
-		Judged: func() (webhook.Judged, bool) {
+		Judged: func() (webhook.Evaluated, bool) {
 			assert.True(t, recalled)
 			cancel()
-			return webhook.Judged{}, false
+			return webhook.Evaluated{}, false
 		},
 	}, func(context.Context) { recalled = true }}
 	assert.True(t, s.NeedLeaderElection())

@@ -18,14 +18,14 @@ import (
 type trouble struct {
 	notes  map[string]func() error
 	about  *corev1.ObjectReference
-	events webhook.Recorder
+	events webhook.EventRecorder
 }
 
 // noteEvery is the time between two looks. What stands at two of them in a row
 // is told: a start has many notes that do not last.
 const noteEvery = 30 * time.Second
 
-func newTrouble(notes map[string]func() error, namespace string, events webhook.Recorder) *trouble {
+func newTrouble(notes map[string]func() error, namespace string, events webhook.EventRecorder) *trouble {
 	return &trouble{notes: notes, events: events, about: &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: replica(),
 	}}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Pause waits, and reports whether ctx goes on.
-func Pause(ctx context.Context, d time.Duration) bool {
+// Sleep waits, and reports whether ctx goes on.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

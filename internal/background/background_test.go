@@ -13,14 +13,14 @@ import (
 func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		assert.True(t, Pause(t.Context(), time.Minute))
+		assert.True(t, Sleep(t.Context(), time.Minute))
 		assert.Equal(t, time.Minute, time.Since(begun))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		assert.False(t, Pause(ctx, time.Hour))
+		assert.False(t, Sleep(ctx, time.Hour))
 		assert.Equal(t, time.Minute+time.Second, time.Since(begun))
-		assert.False(t, Pause(ctx, 0), "the time is over as well")
+		assert.False(t, Sleep(ctx, 0), "the time is over as well")
 	})
 }
 

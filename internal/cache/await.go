@@ -54,10 +54,10 @@ func after(d time.Duration) <-chan time.Time {
 // without any event: 0 for never.
 func (w *Watcher) reopening(now time.Time) (waits bool, next time.Duration) {
 	for _, s := range w.Health() {
-		if s.Blind.IsZero() {
+		if s.BlindSince.IsZero() {
 			continue
 		}
-		if left := StaleAfter - now.Sub(s.Blind); left >= 0 && (next == 0 || left < next) {
+		if left := StaleAfter - now.Sub(s.BlindSince); left >= 0 && (next == 0 || left < next) {
 			next = left + 1 // it is stale after that, not at it
 		}
 		switch {

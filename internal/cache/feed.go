@@ -121,7 +121,7 @@ func (p *pauses) take(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-p.peers.mended():
 		// Not all at the same moment, nor all the time where others break and mend.
-		background.Pause(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(p.heeded)))
+		background.Sleep(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(p.heeded)))
 		p.heeded = time.Now()
 	case <-time.After(d):
 	}

@@ -46,11 +46,11 @@ type ground struct {
 
 // stale reports whether what is known of a source is too old to judge by.
 func (h SourceHealth) stale(now time.Time) bool {
-	return !h.Blind.IsZero() && now.Sub(h.Blind) > StaleAfter
+	return !h.BlindSince.IsZero() && now.Sub(h.BlindSince) > StaleAfter
 }
 
 func (h SourceHealth) staleness(now time.Time) error {
-	err := fmt.Errorf("%s: no watch has told of changes for %s", h.Source, now.Sub(h.Blind).Round(time.Second))
+	err := fmt.Errorf("%s: no watch has told of changes for %s", h.Source, now.Sub(h.BlindSince).Round(time.Second))
 	if h.Err != nil {
 		err = fmt.Errorf("%w: %w", err, h.Err)
 	}
@@ -165,7 +165,7 @@ func (w *Watcher) look(now time.Time) {
 			f.reopen("not even a bookmark came for minutes")
 		}
 	}
-	if h := w.definitions.contact.get(); h.Synced && h.Blind.IsZero() {
+	if h := w.definitions.contact.get(); h.Synced && h.BlindSince.IsZero() {
 		w.registry.giveUp(now) // the API server is there: it is they who are not
 	}
 	g := assess(w.Health(), now)

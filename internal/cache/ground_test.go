@@ -33,7 +33,7 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 	late, longAgo := now.Add(-StaleAfter), now.Add(-StaleAfter-time.Second)
 	policies := SourceHealth{Source: "colorpolicies.policies.example.com", Kind: colors, Synced: true}
 	blind := func(h SourceHealth, since time.Time, err error) SourceHealth {
-		h.Blind, h.Err = since, err
+		h.BlindSince, h.Err = since, err
 		return h
 	}
 	gateways, routes := SourceHealth{Source: "gateways", Synced: true}, SourceHealth{Source: "httproutes", Synced: true}
@@ -253,7 +253,7 @@ func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 	require.NoError(t, w.Unread())
 
 	policies := (&server{}).feed(snapshot.New(), logr.Discard())
-	policies.contact.health = SourceHealth{Source: "colorpolicies", Synced: true, Blind: time.Now().Add(-time.Minute), Err: errNoRight}
+	policies.contact.health = SourceHealth{Source: "colorpolicies", Synced: true, BlindSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	w.registry.reading["colorpolicies"] = &kind{definition: &definition{}, feed: policies, policy: policy}
 	w.look(time.Now())

@@ -21,9 +21,9 @@ type SourceHealth struct {
 	// LastContact is when the API server last told anything: an event, a list,
 	// or a bookmark, which come about once a minute. Zero means never.
 	LastContact time.Time
-	// Blind is since when no watch tells what changes. It is zero while one does,
+	// BlindSince is since when no watch tells what changes. It is zero while one does,
 	// and before the first list.
-	Blind time.Time
+	BlindSince time.Time
 	// Err is why the resource cannot be watched at the moment, or nil.
 	Err error
 	// Lists counts full lists, and Failures the calls that failed. A watch
@@ -34,8 +34,8 @@ type SourceHealth struct {
 // Current returns when the resource was last known to be as the API server has
 // it; zero means never. Where nothing changes that is some minute ago.
 func (h SourceHealth) Current() time.Time {
-	if !h.Blind.IsZero() && h.Blind.Before(h.LastContact) {
-		return h.Blind // what came since then is part of a list that is not complete
+	if !h.BlindSince.IsZero() && h.BlindSince.Before(h.LastContact) {
+		return h.BlindSince // what came since then is part of a list that is not complete
 	}
 	return h.LastContact
 }
@@ -73,8 +73,8 @@ func (c *contact) succeed(earlier *contact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was.Source, was.Err = c.health.Source, nil
-	if was.Blind.IsZero() {
-		was.Blind = c.now()
+	if was.BlindSince.IsZero() {
+		was.BlindSince = c.now()
 	}
 	c.health = was
 }
@@ -135,8 +135,8 @@ func (c *contact) stopped(since time.Time) {
 
 func (c *contact) sees() (mended bool) {
 	mended = c.told != nil
-	failed, blind := c.health.Err != nil, !c.health.Blind.IsZero()
-	c.health.Blind, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
+	failed, blind := c.health.Err != nil, !c.health.BlindSince.IsZero()
+	c.health.BlindSince, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
 	if c.among != nil && failed {
 		c.among.wake()
 	}
@@ -151,7 +151,7 @@ func (c *contact) join(s *peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.among = s
-	s.change(!c.health.Blind.IsZero())
+	s.change(!c.health.BlindSince.IsZero())
 }
 
 // leave takes it out: nobody reads it any more.
@@ -165,10 +165,10 @@ func (c *contact) leave() {
 }
 
 func (c *contact) blind(since time.Time) {
-	if !c.health.Synced || !c.health.Blind.IsZero() {
+	if !c.health.Synced || !c.health.BlindSince.IsZero() {
 		return
 	}
-	c.health.Blind = since
+	c.health.BlindSince = since
 	if c.among != nil {
 		c.among.change(true)
 	}
@@ -180,7 +180,7 @@ func (c *contact) blind(since time.Time) {
 func (c *contact) outdated() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.health.stale(c.now()) && !c.listed.After(c.health.Blind)
+	return c.health.stale(c.now()) && !c.listed.After(c.health.BlindSince)
 }
 
 // silent reports whether an open watch has told nothing for so long that it is

@@ -24,7 +24,7 @@ func TestHealthTellsALiveWatchFromADeadOne(t *testing.T) {
 	assert.True(t, c.failed(lost))
 
 	assert.False(t, c.list(), "a list mends no watch")
-	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, Blind: now, Err: lost, Lists: 1, Failures: 4},
+	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, BlindSince: now, Err: lost, Lists: 1, Failures: 4},
 		c.get(), "and ages at once")
 
 	now = now.Add(time.Second)
@@ -39,10 +39,10 @@ func TestHealthTellsALiveWatchFromADeadOne(t *testing.T) {
 
 	c.closed()
 	ended := now
-	assert.Equal(t, ended, c.get().Blind)
+	assert.Equal(t, ended, c.get().BlindSince)
 	now = now.Add(time.Second)
 	c.closed()
-	assert.Equal(t, ended, c.get().Blind, "it is blind since the first watch ended")
+	assert.Equal(t, ended, c.get().BlindSince, "it is blind since the first watch ended")
 }
 
 func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
@@ -51,12 +51,12 @@ func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
 	c.now = func() time.Time { return now }
 
 	c.opened(true)
-	assert.Zero(t, c.get().Blind, "what was never listed is not known at all: the store says so")
+	assert.Zero(t, c.get().BlindSince, "what was never listed is not known at all: the store says so")
 	c.closed()
-	assert.Zero(t, c.get().Blind)
+	assert.Zero(t, c.get().BlindSince)
 	c.opened(true)
 	c.list()
-	assert.Zero(t, c.get().Blind)
+	assert.Zero(t, c.get().BlindSince)
 
 	c.closed()
 	ended := now
@@ -64,10 +64,10 @@ func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
 	now = now.Add(time.Minute)
 	assert.False(t, c.opened(true))
 	c.event()
-	assert.Equal(t, ended, c.get().Blind, "a list that is not complete shows nothing yet")
+	assert.Equal(t, ended, c.get().BlindSince, "a list that is not complete shows nothing yet")
 	assert.Equal(t, ended, c.get().Current())
 	assert.True(t, c.list(), "it is mended now")
-	assert.Zero(t, c.get().Blind)
+	assert.Zero(t, c.get().BlindSince)
 	assert.Equal(t, now, c.get().Current())
 }
 

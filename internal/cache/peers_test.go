@@ -47,7 +47,7 @@ func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		for name, f := range feeds {
-			assert.True(t, f.contact.get().Blind.IsZero() && f.contact.get().Synced, name)
+			assert.True(t, f.contact.get().BlindSince.IsZero() && f.contact.get().Synced, name)
 		}
 		cancel()
 		<-ends

@@ -72,10 +72,10 @@ func (s seen) tell(all []origin, deleted bool) {
 	if s.store == nil {
 		return
 	}
-	out := make([]snapshot.Seen, len(all))
+	out := make([]snapshot.Observation, len(all))
 	for i, o := range all {
 		ref := api.Ref{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.name.Namespace, Name: o.name.Name}
-		out[i] = snapshot.Seen{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
+		out[i] = snapshot.Observation{Ref: ref, UID: o.uid, Version: o.version, Deleted: deleted, Marks: o.marks}
 	}
-	s.store.Saw(out...)
+	s.store.Observe(out...)
 }

@@ -15,9 +15,9 @@ import (
 
 func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 	kind := gatewayKind(gateway.KindHTTPRoute)
-	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Seen {
+	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Observation {
 		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "app", Name: name}
-		return snapshot.Seen{Ref: ref, UID: uid, Version: version, Deleted: deleted}
+		return snapshot.Observation{Ref: ref, UID: uid, Version: version, Deleted: deleted}
 	}
 	object := func(name string, uid types.UID, version string) *gateway.RouteObject {
 		o := httpRoute(name)
@@ -28,24 +28,24 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 	odd.Spec = []byte(`{"hostnames": 1}`)
 	for name, c := range map[string]struct {
 		act  func(*sink[snapshot.Object]) error
-		want []snapshot.Seen
+		want []snapshot.Observation
 		held map[string][]string
 	}{
 		"an object that was put": {
 			func(k *sink[snapshot.Object]) error { return k.Update(object("b", "u2", "7")) },
-			[]snapshot.Seen{at("b", "u2", "7", false)}, map[string][]string{"app/a": nil, "app/b": nil},
+			[]snapshot.Observation{at("b", "u2", "7", false)}, map[string][]string{"app/a": nil, "app/b": nil},
 		},
 		"an object that cannot be read": {
 			func(k *sink[snapshot.Object]) error { return k.Update(odd) },
-			[]snapshot.Seen{at("a", "u1", "9", false)}, map[string][]string{},
+			[]snapshot.Observation{at("a", "u1", "9", false)}, map[string][]string{},
 		},
 		"an object that was deleted, with the version of its end": {
 			func(k *sink[snapshot.Object]) error { return k.Delete(object("a", "u1", "8")) },
-			[]snapshot.Seen{at("a", "u1", "8", true)}, map[string][]string{},
+			[]snapshot.Observation{at("a", "u1", "8", true)}, map[string][]string{},
 		},
 		"an object of which only the name is known": {
 			func(k *sink[snapshot.Object]) error { return k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}) },
-			[]snapshot.Seen{at("a", "", "", true)}, map[string][]string{},
+			[]snapshot.Observation{at("a", "", "", true)}, map[string][]string{},
 		},
 		"a list, and what it lacks": {
 			func(k *sink[snapshot.Object]) error {
@@ -53,7 +53,7 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 				require.NoError(t, err)
 				return k.Replace([]any{streamed, object("d", "u4", "6")}, "10")
 			},
-			[]snapshot.Seen{at("a", "", "", true), at("c", "u3", "5", false), at("d", "u4", "6", false)},
+			[]snapshot.Observation{at("a", "", "", true), at("c", "u3", "5", false), at("d", "u4", "6", false)},
 			map[string][]string{"app/c": nil, "app/d": nil},
 		},
 	} {
@@ -62,8 +62,8 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 			k := routeSink(s)
 			k.seen = seen{s, kind}
 			require.NoError(t, k.Add(object("a", "u1", "1")))
-			var got []snapshot.Seen
-			s.Watch(func(seen []snapshot.Seen) {
+			var got []snapshot.Observation
+			s.Watch(func(seen []snapshot.Observation) {
 				assert.Equal(t, c.held, held(s))
 				got = append(got, seen...)
 			})
@@ -77,7 +77,7 @@ func TestAClosedSinkSeesNothing(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
 	k.seen = seen{s, gatewayKind(gateway.KindHTTPRoute)}
-	s.Watch(func([]snapshot.Seen) { t.Error("seen after close") })
+	s.Watch(func([]snapshot.Observation) { t.Error("seen after close") })
 	k.close()
 	require.NoError(t, k.Add(httpRoute("b")))
 	require.NoError(t, k.Delete(httpRoute("b")))

@@ -124,7 +124,7 @@ func (r *registry) refused(k *kind, err error) {
 	k.forbidden = err
 	r.problem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
 	if k.policy != nil && k.outOfReach() {
-		r.store.LeaveOut(k.policy.Ref())
+		r.store.SetUnlisted(k.policy.Ref())
 	}
 	r.settle()
 	r.notify()

@@ -131,15 +131,15 @@ func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
 	return kind.Group, w.registry.plural(kind)
 }
 
-// At returns the resource, in its version, in which the policies of a kind are
+// ServedResource returns the resource, in its version, in which the policies of a kind are
 // read, or the objects of one of Gateway API's; ok is false if they are not.
-func (w *Watcher) At(kind api.PolicyKind) (r schema.GroupVersionResource, ok bool) {
+func (w *Watcher) ServedResource(kind api.PolicyKind) (r schema.GroupVersionResource, ok bool) {
 	return w.registry.at(kind)
 }
 
-// Surveyed reports whether the definitions and the profiles have been listed.
+// Discovered reports whether the definitions and the profiles have been listed.
 // Before, Served lacks kinds that the cluster has.
-func (w *Watcher) Surveyed() bool { return w.registry.isSurveyed() }
+func (w *Watcher) Discovered() bool { return w.registry.isSurveyed() }
 
 // Changed returns a channel that gets a value when what Served returns may
 // have changed since the last one was taken. There is one channel: it is for

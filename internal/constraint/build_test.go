@@ -138,7 +138,7 @@ func inMesh(port int32) gateway.Path {
 
 // evaluate returns what of a constraint is not met where nothing is hidden.
 func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
-	got, err := c.Evaluate(constraint.Sight{Judged: on, Shown: func() *cel.Variables { return on }}, m)
+	got, err := c.Evaluate(constraint.PathInput{Judged: on, Shown: func() *cel.Variables { return on }}, m)
 	return got.Unmet, err
 }
 

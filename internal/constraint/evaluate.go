@@ -5,8 +5,8 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Sight is what a constraint reads of a path.
-type Sight struct {
+// PathInput is what a constraint reads of a path.
+type PathInput struct {
 	// Judged are the variables that decide.
 	Judged *cel.Variables
 	// Shown returns the variables as far as the reader of the messages may know
@@ -27,7 +27,7 @@ type Result struct {
 
 // Evaluate returns which demands the variables do not meet. Each evaluation is
 // booked on the meter, whose error it returns.
-func (c *Constraint) Evaluate(on Sight, m merge.Meter) (Result, error) {
+func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 	var out Result
 	for i := range c.validations {
 		if err := c.validations[i].evaluate(on, m, &out); err != nil {

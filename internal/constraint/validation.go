@@ -50,7 +50,7 @@ func problems(err error, at *field.Path, expression string) (faults field.ErrorL
 // evaluate adds what is wrong to a result. A demand that cannot be evaluated is
 // not met: else a policy could dodge it by what it leaves out. One that depends
 // on an opaque value is undecided. The error is the meter's.
-func (v *validation) evaluate(on Sight, m merge.Meter, out *Result) error {
+func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	met, cost, failed := v.expression.Evaluate(on.Judged)
 	if err := m.Spend(nil, cost); err != nil || met {
 		return err

@@ -274,7 +274,7 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 // dictate lets whoever does so in the kind decide how the bare rules of higher
 // policies are applied: the route's annotation, or the next lower policy.
 func (s *stack) dictate(k *policykind.Kind, route *gateway.Route) {
-	if k.LowerDictates() {
+	if k.LowerDecidesStrategy() {
 		s.byLower()
 	}
 	if route == nil {

@@ -138,7 +138,7 @@ func (c *comparison) enterRoot(before, after *plan, r both[root]) {
 }
 
 // rootUnit compares the paths that end at a root, or at doors of it.
-func (c *comparison) rootUnit(r both[root], was, is []gateway.Door, whole bool) error {
+func (c *comparison) rootUnit(r both[root], was, is []gateway.ListenerMatch, whole bool) error {
 	var walkWas, walkIs func() error
 	if !r.was.none() {
 		walkWas = func() error { return c.was.rootPaths(was, whole) }

@@ -82,7 +82,7 @@ func (known readRules) limit(name string, r *merge.Rule) *ratelimit.Limits {
 		return l
 	}
 	var out *ratelimit.Limits
-	if value := merge.Plain(r.Value); ratelimit.Speaks(value) {
+	if value := merge.Plain(r.Value); ratelimit.IsRateLimit(value) {
 		if l, errs := ratelimit.Read(fieldpath.NewPath(r.Key.String()), name, value); len(errs) == 0 { // else its policy is invalid
 			out = ratelimit.NewLimits([]*ratelimit.Limit{l})
 		}
@@ -157,10 +157,10 @@ func (b *Binder) indexed(r *gateway.Route) *ratelimit.Route {
 	return ratelimit.NewRoute(r)
 }
 
-// Alone returns what a policy would come to on the first rule of a route if no
+// Standalone returns what a policy would come to on the first rule of a route if no
 // other policy were there, for its limits to be bound: the route may be on no
 // gateway yet. Where a key is in several blocks, the last one's rule is taken.
-func Alone(p *policykind.Policy, r *gateway.Route) *Effective {
+func Standalone(p *policykind.Policy, r *gateway.Route) *Effective {
 	f := &folded{layers: []merge.Layer{{Policy: &p.Policy, Level: int(gateway.LevelRoute)}}, Result: &merge.Result{}, binds: p.Binds}
 	for i := range p.Blocks {
 		for n := range p.Blocks[i].Rules {
@@ -192,7 +192,7 @@ func (e *Effective) Bindings(b *Binder) []api.Binding {
 		default:
 			x.State = api.BindingUnmatched
 		}
-		x.By, x.Besides = l.By(e.Path.Rule), l.Besides(e.Path.Rule)
+		x.By, x.AlsoMatches = l.By(e.Path.Rule), l.AlsoMatches(e.Path.Rule)
 		x.Hostnames = l.Hostnames(e.Path.Rule)
 		if x.State == api.BindingUnmatched {
 			x.Hostnames = l.KeptBy(e.Path.Rule)

@@ -106,7 +106,7 @@ func TestExplainTellsWhatLimitsAreBoundTo(t *testing.T) {
 	}
 	get := api.Binding{
 		Rule: "limits.get", From: ownLimits, Block: "bare", State: api.BindingShadowed, ShadowedBy: "limits.base",
-		By: []string{"GET PathPrefix /toys"}, Besides: []string{"POST PathPrefix /toys"},
+		By: []string{"GET PathPrefix /toys"}, AlsoMatches: []string{"POST PathPrefix /toys"},
 	}
 	forGames := api.Binding{Rule: "limits.assets", From: ownLimits, Block: "bare", State: api.BindingUnmatched, Hostnames: []string{"games.toystore.acme.com"}}
 	noAssets := api.Binding{Rule: "limits.assets", From: ownLimits, Block: "bare", State: api.BindingUnmatched}

@@ -27,7 +27,7 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	x.Weakened = e.weakenings(func(of, by merge.Key) bool { return means(rule, of) || means(rule, by) })
 	x.Bindings = slices.DeleteFunc(e.Bindings(&Binder{}), func(b api.Binding) bool { return !asks(rule, b) })
 	for _, n := range e.Notes {
-		x.Notes = append(x.Notes, e.Note(n))
+		x.Notes = append(x.Notes, e.NoteText(n))
 	}
 	return x, rule == nil || len(x.Policies) > 0
 }
@@ -71,7 +71,7 @@ func (e *Effective) contribution(o *merge.Outcome, asked *merge.Name) api.Contri
 			c.Blocks = append(c.Blocks, part)
 		}
 	}
-	c.Gave = texts(keys)
+	c.Contributed = texts(keys)
 	for _, u := range o.Policy.Unset {
 		if asked == nil || e.unsets(u, *asked) {
 			c.Unset = append(c.Unset, u.String())
@@ -147,8 +147,8 @@ func (e *Effective) explainRules(asked *merge.Name) []api.ExplainedRule {
 	return out
 }
 
-// Note says what is to be known of a condition.
-func (e *Effective) Note(n merge.Note) string {
+// NoteText says what is to be known of a condition.
+func (e *Effective) NoteText(n merge.Note) string {
 	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 	switch {
 	case n.Answer.Err == nil:

@@ -110,15 +110,15 @@ func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
 		},
 		{
 			Policy: listener, Target: api.PathElement{Kind: "Listener", Namespace: "app", Name: "edge", Section: "http"}, State: api.Enforced,
-			Blocks: []api.ExplainedPart{{Block: "overrides", Strategy: "merge", TookPart: true, Rules: []string{key("b")}}},
-			Gave:   []string{key("b")},
+			Blocks:      []api.ExplainedPart{{Block: "overrides", Strategy: "merge", TookPart: true, Rules: []string{key("b")}}},
+			Contributed: []string{key("b")},
 		},
 		{
 			Policy: route, Target: api.PathElement{Kind: "HTTPRoute", Namespace: "app", Name: "toys"}, State: api.PartiallyEnforced,
-			Blocks: []api.ExplainedPart{{Block: "bare", Strategy: "atomic", TookPart: true, Rules: []string{key("b"), key("c"), key("d")}}},
-			Unset:  []string{"a"},
-			Gave:   []string{key("c"), key("d")},
-			Lost:   []api.LostRule{{Rule: key("b"), Block: "bare", To: listener, ToBlock: "overrides"}},
+			Blocks:      []api.ExplainedPart{{Block: "bare", Strategy: "atomic", TookPart: true, Rules: []string{key("b"), key("c"), key("d")}}},
+			Unset:       []string{"a"},
+			Contributed: []string{key("c"), key("d")},
+			Lost:        []api.LostRule{{Rule: key("b"), Block: "bare", To: listener, ToBlock: "overrides"}},
 		},
 	}, x.Policies)
 	assert.Equal(t, []api.ExplainedRule{

@@ -47,7 +47,7 @@ func membersOf(k *policykind.Kind, p gateway.Path) (members []member, controlled
 	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
 		return nil, false
 	}
-	out := p.Route.Remember(memberKey{k, p.Rule}, func() any { return readMembers(k, p.Route, p.Rule) })
+	out := p.Route.Memoize(memberKey{k, p.Rule}, func() any { return readMembers(k, p.Route, p.Rule) })
 	members, _ = out.([]member)
 	return members, true
 }

@@ -19,7 +19,7 @@ import (
 // those that objects of the target's namespace refer to: the reader may not be
 // allowed to read them.
 func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice string) {
-	if why := NoLevel(p, t); why != "" {
+	if why := NoLevelReason(p, t); why != "" {
 		return why, ""
 	}
 	d := pathless{
@@ -139,7 +139,7 @@ func (d *pathless) noListener(p gateway.Parent, r *gateway.Route, listeners []ga
 	if !d.shape.gateway {
 		return d.otherRoot(p.Ref())
 	}
-	return gateway.Refusal(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
+	return gateway.RejectReason(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
 }
 
 func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {

@@ -179,9 +179,9 @@ func (d *pathless) gateways() iter.Seq[*gateway.Gateway] {
 // gateway, by a listener that the target means.
 func (d *pathless) hasRoute(g *gateway.Gateway) bool {
 	at := root{gateway: g}
-	doors := slices.DeleteFunc(d.doors(at), func(l gateway.Door) bool { return !d.means(l) })
+	doors := slices.DeleteFunc(d.doors(at), func(l gateway.ListenerMatch) bool { return !d.means(l) })
 	for r := range d.routesUnder(at) {
-		if d.shape.through(r.Kind) && slices.ContainsFunc(doors, func(l gateway.Door) bool { return l.Takes(r, d.view.NamespaceLabels(r.Namespace)) }) {
+		if d.shape.through(r.Kind) && slices.ContainsFunc(doors, func(l gateway.ListenerMatch) bool { return l.Accepts(r, d.view.NamespaceLabels(r.Namespace)) }) {
 			return true
 		}
 	}
@@ -189,7 +189,7 @@ func (d *pathless) hasRoute(g *gateway.Gateway) bool {
 }
 
 // means reports whether a policy on the target applies to a listener.
-func (d *pathless) means(l gateway.Door) bool {
+func (d *pathless) means(l gateway.ListenerMatch) bool {
 	switch d.view.Get(d.target.Ref).(type) {
 	case *gateway.Gateway:
 		return d.target.Whole() || l.Set == nil && onListener(&d.target, l.Listener)

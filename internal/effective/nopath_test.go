@@ -34,8 +34,8 @@ func TestNoPath(t *testing.T) {
 		r       = "HTTPRoute app/r is not attached to any Gateway: "
 	)
 	var (
-		gw = gatewayDoc("g", "c", "http")
-		route   = func(parents ...string) string {
+		gw    = gatewayDoc("g", "c", "http")
+		route = func(parents ...string) string {
 			return docs(gw, narrowDoc, worlds.RouteTo("HTTPRoute", "app", "r", "[{}]", parents...))
 		}
 		narrow = func(rest string) string { return "{namespace: infra, name: narrow, " + rest + "}" }
@@ -242,7 +242,7 @@ func TestNoPathAlwaysHasAReason(t *testing.T) {
 			for p := range w.Policies(k.Ref()) {
 				out := sum.Of(w.View, p)
 				accepted := slices.IndexFunc(out.Targets, func(t api.Target) bool { return t.Accepted })
-				if out.State != api.NoPath || accepted < 0 || p.Unread != "" || effective.NoLevel(p, out.Targets[accepted]) != "" {
+				if out.State != api.NoPath || accepted < 0 || p.Unread != "" || effective.NoLevelReason(p, out.Targets[accepted]) != "" {
 					continue
 				}
 				reasons++

@@ -199,11 +199,11 @@ func withoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (
 	return api.NoPath, ""
 }
 
-// NoLevel says why a policy has no effect on a target that it may name: its
+// NoLevelReason says why a policy has no effect on a target that it may name: its
 // kind's hierarchy has no level for it. It is empty if there is one.
-func NoLevel(p *policykind.Policy, t api.Target) string {
+func NoLevelReason(p *policykind.Policy, t api.Target) string {
 	switch {
-	case p.Kind.MayStandAt(t):
+	case p.Kind.HasLevelAt(t):
 		return ""
 	case p.Kind.Source == policykind.Label:
 		return fmt.Sprintf("how a policy of kind %s works on a %s is not known: write a PolicyProfile (its CRD's label is all that is known of it)",

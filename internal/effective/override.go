@@ -116,10 +116,10 @@ func (e *Effective) holds(o Override, above []firm) bool {
 	return !slices.ContainsFunc(above, func(f firm) bool { return f.atomic || f.At(o.Key) != nil })
 }
 
-// Gives reports whether the policy of an override has the same override on this
+// Sets reports whether the policy of an override has the same override on this
 // path, as high as it was, whether or not a higher one beats it: the same value,
 // as a whole block if it was one, under the same condition or under none.
-func (e *Effective) Gives(o Override) bool {
+func (e *Effective) Sets(o Override) bool {
 	if o.Block == merge.Overrides && slices.ContainsFunc(e.Layers, func(l merge.Layer) bool {
 		return l.Policy == o.Policy && gateway.Level(l.Level) <= o.Level
 	}) {
@@ -131,11 +131,11 @@ func (e *Effective) Gives(o Override) bool {
 	})
 }
 
-// StandIns returns the policies of the same namespace that give the same override
+// Substitutes returns the policies of the same namespace that give the same override
 // on this path, as high or higher, unless another value is in force that does not
 // come from above. In another namespace other people may take it away again, or may
 // have written it to find out the value.
-func (e *Effective) StandIns(o Override) []*merge.Policy {
+func (e *Effective) Substitutes(o Override) []*merge.Policy {
 	var out []*merge.Policy
 	e.gives(o, func(p Override) bool {
 		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {

@@ -136,7 +136,7 @@ func TestGives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := onePath(t, test.was...).AppendHeld(nil)
 			require.Len(t, held, 1)
-			assert.Equal(t, test.want, onePath(t, test.is...).Gives(held[0]))
+			assert.Equal(t, test.want, onePath(t, test.is...).Sets(held[0]))
 		})
 	}
 }
@@ -169,7 +169,7 @@ func TestStandIns(t *testing.T) {
 			require.Len(t, held, 1)
 			is := onePath(t, append(test.is, lower("last", "z: 1"))...)
 			var got []string
-			for _, p := range is.StandIns(held[0]) {
+			for _, p := range is.Substitutes(held[0]) {
 				got = append(got, p.Namespace+"/"+p.Name)
 			}
 			assert.ElementsMatch(t, test.want, got)

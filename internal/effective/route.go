@@ -124,11 +124,11 @@ func onlyRule(object any, rule int) map[string]any {
 	return spec
 }
 
-// Contest finds the fields of routes that several kinds control on one path:
+// ResolveConflicts finds the fields of routes that several kinds control on one path:
 // that of a direct kind wins over that of an inherited one (SEMANTICS section
 // 5), else the first by name. Each item names the kinds that say something
 // else. The items have the order of CompareItems.
-func Contest(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
+func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
 	type place struct{ path, field string }
 	by := make(map[place][]*api.EffectiveField)
 	kind := make(map[*api.EffectiveField]api.PolicyKind)
@@ -150,17 +150,17 @@ func Contest(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
 		for _, f := range fields {
 			for _, g := range fields {
 				if f != g && !merge.Equal(f.Value, g.Value) {
-					f.Contested = append(f.Contested, kind[g])
+					f.ConflictsWith = append(f.ConflictsWith, kind[g])
 				}
 			}
-			slices.SortFunc(f.Contested, api.ComparePolicyKinds)
+			slices.SortFunc(f.ConflictsWith, api.ComparePolicyKinds)
 		}
 		settle(fields, func(f *api.EffectiveField) bool { return direct(kind[f]) })
 	}
 	for i := range items {
 		if r := items[i].Route; r != nil {
 			for _, f := range r.Fields {
-				if len(f.Contested) > 0 {
+				if len(f.ConflictsWith) > 0 {
 					r.Spec, _ = put(r.Spec, stepsOf(f.Field), f.Value).(map[string]any)
 				}
 			}

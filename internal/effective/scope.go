@@ -60,7 +60,7 @@ type root struct {
 type branch struct {
 	root
 	// doors that are walked themselves, for the kinds whose paths end there.
-	doors []gateway.Door
+	doors []gateway.ListenerMatch
 	// whole tells that the root itself is walked, for the kinds whose paths
 	// end there.
 	whole  bool
@@ -283,19 +283,19 @@ func (p *plan) branches() iter.Seq[branch] {
 }
 
 // doors returns all listeners of a gateway: its own and those of its sets.
-func (p *plan) doors(r root) []gateway.Door {
+func (p *plan) doors(r root) []gateway.ListenerMatch {
 	if r.gateway == nil {
 		return nil
 	}
-	out := gateway.OwnDoors(r.gateway)
+	out := gateway.OwnListeners(r.gateway)
 	for s := range p.view.SetsOf(r.gateway) {
 		out = append(out, p.setDoors(r.gateway, s)...)
 	}
 	return out
 }
 
-func (p *plan) setDoors(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.Door {
-	return gateway.SetDoors(g, s, p.view.NamespaceLabels(s.Namespace))
+func (p *plan) setDoors(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
+	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
 }
 
 // routesUnder yields the routes that name a root, or a listener set of it, each

@@ -51,8 +51,8 @@ type walk struct {
 	// root at hand and its doors, all of them: a route may be on any; open are
 	// those that the route at hand is on.
 	root  root
-	doors []gateway.Door
-	open  []gateway.Door
+	doors []gateway.ListenerMatch
+	open  []gateway.ListenerMatch
 	// labels of the namespace of the route before: routes come by namespace
 	namespace string
 	labels    labels.Set
@@ -134,7 +134,7 @@ func of(all [][]attachment, kind int) []attachment {
 }
 
 // enterRoot looks up what is attached to a root, and above it.
-func (w *walk) enterRoot(r root, doors []gateway.Door) {
+func (w *walk) enterRoot(r root, doors []gateway.ListenerMatch) {
 	w.root, w.doors = r, doors
 	mesh := w.on(api.Ref{Kind: gateway.KindMesh})
 	for i := range w.by {
@@ -174,7 +174,7 @@ func (w *walk) branch(p *plan, b branch) error {
 
 // rootPaths visits the paths that end at the root, if it is walked as a whole,
 // or at one of the doors.
-func (w *walk) rootPaths(doors []gateway.Door, whole bool) error {
+func (w *walk) rootPaths(doors []gateway.ListenerMatch, whole bool) error {
 	if w.root.service != nil {
 		return w.ownPaths(whole)
 	}
@@ -193,7 +193,7 @@ func (w *walk) throughRoute(r *gateway.Route) error {
 }
 
 // gatewayPaths visits the paths that end at the gateway or at a listener.
-func (w *walk) gatewayPaths(doors []gateway.Door, whole bool) error {
+func (w *walk) gatewayPaths(doors []gateway.ListenerMatch, whole bool) error {
 	for i := range w.by {
 		k := &w.by[i]
 		if !k.shape.gateway {
@@ -219,7 +219,7 @@ func (w *walk) gatewayPaths(doors []gateway.Door, whole bool) error {
 	return nil
 }
 
-func doorPath(d gateway.Door) gateway.Path {
+func doorPath(d gateway.ListenerMatch) gateway.Path {
 	return gateway.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
 }
 
@@ -252,7 +252,7 @@ func (w *walk) routeOn(r *gateway.Route) error {
 	}
 	w.open = w.open[:0]
 	for _, d := range w.doors {
-		if d.Takes(r, w.labels) {
+		if d.Accepts(r, w.labels) {
 			w.open = append(w.open, d)
 		}
 	}

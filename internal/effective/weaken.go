@@ -18,26 +18,26 @@ type Weakener struct {
 	// Gate tells that By decides whether they have an effect at all; else it is
 	// an alternative to them that is enough.
 	Gate bool
-	// Held are the overrides: all of the policy, or those of the group of
+	// HeldRules are the overrides: all of the policy, or those of the group of
 	// alternatives that By is one of. Weakeners share it.
-	Held *Held
+	HeldRules *HeldRules
 	// Except is the alternative that By belongs to itself, or By's own key: it does
 	// not weaken what is held of it. The zero Key for none.
 	Except merge.Key
 }
 
-// Held are rules in force that overrides of one policy hold, by key.
-type Held struct {
+// HeldRules are rules in force that overrides of one policy hold, by key.
+type HeldRules struct {
 	Policy *merge.Policy
 	Rules  []*merge.Effective
 }
 
 // Own reports whether the rule is of the policy whose overrides it weakens.
-func (w *Weakener) Own() bool { return w.By.From.Policy == w.Held.Policy }
+func (w *Weakener) Own() bool { return w.By.From.Policy == w.HeldRules.Policy }
 
 // InForce returns the rules in force that overrides hold, by policy, the highest
 // first.
-func (e *Effective) InForce() []*Held {
+func (e *Effective) InForce() []*HeldRules {
 	if h := e.overridden(); h != nil {
 		return h.all
 	}
@@ -98,9 +98,9 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 
 // overridden is the rules in force that overrides hold.
 type overridden struct {
-	places map[*merge.Policy]int // of the path's policies, the highest first
-	all    []*Held               // by policy, the highest first
-	groups map[merge.Key][]*Held // likewise, by group of alternatives; made when asked for
+	places map[*merge.Policy]int      // of the path's policies, the highest first
+	all    []*HeldRules               // by policy, the highest first
+	groups map[merge.Key][]*HeldRules // likewise, by group of alternatives; made when asked for
 }
 
 // overridden returns nil where no override holds anything.
@@ -125,23 +125,23 @@ func (e *Effective) overridden() *overridden {
 func holding(r merge.Effective) bool { return r.From.Block == merge.Overrides && r.Value != nil }
 
 // add adds a rule to those of its policy.
-func (h *overridden) add(all []*Held, r *merge.Effective) []*Held {
-	i := slices.IndexFunc(all, func(one *Held) bool { return one.Policy == r.From.Policy })
+func (h *overridden) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
+	i := slices.IndexFunc(all, func(one *HeldRules) bool { return one.Policy == r.From.Policy })
 	if i < 0 {
-		return append(all, &Held{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
+		return append(all, &HeldRules{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
 	}
 	all[i].Rules = append(all[i].Rules, r)
 	return all
 }
 
-func (h *overridden) sort(all []*Held) {
-	slices.SortFunc(all, func(a, b *Held) int { return cmp.Compare(h.places[a.Policy], h.places[b.Policy]) })
+func (h *overridden) sort(all []*HeldRules) {
+	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.places[a.Policy], h.places[b.Policy]) })
 }
 
 // of returns what is held of a group of alternatives.
-func (h *overridden) of(e *Effective, group merge.Key) []*Held {
+func (h *overridden) of(e *Effective, group merge.Key) []*HeldRules {
 	if h.groups == nil {
-		h.groups = make(map[merge.Key][]*Held)
+		h.groups = make(map[merge.Key][]*HeldRules)
 		for _, all := range h.all {
 			for _, r := range all.Rules {
 				if g, _, ok := e.Kind.Alternative(r.Key); ok {
@@ -155,11 +155,11 @@ func (h *overridden) of(e *Effective, group merge.Key) []*Held {
 
 // weakened adds a weakener for each policy that holds some of it. What is held of
 // the rule itself is no weakening.
-func (h *overridden) weakened(out []Weakener, w Weakener, held []*Held) []Weakener {
+func (h *overridden) weakened(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
 	place := h.places[w.By.From.Policy]
-	for _, w.Held = range held {
-		w.Below = place > h.places[w.Held.Policy]
-		if first, rest := w.Weakens(w.Held.Rules); len(first)+len(rest) > 0 {
+	for _, w.HeldRules = range held {
+		w.Below = place > h.places[w.HeldRules.Policy]
+		if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
 			out = append(out, w)
 		}
 	}
@@ -186,7 +186,7 @@ func (e *Effective) weakenings(wanted func(rule, by merge.Key) bool) []api.Weake
 		}
 		var rules []*merge.Effective
 		for i := range all[:same] {
-			first, rest := all[i].Weakens(all[i].Held.Rules)
+			first, rest := all[i].Weakens(all[i].HeldRules.Rules)
 			rules = append(append(rules, first...), rest...)
 		}
 		slices.SortFunc(rules, func(a, b *merge.Effective) int { return a.Key.Compare(b.Key) })

@@ -60,7 +60,7 @@ func TestWeakeners(t *testing.T) {
 				if w.Gate {
 					how = "gate"
 				}
-				first, rest := w.Weakens(w.Held.Rules)
+				first, rest := w.Weakens(w.HeldRules.Rules)
 				for _, rule := range append(slices.Clone(first), rest...) {
 					got = append(got, fmt.Sprintf("%s by %s, %s", rule.Key, w.By.Key, how))
 				}
@@ -77,7 +77,7 @@ func TestOwnWeakeners(t *testing.T) {
 	e := onePath(t, lock, policyDoc("Lock", "infra", "top", onG+"overrides: {gate: 1, ways: {key: 1}}\nways: {open: 1}"))
 	var got []string
 	for _, w := range e.Weakeners() {
-		first, rest := w.Weakens(w.Held.Rules)
+		first, rest := w.Weakens(w.HeldRules.Rules)
 		for _, rule := range append(slices.Clone(first), rest...) {
 			got = append(got, fmt.Sprintf("%s by %s, own: %t, below: %t", rule.Key, w.By.Key, w.Own(), w.Below))
 		}

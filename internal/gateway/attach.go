@@ -7,39 +7,39 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Door is a listener of a gateway, its own or one that a ListenerSet adds.
-type Door struct {
+// ListenerMatch is a listener of a gateway, its own or one that a ListenerSet adds.
+type ListenerMatch struct {
 	Gateway  *Gateway
 	Set      *ListenerSet // nil for a listener of the gateway's own
 	Listener *Listener
 }
 
-// OwnDoors returns the gateway's own listeners.
-func OwnDoors(g *Gateway) []Door {
-	out := make([]Door, len(g.Listeners))
+// OwnListeners returns the gateway's own listeners.
+func OwnListeners(g *Gateway) []ListenerMatch {
+	out := make([]ListenerMatch, len(g.Listeners))
 	for i := range g.Listeners {
-		out[i] = Door{Gateway: g, Listener: &g.Listeners[i]}
+		out[i] = ListenerMatch{Gateway: g, Listener: &g.Listeners[i]}
 	}
 	return out
 }
 
-// SetDoors returns the listeners that a set adds to the gateway: none if the
+// SetListeners returns the listeners that a set adds to the gateway: none if the
 // gateway does not admit it. namespaceLabels are those of the set's namespace.
-func SetDoors(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []Door {
+func SetListeners(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []ListenerMatch {
 	if s.GatewayNamespace != g.Namespace || s.GatewayName != g.Name ||
 		!g.Sets.Admits(g.Namespace, s.Namespace, namespaceLabels) {
 		return nil
 	}
-	out := make([]Door, len(s.Listeners))
+	out := make([]ListenerMatch, len(s.Listeners))
 	for i := range s.Listeners {
-		out[i] = Door{Gateway: g, Set: s, Listener: &s.Listeners[i]}
+		out[i] = ListenerMatch{Gateway: g, Set: s, Listener: &s.Listeners[i]}
 	}
 	return out
 }
 
-// Takes reports whether the route is on the listener (SEMANTICS section 7).
+// Accepts reports whether the route is on the listener (SEMANTICS section 7).
 // namespaceLabels are those of the route's namespace.
-func (d Door) Takes(r *Route, namespaceLabels labels.Set) bool {
+func (d ListenerMatch) Accepts(r *Route, namespaceLabels labels.Set) bool {
 	kind, namespace, name := KindGateway, d.Gateway.Namespace, d.Gateway.Name
 	if d.Set != nil {
 		kind, namespace, name = d.Set.Ref().Kind, d.Set.Namespace, d.Set.Name

@@ -59,7 +59,7 @@ func TestParentRefs(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := routing(t, test.namespace, "{parentRefs: "+test.refs+"}")
-			assert.Equal(t, test.want, attached(gateway.OwnDoors(g), r, nil))
+			assert.Equal(t, test.want, attached(gateway.OwnListeners(g), r, nil))
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestAllowedRoutes(t *testing.T) {
 			g := listening(t, "{name: l, port: 80, "+test.listener+"}")
 			text := "metadata: {namespace: " + test.namespace + ", name: r}\nspec: {parentRefs: [{namespace: infra, name: edge}]}\n"
 			r := route(t, test.kind, text)
-			assert.Equal(t, test.want, len(attached(gateway.OwnDoors(g), r, test.labels)) == 1)
+			assert.Equal(t, test.want, len(attached(gateway.OwnListeners(g), r, test.labels)) == 1)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func TestHostnames(t *testing.T) {
 			}
 			g := listening(t, "{name: l, port: 80, protocol: HTTP"+host+", "+allowAll+"}")
 			r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge}], hostnames: "+test.route+"}")
-			assert.Equal(t, test.want, len(attached(gateway.OwnDoors(g), r, nil)) == 1)
+			assert.Equal(t, test.want, len(attached(gateway.OwnListeners(g), r, nil)) == 1)
 		})
 	}
 }
@@ -179,5 +179,5 @@ func TestEachListenerDecidesForItself(t *testing.T) {
 		"{name: other, port: 82, protocol: HTTP, "+allowAll+"}",
 	)
 	r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge, port: 80}], hostnames: [a.example.com]}")
-	assert.Equal(t, []int{0, 1}, attached(gateway.OwnDoors(g), r, nil))
+	assert.Equal(t, []int{0, 1}, attached(gateway.OwnListeners(g), r, nil))
 }

@@ -58,10 +58,10 @@ func namespace(t testing.TB, text string) *gateway.Namespace {
 }
 
 // attached returns the positions of the doors that take the route.
-func attached(doors []gateway.Door, r *gateway.Route, namespaceLabels labels.Set) []int {
+func attached(doors []gateway.ListenerMatch, r *gateway.Route, namespaceLabels labels.Set) []int {
 	var out []int
 	for i, d := range doors {
-		if d.Takes(r, namespaceLabels) {
+		if d.Accepts(r, namespaceLabels) {
 			out = append(out, i)
 		}
 	}

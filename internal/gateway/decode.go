@@ -16,7 +16,7 @@ import (
 // object comes from a file (SEMANTICS section 7).
 func FromNamespace(n *corev1.Namespace) *Namespace {
 	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
-	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Going: going(&n.ObjectMeta)}
+	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Deleting: going(&n.ObjectMeta)}
 }
 
 // going reports whether an object is being deleted, or will be with an owner: no
@@ -27,7 +27,7 @@ func going(m *metav1.ObjectMeta) bool {
 
 // FromGatewayClass reads a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
-	return &Class{Name: c.Name, Labels: c.Labels, Going: going(&c.ObjectMeta)}
+	return &Class{Name: c.Name, Labels: c.Labels, Deleting: going(&c.ObjectMeta)}
 }
 
 // FromGateway reads a Gateway, defaulted as the API server would.
@@ -85,7 +85,7 @@ func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 
 // FromService reads a Service.
 func FromService(s *corev1.Service) *Service {
-	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Going: going(&s.ObjectMeta)}
+	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: going(&s.ObjectMeta)}
 	for _, p := range s.Spec.Ports {
 		out.Ports = append(out.Ports, Port{p.Name, p.Port})
 	}
@@ -94,7 +94,7 @@ func FromService(s *corev1.Service) *Service {
 
 // FromReferenceGrant reads a ReferenceGrant.
 func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
-	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Going: going(&g.ObjectMeta)}
+	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Deleting: going(&g.ObjectMeta)}
 	for _, f := range g.Spec.From {
 		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
 	}

@@ -53,12 +53,12 @@ func TestAllowedListeners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, s := admitting(t, test.allowed), adding(t, test.namespace, "more")
 			if !test.want {
-				assert.Empty(t, gateway.SetDoors(g, s, test.labels))
+				assert.Empty(t, gateway.SetListeners(g, s, test.labels))
 				return
 			}
-			assert.Equal(t, []gateway.Door{
+			assert.Equal(t, []gateway.ListenerMatch{
 				{Gateway: g, Set: s, Listener: &s.Listeners[0]}, {Gateway: g, Set: s, Listener: &s.Listeners[1]},
-			}, gateway.SetDoors(g, s, test.labels))
+			}, gateway.SetListeners(g, s, test.labels))
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestParentOfAListenerSet(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := listenerSet(t, "metadata: {namespace: "+test.namespace+", name: more}\nspec: {parentRef: "+test.parent+", listeners: [{name: l, port: 80, protocol: HTTP}]}")
-			assert.Equal(t, test.want, len(gateway.SetDoors(admitting(t, anySet), s, nil)) == 1)
+			assert.Equal(t, test.want, len(gateway.SetListeners(admitting(t, anySet), s, nil)) == 1)
 		})
 	}
 }
@@ -91,8 +91,8 @@ func TestParentOfAListenerSet(t *testing.T) {
 func TestParentRefsOfListenerSets(t *testing.T) {
 	g := admitting(t, anySet)
 	one, two := adding(t, "team", "one"), adding(t, "team", "two")
-	doors := append(gateway.OwnDoors(g), gateway.SetDoors(g, one, nil)...)
-	doors = append(doors, gateway.SetDoors(g, two, nil)...)
+	doors := append(gateway.OwnListeners(g), gateway.SetListeners(g, one, nil)...)
+	doors = append(doors, gateway.SetListeners(g, two, nil)...)
 	const gateway, setOne = "namespace: infra, name: edge", "kind: ListenerSet, namespace: team, name: one"
 	tests := map[string]struct {
 		refs string
@@ -140,7 +140,7 @@ func TestAllowedRoutesOfAListenerSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := listenerSet(t, "metadata: {namespace: team, name: more}\nspec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: l, port: 80, protocol: HTTP"+test.allowed+"}]}")
 			r := routing(t, test.namespace, "{parentRefs: [{kind: ListenerSet, namespace: team, name: more}], hostnames: [a.example.com]}")
-			assert.Equal(t, test.want, attached(gateway.SetDoors(g, s, nil), r, test.labels) != nil)
+			assert.Equal(t, test.want, attached(gateway.SetListeners(g, s, nil), r, test.labels) != nil)
 		})
 	}
 }

@@ -64,8 +64,8 @@ func ClusterScoped(k api.PolicyKind) bool {
 type Class struct {
 	Name   string
 	Labels labels.Set
-	// Going tells that it is being deleted, or will be with its owner.
-	Going bool
+	// Deleting tells that it is being deleted, or will be with its owner.
+	Deleting bool
 }
 
 // Ref names the class.
@@ -79,8 +79,8 @@ type Namespace struct {
 	Labels labels.Set
 	// Terminating tells that it is being deleted with all that is in it.
 	Terminating bool
-	// Going tells that it is being deleted, or will be with its owner.
-	Going bool
+	// Deleting tells that it is being deleted, or will be with its owner.
+	Deleting bool
 }
 
 // Ref names the namespace.
@@ -160,8 +160,8 @@ type Service struct {
 	Namespace, Name string
 	Labels          labels.Set
 	Ports           []Port
-	// Going tells that it is being deleted, or will be with its owner.
-	Going bool
+	// Deleting tells that it is being deleted, or will be with its owner.
+	Deleting bool
 }
 
 // Port of a Service.
@@ -195,8 +195,8 @@ type Grant struct {
 	Namespace, Name string
 	From            []GrantFrom
 	To              []GrantTo
-	// Going tells that it is being deleted, or will be with its owner.
-	Going bool
+	// Deleting tells that it is being deleted, or will be with its owner.
+	Deleting bool
 }
 
 // GrantFrom is who may refer.

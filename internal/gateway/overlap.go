@@ -11,11 +11,11 @@ import (
 // that no rule has now.
 func LosesMatches(before *Route, k int, after *Route) bool { return len(before.lost(k, after)) > 0 }
 
-// MayTake reports whether the i-th rule of a route may take requests of the k-th
+// MayReceive reports whether the i-th rule of a route may take requests of the k-th
 // before an edit: of a match that no rule has now. Which of several rules takes a
 // request is for the implementation to say; what no request can be for both is left
 // out.
-func MayTake(before *Route, k int, after *Route, i int) bool {
+func MayReceive(before *Route, k int, after *Route, i int) bool {
 	lost := before.lost(k, after)
 	if len(lost) == 0 {
 		return false

@@ -64,8 +64,8 @@ func TestARuleMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := ruled(t, "[{matches: [{"+c.gone+"}]}]"), ruled(t, "[{matches: [{"+c.other+"}]}]")
-			assert.Equal(t, c.want, gateway.MayTake(before, 0, after, 0))
-			assert.Equal(t, c.want, gateway.MayTake(after, 0, before, 0), "the other way")
+			assert.Equal(t, c.want, gateway.MayReceive(before, 0, after, 0))
+			assert.Equal(t, c.want, gateway.MayReceive(after, 0, before, 0), "the other way")
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestRequestsGoNowhereWhileSomeRuleHasTheirMatch(t *testing.T) {
 			before, after := ruled(t, c.before), ruled(t, c.after)
 			var takers []int
 			for i := range after.Rules {
-				if gateway.MayTake(before, 0, after, i) {
+				if gateway.MayReceive(before, 0, after, i) {
 					takers = append(takers, i)
 				}
 			}
@@ -129,9 +129,9 @@ func TestAnyRuleOfAGRPCRouteMayTakeTheRequestsOfAMatchThatIsGone(t *testing.T) {
 	const a, b = "{matches: [{method: {service: a}}]}", "{matches: [{method: {service: b}}]}"
 	both := routed("[" + a + ", " + b + "]")
 	assert.True(t, gateway.LosesMatches(both, 0, routed("["+b+"]")))
-	assert.True(t, gateway.MayTake(both, 0, routed("["+b+"]"), 0))
+	assert.True(t, gateway.MayReceive(both, 0, routed("["+b+"]"), 0))
 	assert.False(t, gateway.LosesMatches(both, 0, routed("["+b+", "+a+"]")))
-	assert.False(t, gateway.MayTake(both, 0, routed("["+b+", "+a+"]"), 0))
-	assert.False(t, gateway.MayTake(routed("[{}]"), 0, routed("["+a+", {}]"), 0), "the rule for every request is there")
-	assert.True(t, gateway.MayTake(routed("[{}]"), 0, routed("["+a+"]"), 0))
+	assert.False(t, gateway.MayReceive(both, 0, routed("["+b+", "+a+"]"), 0))
+	assert.False(t, gateway.MayReceive(routed("[{}]"), 0, routed("["+a+", {}]"), 0), "the rule for every request is there")
+	assert.True(t, gateway.MayReceive(routed("[{}]"), 0, routed("["+a+"]"), 0))
 }

@@ -25,9 +25,9 @@ func (r *Route) PortsOf(s *Service) []int32 {
 	return out
 }
 
-// Remember returns what was made of the route under a key, making it the first
+// Memoize returns what was made of the route under a key, making it the first
 // time.
-func (r *Route) Remember(key any, make func() any) any {
+func (r *Route) Memoize(key any, make func() any) any {
 	if v, ok := r.made.Load(key); ok {
 		return v
 	}

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Refusal returns why none of the listeners of the object that a parentRef of a
+// RejectReason returns why none of the listeners of the object that a parentRef of a
 // route refers to takes the route; it is empty if one does. namespaceLabels are
 // those of the route's namespace.
 //
 // It names listeners as the parentRef does, and shows nothing else of them: the
 // reader may not be allowed to read the object.
-func Refusal(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
+func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
 	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
 	left := listeners
 	for _, step := range []struct {

@@ -28,8 +28,8 @@ func TestRefusalAgreesWithTakes(t *testing.T) {
 				for _, hosts := range [][]string{nil, {"a.example.com"}, {"b.example.com", "c.org"}, {"c.org"}} {
 					for _, set := range []labels.Set{nil, {"a": "b"}} {
 						r := &gateway.Route{Kind: "HTTPRoute", Namespace: namespace, Name: "r", Hostnames: hosts, Parents: []gateway.Parent{p}}
-						takes := gateway.OwnDoors(g)[0].Takes(r, set)
-						assert.Equal(t, takes, gateway.Refusal(r, p, g.Listeners, set) == "", "%+v %+v %+v %v", l, p, r.Hostnames, set)
+						takes := gateway.OwnListeners(g)[0].Accepts(r, set)
+						assert.Equal(t, takes, gateway.RejectReason(r, p, g.Listeners, set) == "", "%+v %+v %+v %v", l, p, r.Hostnames, set)
 						if takes {
 							taken++
 						}

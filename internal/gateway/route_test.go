@@ -101,13 +101,13 @@ func TestPortsOf(t *testing.T) {
 func TestRemember(t *testing.T) {
 	r, made := routing(t, "app", "{}"), 0
 	remember := func(key, value string) any {
-		return r.Remember(key, func() any { made++; return value })
+		return r.Memoize(key, func() any { made++; return value })
 	}
 	assert.Equal(t, "first", remember("a", "first"))
 	assert.Equal(t, "first", remember("a", "second"), "it is made once")
 	assert.Equal(t, "third", remember("b", "third"), "each key has its own")
 	assert.Equal(t, 2, made)
-	assert.Equal(t, "other", routing(t, "app", "{}").Remember("a", func() any { return "other" }), "and each route")
+	assert.Equal(t, "other", routing(t, "app", "{}").Memoize("a", func() any { return "other" }), "and each route")
 }
 
 // Annotations that only tools read can be long, and say nothing.

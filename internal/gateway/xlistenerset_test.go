@@ -21,13 +21,13 @@ func TestAnXListenerSetIsNotTheListenerSetOfItsName(t *testing.T) {
 	assert.NotEqual(t, set.Ref(), x.Ref())
 
 	g := &Gateway{Namespace: "app", Name: "g", Sets: NamespaceRule{Same: true}}
-	ofSet, ofX := SetDoors(g, set, labels.Set{})[0], SetDoors(g, x, labels.Set{})[0]
+	ofSet, ofX := SetListeners(g, set, labels.Set{})[0], SetListeners(g, x, labels.Set{})[0]
 	r, err := ReadRoute(KindHTTPRoute, []byte(`{"metadata":{"namespace":"app","name":"r"},"spec":{"parentRefs":[`+
 		`{"group":"gateway.networking.x-k8s.io","kind":"XListenerSet","name":"s"},`+
 		`{"kind":"XListenerSet","name":"s"},{"group":"gateway.networking.x-k8s.io","kind":"ListenerSet","name":"s"}]}}`), nil)
 	assert.NoError(t, err)
-	assert.True(t, ofX.Takes(r, nil))
-	assert.False(t, ofSet.Takes(r, nil), "of which only the name is the same")
+	assert.True(t, ofX.Accepts(r, nil))
+	assert.False(t, ofSet.Accepts(r, nil), "of which only the name is the same")
 	assert.Equal(t, []api.Ref{
 		{Group: api.GatewayGroup, Kind: KindXListenerSet, Namespace: "app", Name: "s"},
 		{Group: api.GatewayXGroup, Kind: KindListenerSet, Namespace: "app", Name: "s"},

@@ -26,11 +26,11 @@ func TestJudgedAgainIsJudgedTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine()}
 			c := change(v, read(t, v, write))
-			first, err := g.Judge(t.Context(), v, c, nil)
+			first, err := g.Evaluate(t.Context(), v, c, nil)
 			require.NoError(t, err)
 			require.True(t, first.Denied())
 			for range 3 {
-				again, err := g.Judge(t.Context(), v, c, nil)
+				again, err := g.Evaluate(t.Context(), v, c, nil)
 				require.NoError(t, err)
 				assert.Equal(t, told(first), told(again))
 			}
@@ -49,7 +49,7 @@ func TestAViolationAmongVeryManyLosses(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"),
 		gatewayPolicy("overrides: {strategy: patch, when: 'spec.z > 50', z: 50}"),
 		policyDoc("Paint", "app", "fill", toRoute+"overrides: {strategy: patch, "+strings.TrimSuffix(other.String(), ", ")+"}")))
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v,
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v,
 		change(v, read(t, v, routePolicy("defaults: {strategy: patch, "+own.String()+"z: 100}"))), nil)
 	require.NoError(t, err)
 	require.True(t, j.Denied())

@@ -52,7 +52,7 @@ func (j *judge) target(t api.Target) {
 			Advice: fmt.Sprintf("policies of kind %s do not merge on one target: edit %s or choose another target", j.policy.Kind.Kind, *t.By),
 		})
 	default: // accepted
-		if why := effective.NoLevel(j.policy, t); why != "" {
+		if why := effective.NoLevelReason(j.policy, t); why != "" {
 			j.report(api.ReasonNotRead, api.Warn, Finding{What: why})
 		}
 	}

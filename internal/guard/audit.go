@@ -86,7 +86,7 @@ func (j *judge) violations(e *effective.Effective) []api.Violation {
 // alone finds policies of a path that break the schema of their kind by themselves.
 func (j *judge) alone(e *effective.Effective) error {
 	for i := range e.Outcomes {
-		v, err := j.conformity().CheckAlone(e, e.Outcomes[i].Policy, j.budget)
+		v, err := j.conformity().CheckStandalone(e, e.Outcomes[i].Policy, j.budget)
 		if err != nil {
 			return fmt.Errorf("check policies against their definition: %w", err)
 		}

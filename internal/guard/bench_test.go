@@ -58,7 +58,7 @@ func BenchmarkGatewayPolicyWrite(b *testing.B) {
 					i++
 					c := change(v, read(b, v, gatewayPolicy(fmt.Sprintf(test.spec, i))))
 					b.StartTimer()
-					j, err := g.Judge(b.Context(), v, c, nil)
+					j, err := g.Evaluate(b.Context(), v, c, nil)
 					if err != nil || j.Changes.Paths != n {
 						b.Fatal(told(j), err)
 					}
@@ -79,7 +79,7 @@ func BenchmarkRoutePolicyWrite(b *testing.B) {
 			g := &guard.Guard{Engine: effective.NewEngine()}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := g.Judge(b.Context(), v, c, nil); err != nil {
+				if _, err := g.Evaluate(b.Context(), v, c, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -113,7 +113,7 @@ var hex = regexp.MustCompile("[0-9a-f]{16}")
 func acknowledged(t *testing.T, v *snapshot.View, c guard.Change, limit int, hash string) (told []string, printed string) {
 	t.Helper()
 	c.Acknowledged = hash
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Judge(t.Context(), v, c, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: limit}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	for _, text := range toldOf(j, "BlastRadius") {
 		if all := hex.FindAllString(text, -1); len(all) > 0 {

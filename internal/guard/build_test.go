@@ -34,14 +34,14 @@ func paintRef(namespace, name string) api.Ref {
 
 // judged judges the change of one document on top of a view: a CREATE, or an
 // UPDATE of what the view has.
-func judged(t testing.TB, v *snapshot.View, doc string) *guard.Judgement {
+func judged(t testing.TB, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
 	return judgedBy(t, &guard.Guard{Engine: effective.NewEngine()}, v, doc)
 }
 
-func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Judgement {
+func judgedBy(t testing.TB, g *guard.Guard, v *snapshot.View, doc string) *guard.Decision {
 	t.Helper()
-	j, err := g.Judge(t.Context(), v, change(v, read(t, v, doc)), nil)
+	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, doc)), nil)
 	require.NoError(t, err)
 	return j
 }
@@ -54,16 +54,16 @@ func change(v *snapshot.View, after snapshot.Object) guard.Change {
 	return c
 }
 
-func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Judgement {
+func deleted(t testing.TB, v *snapshot.View, ref api.Ref) *guard.Decision {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
+	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
 	require.NoError(t, err)
 	return j
 }
 
 // told shows a judgement, as in "Deny Invalid: message".
-func told(j *guard.Judgement) []string {
+func told(j *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
 		for _, f := range list {
@@ -74,7 +74,7 @@ func told(j *guard.Judgement) []string {
 }
 
 // codes shows a judgement without its messages, as in "Deny Invalid rule".
-func codes(j *guard.Judgement) []string {
+func codes(j *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
 		for _, f := range list {

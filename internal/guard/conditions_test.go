@@ -84,7 +84,7 @@ func TestConditionsBelowCostAWriteAboveNothing(t *testing.T) {
 	edit := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"c: 2")))
 	for _, budget := range []uint64{0, n * 100} {
 		g := &guard.Guard{Engine: effective.NewEngine(), Budget: budget}
-		j, err := g.Judge(t.Context(), v, edit, nil)
+		j, err := g.Evaluate(t.Context(), v, edit, nil)
 		require.NoError(t, err)
 		assert.NotContains(t, codes(j), "Deny TooMuch", "budget %d", budget)
 		assert.NotContains(t, codes(j), "Warn ConditionSkipped")
@@ -92,7 +92,7 @@ func TestConditionsBelowCostAWriteAboveNothing(t *testing.T) {
 
 	g := &guard.Guard{Engine: effective.NewEngine(), Budget: n * 100}
 	more := change(v, read(t, v, policyDoc("Paint", "infra", "top", onG+"overrides: {when: 'spec.list.all(x, spec.list.all(y, x + y > -1))', b: 1}")))
-	j, err := g.Judge(t.Context(), v, more, nil)
+	j, err := g.Evaluate(t.Context(), v, more, nil)
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(told(j), "\n"), "the conditions of", "who writes it pays")
 	assert.True(t, j.Cut)

@@ -43,7 +43,7 @@ properties:
 				i++
 				c := change(v, read(b, v, gatewayPolicy(fmt.Sprintf("overrides: {strategy: patch, c: %d}", i))))
 				b.StartTimer()
-				j, err := g.Judge(b.Context(), v, c, nil)
+				j, err := g.Evaluate(b.Context(), v, c, nil)
 				if err != nil || j.Changes.Paths != n {
 					b.Fatal(told(j), err)
 				}

@@ -40,7 +40,7 @@ properties:
 `)
 
 // invalid shows what a judgement says of schemas.
-func invalid(j *guard.Judgement) []string {
+func invalid(j *guard.Decision) []string {
 	var out []string
 	for _, list := range [][]guard.Finding{j.Denials, j.Warnings, j.Audits} {
 		for _, f := range list {
@@ -192,7 +192,7 @@ func TestACheckThatTakesTooLongIsTooMuch(t *testing.T) {
 	v := world(t, docs(oneOf, gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), gatewayPolicy("defaults: {strategy: patch, a: 1}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("b: 1"))), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(j)[:1])
 }
@@ -216,7 +216,7 @@ func TestADefinitionThatAllowsLessIsAWriteToo(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: c.after}}
-			j, err := g.Judge(t.Context(), c.before, change, nil)
+			j, err := g.Evaluate(t.Context(), c.before, change, nil)
 			require.NoError(t, err)
 			assert.Equal(t, c.denied, j.Denied())
 			assert.Len(t, invalid(j), c.want)

@@ -57,7 +57,7 @@ func BenchmarkRouteWriteUnderConstraints(b *testing.B) {
 			g := &guard.Guard{Engine: effective.NewEngine()}
 			b.ReportAllocs()
 			for b.Loop() {
-				j, err := g.Judge(b.Context(), v, c, nil)
+				j, err := g.Evaluate(b.Context(), v, c, nil)
 				if err != nil || j.Denied() || len(j.Warnings) > 0 {
 					b.Fatal(told(j), err)
 				}

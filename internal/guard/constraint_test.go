@@ -51,12 +51,12 @@ properties:
 }
 
 // written judges the write of a constraint.
-func written(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Judgement {
+func written(t testing.TB, g *guard.Guard, v *snapshot.View, c snapshot.Object) *guard.Decision {
 	t.Helper()
 	if g.Engine == nil {
 		g.Engine = effective.NewEngine()
 	}
-	j, err := g.Judge(t.Context(), v, change(v, c), nil)
+	j, err := g.Evaluate(t.Context(), v, change(v, c), nil)
 	require.NoError(t, err)
 	return j
 }
@@ -153,7 +153,7 @@ func TestTheDeadlineOfAConstraintsWriteDeniesNothing(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	c := readConstraint(t, need)
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, change(v, c), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, change(v, c), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn RequirementUnmet: there are too many paths to look at all: none that was looked at breaks ClusterPolicyConstraint c"}, told(j))
 }
@@ -167,7 +167,7 @@ func TestAConstraintThatIsDeletedIsInForceNoMore(t *testing.T) {
 func TestTheSchemaOfAConstraintsKindCannotBeRead(t *testing.T) {
 	lost := errors.New("no connection")
 	v := world(t, base())
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Judge(t.Context(), v, change(v, readConstraint(t, need)), nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Kinds: oneSchema{err: lost}}).Evaluate(t.Context(), v, change(v, readConstraint(t, need)), nil)
 	require.ErrorIs(t, err, lost)
 	assert.ErrorContains(t, err, "look for the definition of Paint.example.com: ")
 }

@@ -48,13 +48,13 @@ func (d *departing) look(j *judge, e *effective.Effective) {
 			continue
 		}
 		going := j.goingUnder(e, l.Policy, gateway.Level(l.Level))
-		if len(going) > 0 && j.restsOnAll(e, going) && !p.Going {
+		if len(going) > 0 && j.restsOnAll(e, going) && !p.Deleting {
 			continue
 		}
 		if above {
 			d.known = append(d.known, at)
 		}
-		if p.Going || len(going) > 0 {
+		if p.Deleting || len(going) > 0 {
 			if d.policies == nil {
 				d.policies = make(map[api.Ref]bool)
 			}

@@ -32,9 +32,9 @@ type Finding struct {
 	Unbound bool
 }
 
-// ForReaders leaves out what is said of each rule where it is said of all of them,
+// OmitRepeated leaves out what is said of each rule where it is said of all of them,
 // too.
-func ForReaders(findings []Finding) []Finding {
+func OmitRepeated(findings []Finding) []Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Whole && f.Rule != "" })
 }
 
@@ -51,8 +51,8 @@ func (f Finding) Reason() api.Reason {
 	return api.Reason{Code: f.Code, Rule: f.Rule, Policy: f.Policy, Whole: f.Whole, Message: f.Message()}
 }
 
-// Judgement is what the guard says of a change.
-type Judgement struct {
+// Decision is what the guard says of a change.
+type Decision struct {
 	Change Change
 	// Denials, Warnings and Audits are the findings by what is done about
 	// them, each sorted.
@@ -65,7 +65,7 @@ type Judgement struct {
 }
 
 // Denied reports whether something speaks against the change.
-func (j *Judgement) Denied() bool { return len(j.Denials) > 0 }
+func (j *Decision) Denied() bool { return len(j.Denials) > 0 }
 
 // Enforcement is what is done about a denial.
 type Enforcement string
@@ -88,7 +88,7 @@ var Enforcements = []Enforcement{EnforceDeny, EnforceWarn, EnforceAudit}
 func (e Enforcement) Denies() bool { return e != EnforceWarn && e != EnforceAudit }
 
 // Verdict returns the judgement as the JSON contract shows it.
-func (j *Judgement) Verdict(e Enforcement) api.Verdict {
+func (j *Decision) Verdict(e Enforcement) api.Verdict {
 	return api.Verdict{
 		Object: j.Change.Object().Ref(), Operation: string(j.Change.Operation),
 		Allowed: !j.Denied() || !e.Denies(),

@@ -38,8 +38,8 @@ type Change struct {
 	// Owner is an owner that the write adds to the object, "" for none: the
 	// object will be deleted with it.
 	Owner string
-	// Collected tells that the garbage collector deletes the object.
-	Collected bool
+	// GarbageCollected tells that the garbage collector deletes the object.
+	GarbageCollected bool
 	// Acknowledged is the object's annotation of that name.
 	Acknowledged string
 }
@@ -162,13 +162,13 @@ const DefaultBudget = 1_500_000
 // and not because there are many.
 const PathBudget = 2 * cel.Limit
 
-// Judge judges one change on top of a view. observe, if not nil, is shown
+// Evaluate judges one change on top of a view. observe, if not nil, is shown
 // every touched path whose effective policy differs.
 //
 // A change that would cost too much to judge, or longer than ctx lasts, is
 // denied with the reason TooMuch. The errors are those of Live and Kinds, ErrRights,
 // and an *UnseenError.
-func (g *Guard) Judge(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Judgement, error) {
+func (g *Guard) Evaluate(ctx context.Context, v *snapshot.View, c Change, observe func(effective.Pair)) (*Decision, error) {
 	j := g.judge(ctx, v)
 	j.change, j.observe = c, observe
 	err := j.run(ctx)

@@ -37,7 +37,7 @@ func TestTooMuch(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		g := &guard.Guard{Engine: effective.NewEngine()}
-		j, err := g.Judge(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		j, err := g.Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 1"))), nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 	})
@@ -127,7 +127,7 @@ func TestLive(t *testing.T) {
 	t.Run("and not to be had", func(t *testing.T) {
 		down := errors.New("down")
 		g, _ := looking(nil, down)
-		_, err := g.Judge(t.Context(), v, change(v, read(t, v, late)), nil)
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, late)), nil)
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, "look for HTTPRoute app/late: down")
 	})
@@ -135,7 +135,7 @@ func TestLive(t *testing.T) {
 		g, asked := looking(nil, nil)
 		judgedBy(t, g, v, routeDoc("r", "[{}]", "none"))
 		judgedBy(t, g, v, routePolicy("a: 1"))
-		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: read(t, v, late)}, nil)
 		require.NoError(t, err)
 		assert.Empty(t, *asked)
 	})
@@ -147,13 +147,13 @@ func TestTheRequestIsNewerThanTheCache(t *testing.T) {
 	t.Run("on an update", func(t *testing.T) {
 		c := change(stale, read(t, stale, routePolicy("a: 200")))
 		c.Before = read(t, stale, routePolicy("a: 10"))
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), stale, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
 	})
 	t.Run("on a create of what the cache has still got", func(t *testing.T) {
 		c := guard.Change{Operation: guard.Create, After: read(t, stale, routePolicy("a: 200"))}
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), stale, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), stale, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Deny ConstraintViolated a"}, codes(j))
 	})
@@ -194,7 +194,7 @@ func TestVerdict(t *testing.T) {
 func TestObserve(t *testing.T) {
 	v := world(t, base(policyDoc("Paint", "app", "rule", toRule+"a: 1")))
 	var seen []string
-	_, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, read(t, v, gatewayPolicy("defaults: {a: 5}"))), func(p effective.Pair) {
+	_, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, change(v, read(t, v, gatewayPolicy("defaults: {a: 5}"))), func(p effective.Pair) {
 		seen = append(seen, fmt.Sprint(p.Effective().Path.Rule, p.Before == nil))
 	})
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 			c := change(v, read(t, v, w))
 			wg.Go(func() {
 				for range 20 {
-					j, err := g.Judge(context.Background(), v, c, nil)
+					j, err := g.Evaluate(context.Background(), v, c, nil)
 					if assert.NoError(t, err) {
 						assert.Equal(t, want[i], told(j))
 					}

@@ -207,7 +207,7 @@ func (s *surrounding) takes(x gateway.Path, rule int, level gateway.Level, trigg
 	case triggered && gone:
 		return gateway.LosesMatches(s.route, x.Rule, s.edited)
 	case triggered:
-		return gateway.MayTake(s.route, x.Rule, s.edited, rule)
+		return gateway.MayReceive(s.route, x.Rule, s.edited, rule)
 	default:
 		return gone && (level == gateway.LevelRule || level >= gateway.LevelBackend && s.positions[rule] < 0)
 	}

@@ -322,7 +322,7 @@ func TestManyLosers(t *testing.T) {
 
 	j = judged(t, world(t, base(routePolicy(spec))), gatewayPolicy("overrides: {strategy: atomic, zz: 1}"))
 	var shown []string
-	for _, f := range guard.ForReaders(j.Warnings) {
+	for _, f := range guard.OmitRepeated(j.Warnings) {
 		if f.Code == api.ReasonOverridden {
 			shown = append(shown, f.What)
 		}

@@ -65,7 +65,7 @@ func TestProfilesThatProtectOverridesLess(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: after}, Rights: bossAndDev()}
 				change := guard.Change{Operation: guard.Update, Before: profile("lock", nil), After: profile("lock", nil), Owner: test.owner, User: userOf(user)}
-				j, err := g.Judge(t.Context(), v, change, nil)
+				j, err := g.Evaluate(t.Context(), v, change, nil)
 				require.NoError(t, err)
 				return nilIfEmpty(toldOf(j, "OverrideRemoved"))
 			}

@@ -19,7 +19,7 @@ func (j *judge) noPath() {
 		return
 	}
 	targets := slices.DeleteFunc(effective.Targets(j.after, j.policy), func(t api.Target) bool {
-		return !t.Accepted || effective.NoLevel(j.policy, t) != "" // those have their own reasons
+		return !t.Accepted || effective.NoLevelReason(j.policy, t) != "" // those have their own reasons
 	})
 	for _, t := range targets[:min(len(targets), mostPathless)] {
 		why, advice := effective.NoPath(j.after, j.policy, t)

@@ -95,7 +95,7 @@ func TestAParentThatTheCacheLacksIsLookedUp(t *testing.T) {
 	assert.Equal(t, []string{"Gateway infra/g", "Gateway infra/h", "Gateway infra/none"}, asked)
 	t.Run("no answer is no verdict", func(t *testing.T) {
 		g := &guard.Guard{Engine: effective.NewEngine(), Live: func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("gone") }}
-		_, err := g.Judge(t.Context(), v, change(v, read(t, v, policy)), nil)
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, policy)), nil)
 		assert.EqualError(t, err, "look for Gateway infra/g: gone")
 	})
 	t.Run("no more than a number of them", func(t *testing.T) {

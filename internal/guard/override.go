@@ -41,7 +41,7 @@ func (j *judge) overrides(p effective.Pair, b boundPair, again bool) error {
 	for _, o := range j.held {
 		bound := b.was.holds(o)
 		if p.After != nil {
-			if !p.After.Gives(o) || j.slips(o, p.Before, p.After) {
+			if !p.After.Sets(o) || j.slips(o, p.Before, p.After) {
 				if t := j.lose(o, p.Before, p.After); still {
 					j.like.lose(t, o.Level)
 				}
@@ -101,7 +101,7 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, ke
 		if rootless(heir.Path) && carries(heir.Path, o.Level) {
 			continue
 		}
-		if !heir.Gives(o) || j.slips(o, p.Before, heir) {
+		if !heir.Sets(o) || j.slips(o, p.Before, heir) {
 			j.lose(o, p.Before, heir)
 		} else if unbound := j.boundOn(heir).unbinds(o); bound && unbound != "" {
 			if p.After == nil && unbound == unmatched {
@@ -118,7 +118,7 @@ func (j *judge) handedOn(p effective.Pair, b boundPair, o effective.Override, ke
 // lose books the loss of an override that held on a path; it is not given on
 // one that the traffic takes now. It returns where it is booked.
 func (j *judge) lose(o effective.Override, was, is *effective.Effective) *overrideTally {
-	standIns := j.staying(o, was, is, is.StandIns(o))
+	standIns := j.staying(o, was, is, is.Substitutes(o))
 	l := lostOverride{kind: was.Kind.Ref(), policy: o.Policy, rule: o.Key.String(), code: j.causeOf(was, o)}
 	for _, p := range standIns {
 		l.standIns += was.Ref(p).Key() + " "

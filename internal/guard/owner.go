@@ -32,7 +32,7 @@ func NewOwners(was, now []metav1.OwnerReference) string {
 func withoutGoing(v *snapshot.View, written api.Ref) *snapshot.View {
 	var gone []snapshot.Change
 	for o := range v.In(written.PolicyKind(), written.Namespace) {
-		if g, ok := o.(*gateway.Grant); ok && g.Going && g.Ref() != written {
+		if g, ok := o.(*gateway.Grant); ok && g.Deleting && g.Ref() != written {
 			gone = append(gone, snapshot.Delete(g.Ref()))
 		}
 	}

@@ -111,7 +111,7 @@ func TestProfilesAreJudged(t *testing.T) {
 				c.After = test.after
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: test.known}
-			j, err := g.Judge(t.Context(), &snapshot.View{}, c, nil)
+			j, err := g.Evaluate(t.Context(), &snapshot.View{}, c, nil)
 			require.NoError(t, err)
 			said(t, test.denied, j.Denials)
 			said(t, test.warned, j.Warnings)
@@ -131,13 +131,13 @@ func said(t *testing.T, want string, findings []guard.Finding) {
 
 func TestASchemaThatCannotBeReadIsAnError(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: known{err: errors.New("no answer")}}
-	_, err := g.Judge(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	_, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	assert.EqualError(t, err, "look for the definition of Paint.example.com: no answer")
 }
 
 func TestOfflineNobodyIsAskedAboutAProfile(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Judge(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
+	j, err := g.Evaluate(t.Context(), &snapshot.View{}, guard.Change{Operation: guard.Create, After: profile("mine", nil)}, nil)
 	require.NoError(t, err)
 	assert.False(t, j.Denied())
 	assert.Equal(t, api.Ref{Group: "overrule.dev", Kind: "PolicyProfile", Name: "mine"}, j.Verdict(guard.EnforceDeny).Object)

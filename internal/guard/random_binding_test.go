@@ -87,7 +87,7 @@ type randomWrite struct {
 	was, is   rateWorld
 	before    *snapshot.View
 	name      string
-	judgement *guard.Judgement
+	judgement *guard.Decision
 }
 
 func (x *randomWrite) has(list []guard.Finding, codes ...api.ReasonCode) bool {
@@ -110,7 +110,7 @@ func randomRateWrite(t *testing.T, seed uint64) (*randomWrite, bool) {
 	} else {
 		c = guard.Change{Operation: guard.Delete, Before: x.before.Get(read(t, x.before, was[x.name]).Ref())}
 	}
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), x.before, c, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), x.before, c, nil)
 	require.NoError(t, err)
 	x.judgement = j
 	return x, true

@@ -60,9 +60,9 @@ func (c plainChange) expected(w plainWorld) []string {
 }
 
 // judged is what the guard says of a change to those who may nothing.
-func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Judgement, []string) {
+func (c plainChange) judged(t testing.TB, v *snapshot.View, w plainWorld) (*guard.Decision, []string) {
 	t.Helper()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, c.change(t, v), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c.change(t, v), nil)
 	require.NoError(t, err)
 	var out []string
 	for _, f := range j.Denials {
@@ -97,7 +97,7 @@ func (c plainChange) change(t testing.TB, v *snapshot.View) guard.Change {
 
 // heldUp reports whether the change is not let through while the kinds of the
 // policies whose overrides it would evade were never listed.
-func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Judgement) bool {
+func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Decision) bool {
 	t.Helper()
 	if strings.HasPrefix(c.at().Kind, "At") {
 		return true // a policy: writes of a kind that is not listed are not evaluated
@@ -107,7 +107,7 @@ func (c plainChange) heldUp(t testing.TB, v *snapshot.View, j *guard.Judgement) 
 			continue
 		}
 		unlisted := withoutList(v, f.Policy.Kind)
-		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), unlisted, c.change(t, unlisted), nil)
+		got, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), unlisted, c.change(t, unlisted), nil)
 		if err == nil && !got.Denied() {
 			return false
 		}

@@ -47,7 +47,7 @@ func under(t testing.TB, spec, text string) *snapshot.View {
 }
 
 // requirementsOf shows the findings about constraints.
-func requirementsOf(j *guard.Judgement) []string {
+func requirementsOf(j *guard.Decision) []string {
 	var out []string
 	for _, text := range told(j) {
 		if strings.Contains(text, " RequirementUnmet: ") {
@@ -136,7 +136,7 @@ func TestAConstraintMayAskWhoWrites(t *testing.T) {
 	user := &authenticationv1.UserInfo{Username: "eve", Groups: []string{"dev"}, Extra: map[string]authenticationv1.ExtraValue{"x/y": {"!"}}}
 	as := func(u *authenticationv1.UserInfo) []string {
 		c.User = u
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		return requirementsOf(j)
 	}
@@ -157,7 +157,7 @@ func TestAPolicyThatIsDeletedMayBreakAConstraint(t *testing.T) {
 // What fits on a terminal still names the constraint and says that it was so.
 func TestConstraintsInFewWords(t *testing.T) {
 	v := under(t, need, base())
-	shorts := func(j *guard.Judgement) (out []string) {
+	shorts := func(j *guard.Decision) (out []string) {
 		for _, f := range slices.Concat(j.Denials, j.Warnings) {
 			if f.Code == api.ReasonRequirementUnmet {
 				out = append(out, f.Short)
@@ -169,7 +169,7 @@ func TestConstraintsInFewWords(t *testing.T) {
 	assert.Equal(t, []string{"a is missing (ClusterPolicyConstraint c): it was so before, and gets no worse"}, shorts(judged(t, v, labelled)))
 	empty := world(t, base())
 	c := guard.Change{Operation: guard.Create, After: readConstraintOf(t, "c", "Paint", need)}
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), empty, c, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), empty, c, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"2 paths would break c: HTTPRoute app/r rule-1 of Gateway infra/g (a is missing)"}, shorts(j))
 }
@@ -220,7 +220,7 @@ func TestPathsThatDoNotChangeCostLittle(t *testing.T) {
 	labelled := strings.Replace(gatewayDoc("g", "istio", "http"), "name: g", "name: g, labels: {x: z}", 1)
 	j := judgedBy(t, g, v, gatewayDoc("g", "istio", "http"))
 	assert.Empty(t, j.Denials)
-	j, err := g.Judge(t.Context(), v, change(v, read(t, v, labelled)), nil)
+	j, err := g.Evaluate(t.Context(), v, change(v, read(t, v, labelled)), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn RequirementUnmet"}, codes(j)[:1], "it is read anew, since the labels are others")
 
@@ -279,7 +279,7 @@ func TestADeadlineEndsTheEvaluation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	v := under(t, atMost, base())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Judge(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: unlimited}).Evaluate(ctx, v, change(v, read(t, v, routePolicy("a: 11"))), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 }

@@ -53,7 +53,7 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{views: c.views}, Rights: bossAndDev()}
-				j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
+				j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition, User: userOf(user)}, nil)
 				require.NoError(t, err)
 				return nilIfEmpty(toldOf(j, "Override"))
 			}
@@ -67,11 +67,11 @@ func TestVersionsByWhichOverridesWouldBeRemoved(t *testing.T) {
 	}
 
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: versioned{err: errors.New("no answer")}}
-	_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
+	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: definition, After: definition}, nil)
 	require.EqualError(t, err, "find out what the versions of CustomResourceDefinition paints.example.com store: no answer")
 
 	g = &guard.Guard{Engine: effective.NewEngine(), Budget: 1, Kinds: versioned{views: []snapshot.Rewritten{{Version: "v2", View: stored(without)}}}}
-	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
+	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, toldOf(j, "Override"), "versions of what is deleted store nothing")
 }

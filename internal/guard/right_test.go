@@ -41,16 +41,16 @@ func (o *owners) Check(policy api.Ref) string { return "check " + policy.String(
 func bossAndDev() *owners { return &owners{may: map[string][]string{"boss": {"*"}}} }
 
 // judgedAs judges a change by a user.
-func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Judgement {
+func judgedAs(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) *guard.Decision {
 	t.Helper()
 	c.User = userOf(user)
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Judge(t.Context(), v, c, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	return j
 }
 
 // toldOf shows the findings with a reason that begins so.
-func toldOf(j *guard.Judgement, code string) []string {
+func toldOf(j *guard.Decision, code string) []string {
 	return slices.DeleteFunc(told(j), func(text string) bool {
 		_, rest, _ := strings.Cut(text, " ")
 		return !strings.HasPrefix(rest, code)
@@ -128,7 +128,7 @@ func TestRightsThatCannotBeHad(t *testing.T) {
 	v := world(t, twoTops())
 	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: down}}
 	t.Run("of the override that is lost", func(t *testing.T) {
-		_, err := g.Judge(t.Context(), v, change(v, read(t, v, routePolicy("a: 1"))), nil)
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routePolicy("a: 1"))), nil)
 		require.ErrorIs(t, err, guard.ErrRights)
 		require.ErrorIs(t, err, down)
 		require.EqualError(t, err, "whether the user may remove overrides cannot be found out: no answer")
@@ -137,11 +137,11 @@ func TestRightsThatCannotBeHad(t *testing.T) {
 		// infra/second is the higher one, by its name
 		v := world(t, docs(twoTops(), policyDoc("Paint", "infra", "second", toGateway+"overrides: {strategy: patch, a: 1}")))
 		g := &guard.Guard{Engine: effective.NewEngine(), Rights: &oneAnswer{err: down}}
-		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "second"))}, nil)
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "second"))}, nil)
 		require.ErrorIs(t, err, guard.ErrRights)
 	})
 	t.Run("is no matter where no override is lost", func(t *testing.T) {
-		_, err := g.Judge(t.Context(), v, change(v, read(t, v, routeDoc("r", "[{}]"))), nil)
+		_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, routeDoc("r", "[{}]"))), nil)
 		require.NoError(t, err)
 	})
 }

@@ -347,7 +347,7 @@ func TestProfilesAndDefinitionsThatTakeOverridesAway(t *testing.T) {
 			judge := func(user string) []string {
 				g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: test.after}, Rights: bossAndDev()}
 				test.change.User = userOf(user)
-				j, err := g.Judge(t.Context(), before, test.change, nil)
+				j, err := g.Evaluate(t.Context(), before, test.change, nil)
 				require.NoError(t, err)
 				return nilIfEmpty(toldOf(j, "Override"))
 			}
@@ -366,7 +366,7 @@ func TestPoliciesThatCannotBeReadAnew(t *testing.T) {
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: down}}}
 	definition := &policykind.Definition{}
 	definition.Name = "dyes.example.com"
-	_, err := g.Judge(t.Context(), world(t, base()), guard.Change{Operation: guard.Delete, Before: definition}, nil)
+	_, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Delete, Before: definition}, nil)
 	require.ErrorIs(t, err, down)
 	require.EqualError(t, err, "find out what CustomResourceDefinition dyes.example.com does to the policies: no answer")
 }
@@ -382,12 +382,12 @@ func TestLossesThatCostTooMuch(t *testing.T) {
 		"the paths of the object after": {Operation: guard.Create, After: h},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Judge(t.Context(), v, c, nil)
+			j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, c, nil)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 		})
 	}
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: h}, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Budget: 1}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: h}, nil)
 	require.NoError(t, err)
 	assert.NotContains(t, codes(j), "Deny TooMuch", "what the paths before cost is not for the writer to pay")
 }

@@ -18,7 +18,7 @@ func TestASecondDefinitionOfAKindIsDenied(t *testing.T) {
 	d.Name, d.Spec.Group, d.Spec.Names.Kind = "others.example.com", "example.com", "Paint"
 	taken := &policykind.DefinedError{Kind: d.Defines(), By: "paints.example.com"}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{known: known{err: fmt.Errorf("read: %w", taken)}}}
-	j, err := g.Judge(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
+	j, err := g.Evaluate(t.Context(), world(t, base()), guard.Change{Operation: guard.Create, After: d}, nil)
 	require.NoError(t, err)
 	assert.True(t, j.Denied())
 	assert.Equal(t, []string{
@@ -48,7 +48,7 @@ func TestADefinitionWithAScaleOnWhatIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{}}
-			j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
+			j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Update, Before: c.after, After: c.after}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, nilIfEmpty(toldOf(j, "NotRead")))
 		})

@@ -123,7 +123,7 @@ func TestAConstraintIsNoOracle(t *testing.T) {
 func toldAbout(t *testing.T, c *constraint.Constraint, v *snapshot.View) []string {
 	t.Helper()
 	g := &guard.Guard{Engine: effective.NewEngine()}
-	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
+	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	out := told(j)
 	v = v.With(snapshot.Put(c))
@@ -143,7 +143,7 @@ func TestAConstraintThatNeedsWhatIsOpaque(t *testing.T) {
 	above := gatewayPolicy("defaults: {strategy: patch, l: {x: 500}}")
 	v := world(t, base(above))
 	c := constraintIn(t, "app", "rules: [{path: l.*, max: 10}]")
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: c}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Warn NotRead: PolicyConstraint app/c is not evaluated in full on 2 paths: it needs values of policies of other namespaces, " +
 		"which it does not read; demand something of origins instead, or ask for a ClusterPolicyConstraint"}, told(j))

@@ -103,9 +103,9 @@ func TestHowManyValidationsANamespaceMayHave(t *testing.T) {
 	assert.Empty(t, j.Denials, "those who write ClusterPolicyConstraints bind the cluster")
 }
 
-func judgedWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Judgement {
+func judgedWrite(t testing.TB, v *snapshot.View, o snapshot.Object) *guard.Decision {
 	t.Helper()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(t.Context(), v, change(v, o), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(t.Context(), v, change(v, o), nil)
 	require.NoError(t, err)
 	return j
 }

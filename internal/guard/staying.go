@@ -17,7 +17,7 @@ import (
 func (j *judge) staying(o effective.Override, was, is *effective.Effective, all []*merge.Policy) []*merge.Policy {
 	return slices.DeleteFunc(all, func(p *merge.Policy) bool {
 		held, ok := j.after.Get(is.Ref(p)).(*policykind.Policy)
-		return !ok || held.Going || !j.stays(o, was, is, p)
+		return !ok || held.Deleting || !j.stays(o, was, is, p)
 	})
 }
 
@@ -121,13 +121,13 @@ func (j *judge) restedOn(o effective.Override, was *effective.Effective) []api.R
 func (j *judge) going(ref api.Ref) bool {
 	switch o := j.after.Get(ref).(type) {
 	case *gateway.Namespace:
-		return o.Going
+		return o.Deleting
 	case *gateway.Class:
-		return o.Going
+		return o.Deleting
 	case *gateway.Service:
-		return o.Going
+		return o.Deleting
 	case *gateway.Grant:
-		return o.Going
+		return o.Deleting
 	case nil:
 		return j.Live != nil && ref.Kind == gateway.KindNamespace
 	default:

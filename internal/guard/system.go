@@ -35,7 +35,7 @@ func (j *judge) findSystem(ctx context.Context) error {
 		return nil
 	}
 	j.asked = true
-	if j.change.Collected {
+	if j.change.GarbageCollected {
 		j.system = "the garbage collector"
 		return nil
 	}

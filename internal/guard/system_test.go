@@ -66,8 +66,8 @@ func TestDeletionsByTheSystem(t *testing.T) {
 			if test.live != nil {
 				g.Live = test.live.look
 			}
-			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), Collected: test.collected, User: userOf("controller")}
-			j, err := g.Judge(t.Context(), test.view, c, nil)
+			c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top")), GarbageCollected: test.collected, User: userOf("controller")}
+			j, err := g.Evaluate(t.Context(), test.view, c, nil)
 			require.NoError(t, err)
 			assert.Equal(t, []string{test.want}, toldOf(j, "Override"))
 			assert.Equal(t, test.want[0] == 'D', j.Denied())
@@ -82,7 +82,7 @@ func TestDeletionsByTheSystem(t *testing.T) {
 func TestTheSystemIsNotAskedForRights(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy(hard)))
 	rights := &owners{err: errors.New("no answer")}
-	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: rights}).Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.NoError(t, err)
 	assert.Empty(t, j.Denials)
 	assert.Empty(t, rights.asked)
@@ -101,7 +101,7 @@ func TestNamespacesAreLookedForOnlyIfItMatters(t *testing.T) {
 	live := &living{err: errors.New("down")}
 	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
 	for _, ref := range []api.Ref{paintRef("infra", "top"), routeRef("r")} {
-		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(ref)}, nil)
 		require.NoError(t, err)
 	}
 	assert.Empty(t, live.asked)
@@ -111,7 +111,7 @@ func TestANamespaceThatCannotBeLookedForIsAnError(t *testing.T) {
 	v := world(t, base(infra, gatewayPolicy(hard)))
 	live := &living{err: errors.New("down")}
 	g := &guard.Guard{Engine: effective.NewEngine(), Live: live.look}
-	_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
+	_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}, nil)
 	require.ErrorIs(t, err, live.err)
 	require.EqualError(t, err, "look for Namespace infra: down")
 }
@@ -122,7 +122,7 @@ func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
 	v := world(t, base(dying, gatewayPolicy("defaults: {a: 1}")))
 	c := guard.Change{Operation: guard.Delete, Before: v.Get(paintRef("infra", "top"))}
 	t.Run("it reaches too far", func(t *testing.T) {
-		j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Judge(t.Context(), v, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine(), BlastRadius: 1}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Audit BlastRadius"}, codes(j))
 		assert.Contains(t, told(j)[0], " (deleted by the system: namespace infra is being deleted); look at them")
@@ -130,7 +130,7 @@ func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
 	t.Run("it costs too much", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, c, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Audit TooMuch"}, codes(j))
 	})
@@ -138,7 +138,7 @@ func TestWhateverSpeaksAgainstADeletionByTheSystem(t *testing.T) {
 		v := world(t, docs(dye, "kind: GatewayClass\nmetadata: {name: istio}", gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), dyed("infra", "top", "{kind: GatewayClass, name: istio}")))
 		live := &living{found: read(t, v, dying)}
 		c := guard.Change{Operation: guard.Delete, Before: v.Get(read(t, v, "kind: GatewayClass\nmetadata: {name: istio}").Ref())}
-		j, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Judge(t.Context(), v, c, nil)
+		j, err := (&guard.Guard{Engine: effective.NewEngine(), Live: live.look}).Evaluate(t.Context(), v, c, nil)
 		require.NoError(t, err)
 		assert.True(t, j.Denied())
 		assert.Empty(t, live.asked)

@@ -300,7 +300,7 @@ func (j *judge) notes(p effective.Pair) {
 			continue
 		}
 		by := p.After.Ref(n.Policy)
-		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.Note(j.shown(n)), n.When)})
+		j.report(api.ReasonConditionSkipped, api.Warn, Finding{Policy: &by, What: fmt.Sprintf("%s (when: %s)", p.After.NoteText(j.shown(n)), n.When)})
 	}
 }
 
@@ -326,8 +326,8 @@ func noted(before *effective.Effective, n merge.Note) bool {
 	})
 }
 
-func (j *judge) judgement() *Judgement {
-	return &Judgement{
+func (j *judge) judgement() *Decision {
+	return &Decision{
 		Change:  j.change,
 		Denials: j.found.by(api.Deny), Warnings: j.found.by(api.Warn), Audits: j.found.by(api.Audit),
 		Changes: api.Changes{Paths: j.paths.count(), Namespaces: j.namespaces.count()},

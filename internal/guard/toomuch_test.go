@@ -38,7 +38,7 @@ func TestAdviceOnWhatIsTooMuch(t *testing.T) {
 				cancel()
 			}
 			g := &guard.Guard{Engine: effective.NewEngine(), Budget: 1}
-			j, err := g.Judge(ctx, v, change(v, read(t, v, c.write)), nil)
+			j, err := g.Evaluate(ctx, v, change(v, read(t, v, c.write)), nil)
 			require.NoError(t, err)
 			require.Equal(t, []string{"Deny TooMuch"}, codes(j))
 			assert.True(t, strings.HasSuffix(j.Denials[0].Message(), c.advice), j.Denials[0].Message())

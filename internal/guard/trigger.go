@@ -192,7 +192,7 @@ func (j *judge) onPathless(was, is *gateway.Route, old, policy *policykind.Polic
 }
 
 func (j *judge) onTarget(b *effective.Binder, p *policykind.Policy, r *gateway.Route, t policykind.Target, of func(*limitOnRoute) *limitSide) {
-	e := effective.Alone(p, r)
+	e := effective.Standalone(p, r)
 	if len(r.Rules) == 0 {
 		j.inForce(sideOf(b, e), of)
 	}
@@ -442,7 +442,7 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 	}
 	k, bound, rule := b.is.key(holder), &b.is.Binding.Limits[holder], p.After.Path.Rule
 	if j.written(k) {
-		for _, text := range bound.Besides(rule) {
+		for _, text := range bound.AlsoMatches(rule) {
 			j.widen(k, text, p.After)
 		}
 		return
@@ -458,7 +458,7 @@ func (j *judge) widens(p effective.Pair, b boundPair) {
 	}
 	had, has := b.was.Route.Texts(p.Before.Path.Rule), b.is.Route.Texts(rule)
 	if slices.ContainsFunc(had, func(text string) bool { return !slices.Contains(has, text) }) {
-		has = bound.Besides(rule) // the rule has others now; it is asked for those that the limit chooses
+		has = bound.AlsoMatches(rule) // the rule has others now; it is asked for those that the limit chooses
 	}
 	if slices.ContainsFunc(has, func(text string) bool { return !slices.Contains(had, text) }) {
 		had = (&limitSide{bound: &b.was.Binding.Limits[was], index: b.was.Route}).matched() // it may have been another rule's

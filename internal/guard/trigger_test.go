@@ -166,7 +166,7 @@ func TestTheLimitsOfADeletedPolicyAreNothingToTell(t *testing.T) {
 	v := world(t, bindingWorld(rateOwn(limitsDoc(aLimit("a", onGet), aLimit("b", onTypo)))))
 	ref := v.Get(read(t, v, rateOwn(limitsDoc(aLimit("a", "")))).Ref()).Ref()
 	assert.Empty(t, codes(deleted(t, v, ref)))
-	assert.Empty(t, told(&guard.Judgement{}))
+	assert.Empty(t, told(&guard.Decision{}))
 }
 
 // A condition that another policy meets puts a limit with triggers in the place of one without.

@@ -285,7 +285,7 @@ func (j *judge) otherLimit(t *limitTally) {
 		})
 	}
 	const restore = "leave the matches that it is bound by, or edit the policy as well"
-	if t.unbound != nil && t.unbound.first.bound.Apart() {
+	if t.unbound != nil && t.unbound.first.bound.ExcludedByHostnames() {
 		tell(api.ReasonTriggerUnmatched, "more limits that are bound to no rule any more",
 			fmt.Sprintf("is bound to no rule of %s any more: no request for its hostnames reaches it", t.unbound.onRoutes()),
 			"is bound to no rule any more", "leave the hostnames that it is bound by, or edit the policy as well")
@@ -316,7 +316,7 @@ func (j *judge) unbound(e *effective.Effective) {
 	}
 	for i := range s.Rules {
 		level, bound := e.Level(s.Rules[i].From.Policy), &s.Binding.Limits[i]
-		if level < gateway.LevelRoute || bound.Matches(e.Path.Rule) || level == gateway.LevelRoute && bound.Somewhere() {
+		if level < gateway.LevelRoute || bound.Matches(e.Path.Rule) || level == gateway.LevelRoute && bound.MatchesAny() {
 			continue
 		}
 		policy := s.of(i)

@@ -35,7 +35,7 @@ func withoutList(v *snapshot.View, kind string) *snapshot.View {
 func unseenBy(t testing.TB, r guard.Rights, user string, v *snapshot.View, c guard.Change) string {
 	t.Helper()
 	c.User = userOf(user)
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Judge(t.Context(), v, c, nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: r}).Evaluate(t.Context(), v, c, nil)
 	if err == nil {
 		return ""
 	}
@@ -158,7 +158,7 @@ func TestHowAKindThatWasNeverListedIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for user, want := range map[string]bool{"dev": c.want, "boss": false} {
 				g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{c.after}}
-				_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile, User: userOf(user)}, nil)
+				_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: profile, User: userOf(user)}, nil)
 				assert.Equal(t, want, err != nil, "%s: %v", user, err)
 			}
 		})
@@ -177,7 +177,7 @@ func TestADefinitionThatAnUnlistedKindDependsOn(t *testing.T) {
 	without := v.With(del(api.Ref{Group: api.GatewayGroup, Kind: "ListenerSet", Namespace: "app", Name: "s"}))
 	deleted := func(d *policykind.Definition, after *snapshot.View) error {
 		g := &guard.Guard{Engine: effective.NewEngine(), Rights: bossAndDev(), Kinds: rereadTo{after}}
-		_, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
+		_, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Delete, Before: d, User: userOf("dev")}, nil)
 		return err
 	}
 	require.ErrorContains(t, deleted(of("ListenerSet", "listenersets"), without), "may take overrides of them out of force on HTTPRoute app/r rule-1 of ListenerSet app/s")
@@ -200,14 +200,14 @@ func (r rereadTo) Reread(context.Context, *snapshot.View, snapshot.Object, snaps
 func TestWhatTheSystemDeletesIsNotHeldUp(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", two, "g"), istioDoc)), "Paint")
 	c := way{delete: istioDoc}.change(t, v)
-	c.Collected = true
+	c.GarbageCollected = true
 	assert.Empty(t, unseenBy(t, bossAndDev(), "dev", v, c))
 }
 
 func TestWhetherOneMayOverrideAnUnlistedKindIsNotKnown(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
 	c := way{write: routeDoc("r", two, "h")}.change(t, v)
-	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: assert.AnError}}).Judge(t.Context(), v, c, nil)
+	_, err := (&guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: assert.AnError}}).Evaluate(t.Context(), v, c, nil)
 	require.ErrorIs(t, err, guard.ErrRights)
 }
 
@@ -215,7 +215,7 @@ func TestAnUnlistedKindIsPartOfTheBudget(t *testing.T) {
 	v := withoutList(world(t, docs(gatewayDoc("g", "istio", "http"), gatewayDoc("h", "istio", "http"), routeDoc("r", two, "g"))), "Paint")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Judge(ctx, v, way{write: routeDoc("r", two, "h")}.change(t, v), nil)
+	j, err := (&guard.Guard{Engine: effective.NewEngine()}).Evaluate(ctx, v, way{write: routeDoc("r", two, "h")}.change(t, v), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny TooMuch"}, codes(j))
 }

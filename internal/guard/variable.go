@@ -119,8 +119,8 @@ func specHiding(e *effective.Effective, hide hides) any {
 }
 
 // sight returns what a constraint that stands at a level reads of a path.
-func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.Sight {
-	out := constraint.Sight{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
+func (j *judge) sight(c *constraint.Constraint, level constraint.Level, m *moment) constraint.PathInput {
+	out := constraint.PathInput{Judged: m.Variables, Shown: func() *cel.Variables { return j.readable(m) }}
 	namespace, written := c.Ref().Namespace, j.writtenRef()
 	if namespace == "" && m.isComparable() {
 		return out

@@ -40,7 +40,7 @@ func (j *judge) weakened(p effective.Pair) {
 func (j *judge) weakenedAfter(was, is *effective.Effective, policies []*merge.Policy) {
 	h := weakenedBefore{on: was}
 	for _, w := range is.Weakeners() {
-		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return sameName(p, w.Held.Policy) }) {
+		if slices.ContainsFunc(policies, func(p *merge.Policy) bool { return sameName(p, w.HeldRules.Policy) }) {
 			_, held, _ := h.of(&w)
 			j.weakening(is, &w, held, api.Deny)
 		}
@@ -51,8 +51,8 @@ func (j *judge) weakenedAfter(was, is *effective.Effective, policies []*merge.Po
 type weakenedBefore struct {
 	on   *effective.Effective                // nil for no such path
 	by   map[weakenerKey]*effective.Weakener // made when first asked
-	all  []*effective.Held                   // likewise
-	kept map[[2]*effective.Held]kept         // by what is held now and before
+	all  []*effective.HeldRules              // likewise
+	kept map[[2]*effective.HeldRules]kept    // by what is held now and before
 }
 
 // weakenerKey tells a rule from another that weakens the same overrides, whose
@@ -64,7 +64,7 @@ type weakenerKey struct {
 }
 
 func keyOf(w *effective.Weakener) weakenerKey {
-	of := w.Held.Policy
+	of := w.HeldRules.Policy
 	return weakenerKey{w.By.Key, w.Gate, [2]string{of.Namespace, of.Name}}
 }
 
@@ -75,7 +75,7 @@ func (h *weakenedBefore) read() {
 	if h.by != nil {
 		return
 	}
-	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.Held]kept)
+	h.by, h.kept = make(map[weakenerKey]*effective.Weakener), make(map[[2]*effective.HeldRules]kept)
 	if h.on == nil {
 		return
 	}
@@ -96,32 +96,32 @@ func (h *weakenedBefore) of(w *effective.Weakener) (same, held, arrived weakened
 	was := h.by[keyOf(w)]
 	switch {
 	case was == nil || !sameName(was.By.From.Policy, w.By.From.Policy) || w.Gate && !merge.Equal(was.By.Value, w.By.Value):
-		k := h.keep(w.Held, h.heldBy(w.Held.Policy))
+		k := h.keep(w.HeldRules, h.heldBy(w.HeldRules.Policy))
 		return weakenedRules{}, among(w, k.same), among(w, k.fresh)
 	case was.Except != w.Except: // the profile names other alternatives now
-		first, rest := was.Weakens(was.Held.Rules)
-		k := keep(w.Held.Rules, slices.Concat(first, rest))
-		fresh := keep(k.fresh, h.heldBy(w.Held.Policy).Rules)
+		first, rest := was.Weakens(was.HeldRules.Rules)
+		k := keep(w.HeldRules.Rules, slices.Concat(first, rest))
+		fresh := keep(k.fresh, h.heldBy(w.HeldRules.Policy).Rules)
 		return among(w, k.same), among(w, fresh.same), among(w, fresh.fresh)
 	default:
-		k := h.keep(w.Held, was.Held)
+		k := h.keep(w.HeldRules, was.HeldRules)
 		return among(w, k.same), weakenedRules{}, among(w, k.fresh)
 	}
 }
 
 // heldBy returns what the overrides of a policy held.
-func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.Held {
-	i := slices.IndexFunc(h.all, func(held *effective.Held) bool { return sameName(held.Policy, policy) })
+func (h *weakenedBefore) heldBy(policy *merge.Policy) *effective.HeldRules {
+	i := slices.IndexFunc(h.all, func(held *effective.HeldRules) bool { return sameName(held.Policy, policy) })
 	if i < 0 {
 		return &nothing
 	}
 	return h.all[i]
 }
 
-var nothing effective.Held
+var nothing effective.HeldRules
 
-func (h *weakenedBefore) keep(held, before *effective.Held) kept {
-	at := [2]*effective.Held{held, before}
+func (h *weakenedBefore) keep(held, before *effective.HeldRules) kept {
+	at := [2]*effective.HeldRules{held, before}
 	k, ok := h.kept[at]
 	if !ok {
 		k = keep(held.Rules, before.Rules)
@@ -183,7 +183,7 @@ func (j *judge) weakening(e *effective.Effective, w *effective.Weakener, rules w
 	if len(rules.first)+len(rules.rest) == 0 {
 		return
 	}
-	policy, by := e.Ref(w.Held.Policy), e.Ref(w.By.From.Policy)
+	policy, by := e.Ref(w.HeldRules.Policy), e.Ref(w.By.From.Policy)
 	f := Finding{Code: api.ReasonOverrideWeakened, Action: action, Rule: w.By.Key.String(), Policy: &policy}
 	if w.Gate {
 		f.Short = fmt.Sprintf("%s of %s decides whether %s has an effect", w.By.Key, by, rules.one())
@@ -207,7 +207,7 @@ func (j *judge) arrival(e *effective.Effective, w *effective.Weakener) api.Actio
 	switch {
 	case j.change.Operation == "":
 		return api.Deny
-	case !j.lowerWrite(e.Ref(w.Held.Policy)):
+	case !j.lowerWrite(e.Ref(w.HeldRules.Policy)):
 		return api.Warn
 	case w.Below:
 		return api.Deny

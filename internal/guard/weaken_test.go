@@ -179,7 +179,7 @@ func TestAProfileThatNamesGates(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny " + gating}, toldOf(j, "OverrideWeakened"))
 }
@@ -197,7 +197,7 @@ func TestAProfileThatNamesOtherAlternatives(t *testing.T) {
 		}
 	}
 	g := &guard.Guard{Engine: effective.NewEngine(), Kinds: rereading{after: next}}
-	j, err := g.Judge(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
+	j, err := g.Evaluate(t.Context(), v, guard.Change{Operation: guard.Create, After: profile("lock", nil)}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Deny " + strings.NewReplacer("ways.open", "ways.a.z", "ways.key", "ways.a.x").Replace(watering)}, toldOf(j, "OverrideWeakened"))
 }
@@ -238,12 +238,12 @@ func TestADeletionThatBringsAGate(t *testing.T) {
 	tests := map[string]guard.Change{
 		"deleted":        {Operation: guard.Delete, Before: more},
 		"given an owner": {Operation: guard.Update, Before: more, After: more, Owner: "ConfigMap app/gone"}, // and a warning of its own gate
-		"by the system":  {Operation: guard.Delete, Before: more, Collected: true},
+		"by the system":  {Operation: guard.Delete, Before: more, GarbageCollected: true},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			j := judgedAs(t, bossAndDev(), "dev", v, c)
-			if c.Collected {
+			if c.GarbageCollected {
 				assert.Empty(t, j.Denials)
 				assert.NotEmpty(t, j.Audits)
 				return
@@ -258,7 +258,7 @@ func TestADeletionThatBringsAGate(t *testing.T) {
 func TestTheRightToWeakenIsUnknown(t *testing.T) {
 	v := world(t, base(lock, lockTop(byKey)))
 	g := &guard.Guard{Engine: effective.NewEngine(), Rights: &owners{err: errors.New("no answer")}}
-	_, err := g.Judge(t.Context(), v, change(v, read(t, v, lockOwn("gate: 1"))), nil)
+	_, err := g.Evaluate(t.Context(), v, change(v, read(t, v, lockOwn("gate: 1"))), nil)
 	require.ErrorIs(t, err, guard.ErrRights)
 }
 

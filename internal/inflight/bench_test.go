@@ -28,7 +28,7 @@ func BenchmarkJudge(b *testing.B) {
 			objects := snapshot.New()
 			var log *Log
 			if c.others >= 0 {
-				log = New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
+				log = New(objects, Options{MaxWrites: 1 << 20, MaxBytes: 1 << 40, MaxWait: -1})
 			}
 			fillBench(b, objects)
 			g := &guard.Guard{Engine: effective.NewEngine()}
@@ -42,10 +42,10 @@ func BenchmarkJudge(b *testing.B) {
 				if change.Before == nil {
 					change.Operation = guard.Create
 				}
-				return Write{Change: change, Stamp: func() Stamp { return Stamp{types.UID(after.Ref().Name), "10"} }}
+				return Write{Change: change, Precondition: func() Precondition { return Precondition{types.UID(after.Ref().Name), "10"} }}
 			}
 			judge := func(w Write) {
-				if _, err := log.Judge(b.Context(), g, view, w); err != nil {
+				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -56,11 +56,11 @@ func BenchmarkJudge(b *testing.B) {
 				judge(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
 			}
 			w := write(worlds.RouteDoc("r1", "[{name: new}]", "one"))
-			seen := snapshot.Seen{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
+			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
 				judge(w)
-				objects.Saw(seen)
+				objects.Observe(seen)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func BenchmarkJudgeAbove(b *testing.B) {
 	for _, n := range []int{0, 40, 400, 4000} {
 		b.Run(fmt.Sprintf("%d-routes", n), func(b *testing.B) {
 			objects := snapshot.New()
-			log := New(objects, Options{Most: 1 << 20, Size: 1 << 40, Patience: -1})
+			log := New(objects, Options{MaxWrites: 1 << 20, MaxBytes: 1 << 40, MaxWait: -1})
 			fillBench(b, objects)
 			g := &guard.Guard{Engine: effective.NewEngine()}
 			view := func() *snapshot.View {
@@ -82,12 +82,12 @@ func BenchmarkJudgeAbove(b *testing.B) {
 			create := func(doc string) Write {
 				after := worlds.Read(b, view(), doc)
 				return Write{
-					Change: guard.Change{Operation: guard.Create, After: after},
-					Stamp:  func() Stamp { return Stamp{UID: types.UID(after.Ref().Name)} },
+					Change:       guard.Change{Operation: guard.Create, After: after},
+					Precondition: func() Precondition { return Precondition{UID: types.UID(after.Ref().Name)} },
 				}
 			}
 			judge := func(w Write) {
-				if _, err := log.Judge(b.Context(), g, view, w); err != nil {
+				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -95,11 +95,11 @@ func BenchmarkJudgeAbove(b *testing.B) {
 				judge(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
 			}
 			w := create(worlds.PolicyDoc("Paint", "infra", "above", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: one}]\nb: 1"))
-			seen := snapshot.Seen{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
+			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
 				judge(w)
-				objects.Saw(seen)
+				objects.Observe(seen)
 			}
 		})
 	}

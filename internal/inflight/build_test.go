@@ -20,8 +20,8 @@ import (
 // clips what is over 50.
 var (
 	gatewayGroup = worlds.GatewayDoc("edge", "class", "http")
-	route   = worlds.RouteDoc("r", "[{}]", "edge")
-	limit   = worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"+
+	route        = worlds.RouteDoc("r", "[{}]", "edge")
+	limit        = worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"+
 		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
 	greedy = onRoute("greedy", "a: 100")
 	modest = onRoute("modest", "a: 10")
@@ -56,8 +56,8 @@ func newSky(t *testing.T, o Options, docs ...string) *sky {
 	t.Helper()
 	s := &sky{T: t, store: snapshot.New()}
 	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
-	if o.Patience == 0 {
-		o.Patience = -1
+	if o.MaxWait == 0 {
+		o.MaxWait = -1
 	}
 	s.log = New(s.store, o)
 	for _, k := range worlds.World(t, route).Kinds() {
@@ -90,22 +90,22 @@ func uid(o snapshot.Object) types.UID { return types.UID(o.Ref().Key()) }
 func (s *sky) seen(doc, version string) {
 	o := s.read(doc)
 	s.store.Apply(snapshot.Put(o))
-	s.store.Saw(snapshot.Seen{Ref: o.Ref(), UID: uid(o), Version: version})
+	s.store.Observe(snapshot.Observation{Ref: o.Ref(), UID: uid(o), Version: version})
 }
 
 // create, update and remove are writes. An object that is there has version 10.
 func (s *sky) create(doc string) Write {
 	s.Helper()
 	o := s.read(doc)
-	return Write{Change: guard.Change{Operation: guard.Create, After: o}, Stamp: func() Stamp { return Stamp{UID: uid(o)} }}
+	return Write{Change: guard.Change{Operation: guard.Create, After: o}, Precondition: func() Precondition { return Precondition{UID: uid(o)} }}
 }
 
 func (s *sky) update(was, is string) Write {
 	s.Helper()
 	o := s.read(is)
 	return Write{
-		Change: guard.Change{Operation: guard.Update, Before: s.read(was), After: o},
-		Stamp:  func() Stamp { return Stamp{uid(o), "10"} },
+		Change:       guard.Change{Operation: guard.Update, Before: s.read(was), After: o},
+		Precondition: func() Precondition { return Precondition{uid(o), "10"} },
 	}
 }
 
@@ -113,14 +113,14 @@ func (s *sky) remove(doc string) Write {
 	s.Helper()
 	o := s.read(doc)
 	return Write{
-		Change: guard.Change{Operation: guard.Delete, Before: o},
-		Stamp:  func() Stamp { return Stamp{uid(o), "10"} },
+		Change:       guard.Change{Operation: guard.Delete, Before: o},
+		Precondition: func() Precondition { return Precondition{uid(o), "10"} },
 	}
 }
 
 func (s *sky) judge(w Write) Decision {
 	s.Helper()
-	d, err := s.log.Judge(s.Context(), s.guard, s.view, w)
+	d, err := s.log.Evaluate(s.Context(), s.guard, s.view, w)
 	require.NoError(s, err)
 	return d
 }

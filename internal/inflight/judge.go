@@ -14,22 +14,22 @@ import (
 
 // Decision is a judgement with what is in flight in mind.
 type Decision struct {
-	*guard.Judgement
+	*guard.Decision
 	// Retry tells that the denial hangs on writes that may or may not be stored,
 	// or on too many of them: the same write may pass a moment later.
 	Retry bool
 }
 
-// Judge judges a write, and books it if it is admitted. view returns the
+// Evaluate judges a write, and books it if it is admitted. view returns the
 // current view; it is asked after what is in flight is known, so that nothing
 // falls between the two. Warnings are those of the judgement without anything
 // in flight.
 //
 // The errors are those of guard.Judge.
-func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Decision, error) {
+func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Decision, error) {
 	if l == nil {
-		j, err := g.Judge(ctx, view(), w.Change, nil)
-		return Decision{Judgement: j}, err
+		j, err := g.Evaluate(ctx, view(), w.Change, nil)
+		return Decision{Decision: j}, err
 	}
 	t := trial{
 		Log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
@@ -51,7 +51,7 @@ func (l *Log) Judge(ctx context.Context, g *guard.Guard, view func() *snapshot.V
 
 // patience returns how long a write may wait.
 func (l *Log) patience(ctx context.Context) time.Duration {
-	p := l.Patience
+	p := l.MaxWait
 	if end, ok := ctx.Deadline(); ok {
 		p = min(p, time.Until(end)/2)
 	}
@@ -103,7 +103,7 @@ func (t *trial) attempt(ctx context.Context, view func() *snapshot.View) (d Deci
 		return d, false, nil
 	case full:
 		if t.write.Enforcement.Denies() {
-			return t.overloaded(d.Judgement), true, nil
+			return t.overloaded(d.Decision), true, nil
 		}
 	case booked:
 	}
@@ -131,9 +131,9 @@ func lay(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry
 
 // decide judges the write without and with those in flight that it meets.
 func (t *trial) decide(ctx context.Context, v *snapshot.View, groups [][]*entry) (Decision, error) {
-	alone, err := t.guard.Judge(ctx, v, t.write.Change, nil)
+	alone, err := t.guard.Evaluate(ctx, v, t.write.Change, nil)
 	if err != nil || !t.write.Enforcement.Denies() {
-		return Decision{Judgement: alone}, err
+		return Decision{Decision: alone}, err
 	}
 	for _, some := range rounds(groups) {
 		with, err := t.judgeWith(ctx, v, some)
@@ -144,21 +144,21 @@ func (t *trial) decide(ctx context.Context, v *snapshot.View, groups [][]*entry)
 			return t.narrow(ctx, v, alone, with, some)
 		}
 	}
-	return Decision{Judgement: alone}, nil
+	return Decision{Decision: alone}, nil
 }
 
 // judgeWith judges the write with entries laid over the view.
-func (t *trial) judgeWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Judgement, error) {
+func (t *trial) judgeWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Decision, error) {
 	laid, err := lay(ctx, t.guard, v, some)
 	if err != nil {
 		return nil, err
 	}
-	return t.guard.Judge(ctx, laid, t.write.Change, nil)
+	return t.guard.Evaluate(ctx, laid, t.write.Change, nil)
 }
 
 // narrow names as few of the entries as it easily can on which the decision
 // depends.
-func (t *trial) narrow(ctx context.Context, v *snapshot.View, alone, with *guard.Judgement, some []*entry) (Decision, error) {
+func (t *trial) narrow(ctx context.Context, v *snapshot.View, alone, with *guard.Decision, some []*entry) (Decision, error) {
 	for len(some) > few {
 		half, found := len(some)/2, false
 		for _, part := range [][]*entry{some[:half], some[half:]} {

@@ -300,11 +300,11 @@ func TestAWriteWaitsForThoseThatItHangsOn(t *testing.T) {
 		"and is allowed once they are seen elsewhere": {func(s *sky) { s.seen(worlds.PolicyDoc("Paint", "infra", "limit", "b: 1"), "11") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{Patience: time.Hour}, gatewayGroup, route)
+			s := newSky(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
 			s.admit(s.create(limit))
 			done := make(chan []string)
 			go func() {
-				d, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+				d, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 				assert.NoError(t, err)
 				done <- said(d)
 			}()
@@ -321,7 +321,7 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.admit(s.create(onRoute(name, "b: 1")))
 	}
-	s.log.Patience = time.Hour
+	s.log.MaxWait = time.Hour
 	views := make(chan struct{}, 10)
 	done := make(chan []string)
 	go func() {
@@ -329,7 +329,7 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 			views <- struct{}{}
 			return s.view()
 		}
-		d, err := s.log.Judge(t.Context(), s.guard, view, s.create(modest))
+		d, err := s.log.Evaluate(t.Context(), s.guard, view, s.create(modest))
 		assert.NoError(t, err)
 		done <- said(d)
 	}()
@@ -342,11 +342,11 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 }
 
 func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
-	s := newSky(t, Options{Patience: time.Hour}, gatewayGroup, route)
+	s := newSky(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
 	s.admit(s.create(limit))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	d, err := s.log.Judge(ctx, s.guard, s.view, s.create(greedy))
+	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(greedy))
 	require.NoError(t, err)
 	assert.Equal(t, with(ofLimit), said(d))
 	require.NoError(t, ctx.Err(), "half of it is left")
@@ -366,7 +366,7 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 		s.seen(doc, "11")
 		return nil, nil
 	}
-	d, err := s.log.Judge(ctx, s.guard, s.view, s.create(nowhere))
+	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(nowhere))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Retry TooMuch: writes that matter to the same paths were admitted faster than this one could be judged"}, said(d))
 	assert.Equal(t, 3, rounds)
@@ -377,7 +377,7 @@ func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := s.create(worlds.GatewayDoc("other", "class", "http")) // without a path, so that nothing takes time
-	_, err := s.log.Judge(ctx, s.guard, s.view, w)
+	_, err := s.log.Evaluate(ctx, s.guard, s.view, w)
 	require.NoError(t, err)
 	assert.Zero(t, s.log.Len())
 	s.admit(w)
@@ -387,7 +387,7 @@ func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
 func TestALogThatIsNilJudgesEachWriteByItself(t *testing.T) {
 	s := newSky(t, Options{}, gatewayGroup, route, limit)
 	var l *Log
-	d, err := l.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+	d, err := l.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 	require.NoError(t, err)
 	assert.Equal(t, []string{clipped}, said(d))
 	assert.Zero(t, l.Len())
@@ -416,7 +416,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 				}
 				return nil, nil
 			}
-			_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(nowhere))
+			_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(nowhere))
 			require.ErrorIs(t, err, errLive)
 			assert.Equal(t, len(c.inFlight), s.log.Len(), "it is not kept")
 		})
@@ -440,7 +440,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	profile := guard.Change{Operation: guard.Create, After: &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
 		Group: worlds.Group, Kind: "Other", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
 	}}}}
-	write := Write{Change: profile, Stamp: func() Stamp { return Stamp{UID: "p"} }}
+	write := Write{Change: profile, Precondition: func() Precondition { return Precondition{UID: "p"} }}
 
 	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
@@ -471,7 +471,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s.admit(write)
 		other := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
 		other.Name = "other"
-		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Stamp: write.Stamp}).Denied())
+		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Denied())
 		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
@@ -487,7 +487,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
-		_, err := s.log.Judge(t.Context(), s.guard, s.view, s.create(greedy))
+		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 		require.ErrorIs(t, err, errLive)
 		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
 	})
@@ -588,7 +588,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 		allowed := make(chan string, len(writes))
 		for _, w := range writes {
 			go func() {
-				d, err := s.log.Judge(context.Background(), s.guard, s.view, w)
+				d, err := s.log.Evaluate(context.Background(), s.guard, s.view, w)
 				if assert.NoError(t, err) && len(d.Denials) == 0 {
 					allowed <- w.Change.After.Ref().Name
 					return

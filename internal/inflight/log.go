@@ -15,10 +15,10 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultKeep     = time.Minute
-	DefaultMost     = 4096
-	DefaultSize     = 32 << 20
-	DefaultPatience = 200 * time.Millisecond
+	DefaultKeep      = time.Minute
+	DefaultMaxWrites = 4096
+	DefaultMaxBytes  = 32 << 20
+	DefaultMaxWait   = 200 * time.Millisecond
 )
 
 // Options of a Log.
@@ -28,18 +28,18 @@ type Options struct {
 	// observed is dropped after that and the longest latency of those that were:
 	// any earlier it may still be stored.
 	Keep time.Duration
-	// Most is how many writes are kept; 0 means DefaultMost. Each user, and each
+	// MaxWrites is how many writes are kept; 0 means DefaultMost. Each user, and each
 	// namespace, has a share of them; beyond it, its writes that would have to
 	// be kept are to be tried again.
-	Most int
-	// Size is how many bytes is kept of these writes together; 0 means
+	MaxWrites int
+	// MaxBytes is how many bytes is kept of these writes together; 0 means
 	// DefaultSize. It is shared likewise; but a write that is alone is kept
 	// whatever its size.
-	Size int64
-	// Patience is how long a write waits for others to be seen where the
+	MaxBytes int64
+	// MaxWait is how long a write waits for others to be seen where the
 	// decision depends on them, at most half of the time that it has left; 0
 	// means DefaultPatience, less than 0 none.
-	Patience time.Duration
+	MaxWait time.Duration
 }
 
 // Log is what was admitted and not seen yet. It is safe for concurrent use. A
@@ -94,21 +94,21 @@ type judging struct {
 	since, ends uint64
 	// seen of the object meanwhile: a write that the API server has stored
 	// without waiting for us is not kept.
-	seen []snapshot.Seen
+	seen []snapshot.Observation
 }
 
 // New returns an empty log that hears what is seen from a store, which must not
 // be fed yet.
 func New(s *snapshot.Store, o Options) *Log {
 	o.Keep = cmp.Or(o.Keep, DefaultKeep)
-	o.Most = cmp.Or(o.Most, DefaultMost)
-	o.Size = cmp.Or(o.Size, DefaultSize)
-	o.Patience = cmp.Or(o.Patience, DefaultPatience)
+	o.MaxWrites = cmp.Or(o.MaxWrites, DefaultMaxWrites)
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
 		judging: make(map[*judging]bool), named: make(map[api.Ref]int), wake: make(chan struct{}),
 	}
-	s.Precede(l.next)
+	s.BeforeChange(l.next)
 	s.Watch(l.saw)
 	return l
 }
@@ -135,7 +135,7 @@ func (l *Log) next(v *snapshot.View, events []snapshot.Event) {
 }
 
 // saw takes out what was seen.
-func (l *Log) saw(seen []snapshot.Seen) {
+func (l *Log) saw(seen []snapshot.Observation) {
 	if l.busy.Load() == 0 {
 		return
 	}
@@ -311,7 +311,7 @@ func (l *Log) book(t *trial, view func() *snapshot.View, judgedOn *snapshot.View
 	f.owner = f.ownerIn(v)
 	switch {
 	case slices.ContainsFunc(t.judging.seen, f.seenBy), l.refused(f, v):
-	case !l.shares.admits(f.owner, f.cost, usage{l.Most, l.Size}):
+	case !l.shares.admits(f.owner, f.cost, usage{l.MaxWrites, l.MaxBytes}):
 		return full
 	default:
 		l.seq++

@@ -57,12 +57,12 @@ func (d dice) write(s *sky) Write {
 	case d.IntN(4) == 0:
 		w := s.create(doc)
 		w.Change.Operation, w.Change.Before, w.Change.After = "DELETE", was, nil
-		w.Stamp = func() Stamp { return Stamp{uid(was), "10"} }
+		w.Precondition = func() Precondition { return Precondition{uid(was), "10"} }
 		return w
 	default:
 		w := s.create(doc)
 		w.Change.Operation, w.Change.Before = "UPDATE", was
-		w.Stamp = func() Stamp { return Stamp{uid(was), "10"} }
+		w.Precondition = func() Precondition { return Precondition{uid(was), "10"} }
 		return w
 	}
 }

@@ -54,7 +54,7 @@ func in(namespace string) func(int) string { return func(int) string { return na
 
 func TestNoOwnerHasAllRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{Most: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gatewayGroup, route)...)
+		s := newSky(t, Options{MaxWrites: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gatewayGroup, route)...)
 		free := func(user, namespace string) {
 			t.Helper()
 			s.admit(by(user, s.create(elsewhere(namespace, user+"-is-free"))))
@@ -74,7 +74,7 @@ func TestNoOwnerHasAllRoom(t *testing.T) {
 }
 
 func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
-	s := newSky(t, Options{Most: 400}, append(namespaces("infra"), gatewayGroup, route)...)
+	s := newSky(t, Options{MaxWrites: 400}, append(namespaces("infra"), gatewayGroup, route)...)
 	forged := 0
 	for i := range 1000 {
 		w := by(fmt.Sprintf("forged-%d", i), s.create(elsewhere(fmt.Sprintf("none-%d", i), "g")))
@@ -87,7 +87,7 @@ func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
 }
 
 func TestSharesAreOfBytesToo(t *testing.T) {
-	s := newSky(t, Options{Size: 32 << 20}, append(namespaces("app", "infra"), gatewayGroup, route)...)
+	s := newSky(t, Options{MaxBytes: 32 << 20}, append(namespaces("app", "infra"), gatewayGroup, route)...)
 	large := func(user, namespace string, i int) bool {
 		w := by(user, s.create(elsewhere(namespace, fmt.Sprint(user, i))))
 		w.Size = 1600 << 10
@@ -104,7 +104,7 @@ func TestSharesAreOfBytesToo(t *testing.T) {
 }
 
 func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
-	s := newSky(t, Options{Size: 1000}, gatewayGroup, route)
+	s := newSky(t, Options{MaxBytes: 1000}, gatewayGroup, route)
 	w := s.create(limit)
 	w.Size = 5000
 	s.admit(w)
@@ -122,7 +122,7 @@ func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
 }
 
 func TestWhatIsObservedLeavesItsRoom(t *testing.T) {
-	s := newSky(t, Options{Most: 40}, append(namespaces("app"), gatewayGroup, route)...)
+	s := newSky(t, Options{MaxWrites: 40}, append(namespaces("app"), gatewayGroup, route)...)
 	n := s.fill("tenant", in("app"))
 	for i := range n {
 		s.seen(elsewhere("app", fmt.Sprintf("tenant-%d", i)), "11")
@@ -185,7 +185,7 @@ func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
 		"and its deletion ended": {func(s *sky) {
 			s.admit(s.remove(there))
 			s.store.Apply(snapshot.Delete(s.read(there).Ref()))
-			s.store.Saw(snapshot.Seen{Ref: s.read(there).Ref(), UID: uid(s.read(there)), Version: "11", Deleted: true})
+			s.store.Observe(snapshot.Observation{Ref: s.read(there).Ref(), UID: uid(s.read(there)), Version: "11", Deleted: true})
 		}, func(s *sky) Write { return s.create(there) }, 1},
 		"and loses its last finalizer": {func(s *sky) {
 			w := s.update(there, there)

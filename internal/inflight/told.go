@@ -10,7 +10,7 @@ import (
 
 // undecided denies a write that is allowed or denied by whether others are
 // stored.
-func undecided(alone, with *guard.Judgement, others []*entry) Decision {
+func undecided(alone, with *guard.Decision, others []*entry) Decision {
 	because, denials := "together with", with.Denials
 	if alone.Denied() {
 		because, denials = "without", alone.Denials
@@ -18,10 +18,10 @@ func undecided(alone, with *guard.Judgement, others []*entry) Decision {
 	return retry(alone, told(because, denials, others)...)
 }
 
-func retry(j *guard.Judgement, denials ...guard.Finding) Decision {
+func retry(j *guard.Decision, denials ...guard.Finding) Decision {
 	out := *j
 	out.Denials = denials
-	return Decision{Judgement: &out, Retry: true}
+	return Decision{Decision: &out, Retry: true}
 }
 
 func told(because string, denials []guard.Finding, others []*entry) []guard.Finding {
@@ -61,13 +61,13 @@ func tooMuch(what string) guard.Finding {
 // contended denies a write that could not be judged in time, since others that
 // matter to the same paths were admitted again and again.
 func (t *trial) contended() Decision {
-	return retry(&guard.Judgement{Change: t.write.Change},
+	return retry(&guard.Decision{Change: t.write.Change},
 		tooMuch("writes that matter to the same paths were admitted faster than this one could be judged"))
 }
 
 // overloaded denies a write since its user, or its namespace, has a full share of
 // what is in flight.
-func (t *trial) overloaded(j *guard.Judgement) Decision {
+func (t *trial) overloaded(j *guard.Decision) Decision {
 	where := "cluster-scoped objects"
 	if ns := t.judging.ref.Namespace; ns != "" {
 		where = "objects in namespace " + ns
@@ -77,5 +77,5 @@ func (t *trial) overloaded(j *guard.Judgement) Decision {
 
 // reread denies a write since policies are being read in another way.
 func (t *trial) reread(err error) Decision {
-	return retry(&guard.Judgement{Change: t.write.Change}, tooMuch(err.Error()))
+	return retry(&guard.Decision{Change: t.write.Change}, tooMuch(err.Error()))
 }

@@ -20,10 +20,10 @@ import (
 // Write is a write to be judged.
 type Write struct {
 	Change guard.Change
-	// Stamp tells by what the write will be known when it is seen. It is asked
+	// Precondition tells by what the write will be known when it is seen. It is asked
 	// only if the write is admitted.
-	Stamp func() Stamp
-	// Size of its object in bytes, as it was written.
+	Precondition func() Precondition
+	// MaxBytes of its object in bytes, as it was written.
 	Size int64
 	// Generated tells that the API server made the name of what is created.
 	Generated bool
@@ -37,9 +37,9 @@ type Write struct {
 	Enforcement guard.Enforcement
 }
 
-// Stamp is the uid of the object that is written, and the resourceVersion that
+// Precondition is the uid of the object that is written, and the resourceVersion that
 // it has before the write: "" where it is created.
-type Stamp struct {
+type Precondition struct {
 	UID     types.UID
 	Version string
 }
@@ -194,7 +194,7 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 type flown struct {
 	Write
 	ref api.Ref
-	Stamp
+	Precondition
 	user  string
 	owner owner
 	cost  usage
@@ -206,7 +206,7 @@ const overhead = 1 << 10
 
 // flown is the write as an entry of the log has it.
 func (w Write) flown(ref api.Ref) flown {
-	f := flown{Write: w, ref: ref, Stamp: w.Stamp(), cost: usage{1, overhead + w.Size}}
+	f := flown{Write: w, ref: ref, Precondition: w.Precondition(), cost: usage{1, overhead + w.Size}}
 	if u := w.Change.User; u != nil {
 		f.user = u.Username
 	}
@@ -231,7 +231,7 @@ func (f flown) ownerIn(v *snapshot.View) owner {
 
 // seenBy reports whether what was seen is the write, or came after it. Versions
 // of one resource can be compared whichever object they are of.
-func (f flown) seenBy(s snapshot.Seen) bool {
+func (f flown) seenBy(s snapshot.Observation) bool {
 	if f.Change.Operation == guard.Create {
 		return f.UID != "" && s.UID == f.UID
 	}

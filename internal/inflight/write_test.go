@@ -10,33 +10,33 @@ import (
 )
 
 func TestWhenAWriteIsSeen(t *testing.T) {
-	created := flown{Write: Write{Change: guard.Change{Operation: guard.Create}}, Stamp: Stamp{UID: "u"}}
-	updated := flown{Write: Write{Change: guard.Change{Operation: guard.Update}}, Stamp: Stamp{"u", "99"}}
-	deleted := flown{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Stamp: Stamp{"u", "99"}}
+	created := flown{Write: Write{Change: guard.Change{Operation: guard.Create}}, Precondition: Precondition{UID: "u"}}
+	updated := flown{Write: Write{Change: guard.Change{Operation: guard.Update}}, Precondition: Precondition{"u", "99"}}
+	deleted := flown{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Precondition: Precondition{"u", "99"}}
 	for name, c := range map[string]struct {
 		write flown
-		seen  snapshot.Seen
+		seen  snapshot.Observation
 		want  bool
 	}{
-		"a created object is there":                        {created, snapshot.Seen{UID: "u", Version: "1"}, true},
-		"another one of that name is there":                {created, snapshot.Seen{UID: "other", Version: "1"}, false},
-		"a created object is gone again":                   {created, snapshot.Seen{UID: "u", Version: "2", Deleted: true}, true},
-		"a list does not have what is created":             {created, snapshot.Seen{Deleted: true}, false},
-		"nobody knows what was created":                    {flown{Write: created.Write}, snapshot.Seen{}, false},
-		"an updated object has a later version":            {updated, snapshot.Seen{UID: "u", Version: "100"}, true},
-		"an updated object has the version that it had":    {updated, snapshot.Seen{UID: "u", Version: "99"}, false},
-		"an updated object has an earlier version":         {updated, snapshot.Seen{UID: "u", Version: "98"}, false},
-		"an updated object is gone":                        {updated, snapshot.Seen{UID: "u", Version: "100", Deleted: true}, true},
-		"a list does not have an updated object":           {updated, snapshot.Seen{Deleted: true}, true},
-		"another one was there before":                     {updated, snapshot.Seen{UID: "other", Version: "98", Deleted: true}, false},
-		"another one is there now":                         {updated, snapshot.Seen{UID: "other", Version: "100"}, true},
-		"versions cannot be compared, and differ":          {updated, snapshot.Seen{UID: "u", Version: "abc"}, true},
-		"a deleted object is gone":                         {deleted, snapshot.Seen{UID: "u", Version: "100", Deleted: true}, true},
-		"a deleted object waits for its finalizers":        {deleted, snapshot.Seen{UID: "u", Version: "100"}, true},
-		"a deleted object is as it was":                    {deleted, snapshot.Seen{UID: "u", Version: "99"}, false},
-		"a list does not have a deleted object":            {deleted, snapshot.Seen{Deleted: true}, true},
-		"an object before the deleted one is seen to go":   {deleted, snapshot.Seen{UID: "other", Version: "9", Deleted: true}, false},
-		"an object has the place of a deleted one already": {deleted, snapshot.Seen{UID: "other", Version: "101"}, true},
+		"a created object is there":                        {created, snapshot.Observation{UID: "u", Version: "1"}, true},
+		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
+		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
+		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
+		"nobody knows what was created":                    {flown{Write: created.Write}, snapshot.Observation{}, false},
+		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
+		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
+		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},
+		"an updated object is gone":                        {updated, snapshot.Observation{UID: "u", Version: "100", Deleted: true}, true},
+		"a list does not have an updated object":           {updated, snapshot.Observation{Deleted: true}, true},
+		"another one was there before":                     {updated, snapshot.Observation{UID: "other", Version: "98", Deleted: true}, false},
+		"another one is there now":                         {updated, snapshot.Observation{UID: "other", Version: "100"}, true},
+		"versions cannot be compared, and differ":          {updated, snapshot.Observation{UID: "u", Version: "abc"}, true},
+		"a deleted object is gone":                         {deleted, snapshot.Observation{UID: "u", Version: "100", Deleted: true}, true},
+		"a deleted object waits for its finalizers":        {deleted, snapshot.Observation{UID: "u", Version: "100"}, true},
+		"a deleted object is as it was":                    {deleted, snapshot.Observation{UID: "u", Version: "99"}, false},
+		"a list does not have a deleted object":            {deleted, snapshot.Observation{Deleted: true}, true},
+		"an object before the deleted one is seen to go":   {deleted, snapshot.Observation{UID: "other", Version: "9", Deleted: true}, false},
+		"an object has the place of a deleted one already": {deleted, snapshot.Observation{UID: "other", Version: "101"}, true},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.seenBy(c.seen)) })
 	}

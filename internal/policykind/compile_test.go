@@ -233,7 +233,7 @@ func TestMayStandOn(t *testing.T) {
 		k := made(t, "levels: ["+level+"]")
 		var on []api.PolicyKind
 		for _, kind := range all {
-			if k.MayStandOn(kind) {
+			if k.HasLevelFor(kind) {
 				on = append(on, kind)
 			}
 		}

@@ -105,10 +105,10 @@ func (k *Kind) Meet() merge.Meet {
 	}
 }
 
-// LowerDictates reports whether the lower of two policies says how the higher one
+// LowerDecidesStrategy reports whether the lower of two policies says how the higher one
 // is applied: where the profile says so, and where there is nothing to say since
 // the closest policy replaces those above it.
-func (k *Kind) LowerDictates() bool {
+func (k *Kind) LowerDecidesStrategy() bool {
 	b := &k.Blocks
 	switch {
 	case k.SameTarget == api.Collect:
@@ -206,9 +206,9 @@ var levelsOf = map[string][]api.LevelName{
 	kindMesh:         {api.LevelMesh},
 }
 
-// MayStandOn reports whether the kind's hierarchy has a level for policies on
+// HasLevelFor reports whether the kind's hierarchy has a level for policies on
 // objects of a kind.
-func (k *Kind) MayStandOn(ref api.PolicyKind) bool {
+func (k *Kind) HasLevelFor(ref api.PolicyKind) bool {
 	at, ok := levelsOf[ref.Kind]
 	switch {
 	case ok:
@@ -224,9 +224,9 @@ func (k *Kind) MayStandOn(ref api.PolicyKind) bool {
 // its own.
 var sectionsOf = map[string]api.LevelName{"Gateway": api.LevelListener, "ListenerSet": api.LevelListener, "XListenerSet": api.LevelListener}
 
-// MayStandAt reports whether the kind's hierarchy has a level for policies on a
+// HasLevelAt reports whether the kind's hierarchy has a level for policies on a
 // target, or on the section of it.
-func (k *Kind) MayStandAt(t api.Target) bool {
+func (k *Kind) HasLevelAt(t api.Target) bool {
 	if kind := k.target(t.Target.PolicyKind()); kind != nil && kind.Virtual {
 		return true // on a path of its own
 	}
@@ -242,7 +242,7 @@ func (k *Kind) MayStandAt(t api.Target) bool {
 	case route:
 		return k.Has(api.LevelRoute)
 	default:
-		return k.MayStandOn(t.Target.PolicyKind())
+		return k.HasLevelFor(t.Target.PolicyKind())
 	}
 }
 

@@ -155,13 +155,13 @@ func (k *Kind) Schema() *Schema {
 type Layout struct {
 	// Content is where the content is, below spec.
 	Content []string
-	// Beside are the addresses below spec that are no content: target
+	// NotContent are the addresses below spec that are no content: target
 	// references and the like.
-	Beside [][]string
-	// BesideRules are the addresses below the content that hold no bare rule:
+	NotContent [][]string
+	// NotRules are the addresses below the content that hold no bare rule:
 	// the blocks, and their strategies. A condition is not among them, since a
 	// list in its place is a rule.
-	BesideRules [][]string
+	NotRules [][]string
 	// Leaves tells that the leaves of the content are the rules. A map at a
 	// Whole address, below the content of a block, is one, too, and a list at
 	// one of Lists is taken apart.
@@ -176,13 +176,13 @@ type Layout struct {
 // edited.
 func (k *Kind) Layout() Layout {
 	out := Layout{
-		Content: k.content, Beside: segments(k.taken), BesideRules: segments(k.ignored),
+		Content: k.content, NotContent: segments(k.taken), NotRules: segments(k.ignored),
 		Leaves: k.leaves, Whole: segments(k.whole), Rules: segments(k.rules),
 	}
 	names := slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides, []string{k.Strategy.Field, k.Strategy.BareField})
 	for _, name := range names {
 		if name != "" {
-			out.BesideRules = append(out.BesideRules, []string{name})
+			out.NotRules = append(out.NotRules, []string{name})
 		}
 	}
 	for _, l := range k.lists {

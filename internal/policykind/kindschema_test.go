@@ -116,9 +116,9 @@ blocks: {defaults: [defaults], overrides: [overrides], when: when}
 strategy: {field: strategy, bareField: mode}
 unset: [unset]
 rules: [rules.*.*, limits.*]`, policykind.Layout{
-			Beside:      [][]string{{"targetRef"}, {"where", "select"}, {"unset"}},
-			BesideRules: [][]string{{"defaults"}, {"overrides"}, {"strategy"}, {"mode"}},
-			Rules:       [][]string{{"rules", "*", "*"}, {"limits", "*"}},
+			NotContent: [][]string{{"targetRef"}, {"where", "select"}, {"unset"}},
+			NotRules:   [][]string{{"defaults"}, {"overrides"}, {"strategy"}, {"mode"}},
+			Rules:      [][]string{{"rules", "*", "*"}, {"limits", "*"}},
 		}},
 		"leaves below an address": {`
 targets: {fields: [targetRef]}
@@ -127,7 +127,7 @@ ignore: [note]
 strategy: {allowed: [patch]}
 whole: [tags]
 lists: [{path: rules.*, key: name}]`, policykind.Layout{
-			Content: []string{"default"}, Beside: [][]string{{"targetRef"}}, BesideRules: [][]string{{"note"}},
+			Content: []string{"default"}, NotContent: [][]string{{"targetRef"}}, NotRules: [][]string{{"note"}},
 			Leaves: true, Whole: [][]string{{"tags"}}, Lists: [][]string{{"rules", "*"}},
 		}},
 	} {

@@ -25,8 +25,8 @@ type Policy struct {
 	// Onto is how the policy meets the next higher one, in kinds in which the
 	// lower dictates or always replaces; nil in others.
 	Onto *merge.Strategy
-	// Going tells that the policy is being deleted, or will be with its owner.
-	Going bool
+	// Deleting tells that the policy is being deleted, or will be with its owner.
+	Deleting bool
 	// Binds tells that some rule of it binds to rules of routes.
 	Binds bool
 	// Unread tells what the policy is attached to that is not read; empty if
@@ -77,7 +77,7 @@ func (p *Policy) Ref() api.Ref {
 // Same reports whether two policies read the same, whatever their versions.
 func (p *Policy) Same(o *Policy) bool {
 	return p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name && p.Created == o.Created &&
-		p.Rank == o.Rank && p.Going == o.Going && p.Unread == o.Unread && equal(p.Onto, o.Onto) &&
+		p.Rank == o.Rank && p.Deleting == o.Deleting && p.Unread == o.Unread && equal(p.Onto, o.Onto) &&
 		slices.EqualFunc(p.Targets, o.Targets, Target.Same) && slices.Equal(p.Unset, o.Unset) &&
 		slices.EqualFunc(p.Blocks, o.Blocks, sameBlock) &&
 		(p.Invalid == nil) == (o.Invalid == nil) && (p.Invalid == nil || p.Invalid.Error() == o.Invalid.Error())

@@ -33,7 +33,7 @@ func (k *Kind) Read(object map[string]any, created int64) *Policy {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	owners, _ := metadata["ownerReferences"].([]any)
-	p.Going = metadata["deletionTimestamp"] != nil || len(owners) > 0
+	p.Deleting = metadata["deletionTimestamp"] != nil || len(owners) > 0
 	r := reader{kind: k, policy: p, version: u.GroupVersionKind().Version}
 	root := field.NewPath("spec")
 	spec, ok := object["spec"].(map[string]any)
@@ -168,7 +168,7 @@ func (r *reader) blocks(root *field.Path, spec map[string]any) {
 
 // onto sets how the policy meets the next higher one, where that is for it to say.
 func (r *reader) onto(s merge.Strategy) {
-	if r.kind.LowerDictates() {
+	if r.kind.LowerDecidesStrategy() {
 		r.policy.Onto = &s
 	}
 }
@@ -326,7 +326,7 @@ func (r *reader) bindings(at *field.Path, rules []merge.Rule) {
 	for i := range rules {
 		rule := &rules[i]
 		name, ok := r.kind.Binds(rule.Key)
-		if !ok || rule.Value == nil || r.version != r.kind.Binding.Version && !ratelimit.Speaks(rule.Value) {
+		if !ok || rule.Value == nil || r.version != r.kind.Binding.Version && !ratelimit.IsRateLimit(rule.Value) {
 			continue
 		}
 		place := at

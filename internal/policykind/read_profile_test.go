@@ -104,7 +104,7 @@ func TestReadByProfile(t *testing.T) {
 			p := spec(t, k, text)
 			require.NoError(t, p.Invalid)
 			assert.Equal(t, test.want, blocksOf(p))
-			assert.Equal(t, k.LowerDictates(), p.Onto != nil)
+			assert.Equal(t, k.LowerDecidesStrategy(), p.Onto != nil)
 		})
 	}
 	t.Run("a policy without a namespace is collected under its name", func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestLowerDictates(t *testing.T) {
 		"sameTarget: collect\nstrategy: {by: lower, allowed: [merge]}\n": false,
 	} {
 		k := made(t, profile)
-		assert.Equal(t, want, k.LowerDictates(), profile)
+		assert.Equal(t, want, k.LowerDecidesStrategy(), profile)
 		assert.Equal(t, want, spec(t, k, onRoute).Onto != nil, profile)
 	}
 }

@@ -155,14 +155,14 @@ func (b *Bound) KeptBy(rule int) []string {
 	return slices.Compact(out)
 }
 
-// Apart reports whether it is its hostnames alone that keep the limit from every
+// ExcludedByHostnames reports whether it is its hostnames alone that keep the limit from every
 // rule that has a match of its triggers.
-func (b *Bound) Apart() bool {
-	return !b.Somewhere() && slices.ContainsFunc(b.Triggers, func(c Chosen) bool { return c.apart != nil && c.apart.next(0) >= 0 })
+func (b *Bound) ExcludedByHostnames() bool {
+	return !b.MatchesAny() && slices.ContainsFunc(b.Triggers, func(c Chosen) bool { return c.apart != nil && c.apart.next(0) >= 0 })
 }
 
-// Somewhere reports whether the limit matches any rule of the route.
-func (b *Bound) Somewhere() bool { return b.chosen == nil || b.chosen.next(0) >= 0 }
+// MatchesAny reports whether the limit matches any rule of the route.
+func (b *Bound) MatchesAny() bool { return b.chosen == nil || b.chosen.next(0) >= 0 }
 
 // within reports whether a set has a match of a rule.
 func (r *Route) within(s set, rule int) bool {
@@ -190,10 +190,10 @@ func (b *Binding) First(rule int) int {
 // By names the matches of a rule by which a limit with triggers matches it.
 func (b *Bound) By(rule int) []string { return b.texts(rule, true) }
 
-// Besides names the other matches of a rule that a limit with triggers matches: it
+// AlsoMatches names the other matches of a rule that a limit with triggers matches: it
 // limits their requests, too, though it does not ask for them. Where one trigger
 // chooses every rule, there are none.
-func (b *Bound) Besides(rule int) []string { return b.texts(rule, false) }
+func (b *Bound) AlsoMatches(rule int) []string { return b.texts(rule, false) }
 
 func (b *Bound) texts(rule int, chosen bool) []string {
 	var out []string

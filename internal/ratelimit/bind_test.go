@@ -175,7 +175,7 @@ func TestHostnamesThatAloneKeepALimitFromARule(t *testing.T) {
 			}
 			b := limitsOf(t, "l", triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
 			assert.Equal(t, c.kept, b.Limits[0].KeptBy(0))
-			assert.Equal(t, c.apart, b.Limits[0].Apart())
+			assert.Equal(t, c.apart, b.Limits[0].ExcludedByHostnames())
 		})
 	}
 }
@@ -192,7 +192,7 @@ func TestTheFirstLimitThatMatchesARuleIsBoundToIt(t *testing.T) {
 	assert.Equal(t, []int{1, 0, 2}, []int{b.First(0), b.First(1), b.First(2)})
 	var somewhere []bool
 	for i := range b.Limits {
-		somewhere = append(somewhere, b.Limits[i].Somewhere())
+		somewhere = append(somewhere, b.Limits[i].MatchesAny())
 	}
 	assert.Equal(t, []bool{true, true, true, true, false}, somewhere)
 }
@@ -218,7 +218,7 @@ func TestABoundLimitTellsByWhichMatchesAndWhatItHoldsForBesides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := limitsOf(t, "l", c.triggers).Bind(routeOf(t, toystore), []string{"*.acme.com"})
 			assert.Equal(t, c.by, b.Limits[0].By(0))
-			assert.Equal(t, c.besides, b.Limits[0].Besides(0))
+			assert.Equal(t, c.besides, b.Limits[0].AlsoMatches(0))
 		})
 	}
 }

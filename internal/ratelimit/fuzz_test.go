@@ -29,7 +29,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return // no JSON
 		}
-		Speaks(value)
+		IsRateLimit(value)
 		limit, errs := Read(field.NewPath("spec").Key(name), name, value)
 		if (limit == nil) == (len(errs) == 0) {
 			t.Fatalf("a limit and errors, or neither: %v", errs)

@@ -8,39 +8,39 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Near is a match of a route that is like one that no rule has.
-type Near struct {
+// NearMatch is a match of a route that is like one that no rule has.
+type NearMatch struct {
 	// Rule that has it, the first that does.
 	Rule int
 	Text string
 }
 
-// NearOf is one of several routes.
-type NearOf struct {
+// NearRouteMatch is one of several routes.
+type NearRouteMatch struct {
 	// Route is the place of the route that has it, the first that does.
 	Route int
-	Near
+	NearMatch
 }
 
 // NearestOf returns the matches of several routes that are most like one that a
 // trigger states, the most alike first, each once.
-func NearestOf(routes []*Route, m *Match, most int) []NearOf {
+func NearestOf(routes []*Route, m *Match, most int) []NearRouteMatch {
 	type found struct {
-		NearOf
+		NearRouteMatch
 		far int
 	}
 	var all []found
 	for i, r := range routes {
 		for _, s := range r.nearest(m, most) {
 			if !slices.ContainsFunc(all, func(f found) bool { return f.Text == s.text }) {
-				all = append(all, found{NearOf{i, Near{r.ruleOf(s.place), s.text}}, s.far})
+				all = append(all, found{NearRouteMatch{i, NearMatch{r.ruleOf(s.place), s.text}}, s.far})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.far, b.far) })
-	var out []NearOf
+	var out []NearRouteMatch
 	for _, f := range all[:min(len(all), most)] {
-		out = append(out, f.NearOf)
+		out = append(out, f.NearRouteMatch)
 	}
 	return out
 }
@@ -49,10 +49,10 @@ func NearestOf(routes []*Route, m *Match, most int) []NearOf {
 // states, the most alike first, each once. It takes a few milliseconds at most,
 // whatever there is: of very many paths that are long and unlike, those that share
 // the least with the stated one are left out.
-func (r *Route) Nearest(m *Match, most int) []Near {
-	var out []Near
+func (r *Route) Nearest(m *Match, most int) []NearMatch {
+	var out []NearMatch
 	for _, s := range r.nearest(m, most) {
-		out = append(out, Near{r.ruleOf(s.place), s.text})
+		out = append(out, NearMatch{r.ruleOf(s.place), s.text})
 	}
 	return out
 }

@@ -41,37 +41,37 @@ func TestTheNearestMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules  [][]gatewayv1.HTTPRouteMatch
 		stated gatewayv1.HTTPRouteMatch
-		want   []Near
+		want   []NearMatch
 	}{
 		"a slip of a letter is nearer than another path": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/assets")}, {matchOf("", prefix, "/toys")}},
 			stated: matchOf("", prefix, "/tois"),
-			want:   []Near{{1, "PathPrefix /toys"}, {0, "PathPrefix /assets"}},
+			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /assets"}},
 		},
 		"a path that begins with the stated one is nearer than one as far by letters": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toad")}, {matchOf("", prefix, "/toys/a")}},
 			stated: matchOf("", prefix, "/toys"),
-			want:   []Near{{1, "PathPrefix /toys/a"}, {0, "PathPrefix /toad"}},
+			want:   []NearMatch{{1, "PathPrefix /toys/a"}, {0, "PathPrefix /toad"}},
 		},
 		"another type of path is nearer than another method, and that than none": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys"), matchOf("POST", prefix, "/toys"), matchOf("GET", exact, "/toys")}},
 			stated: matchOf("GET", prefix, "/toys"),
-			want:   []Near{{0, "GET Exact /toys"}, {0, "POST PathPrefix /toys"}, {0, "PathPrefix /toys"}},
+			want:   []NearMatch{{0, "GET Exact /toys"}, {0, "POST PathPrefix /toys"}, {0, "PathPrefix /toys"}},
 		},
 		"a header of another value is nearer than none": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys", "X-A=2")}},
 			stated: matchOf("", prefix, "/toys", "x-a=1"),
-			want:   []Near{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
+			want:   []NearMatch{{1, "PathPrefix /toys with header X-A=2"}, {0, "PathPrefix /toys"}},
 		},
 		"what two rules have is told of the first, once": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/a")}, {matchOf("", prefix, "/toys")}, {matchOf("", prefix, "/toys")}},
 			stated: matchOf("", prefix, "/toy"),
-			want:   []Near{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
+			want:   []NearMatch{{1, "PathPrefix /toys"}, {0, "PathPrefix /a"}},
 		},
 		"of those as near the first is told first": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{matchOf("", prefix, "/b")}, {matchOf("", prefix, "/a")}, {matchOf("", prefix, "/c")}, {matchOf("", prefix, "/e")}},
 			stated: matchOf("", prefix, "/d"),
-			want:   []Near{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
+			want:   []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /a"}, {2, "PathPrefix /c"}},
 		},
 		"rules whose matches state nothing have none": {
 			rules:  [][]gatewayv1.HTTPRouteMatch{{{}}},
@@ -108,9 +108,9 @@ func TestTheNearestMatchesAreThoseOfAll(t *testing.T) {
 	}
 }
 
-func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []Near {
+func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []NearMatch {
 	type one struct {
-		Near
+		NearMatch
 		far int
 	}
 	var all []one
@@ -122,14 +122,14 @@ func nearestOfAll(r *Route, m *gatewayv1.HTTPRouteMatch, most int) []Near {
 				letters = (letters + 1) / 2
 			}
 			if !slices.ContainsFunc(all, func(o one) bool { return o.Text == text }) {
-				all = append(all, one{Near{rule, text}, beside(m, &had) + 2*letters})
+				all = append(all, one{NearMatch{rule, text}, beside(m, &had) + 2*letters})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.far, b.far) })
-	var out []Near
+	var out []NearMatch
 	for _, o := range all[:min(len(all), most)] {
-		out = append(out, o.Near)
+		out = append(out, o.NearMatch)
 	}
 	return out
 }
@@ -148,7 +148,7 @@ func TestTheNearestOfVeryManyLongPathsIsFound(t *testing.T) {
 	}
 	slip := strings.Replace(long(4_000), "/", "/z", 1)
 	near := routeWith(rules...).Nearest(&Match{matchOf("", "PathPrefix", slip)}, 1)
-	assert.Equal(t, []Near{{62, "PathPrefix " + long(4_000)}}, near)
+	assert.Equal(t, []NearMatch{{62, "PathPrefix " + long(4_000)}}, near)
 }
 
 // A GRPCRoute has no such matches.

@@ -20,15 +20,15 @@ func TestTheNearestMatchesComeFirst(t *testing.T) {
 `
 	for name, c := range map[string]struct {
 		match string
-		want  Near
+		want  NearMatch
 	}{
-		"a typo":                        {"{path: {value: /tosy}, method: POST}", Near{0, "POST PathPrefix /toys"}},
-		"another method":                {"{path: {value: /toys}, method: PUT}", Near{0, "GET PathPrefix /toys"}},
-		"another type":                  {"{path: {value: /assets/logo}}", Near{1, "Exact /assets/logo"}},
-		"another case":                  {"{path: {type: Exact, value: /Assets/Logo}}", Near{1, "Exact /assets/logo"}},
-		"a path below one":              {"{path: {type: Exact, value: /toys/special}, method: GET}", Near{0, "GET PathPrefix /toys"}},
-		"another value of a header":     {"{headers: [{name: x-version, value: v3}]}", Near{1, "PathPrefix /orders with header X-Version=v2"}},
-		"a path, and a header too many": {"{path: {value: /toys}, method: GET, headers: [{name: a, value: b}]}", Near{0, "GET PathPrefix /toys"}},
+		"a typo":                        {"{path: {value: /tosy}, method: POST}", NearMatch{0, "POST PathPrefix /toys"}},
+		"another method":                {"{path: {value: /toys}, method: PUT}", NearMatch{0, "GET PathPrefix /toys"}},
+		"another type":                  {"{path: {value: /assets/logo}}", NearMatch{1, "Exact /assets/logo"}},
+		"another case":                  {"{path: {type: Exact, value: /Assets/Logo}}", NearMatch{1, "Exact /assets/logo"}},
+		"a path below one":              {"{path: {type: Exact, value: /toys/special}, method: GET}", NearMatch{0, "GET PathPrefix /toys"}},
+		"another value of a header":     {"{headers: [{name: x-version, value: v3}]}", NearMatch{1, "PathPrefix /orders with header X-Version=v2"}},
+		"a path, and a header too many": {"{path: {value: /toys}, method: GET, headers: [{name: a, value: b}]}", NearMatch{0, "GET PathPrefix /toys"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := limitsOf(t, "l", "[{matches: ["+c.match+"]}]")
@@ -39,7 +39,7 @@ func TestTheNearestMatchesComeFirst(t *testing.T) {
 	}
 }
 
-func nearestTo(t *testing.T, r *Route, match string, most int) []Near {
+func nearestTo(t *testing.T, r *Route, match string, most int) []NearMatch {
 	t.Helper()
 	l := limitsOf(t, "l", "[{matches: ["+match+"]}]")
 	return r.Nearest(&l.All[0].Triggers[0].Matches[0], most)
@@ -47,8 +47,8 @@ func nearestTo(t *testing.T, r *Route, match string, most int) []Near {
 
 func TestEachNearMatchIsNamedOnceByTheFirstRuleThatHasIt(t *testing.T) {
 	r := routeOf(t, "[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /b}}, {path: {value: /toys}}]}]")
-	assert.Equal(t, []Near{{0, "PathPrefix /b"}, {1, "PathPrefix /toys"}}, nearestTo(t, r, "{path: {value: /a}}", 3))
-	assert.Equal(t, []Near{{0, "PathPrefix /b"}}, nearestTo(t, r, "{path: {value: /a}}", 1))
+	assert.Equal(t, []NearMatch{{0, "PathPrefix /b"}, {1, "PathPrefix /toys"}}, nearestTo(t, r, "{path: {value: /a}}", 3))
+	assert.Equal(t, []NearMatch{{0, "PathPrefix /b"}}, nearestTo(t, r, "{path: {value: /a}}", 1))
 }
 
 func TestAnotherValueIsNearerThanNone(t *testing.T) {
@@ -76,19 +76,21 @@ func TestTheNearestMatchesOfSeveralRoutes(t *testing.T) {
 	first := one("[{matches: [{path: {value: /b}}]}, {matches: [{path: {value: /toyland}}]}]")
 	second := one("[{matches: [{path: {value: /c}}, {path: {value: /toys}}]}]")
 	third := one("[{}, {matches: [{path: {value: /tosy}}, {path: {value: /b}}]}]")
-	near := func(route, rule int, text string) NearOf { return NearOf{route, Near{rule, "PathPrefix " + text}} }
+	near := func(route, rule int, text string) NearRouteMatch {
+		return NearRouteMatch{route, NearMatch{rule, "PathPrefix " + text}}
+	}
 	for name, c := range map[string]struct {
 		routes []*Route
 		match  string
 		most   int
-		want   []NearOf
+		want   []NearRouteMatch
 	}{
-		"the last one's":                  {[]*Route{first, third, second}, "{path: {value: /toyss}}", 1, []NearOf{near(2, 0, "/toys")}},
-		"those of each":                   {[]*Route{first, second, third}, "{path: {value: /tosyx}}", 2, []NearOf{near(2, 1, "/tosy"), near(1, 0, "/toys")}},
-		"one that states none comes last": {[]*Route{services, first}, "{path: {value: /toyland}, method: GET}", 2, []NearOf{near(1, 1, "/toyland"), near(1, 0, "/b")}},
-		"what two have is the first's":    {[]*Route{third, first}, "{path: {value: /b}}", 1, []NearOf{near(0, 1, "/b")}},
-		"of those as near the first's":    {[]*Route{second, first}, "{path: {value: /d}}", 2, []NearOf{near(0, 0, "/c"), near(1, 0, "/b")}},
-		"fewer than were asked for":       {[]*Route{one("[{}]"), one("[{}]")}, "{path: {value: /d}}", 3, []NearOf{near(0, 0, "/")}},
+		"the last one's":                  {[]*Route{first, third, second}, "{path: {value: /toyss}}", 1, []NearRouteMatch{near(2, 0, "/toys")}},
+		"those of each":                   {[]*Route{first, second, third}, "{path: {value: /tosyx}}", 2, []NearRouteMatch{near(2, 1, "/tosy"), near(1, 0, "/toys")}},
+		"one that states none comes last": {[]*Route{services, first}, "{path: {value: /toyland}, method: GET}", 2, []NearRouteMatch{near(1, 1, "/toyland"), near(1, 0, "/b")}},
+		"what two have is the first's":    {[]*Route{third, first}, "{path: {value: /b}}", 1, []NearRouteMatch{near(0, 1, "/b")}},
+		"of those as near the first's":    {[]*Route{second, first}, "{path: {value: /d}}", 2, []NearRouteMatch{near(0, 0, "/c"), near(1, 0, "/b")}},
+		"fewer than were asked for":       {[]*Route{one("[{}]"), one("[{}]")}, "{path: {value: /d}}", 3, []NearRouteMatch{near(0, 0, "/")}},
 		"of services alone":               {[]*Route{services}, "{method: GET}", 3, nil},
 		"of no routes":                    {nil, "{method: GET}", 3, nil},
 		"not one is asked for":            {[]*Route{first}, "{method: GET}", 0, nil},

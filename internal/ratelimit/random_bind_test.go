@@ -211,7 +211,7 @@ func TestLimitsBindAsTheirFieldsCompare(t *testing.T) {
 			for i, triggers := range limits {
 				want := onRule(triggers, rules[rule], b.Route.Texts(rule), slices.Concat(rules...), hosts)
 				l := &b.Limits[i]
-				got := naive{matches: l.Matches(rule), by: l.By(rule), besides: l.Besides(rule), hostnames: l.Hostnames(rule)}
+				got := naive{matches: l.Matches(rule), by: l.By(rule), besides: l.AlsoMatches(rule), hostnames: l.Hostnames(rule)}
 				for _, c := range l.Triggers {
 					got.outside, got.found = append(got.outside, c.Outside...), append(got.found, c.Found)
 				}

@@ -218,6 +218,6 @@ func TestOnlyLimitsOfTheRFCSpeak(t *testing.T) {
 		"a list of nothing":                          {"[{}]", false},
 		"rates, conditions and counters of no shape": {"{rates: {unit: second}, when: [selector], counters: [1]}", false},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Speaks(decoded(t, c.text))) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, IsRateLimit(decoded(t, c.text))) })
 	}
 }

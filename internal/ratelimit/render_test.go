@@ -204,6 +204,6 @@ rates: [{limit: 5, unit: second}]
 counters: [context.request.time, auth.identity.username, context.request.http.body, context.request.http.path, context.request.http.headers.x, ratelimit.hitsAddend, context.source.address]
 when: [{selector: context.request.http.protocol, operator: exists}]
 `)
-	assert.Equal(t, []string{"context.request.http.protocol", "context.request.time", "context.request.http.body"}, l.Beyond())
-	assert.Empty(t, aLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").Beyond())
+	assert.Equal(t, []string{"context.request.http.protocol", "context.request.time", "context.request.http.body"}, l.UnsetSelectors())
+	assert.Empty(t, aLimit(t, "l", "{rates: [{limit: 5, unit: second}], triggers: [{hostnames: [a.b]}]}").UnsetSelectors())
 }

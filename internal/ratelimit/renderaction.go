@@ -96,10 +96,10 @@ func headerOf(selector string) string {
 // pseudoHeaders are those that requests have.
 var pseudoHeaders = []string{":authority", ":method", ":path", ":scheme"}
 
-// Beyond returns the selectors of a limit whose value no action adds: there is
+// UnsetSelectors returns the selectors of a limit whose value no action adds: there is
 // none for it, or it looks at a pseudo-header that no request has. Where the value
 // is missing a gateway sends no descriptor, and the service counts nothing.
-func (l *Limit) Beyond() []string {
+func (l *Limit) UnsetSelectors() []string {
 	var out []string
 	for _, selector := range l.selectors() {
 		action, ok := descriptor(selector)

@@ -52,6 +52,6 @@ func TestRulesHaveTheirMatchesDefaulted(t *testing.T) {
 // Matches that are not there state nothing, which is not what a trigger states.
 func TestARouteWithoutRulesHasNothingToBindTo(t *testing.T) {
 	b := limitsOf(t, "l", "[{matches: [{path: {value: /}}]}]").Bind(NewRoute(&gateway.Route{Kind: gateway.KindHTTPRoute}), anyHost)
-	assert.False(t, b.Limits[0].Somewhere())
+	assert.False(t, b.Limits[0].MatchesAny())
 	assert.Equal(t, []bool{false}, b.Limits[0].Triggers[0].Found)
 }

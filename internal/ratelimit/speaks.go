@@ -2,14 +2,14 @@ package ratelimit
 
 import "slices"
 
-// Speaks tells whether decoded JSON is a limit of the RFC's form, by what only
+// IsRateLimit tells whether decoded JSON is a limit of the RFC's form, by what only
 // such one has: triggers, a unit or a duration of a rate, a selector of a
 // condition, a counter that is a string. Limits of other versions have rates
 // with a window, counters with an expression and conditions with a predicate.
 //
 // A list of such limits speaks as well: two of the RFC's examples are written
 // so, and Read says what is wrong with that.
-func Speaks(value any) bool {
+func IsRateLimit(value any) bool {
 	if list, ok := value.([]any); ok {
 		return anyOf(list, speaks)
 	}

@@ -20,13 +20,13 @@ type alone struct {
 	policy *merge.Policy
 }
 
-// CheckAlone tells what is wrong with a policy of a path by itself, against the
+// CheckStandalone tells what is wrong with a policy of a path by itself, against the
 // whole schema of its kind. A write is not held to that, since the API server has
 // checked it; what is stored may be older than the schema, and a file has been
 // checked by no one.
 //
 // The only error is that of the budget, as of Check.
-func (c *Checker) CheckAlone(e *effective.Effective, policy *merge.Policy, b *effective.Budget) (Verdict, error) {
+func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, b *effective.Budget) (Verdict, error) {
 	if e.Kind.Schema() == nil {
 		return Verdict{}, nil
 	}

@@ -26,7 +26,7 @@ type target struct {
 func targetOf(k *policykind.Kind, root *structuralschema.Structural) target {
 	var best target
 	for i := range k.Targets.Fields {
-		at := append([]string{"spec"}, k.Layout().Beside[i]...)
+		at := append([]string{"spec"}, k.Layout().NotContent[i]...)
 		node := nodeAt(root, at)
 		if node == nil {
 			continue

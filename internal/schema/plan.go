@@ -87,10 +87,10 @@ func (p *plan) place(block ...string) {
 	if schema == nil {
 		return
 	}
-	out := &place{at: at, schema: schema, beside: below([]string{"spec"}, l.Beside)}
-	out.beside = append(out.beside, below(content, l.BesideRules)...)
+	out := &place{at: at, schema: schema, beside: below([]string{"spec"}, l.NotContent)}
+	out.beside = append(out.beside, below(content, l.NotRules)...)
 	if len(block) > 0 {
-		out.beside = append(out.beside, below(at, l.BesideRules)...)
+		out.beside = append(out.beside, below(at, l.NotRules)...)
 	}
 	out.beside = slices.DeleteFunc(out.beside, func(a []string) bool { return slices.Equal(a, at) })
 	j := joiner{layout: l, place: at, beside: out.beside, showValues: p.showValues}

@@ -33,8 +33,8 @@ func NewChanges(most int, idle func(Event) bool) *Changes {
 	return &Changes{most: most, idle: idle, wake: make(chan struct{}, 1), now: Changed{All: true}}
 }
 
-// Note books events of the store. Policies that are read in another way may be any.
-func (c *Changes) Note(events []Event) {
+// Record books events of the store. Policies that are read in another way may be any.
+func (c *Changes) Record(events []Event) {
 	if c.idle != nil {
 		events = slices.DeleteFunc(slices.Clone(events), c.idle) // others are given the same
 	}
@@ -50,16 +50,16 @@ func (c *Changes) Note(events []Event) {
 	c.tell()
 }
 
-// Mark books objects that have other marks now.
-func (c *Changes) Mark(objects []api.Ref) {
+// RecordMarks books objects that have other marks now.
+func (c *Changes) RecordMarks(objects []api.Ref) {
 	if len(objects) > 0 {
 		c.book(func() { c.now.Marked = append(c.now.Marked, objects...) })
 		c.tell()
 	}
 }
 
-// Everything has everything looked at, the next time that someone looks.
-func (c *Changes) Everything() { c.book(func() { c.now.All = true }) }
+// RecordAll has everything looked at, the next time that someone looks.
+func (c *Changes) RecordAll() { c.book(func() { c.now.All = true }) }
 
 func (c *Changes) book(act func()) {
 	c.mu.Lock()

@@ -16,9 +16,9 @@ func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
 
 	put, removed := Event{After: &gateway.Class{Name: "a"}}, Event{Before: &gateway.Class{Name: "b"}}
 	marked := api.Ref{Kind: "Gateway", Name: "edge"}
-	c.Note([]Event{put})
-	c.Note([]Event{removed})
-	c.Mark([]api.Ref{marked})
+	c.Record([]Event{put})
+	c.Record([]Event{removed})
+	c.RecordMarks([]api.Ref{marked})
 	assert.Equal(t, Changed{Events: []Event{put, removed}, Marked: []api.Ref{marked}}, c.Take(), "no more than is remembered")
 	assert.Empty(t, c.Take())
 }
@@ -26,16 +26,16 @@ func TestWhatChangedIsGatheredUntilItIsTaken(t *testing.T) {
 func TestEverythingMayHaveChanged(t *testing.T) {
 	put := Event{After: &gateway.Class{Name: "a"}}
 	for name, act := range map[string]func(*Changes){
-		"where policies are read in another way": func(c *Changes) { c.Note([]Event{put, {Kinds: true}}) },
-		"where more did than is remembered":      func(c *Changes) { c.Note([]Event{put, put, put}) },
+		"where policies are read in another way": func(c *Changes) { c.Record([]Event{put, {Kinds: true}}) },
+		"where more did than is remembered":      func(c *Changes) { c.Record([]Event{put, put, put}) },
 		"where more is marked than is remembered": func(c *Changes) {
-			c.Note([]Event{put})
-			c.Mark([]api.Ref{{Name: "a"}, {Name: "b"}})
+			c.Record([]Event{put})
+			c.RecordMarks([]api.Ref{{Name: "a"}, {Name: "b"}})
 		},
-		"where someone says so": func(c *Changes) { c.Everything() },
+		"where someone says so": func(c *Changes) { c.RecordAll() },
 		"whatever comes later": func(c *Changes) {
-			c.Everything()
-			c.Note([]Event{put})
+			c.RecordAll()
+			c.Record([]Event{put})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,12 +51,12 @@ func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
 	idle, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
 	c := NewChanges(2, func(e Event) bool { return !e.Kinds && e.After.Ref().Name == "idle" })
 	c.Take()
-	c.Note([]Event{idle, idle, idle})
+	c.Record([]Event{idle, idle, idle})
 	assert.Empty(t, c.Wake())
 	assert.Empty(t, c.Take())
 
 	told := []Event{idle, put, idle}
-	c.Note(told)
+	c.Record(told)
 	assert.Len(t, c.Wake(), 1)
 	assert.Equal(t, Changed{Events: []Event{put}}, c.Take())
 	assert.Equal(t, []Event{idle, put, idle}, told, "others are told the same")
@@ -64,11 +64,11 @@ func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
 
 func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {
 	c := NewChanges(10, nil)
-	c.Mark(nil)
-	c.Everything()
+	c.RecordMarks(nil)
+	c.RecordAll()
 	assert.Empty(t, c.Wake(), "whoever asks for another look looks anyway")
-	c.Note([]Event{{After: &gateway.Class{Name: "a"}}})
-	c.Mark([]api.Ref{{Name: "a"}})
+	c.Record([]Event{{After: &gateway.Class{Name: "a"}}})
+	c.RecordMarks([]api.Ref{{Name: "a"}})
 	assert.Len(t, c.Wake(), 1)
 }
 

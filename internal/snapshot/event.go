@@ -29,9 +29,9 @@ func Objects(events []Event) []Object {
 	return out
 }
 
-// Seen is what the API server told of an object, whether or not the view holds
+// Observation is what the API server told of an object, whether or not the view holds
 // objects of its kind, or can read it.
-type Seen struct {
+type Observation struct {
 	Ref api.Ref
 	// UID and Version (its resourceVersion) of the object, "" where it is only
 	// known that a list does not have it any more.
@@ -53,10 +53,10 @@ func (s *Store) Subscribe(tell func([]Event)) {
 	s.events = append(s.events, tell)
 }
 
-// Precede has a function called with the next view and what changes in it, before
+// BeforeChange has a function called with the next view and what changes in it, before
 // View returns that view. It is called under the lock of the writers: it must be
 // quick, and must not write to the store. Precede before anything is fed.
-func (s *Store) Precede(tell func(*View, []Event)) {
+func (s *Store) BeforeChange(tell func(*View, []Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = append(s.before, tell)
@@ -65,14 +65,14 @@ func (s *Store) Precede(tell func(*View, []Event)) {
 // Watch has a function called with what was seen, after the view shows it. It
 // may be called by several goroutines at once, and must be quick. Watch before
 // anything is fed.
-func (s *Store) Watch(tell func([]Seen)) {
+func (s *Store) Watch(tell func([]Observation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, tell)
 }
 
-// Saw tells what was seen. Feeders call it once the view shows it.
-func (s *Store) Saw(seen ...Seen) {
+// Observe tells what was seen. Feeders call it once the view shows it.
+func (s *Store) Observe(seen ...Observation) {
 	for _, tell := range s.seen {
 		tell(seen)
 	}

@@ -25,7 +25,7 @@ type Store struct {
 	events  []func([]Event)
 	before  []func(*View, []Event)
 
-	seen []func([]Seen) // set before anything is fed
+	seen []func([]Observation) // set before anything is fed
 }
 
 // New returns an empty store that is not ready before each of the sources was
@@ -84,7 +84,7 @@ func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
 
 // replacing returns the changes that make the objects the only ones of a kind in
 // a view, and what was seen to be gone then.
-func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, gone []Seen) {
+func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, gone []Observation) {
 	keep := make(map[api.Ref]bool, len(objects))
 	changes = make([]Change, 0, len(objects))
 	for _, o := range objects {
@@ -94,15 +94,15 @@ func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change
 	for o := range v.Objects(kind) {
 		if !keep[o.Ref()] {
 			changes = append(changes, Delete(o.Ref()))
-			gone = append(gone, Seen{Ref: o.Ref(), Deleted: true})
+			gone = append(gone, Observation{Ref: o.Ref(), Deleted: true})
 		}
 	}
 	return changes, gone
 }
 
-func (s *Store) sawGone(gone []Seen) {
+func (s *Store) sawGone(gone []Observation) {
 	if len(gone) > 0 {
-		s.Saw(gone...)
+		s.Observe(gone...)
 	}
 }
 
@@ -121,9 +121,9 @@ func (s *Store) AddKind(k *policykind.Kind) {
 	}
 }
 
-// LeaveOut has no write of another kind depend on a pending kind that was never
+// SetUnlisted has no write of another kind depend on a pending kind that was never
 // listed: its policies take no part.
-func (s *Store) LeaveOut(ref api.PolicyKind) {
+func (s *Store) SetUnlisted(ref api.PolicyKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.view.Load()

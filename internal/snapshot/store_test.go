@@ -98,7 +98,7 @@ func TestAKindThatWasNeverListedIsKnownAsSuch(t *testing.T) {
 	s.AddKind(k)
 	assert.Equal(t, []*policykind.Kind{other}, unlisted(), "what was listed once stays in the view")
 
-	s.LeaveOut(other.Ref())
+	s.SetUnlisted(other.Ref())
 	assert.Empty(t, unlisted())
 	assert.True(t, s.Pending(other.Ref()), "its own writes are not evaluated either way")
 	s.AddKind(other)
@@ -112,8 +112,8 @@ func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	s.AddKind(first)
 	s.KindListed(paintKind, policy(t, first, "stays", "r"), policy(t, first, "goes", "r"))
 	before, _ := s.View()
-	var seen []snapshot.Seen
-	s.Watch(func(all []snapshot.Seen) {
+	var seen []snapshot.Observation
+	s.Watch(func(all []snapshot.Observation) {
 		v, _ := s.View()
 		assert.Equal(t, []string{"Paint app/new", "Paint app/stays"}, on(v, routeRef("r"), paintKind), "the view shows it")
 		seen = append(seen, all...)
@@ -135,7 +135,7 @@ func TestAKindThatIsReadAgainIsReplacedInOneStep(t *testing.T) {
 	assert.Equal(t, 2, v.Count(paintKind))
 	assert.Equal(t, []*policykind.Kind{third}, v.Populated())
 	assert.False(t, s.Pending(paintKind))
-	assert.Equal(t, []snapshot.Seen{{Ref: policy(t, first, "goes", "r").Ref(), Deleted: true}}, seen, "it was deleted meanwhile")
+	assert.Equal(t, []snapshot.Observation{{Ref: policy(t, first, "goes", "r").Ref(), Deleted: true}}, seen, "it was deleted meanwhile")
 	assert.Equal(t, [][]snapshot.Event{{{Kinds: true}}}, *events, "one moment")
 }
 
@@ -191,15 +191,15 @@ func TestDecode(t *testing.T) {
 	gw := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
 	for kind, want := range map[api.PolicyKind]string{
 		{Kind: "Namespace"}:       "Namespace x",
-		gw("GatewayClass"):   "GatewayClass x",
-		gw("Gateway"):        "Gateway ns/x",
-		gw("ListenerSet"):    "ListenerSet ns/x",
-		gw("ReferenceGrant"): "ReferenceGrant ns/x",
-		gw("HTTPRoute"):      "HTTPRoute ns/x",
-		gw("GRPCRoute"):      "GRPCRoute ns/x",
-		gw("TLSRoute"):       "TLSRoute ns/x",
-		gw("TCPRoute"):       "TCPRoute ns/x",
-		gw("UDPRoute"):       "UDPRoute ns/x",
+		gw("GatewayClass"):        "GatewayClass x",
+		gw("Gateway"):             "Gateway ns/x",
+		gw("ListenerSet"):         "ListenerSet ns/x",
+		gw("ReferenceGrant"):      "ReferenceGrant ns/x",
+		gw("HTTPRoute"):           "HTTPRoute ns/x",
+		gw("GRPCRoute"):           "GRPCRoute ns/x",
+		gw("TLSRoute"):            "TLSRoute ns/x",
+		gw("TCPRoute"):            "TCPRoute ns/x",
+		gw("UDPRoute"):            "UDPRoute ns/x",
 		{Kind: "Service"}:         "Service ns/x",
 		policykind.KindProfile:    "PolicyProfile x",
 		policykind.KindDefinition: "CustomResourceDefinition x",

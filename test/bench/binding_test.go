@@ -162,7 +162,7 @@ func toldOf(t *testing.T, p *production, before, after map[string]any) []string 
 	t.Helper()
 	c := guard.Change{Operation: guard.Update, Before: decoded(t, p, before), After: decoded(t, p, after)}
 	v, _ := p.Store.View()
-	j, err := p.judges.Judge(t.Context(), v, c, nil)
+	j, err := p.judges.Evaluate(t.Context(), v, c, nil)
 	require.NoError(t, err)
 	require.Empty(t, j.Denials)
 	var out []string

@@ -22,7 +22,7 @@ import (
 func routeWrite(t testing.TB, w *world) operation {
 	t.Helper()
 	door := webhook.New(webhook.Options{
-		Store: w.Store, Guard: w.guard, Flight: w.flight,
+		Store: w.Store, Guard: w.guard, InFlight: w.flight,
 		Enforcement: guard.EnforceDeny, Log: logr.Discard(),
 	}).Handler()
 	var reviews [][]byte
@@ -73,7 +73,7 @@ func (w *world) policyWrite(t testing.TB, u fixture.Uniform, policy func(int) ma
 			return err
 		}
 		v, _ := w.Store.View()
-		j, err := w.guard.Judge(t.Context(), v, guard.Change{
+		j, err := w.guard.Evaluate(t.Context(), v, guard.Change{
 			Operation: guard.Update, Before: before, After: after,
 		}, nil)
 		switch {

@@ -104,7 +104,7 @@ func (heavyRights) Check(api.Ref) string { return "kubectl auth can-i override" 
 func heavyServer(objects *snapshot.Store, blastRadius int) http.Handler {
 	return webhook.New(webhook.Options{
 		Store: objects, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: heavyRights{}, BlastRadius: blastRadius},
-		Flight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
+		InFlight: inflight.New(objects, inflight.Options{}), MaxObject: webhook.DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	}).Handler()
 }
 

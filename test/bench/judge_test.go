@@ -26,7 +26,7 @@ func BenchmarkJudgeRoute(b *testing.B) {
 	g := &guard.Guard{Engine: effective.NewEngine()}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Judge(b.Context(), v, c, nil); err != nil {
+		if _, err := g.Evaluate(b.Context(), v, c, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -72,7 +72,7 @@ func newProduction(tb testing.TB, c *fixture.Cluster) *production {
 	inFlight := inflight.New(c.Store, inflight.Options{})
 	hooks := webhook.New(webhook.Options{
 		Store: c.Store, Enforcement: guard.EnforceDeny,
-		Guard: judges, Flight: inFlight,
+		Guard: judges, InFlight: inFlight,
 		Metrics: webhook.NewMetrics(prometheus.NewRegistry()),
 		Log:     zap.New(zap.JSONEncoder(), zap.WriteTo(io.Discard)),
 	})
@@ -119,6 +119,6 @@ func (p *production) event(s stored) error {
 		o = policy.Pack()
 	}
 	p.Store.Apply(snapshot.Put(o))
-	p.Store.Saw(snapshot.Seen{Ref: s.ref, UID: s.uid, Version: newest})
+	p.Store.Observe(snapshot.Observation{Ref: s.ref, UID: s.uid, Version: newest})
 	return nil
 }

@@ -42,10 +42,10 @@ func tryOnce(t *testing.T, as *env.User, args ...string) (r canary.Result, code 
 
 // came are the outcomes of the trials, and what came back for the first one.
 func came(r canary.Result) (outcomes []canary.Outcome, first string) {
-	for _, trial := range r.Trials {
+	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
 	}
-	return outcomes, r.Trials[0].Came
+	return outcomes, r.Attempts[0].Came
 }
 
 // all are the outcomes of a run in which each trial came to the same.
@@ -61,7 +61,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
 	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
-	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Trials[2].Came)
+	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
 	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
@@ -89,15 +89,15 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 			s := server.Start(t, c.Env, server.Options{Unprobed: true, Args: []string{"--enforcement=" + row.server, "--canary-interval=0"}})
 			mended := func() bool {
 				r, _ := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
-				return r.Trials[2].Outcome == canary.Passed
+				return r.Attempts[2].Outcome == canary.Passed
 			}
 			soon(t, mended, "the API server does not call it")
 			r, code := tryOnce(t, c.User, "--enforcement="+row.expected, "--canary-namespace="+g.app)
 			_, first := came(r)
 			assert.Equal(t, row.code, code, r.Text())
-			assert.Equal(t, row.outcome, r.Trials[0].Outcome)
+			assert.Equal(t, row.outcome, r.Attempts[0].Outcome)
 			assert.Contains(t, first, row.first)
-			assert.Equal(t, canary.Passed, r.Trials[1].Outcome, r.Text())
+			assert.Equal(t, canary.Passed, r.Attempts[1].Outcome, r.Text())
 			assert.Contains(t, r.Note, row.note)
 			assert.Equal(t, row.note == "", r.Note == "")
 			unharmed(t, s)
@@ -116,7 +116,7 @@ func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
 	assert.Equal(t, "admitted, and not judged: there is no ValidatingWebhookConfiguration overrule, so nothing is judged", first)
-	assert.Contains(t, r.Trials[2].Came, "not mended by mutate.overrule.dev")
+	assert.Contains(t, r.Attempts[2].Came, "not mended by mutate.overrule.dev")
 }
 
 // broken lets a server run without the right to mend its configurations, which
@@ -205,15 +205,15 @@ func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
 	assert.Equal(t, 2, code)
 	assert.Equal(t, all(canary.Untried), outcomes, r.Text())
 	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
-	assert.Contains(t, r.Trials[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
+	assert.Contains(t, r.Attempts[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
 
 	r, code = tryOnce(t, c.User, "--canary-namespace=nowhere")
 	assert.Equal(t, 2, code)
-	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Trials[2].Came)
+	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Attempts[2].Came)
 
 	r, code = tryOnce(t, c.User, "--canary-namespace="+server.Namespace)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, r.Trials[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
+	assert.Contains(t, r.Attempts[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
 }
 
 func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
@@ -262,9 +262,9 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	var last canary.Result
 	soon(t, func() bool {
 		last, _ = tryOnce(t, c.User)
-		return strings.Contains(last.Trials[1].Came, "no birds")
+		return strings.Contains(last.Attempts[1].Came, "no birds")
 	}, "it does not tell")
-	assert.Equal(t, canary.Untried, last.Trials[1].Outcome, last.Text())
+	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
 }
 
 // canaryRights are those that the command takes.

@@ -70,14 +70,14 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 			for kind, other := range map[api.PolicyKind]api.PolicyKind{direct: inherited, inherited: direct} {
 				item := w.on(t, kind, "second")
 				want := ours
-				want.Rule, want.Contested = map[api.PolicyKind]string{direct: "retryOn", inherited: "retries"}[kind], []api.PolicyKind{other}
+				want.Rule, want.ConflictsWith = map[api.PolicyKind]string{direct: "retryOn", inherited: "retries"}[kind], []api.PolicyKind{other}
 				assert.Contains(t, item.Route.Fields, want)
 				assert.Equal(t, []any{"502"}, ruleOf(item)["retryOn"], "%s shows the route as it comes out", kind.Kind)
 			}
 			other := w.on(t, inherited, "second")
 			assert.Equal(t, int64(3), ruleOf(other)["attempts"], "what the direct policy does not speak of is left alone")
 			for _, f := range other.Route.Fields {
-				assert.Equal(t, f.Rule == "retries", len(f.Contested) > 0, f.Field)
+				assert.Equal(t, f.Rule == "retries", len(f.ConflictsWith) > 0, f.Field)
 			}
 		})
 	}
@@ -85,14 +85,14 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 		item := contested(t, "overrides", "503").on(t, inherited, "first")
 		assert.Equal(t, []any{"503"}, ruleOf(item)["retryOn"])
 		for _, f := range item.Route.Fields {
-			assert.Empty(t, f.Contested, f.Field)
+			assert.Empty(t, f.ConflictsWith, f.Field)
 		}
 	})
 	t.Run("an equal value is no contest", func(t *testing.T) {
 		w := contested(t, "overrides", "502")
 		for _, kind := range []api.PolicyKind{direct, inherited} {
 			for _, f := range w.on(t, kind, "second").Route.Fields {
-				assert.Empty(t, f.Contested, f.Field)
+				assert.Empty(t, f.ConflictsWith, f.Field)
 			}
 		}
 	})
@@ -101,7 +101,7 @@ func TestDirectPoliciesOverrideInheritedOnes(t *testing.T) {
 func contested(t *testing.T, block, value string) *world {
 	t.Helper()
 	w := read(t, fmt.Sprintf(contestObjects, block, value))
-	effective.Contest(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
+	effective.ResolveConflicts(w.items, func(k api.PolicyKind) bool { return w.view.Kind(k).Class == api.Direct })
 	return w
 }
 

@@ -28,9 +28,9 @@ type Object struct {
 	content map[string]any
 }
 
-// Contents returns the set of objects that come from elsewhere than files, as
+// FromObjects returns the set of objects that come from elsewhere than files, as
 // the API server writes them; from names that place in errors.
-func Contents(from string, objects []map[string]any) (*Set, error) {
+func FromObjects(from string, objects []map[string]any) (*Set, error) {
 	var r reader
 	for i, content := range objects {
 		r.object(Position{File: from, Item: i + 1}, content)

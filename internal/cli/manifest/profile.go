@@ -36,7 +36,7 @@ func (k *Kinds) Profile(o *Object, created int64, forget bool) error {
 	if !p.CreationTimestamp.IsZero() {
 		created = p.CreationTimestamp.Unix()
 	}
-	k.Unprofile(o.Name) // it may be of another kind now
+	k.RemoveProfile(o.Name) // it may be of another kind now
 	if err := k.profiles.Put(p, created); err != nil {
 		return o.At.errorf("%s cannot be used: %w", o, err)
 	}
@@ -74,9 +74,9 @@ func (k *Kinds) Written(name string) *policykind.Profile {
 	return p
 }
 
-// Unprofile drops a PolicyProfile: its kind is read again as it comes with
+// RemoveProfile drops a PolicyProfile: its kind is read again as it comes with
 // Overrule, or by its label.
-func (k *Kinds) Unprofile(name string) {
+func (k *Kinds) RemoveProfile(name string) {
 	k.profiles.Remove(name)
 	delete(k.written, name)
 	if kind := k.givenBy(name); kind != nil {

@@ -58,7 +58,7 @@ func TestAProfileThatIsTakenAway(t *testing.T) {
 	_, set, kinds, err := view(t, profile("p", "AuthPolicy", "")+"---\n"+crd("Own", "direct", "Namespaced")+"---\n"+profile("q", "Own", ""))
 	require.NoError(t, err)
 	copied := kinds.Clone()
-	copied.Unprofile("q")
+	copied.RemoveProfile("q")
 	assert.Equal(t, policykind.Label, copied.Of(ownKind).Source, "the label's guess is back")
 	assert.Nil(t, copied.Written("q"))
 	assert.Equal(t, policykind.Cluster, kinds.Of(ownKind).Source, "a clone leaves the original alone")
@@ -138,7 +138,7 @@ func TestRoutesAreHeldToTheirTypes(t *testing.T) {
 }
 
 func TestContentsComeFromElsewhere(t *testing.T) {
-	set, err := Contents("the cluster", []map[string]any{
+	set, err := FromObjects("the cluster", []map[string]any{
 		{"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": "a"}},
 		{"apiVersion": "v1"},
 	})

@@ -51,10 +51,10 @@ func chosenBy(b api.Binding, by string) string {
 
 // besides names what a rule holds for though its triggers do not ask for it.
 func besides(b api.Binding) string {
-	if len(b.Besides) == 0 {
+	if len(b.AlsoMatches) == 0 {
 		return ""
 	}
-	return "; it holds for " + strings.Join(b.Besides, ", ") + ", too"
+	return "; it holds for " + strings.Join(b.AlsoMatches, ", ") + ", too"
 }
 
 // routeRule names the rule of the route that paths have, and reports whether they

@@ -35,11 +35,11 @@ func TestWhatIsSaidOfABinding(t *testing.T) {
 			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys for requests to a.example.com, *.b.example.com",
 		},
 		"bound beyond what its triggers ask for": {
-			binding: api.Binding{State: api.BindingBound, By: []string{get}, Besides: []string{post, "PathPrefix /dolls"}},
+			binding: api.Binding{State: api.BindingBound, By: []string{get}, AlsoMatches: []string{post, "PathPrefix /dolls"}},
 			want:    "limits.toys of toystore/limits is bound to rule-1 by GET PathPrefix /toys; it holds for POST PathPrefix /toys, PathPrefix /dolls, too",
 		},
 		"shadowed": {
-			binding: api.Binding{State: api.BindingShadowed, By: []string{post}, Besides: []string{get}, ShadowedBy: "limits.readToys"},
+			binding: api.Binding{State: api.BindingShadowed, By: []string{post}, AlsoMatches: []string{get}, ShadowedBy: "limits.readToys"},
 			want:    "limits.toys of toystore/limits is shadowed on rule-1 by limits.readToys, which comes first by name; it matches by POST PathPrefix /toys",
 		},
 		"shadowed without triggers": {
@@ -100,7 +100,7 @@ func TestTheRuleThatPathsHaveInCommon(t *testing.T) {
 func TestControlCharactersStayOutOfBindings(t *testing.T) {
 	bad := "a\x1b[2Jb\r\nc"
 	for _, state := range []api.BindingState{api.BindingBound, api.BindingShadowed, api.BindingUnmatched} {
-		b := api.Binding{Rule: bad, From: api.Ref{Name: bad}, State: state, By: []string{bad}, Besides: []string{bad}, Hostnames: []string{bad}, ShadowedBy: bad}
+		b := api.Binding{Rule: bad, From: api.Ref{Name: bad}, State: state, By: []string{bad}, AlsoMatches: []string{bad}, Hostnames: []string{bad}, ShadowedBy: bad}
 		path := []api.PathElement{{Kind: "HTTPRouteRule", Section: bad}}
 		var out bytes.Buffer
 		require.NoError(t, Printer{Out: &out, Format: Table}.Explanations([]api.Explanation{{Path: path, Bindings: []api.Binding{b}}}))

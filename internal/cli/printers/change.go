@@ -9,7 +9,7 @@ import (
 // diffValue is up to which length a value stands on one line of a diff.
 const diffValue = 100
 
-func changeTable(w *page, l *api.ChangeList, objects []Looked) {
+func changeTable(w *page, l *api.ChangeList, objects []ChangedObject) {
 	for _, o := range objects {
 		items := changesOf(l, o)
 		w.gap()
@@ -27,7 +27,7 @@ func changeTable(w *page, l *api.ChangeList, objects []Looked) {
 	}
 }
 
-func changeTree(w *page, l *api.ChangeList, objects []Looked) {
+func changeTree(w *page, l *api.ChangeList, objects []ChangedObject) {
 	root := &node{}
 	for _, o := range objects {
 		items := changesOf(l, o)
@@ -47,7 +47,7 @@ func changeTree(w *page, l *api.ChangeList, objects []Looked) {
 	w.tree(root)
 }
 
-func changesOf(l *api.ChangeList, o Looked) []api.Change {
+func changesOf(l *api.ChangeList, o ChangedObject) []api.Change {
 	var out []api.Change
 	for _, c := range l.Items {
 		if c.Object == o.Object && c.Operation == o.Operation {
@@ -57,7 +57,7 @@ func changesOf(l *api.ChangeList, o Looked) []api.Change {
 	return out
 }
 
-func (w *page) looked(o Looked, items []api.Change) string {
+func (w *page) looked(o ChangedObject, items []api.Change) string {
 	what := "no effective policy changes"
 	if n := len(items); n == 1 {
 		what = "1 effective policy changes"

@@ -49,11 +49,11 @@ func (w *page) fieldNodes(at *node, item api.EffectivePolicy) {
 
 // contested names the kinds that want another value.
 func contested(f api.EffectiveField) string {
-	if len(f.Contested) == 0 {
+	if len(f.ConflictsWith) == 0 {
 		return ""
 	}
-	kinds := make([]string, len(f.Contested))
-	for i, k := range f.Contested {
+	kinds := make([]string, len(f.ConflictsWith))
+	for i, k := range f.ConflictsWith {
 		kinds[i] = k.String()
 	}
 	return fmt.Sprintf("contested by %s", strings.Join(kinds, ", "))

@@ -107,7 +107,7 @@ func (p Printer) Verdicts(items []api.Verdict) error {
 
 // Changes writes the differences that changes make; objects are those that
 // were looked at, each of which is named even if it makes none.
-func (p Printer) Changes(items []api.Change, objects []Looked) error {
+func (p Printer) Changes(items []api.Change, objects []ChangedObject) error {
 	changes := &api.ChangeList{TypeMeta: meta(api.KindChangeList), Items: list(items)}
 	show := func(w *page, l *api.ChangeList) { changeTable(w, l, objects) }
 	tree := func(w *page, l *api.ChangeList) { changeTree(w, l, objects) }
@@ -156,8 +156,8 @@ func (p Printer) Manifest(e Exported) error {
 	return nil
 }
 
-// Looked is an object whose change was looked at.
-type Looked struct {
+// ChangedObject is an object whose change was looked at.
+type ChangedObject struct {
 	Object    api.Ref
 	Operation string
 }

@@ -30,8 +30,8 @@ type APIServer struct {
 	Client dynamic.Interface
 	Rights authorizationv1client.SelfSubjectAccessReviewsGetter
 	User   string
-	// At returns where the objects of a kind are, in a version that is served.
-	At func(api.PolicyKind) (schema.GroupVersionResource, bool)
+	// ServedResource returns where the objects of a kind are, in a version that is served.
+	ServedResource func(api.PolicyKind) (schema.GroupVersionResource, bool)
 }
 
 // object is one object there.
@@ -43,8 +43,8 @@ type object struct {
 }
 
 // Write implements Cluster.
-func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *Wanted) (uint64, error) {
-	at, ok := a.At(ref.PolicyKind())
+func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
+	at, ok := a.ServedResource(ref.PolicyKind())
 	if !ok {
 		return 0, ErrGone // with its kind
 	}
@@ -113,7 +113,7 @@ func (o object) apply(ctx context.Context, annotations map[string]string) (map[s
 
 // condition applies conditions to the status, each with the time since when it is as
 // it is. One that somebody else owns, too, cannot be taken away: it says False.
-func (o object) condition(ctx context.Context, w *Wanted) (uint64, error) {
+func (o object) condition(ctx context.Context, w *DesiredMarks) (uint64, error) {
 	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
 		return 0, o.failed(ctx, "get", "", err)

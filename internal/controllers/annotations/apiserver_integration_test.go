@@ -54,7 +54,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		require.NoError(t, err)
 		rights, err := authorizationv1client.NewForConfig(user.Config)
 		require.NoError(t, err)
-		return &annotations.APIServer{Client: client, Rights: rights, User: name, At: at}
+		return &annotations.APIServer{Client: client, Rights: rights, User: name, ServedResource: at}
 	}
 	cluster := as("refresher",
 		rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"httproutes", "gateways/status"}, Verbs: []string{"patch"}},
@@ -65,7 +65,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		return got.Stdout
 	}
 	uid := func(ref api.Ref) types.UID { return types.UID(field(ref, ".metadata.uid")) }
-	write := func(ref api.Ref, w *annotations.Wanted) {
+	write := func(ref api.Ref, w *annotations.DesiredMarks) {
 		t.Helper()
 		got, err := cluster.Write(t.Context(), ref, uid(ref), w)
 		require.NoError(t, err)
@@ -73,16 +73,16 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 	}
 
 	t.Run("annotations that others own too are taken away", func(t *testing.T) {
-		write(theRoute, &annotations.Wanted{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
+		write(theRoute, &annotations.DesiredMarks{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
 		assert.Equal(t, "true", field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
 		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/effective-policy`))
-		write(theRoute, &annotations.Wanted{})
+		write(theRoute, &annotations.DesiredMarks{})
 		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
 		assert.Equal(t, "toys", field(theRoute, ".metadata.annotations.team"))
 	})
 
-	condition := func(message string) *annotations.Wanted {
-		return &annotations.Wanted{Conditions: []metav1.Condition{{
+	condition := func(message string) *annotations.DesiredMarks {
+		return &annotations.DesiredMarks{Conditions: []metav1.Condition{{
 			Type: "overrule.dev/PaintAffected", Status: metav1.ConditionTrue, Reason: "Affected", Message: message, ObservedGeneration: 1,
 		}}}
 	}
@@ -100,9 +100,9 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		assert.Equal(t, others+" overrule.dev/PaintAffected", field(theGateway, ".status.conditions[*].type"))
 	})
 	t.Run("a condition that is not wanted goes, or says so", func(t *testing.T) {
-		write(theGateway, &annotations.Wanted{}) // somebody else owns its time since
+		write(theGateway, &annotations.DesiredMarks{}) // somebody else owns its time since
 		assert.Contains(t, []string{"", "False"}, field(theGateway, ours+".status"))
-		assert.Equal(t, snapshot.MarksHash(nil, nil), (&annotations.Wanted{}).Hash())
+		assert.Equal(t, snapshot.MarksHash(nil, nil), (&annotations.DesiredMarks{}).Hash())
 	})
 
 	t.Run("another object of the name is not touched, and none is made", func(t *testing.T) {
@@ -112,17 +112,17 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		require.ErrorIs(t, err, annotations.ErrGone)
 		absent := theRoute
 		absent.Name = "absent"
-		_, err = cluster.Write(t.Context(), absent, "another", &annotations.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		_, err = cluster.Write(t.Context(), absent, "another", &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.Error(t, err)
 		assert.NotZero(t, e.Kubectl("get", "httproute/absent").Code)
-		_, err = cluster.Write(t.Context(), api.Ref{Group: "x", Kind: "Y", Name: "z"}, "u", &annotations.Wanted{})
+		_, err = cluster.Write(t.Context(), api.Ref{Group: "x", Kind: "Y", Name: "z"}, "u", &annotations.DesiredMarks{})
 		require.ErrorIs(t, err, annotations.ErrGone, "its kind is not served")
 	})
 
 	t.Run("a right that is missing is named", func(t *testing.T) {
 		nobody := as("nobody")
 		var right *annotations.RightError
-		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &annotations.Wanted{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.ErrorAs(t, err, &right)
 		assert.Equal(t, []string{"nobody", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
 		reader := as("reader", rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})

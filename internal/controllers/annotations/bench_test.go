@@ -21,7 +21,7 @@ import (
 // away is a cluster that takes every mark and shows none of them.
 type away struct{ writes int }
 
-func (a *away) Write(_ context.Context, _ api.Ref, _ types.UID, w *Wanted) (uint64, error) {
+func (a *away) Write(_ context.Context, _ api.Ref, _ types.UID, w *DesiredMarks) (uint64, error) {
 	a.writes++
 	return w.Hash(), nil
 }
@@ -52,10 +52,10 @@ func BenchmarkLookAtEverything(b *testing.B) {
 		require.NoError(b, err)
 		cluster, engine := &away{}, effective.NewEngine()
 		r := New(Options{Store: c.Store, Engine: engine, Cluster: cluster, Affected: true, Delay: time.Millisecond})
-		var seen []snapshot.Seen
+		var seen []snapshot.Observation
 		for object := range fixture.Objects(size) {
 			require.NoError(b, c.Put(object))
-			seen = append(seen, snapshot.Seen{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
+			seen = append(seen, snapshot.Observation{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
 		}
 		before := heap()
 		r.objects.note(seen)
@@ -97,7 +97,7 @@ func judged(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size,
 		after, err := c.Decode(w.After)
 		require.NoError(b, err)
 		start := time.Now()
-		_, err = g.Judge(b.Context(), v.With(snapshot.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
+		_, err = g.Evaluate(b.Context(), v.With(snapshot.Put(before)), guard.Change{Operation: guard.Update, Before: before, After: after}, nil)
 		took = append(took, time.Since(start))
 		require.NoError(b, err)
 		time.Sleep(time.Millisecond)

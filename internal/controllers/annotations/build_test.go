@@ -43,7 +43,7 @@ type world struct {
 	q queue
 
 	mu     sync.Mutex
-	marks  map[api.Ref]*Wanted
+	marks  map[api.Ref]*DesiredMarks
 	seen   map[api.Ref]snapshot.Marks // beside their hash
 	writes []api.Ref
 	fail   func(api.Ref) error
@@ -52,7 +52,7 @@ type world struct {
 
 func newWorld(t *testing.T, o Options, docs ...string) *world {
 	t.Helper()
-	w := &world{T: t, marks: make(map[api.Ref]*Wanted), seen: make(map[api.Ref]snapshot.Marks)}
+	w := &world{T: t, marks: make(map[api.Ref]*DesiredMarks), seen: make(map[api.Ref]snapshot.Marks)}
 	o.Store, o.Engine, o.Cluster, o.Affected = snapshot.New(), effective.NewEngine(), w, !o.Affected
 	o.Log = funcr.New(func(_, args string) { w.lines = append(w.lines, args) }, funcr.Options{})
 	if o.Every == 0 {
@@ -70,7 +70,7 @@ func newWorld(t *testing.T, o Options, docs ...string) *world {
 }
 
 // Write implements Cluster.
-func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Wanted) (uint64, error) {
+func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *DesiredMarks) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes = append(w.writes, ref)
@@ -91,7 +91,7 @@ func (w *world) see(ref api.Ref) {
 	if has := w.marks[ref]; has != nil {
 		m.Hash = has.Hash()
 	}
-	w.Store.Saw(snapshot.Seen{Ref: ref, UID: "u", Marks: m})
+	w.Store.Observe(snapshot.Observation{Ref: ref, UID: "u", Marks: m})
 }
 
 func (w *world) put(docs ...string) {
@@ -110,7 +110,7 @@ func (w *world) remove(doc string) {
 	ref := worlds.Read(w.T, v, doc).Ref()
 	w.Store.Apply(snapshot.Delete(ref))
 	delete(w.marks, ref)
-	w.Store.Saw(snapshot.Seen{Ref: ref, Deleted: true})
+	w.Store.Observe(snapshot.Observation{Ref: ref, Deleted: true})
 }
 
 // settle looks and writes until nothing is queued, and returns what was written.

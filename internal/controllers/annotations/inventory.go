@@ -41,7 +41,7 @@ type inventory struct {
 }
 
 // note books what was seen, and returns what of it says something new.
-func (i *inventory) note(seen []snapshot.Seen) []api.Ref {
+func (i *inventory) note(seen []snapshot.Observation) []api.Ref {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.entries == nil {

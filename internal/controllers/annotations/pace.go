@@ -32,7 +32,7 @@ func (p *pace) step(ctx context.Context) error {
 		return nil
 	}
 	// What took very long was not all work: a request, or a wait for one.
-	background.Pause(ctx, min(took, 2*stretch))
+	background.Sleep(ctx, min(took, 2*stretch))
 	p.begun = time.Now()
 	return ctx.Err()
 }

@@ -39,7 +39,7 @@ type Cluster interface {
 	// Write gives an object the marks that are wanted, and no others, and returns
 	// the hash of those that it has then: another server may see it otherwise yet.
 	// The error is ErrGone, an *RightError, or why it was not written.
-	Write(ctx context.Context, object api.Ref, uid types.UID, w *Wanted) (uint64, error)
+	Write(ctx context.Context, object api.Ref, uid types.UID, w *DesiredMarks) (uint64, error)
 }
 
 // Options of a Refresher.
@@ -85,8 +85,8 @@ func New(o Options) *Refresher {
 	r := &Refresher{
 		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), idle), barred: make(map[api.PolicyKind]time.Time),
 	}
-	o.Store.Subscribe(r.changes.Note)
-	o.Store.Watch(func(seen []snapshot.Seen) { r.changes.Mark(r.objects.note(seen)) })
+	o.Store.Subscribe(r.changes.Record)
+	o.Store.Watch(func(seen []snapshot.Observation) { r.changes.RecordMarks(r.objects.note(seen)) })
 	return r
 }
 
@@ -116,16 +116,16 @@ func (r *Refresher) Start(ctx context.Context) error {
 
 // lookOn looks at what changed, until ctx ends.
 func (r *Refresher) lookOn(ctx context.Context, q queue) {
-	for background.Pause(ctx, r.Delay) {
+	for background.Sleep(ctx, r.Delay) {
 		if _, ready := r.Store.View(); !ready {
 			continue
 		}
 		if err := r.look(ctx, q); err != nil {
 			if errors.Is(err, background.ErrPanic) {
 				r.Log.Error(err, "look for stale marks; everything will be looked at again")
-				background.Pause(ctx, lastRetry)
+				background.Sleep(ctx, lastRetry)
 			}
-			r.changes.Everything()
+			r.changes.RecordAll()
 			continue
 		}
 		select {

@@ -101,7 +101,7 @@ func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
 				require.NoError(t, err)
 				got := w.marks[ref]
 				if got == nil {
-					got = &Wanted{}
+					got = &DesiredMarks{}
 				}
 				require.Equal(t, want.Hash(), got.Hash(), "seed %d: %s has %v, and is to have %v", seed, ref, got, want)
 				if name := note.Name(v.Get(ref)); name != "" {
@@ -162,7 +162,7 @@ func TestMarksThatSomebodyElseWroteAreMended(t *testing.T) {
 	w.settle()
 	v, _ := w.Store.View()
 	ref := worlds.Read(t, v, routeR).Ref()
-	w.marks[ref] = &Wanted{Annotations: map[string]string{affectedPaint: "perhaps"}}
+	w.marks[ref] = &DesiredMarks{Annotations: map[string]string{affectedPaint: "perhaps"}}
 	w.put(routeR)
 	assert.Equal(t, []string{"HTTPRoute app/r"}, w.settle())
 	assert.Equal(t, "true", w.on("HTTPRoute app/r")[affectedPaint])
@@ -181,7 +181,7 @@ func TestAnObjectIsWrittenOnlyOnceInAWhile(t *testing.T) {
 func TestTheMoreOftenAnObjectIsWrittenTheLongerItIsLeftAlone(t *testing.T) {
 	var i inventory
 	ref := api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "r"}
-	i.note([]snapshot.Seen{{Ref: ref, UID: "u"}})
+	i.note([]snapshot.Observation{{Ref: ref, UID: "u"}})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var rests []string
 	write := func(after time.Duration) {
@@ -300,9 +300,9 @@ func TestAMissingRightIsToldOnceAndAskedForOnceAMinute(t *testing.T) {
 // otherwise is a cluster in which somebody else has the last word.
 type otherwise struct{ *world }
 
-func (o otherwise) Write(ctx context.Context, ref api.Ref, uid types.UID, w *Wanted) (uint64, error) {
+func (o otherwise) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
 	_, err := o.world.Write(ctx, ref, uid, w)
-	o.marks[ref] = &Wanted{}
+	o.marks[ref] = &DesiredMarks{}
 	o.see(ref)
 	return 0, err
 }

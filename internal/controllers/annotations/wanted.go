@@ -23,8 +23,8 @@ const (
 	reasonAffected = "Affected"
 )
 
-// Wanted are the marks that an object is to have, and no others.
-type Wanted struct {
+// DesiredMarks are the marks that an object is to have, and no others.
+type DesiredMarks struct {
 	// Annotations of routes and policies.
 	Annotations map[string]string
 	// Conditions of those that have conditions, by type; their time is not set.
@@ -34,11 +34,11 @@ type Wanted struct {
 }
 
 // Hash returns the hash of an object that has the marks (store.MarksHash).
-func (w *Wanted) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
+func (w *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
 
 // wanted computes the marks of an object as the view has it. The error is that of
 // ctx.
-func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
+func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
 	if conditioned(o.Ref().PolicyKind()) {
 		return r.conditions(ctx, v, o, has)
 	}
@@ -51,7 +51,7 @@ func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Obj
 	if err != nil {
 		return nil, err
 	}
-	w := &Wanted{Annotations: make(map[string]string)}
+	w := &DesiredMarks{Annotations: make(map[string]string)}
 	if text != "" {
 		w.Annotations[note.Name(o)] = text
 	}
@@ -63,8 +63,8 @@ func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Obj
 	return w, nil
 }
 
-func (r *Refresher) conditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
-	w := &Wanted{}
+func (r *Refresher) conditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+	w := &DesiredMarks{}
 	a := newAffected(o)
 	if a.expect = len(candidates(v, o)); !r.Affected || a.expect == 0 {
 		return w, nil

@@ -69,7 +69,7 @@ func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Durati
 	return r.booked(ctx, ref, w, err)
 }
 
-func (r *Refresher) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*Wanted, error) {
+func (r *Refresher) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
 	r.computing.Lock()
 	defer r.computing.Unlock()
 	if err := r.pace.step(ctx); err != nil {
@@ -80,7 +80,7 @@ func (r *Refresher) compute(ctx context.Context, v *snapshot.View, o snapshot.Ob
 
 // booked counts a write, tells of it where somebody should know, and returns when to
 // try again.
-func (r *Refresher) booked(ctx context.Context, ref api.Ref, w *Wanted, err error) (time.Duration, error) {
+func (r *Refresher) booked(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
 	kind := ref.PolicyKind()
 	right, missing := errors.AsType[*RightError](err)
 	_, before := r.barred[kind]
@@ -110,7 +110,7 @@ func (r *Refresher) booked(ctx context.Context, ref api.Ref, w *Wanted, err erro
 		r.Log.V(1).Info("marks differ after a write; tried again", "object", ref.String())
 	default:
 		r.counted.add(resultFailed)
-		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", api.Untold(err.Error()))
+		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", api.RedactToken(err.Error()))
 	}
 	return 0, err
 }

@@ -177,7 +177,7 @@ func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
 	}{
 		"a route":                {func(s *sweeping) { s.put(routeS) }, false},
 		"a constraint":           {func(s *sweeping) { s.Store.Apply(snapshot.Put(demand)) }, true},
-		"a constraint that goes": {func(s *sweeping) { s.changes.Note([]snapshot.Event{{Before: demand}}) }, true},
+		"a constraint that goes": {func(s *sweeping) { s.changes.Record([]snapshot.Event{{Before: demand}}) }, true},
 		"a policy kind":          {func(s *sweeping) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
 		"more than can be kept in mind": {func(s *sweeping) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))

@@ -67,7 +67,7 @@ func New(o Options) *Sweeper {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
 	s := &Sweeper{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
 	s.current.Store(&violations{})
-	o.Store.Subscribe(s.changes.Note)
+	o.Store.Subscribe(s.changes.Record)
 	return s
 }
 
@@ -78,7 +78,7 @@ func (s *Sweeper) NeedLeaderElection() bool { return false }
 // each change.
 func (s *Sweeper) Start(ctx context.Context) error {
 	retry := s.Delay
-	for background.Pause(ctx, s.Delay) {
+	for background.Sleep(ctx, s.Delay) {
 		if _, ready := s.Store.View(); !ready {
 			continue
 		}
@@ -88,7 +88,7 @@ func (s *Sweeper) Start(ctx context.Context) error {
 		}
 		if err != nil {
 			s.Log.Error(err, "look for violations; everything will be looked at again", "retry", retry.String())
-			background.Pause(ctx, retry)
+			background.Sleep(ctx, retry)
 			retry = min(2*retry, patience)
 			continue
 		}
@@ -118,7 +118,7 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	}
 	s.counted.add(all, err)
 	if err != nil {
-		s.changes.Everything()
+		s.changes.RecordAll()
 		return err
 	}
 	next, fresh, gone := s.current.Load().replace(found, looked)
@@ -148,7 +148,7 @@ func (s *Sweeper) everything(ctx context.Context, v *snapshot.View) ([]api.Viola
 			return nil, err
 		}
 		out = append(out, found...)
-		if !background.Pause(ctx, time.Since(start)) {
+		if !background.Sleep(ctx, time.Since(start)) {
 			return nil, fmt.Errorf("look at all paths: %w", ctx.Err())
 		}
 	}

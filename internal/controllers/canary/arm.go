@@ -9,22 +9,22 @@ const (
 	disarmingFailures = 2
 )
 
-// Arm says whether the webhooks may have failurePolicy Fail. It begins
+// Arming says whether the webhooks may have failurePolicy Fail. It begins
 // disarmed, and a canary that cannot make up its mind leaves it there.
-type Arm struct {
+type Arming struct {
 	mu               sync.Mutex
 	armed            bool
 	passes, failures int
 	changed          chan struct{}
 }
 
-// NewArm returns one that is not armed.
-func NewArm() *Arm { return &Arm{changed: make(chan struct{}, 1)} }
+// NewArming returns one that is not armed.
+func NewArming() *Arming { return &Arming{changed: make(chan struct{}, 1)} }
 
 // Adopt takes over what the leader before has left: a rollout of replicas that
 // work shall not let writes pass unjudged in between. What was tried meanwhile
 // goes before.
-func (a *Arm) Adopt(armed bool) {
+func (a *Arming) Adopt(armed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.passes+a.failures == 0 {
@@ -33,18 +33,18 @@ func (a *Arm) Adopt(armed bool) {
 }
 
 // Armed reports whether they may.
-func (a *Arm) Armed() bool {
+func (a *Arming) Armed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.armed
 }
 
 // Changed tells that Armed reports something else.
-func (a *Arm) Changed() <-chan struct{} { return a.changed }
+func (a *Arming) Changed() <-chan struct{} { return a.changed }
 
-// Book takes a result into account. An overloaded server changes nothing: it
+// Observe takes a result into account. An overloaded server changes nothing: it
 // answers, so nothing passes unjudged, and without it everything would.
-func (a *Arm) Book(r Result) {
+func (a *Arming) Observe(r Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	was := a.armed

@@ -10,10 +10,10 @@ import (
 
 // busy is a run that Overrule was too busy for.
 func busy() Result {
-	return newResult(api.Deny, []Trial{{Outcome: Untried, busy: true}, {Outcome: Passed}})
+	return newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Passed}})
 }
 
-func of(o Outcome) Result { return newResult(api.Deny, []Trial{{Outcome: o}}) }
+func of(o Outcome) Result { return newResult(api.Deny, []Attempt{{Outcome: o}}) }
 
 func TestWhatArmsTheWebhooks(t *testing.T) {
 	p, f, u, b := of(Passed), of(Failed), of(Untried), busy()
@@ -44,10 +44,10 @@ func TestWhatArmsTheWebhooks(t *testing.T) {
 		"until it is shown that it does not":    {adopted: true, runs: []Result{f, f}, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := NewArm()
+			a := NewArming()
 			a.Adopt(c.adopted)
 			for _, r := range c.runs {
-				a.Book(r)
+				a.Observe(r)
 			}
 			assert.Equal(t, c.want, a.Armed())
 		})
@@ -55,25 +55,25 @@ func TestWhatArmsTheWebhooks(t *testing.T) {
 }
 
 func TestWhatWasTriedGoesBeforeWhatWasLeft(t *testing.T) {
-	a := NewArm()
-	a.Book(of(Failed))
-	a.Book(of(Failed))
+	a := NewArming()
+	a.Observe(of(Failed))
+	a.Observe(of(Failed))
 	a.Adopt(true)
 	assert.False(t, a.Armed())
 }
 
 func TestAChangeIsToldOnce(t *testing.T) {
-	a := NewArm()
+	a := NewArming()
 	for range armingPasses + 2 {
-		a.Book(of(Passed))
+		a.Observe(of(Passed))
 	}
 	assert.Len(t, a.Changed(), 1)
 	<-a.Changed()
-	a.Book(of(Passed))
+	a.Observe(of(Passed))
 	assert.Empty(t, a.Changed(), "it is armed as before")
-	a.Book(of(Failed))
+	a.Observe(of(Failed))
 	assert.Empty(t, a.Changed())
-	a.Book(of(Failed))
+	a.Observe(of(Failed))
 	assert.Len(t, a.Changed(), 1)
 }
 
@@ -81,6 +81,6 @@ func TestARunIsBusyIfNothingElseKeptItFromPassing(t *testing.T) {
 	assert.True(t, busy().Busy())
 	assert.False(t, of(Passed).Busy())
 	assert.False(t, of(Untried).Busy())
-	assert.False(t, newResult(api.Deny, []Trial{{Outcome: Untried, busy: true}, {Outcome: Failed}}).Busy())
-	assert.False(t, newResult(api.Deny, []Trial{{Outcome: Untried, busy: true}, {Outcome: Untried}}).Busy())
+	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Failed}}).Busy())
+	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Untried}}).Busy())
 }

@@ -67,7 +67,7 @@ func (c *Canary) Run(ctx context.Context) Result {
 	defer cancel()
 	begun := time.Now()
 	writes := c.writes()
-	trials := make([]Trial, len(writes))
+	trials := make([]Attempt, len(writes))
 	var all sync.WaitGroup
 	for i, w := range writes {
 		all.Go(func() { trials[i] = c.try(ctx, w) })
@@ -92,15 +92,15 @@ func (c *Canary) note() string {
 	}
 }
 
-func (c *Canary) try(ctx context.Context, w write) Trial {
+func (c *Canary) try(ctx context.Context, w write) Attempt {
 	begun := time.Now()
 	a := c.send(ctx, w)
-	t := Trial{Sent: w.sent, Milliseconds: time.Since(begun).Milliseconds()}
+	t := Attempt{Sent: w.sent, Milliseconds: time.Since(begun).Milliseconds()}
 	v := w.read(c.Does, a)
 	t.Outcome, t.Came, t.busy = v.outcome, v.came, v.busy
 	if v.unjudged {
 		t.Came += ": " + c.why(ctx)
 	}
-	t.Came = api.Untold(t.Came)
+	t.Came = api.RedactToken(t.Came)
 	return t
 }

@@ -23,47 +23,47 @@ var statuses = map[Outcome]corev1.ConditionStatus{
 	Passed: corev1.ConditionTrue, Failed: corev1.ConditionFalse, Untried: corev1.ConditionUnknown,
 }
 
-// Herald tells of the runs of a Loop.
-type Herald struct {
+// Reporter tells of the runs of a Loop.
+type Reporter struct {
 	Record *Record
 	Pod    *Pod
 	// Arm, if set, is told first.
-	Arm    *Arm
+	Arm    *Arming
 	Events events.EventRecorder
 	Note   func(string) string // fits a text into an Event
 	Log    logr.Logger
 }
 
-// Begun tells that this replica leads.
-func (h *Herald) Begun(ctx context.Context) {
+// Started tells that this replica leads.
+func (h *Reporter) Started(ctx context.Context) {
 	h.Record.Begin()
-	h.Pod.Tell(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica leads, and has not run the canary yet")
+	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica leads, and has not run the canary yet")
 }
 
-// Ended tells that it leads no more.
-func (h *Herald) Ended(ctx context.Context) {
+// Stopped tells that it leads no more.
+func (h *Reporter) Stopped(ctx context.Context) {
 	h.Record.End()
-	h.Pod.Tell(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 }
 
-// Told tells of a result.
-func (h *Herald) Told(ctx context.Context, r Result) {
+// Report tells of a result.
+func (h *Reporter) Report(ctx context.Context, r Result) {
 	if h.Arm != nil {
-		h.Arm.Book(r)
+		h.Arm.Observe(r)
 	}
-	before := h.Record.Book(r)
+	before := h.Record.Observe(r)
 	message := "what must be denied is, and what must pass does"
 	if r.Outcome != Passed {
 		message = r.Why()
 	}
-	h.Pod.Tell(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
+	h.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
 	if before == nil || before.Outcome != r.Outcome {
 		h.change(r, message)
 	}
 }
 
 // change tells of a result that is another than the one before.
-func (h *Herald) change(r Result, message string) {
+func (h *Reporter) change(r Result, message string) {
 	kind := corev1.EventTypeNormal
 	if r.Outcome == Passed {
 		h.Log.Info("the canary passed", "took", r.Took.String())

@@ -28,11 +28,11 @@ type Loop struct {
 	// and an Interval after the start at the latest: webhooks that cannot be put
 	// in place are a failure, too.
 	Ready func(context.Context)
-	// Told is called with each result, and Ended when this replica leads no more.
-	Told  func(context.Context, Result)
-	Begun func(context.Context)
-	Ended func(context.Context)
-	Log   logr.Logger
+	// Report is called with each result, and Ended when this replica leads no more.
+	Report  func(context.Context, Result)
+	Started func(context.Context)
+	Stopped func(context.Context)
+	Log     logr.Logger
 }
 
 // NeedLeaderElection tells controller-runtime to run a Loop on the leader.
@@ -40,11 +40,11 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it runs the canary until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.Begun(ctx)
+	l.Started(ctx)
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
 		defer cancel()
-		l.Ended(ending)
+		l.Stopped(ending)
 	}()
 	if !l.await(ctx) {
 		return nil
@@ -55,13 +55,13 @@ func (l *Loop) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // what was cut off says nothing
 		}
-		l.Told(ctx, r)
+		l.Report(ctx, r)
 		pause := l.Interval
 		if r.Outcome != Passed && last == Passed {
 			pause = min(pause, again)
 		}
 		last = r.Outcome
-		if !background.Pause(ctx, pause) {
+		if !background.Sleep(ctx, pause) {
 			return nil
 		}
 	}
@@ -73,7 +73,7 @@ func (l *Loop) await(ctx context.Context) bool {
 	defer cancel()
 	l.Ready(waiting)
 	if waiting.Err() == nil {
-		return background.Pause(ctx, settling)
+		return background.Sleep(ctx, settling)
 	}
 	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
 	return ctx.Err() == nil

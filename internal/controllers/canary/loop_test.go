@@ -40,9 +40,9 @@ func newCage(outcomes ...Outcome) *cage {
 			case <-c.ready:
 			}
 		},
-		Begun: func(context.Context) { c.words = append(c.words, "begun") },
-		Told:  func(_ context.Context, r Result) { c.told = append(c.told, r.Outcome) },
-		Ended: func(ctx context.Context) {
+		Started: func(context.Context) { c.words = append(c.words, "begun") },
+		Report:  func(_ context.Context, r Result) { c.told = append(c.told, r.Outcome) },
+		Stopped: func(ctx context.Context) {
 			if ctx.Err() == nil {
 				c.words = append(c.words, "ended")
 			}

@@ -32,8 +32,8 @@ type Pod struct {
 	problem string // that was logged last
 }
 
-// Tell writes what a condition now is; its times are its own.
-func (p *Pod) Tell(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
+// SetCondition writes what a condition now is; its times are its own.
+func (p *Pod) SetCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tell(ctx, status, reason, message)

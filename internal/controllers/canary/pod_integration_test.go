@@ -24,7 +24,7 @@ import (
 
 // stage is a pod on a real API server, and a herald that tells of it.
 type stage struct {
-	*Herald
+	*Reporter
 	admin    kubernetes.Interface
 	recorder *events.FakeRecorder
 	log      []string
@@ -41,7 +41,7 @@ func newStage(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyR
 	require.NoError(t, err)
 	s := &stage{admin: admin, recorder: events.NewFakeRecorder(10)}
 	log := funcr.New(func(_, args string) { s.log = append(s.log, args) }, funcr.Options{})
-	s.Herald = &Herald{
+	s.Reporter = &Reporter{
 		Record: NewRecord(false), Events: s.recorder, Note: strings.ToUpper, Log: log,
 		Pod: &Pod{Client: clientOf(t, plane.MustAddUser(t, name, nil, rules...).Config).CoreV1(), Namespace: "default", Name: name, Log: log},
 	}
@@ -86,7 +86,7 @@ func (s *stage) events() []string {
 }
 
 func result(o Outcome, came string) Result {
-	return newResult(api.Deny, []Trial{{Sent: "a write", Came: came, Outcome: o}})
+	return newResult(api.Deny, []Attempt{{Sent: "a write", Came: came, Outcome: o}})
 }
 
 var mayTell = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
@@ -96,43 +96,43 @@ func TestThePodOfTheLeaderTells(t *testing.T) {
 	s := newStage(t, plane, "tells", mayTell)
 	s.Pod.Idle(t.Context())
 	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
-	s.Begun(t.Context())
+	s.Started(t.Context())
 	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
 	s.Pod.Idle(t.Context())
 	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
 	assert.Empty(t, s.events())
 
 	const good = "what must be denied is, and what must pass does"
-	s.Told(t.Context(), result(Passed, "fine"))
+	s.Report(t.Context(), result(Passed, "fine"))
 	s.is(t, corev1.ConditionTrue, "CanaryPassed", good)
 	assert.Equal(t, []string{"Normal CanaryPassed " + strings.ToUpper(good)}, s.events())
 	before := s.condition(t)
-	s.Told(t.Context(), result(Failed, "nobody was asked"))
+	s.Report(t.Context(), result(Failed, "nobody was asked"))
 	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: nobody was asked")
 	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOBODY WAS ASKED"}, s.events())
-	s.Told(t.Context(), result(Failed, "still"))
+	s.Report(t.Context(), result(Failed, "still"))
 	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
 	assert.Empty(t, s.events(), "the outcome is the same")
-	s.Told(t.Context(), result(Untried, "no right"))
+	s.Report(t.Context(), result(Untried, "no right"))
 	s.is(t, corev1.ConditionUnknown, "CanaryUntried", "a write: no right")
 	assert.Len(t, s.events(), 1)
 	assert.False(t, s.condition(t).LastProbeTime.Before(&before.LastProbeTime))
-	s.Ended(t.Context())
+	s.Stopped(t.Context())
 	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	require.NoError(t, s.Record.Problem())
 
 	t.Run("a transition is when the status changed", func(t *testing.T) {
 		long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 		s.Pod.last.LastTransitionTime = long
-		s.Pod.Tell(t.Context(), corev1.ConditionUnknown, "Other", "")
+		s.Pod.SetCondition(t.Context(), corev1.ConditionUnknown, "Other", "")
 		assert.True(t, s.condition(t).LastTransitionTime.Equal(&long))
-		s.Pod.Tell(t.Context(), corev1.ConditionTrue, "Other", "")
+		s.Pod.SetCondition(t.Context(), corev1.ConditionTrue, "Other", "")
 		assert.True(t, s.condition(t).LastTransitionTime.After(long.Time))
 	})
 	t.Run("without the right it says so once, and goes on", func(t *testing.T) {
 		s := newStage(t, plane, "forbidden")
-		s.Told(t.Context(), result(Failed, "x"))
-		s.Told(t.Context(), result(Failed, "x"))
+		s.Report(t.Context(), result(Failed, "x"))
+		s.Report(t.Context(), result(Failed, "x"))
 		assert.Nil(t, s.condition(t))
 		all := strings.Join(s.log, "\n")
 		assert.Equal(t, 1, strings.Count(all, "write condition overrule.dev/CanaryPassing of pod default/forbidden: "), all)
@@ -143,15 +143,15 @@ func TestThePodOfTheLeaderTells(t *testing.T) {
 	t.Run("without a pod it says so once, and goes on", func(t *testing.T) {
 		s := newStage(t, plane, "nameless", mayTell)
 		s.Pod.Name = ""
-		s.Begun(context.Background())
-		s.Told(t.Context(), result(Passed, "x"))
+		s.Started(context.Background())
+		s.Report(t.Context(), result(Passed, "x"))
 		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "there is no pod to write the canary's condition to"))
 		assert.Empty(t, s.events())
 	})
 	t.Run("a pod of another name is told of", func(t *testing.T) {
 		s := newStage(t, plane, "other", mayTell)
 		s.Pod.Name = "nowhere"
-		s.Told(t.Context(), result(Passed, "x"))
+		s.Report(t.Context(), result(Passed, "x"))
 		assert.Contains(t, strings.Join(s.log, "\n"), `pods \"nowhere\" not found`)
 	})
 }

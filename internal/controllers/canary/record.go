@@ -63,8 +63,8 @@ func (r *Record) lead(leads bool) {
 	r.armed = r.armed && leads
 }
 
-// Book books a result, and returns the one before it: nil if it is the first.
-func (r *Record) Book(result Result) (before *Result) {
+// Observe books a result, and returns the one before it: nil if it is the first.
+func (r *Record) Observe(result Result) (before *Result) {
 	r.runs.WithLabelValues(string(result.Outcome)).Inc()
 	r.duration.Observe(result.Took.Seconds())
 	r.mu.Lock()

@@ -37,18 +37,18 @@ func TestTheMetricsOfTheCanary(t *testing.T) {
 	require.NoError(t, r.Problem())
 
 	at := func(o Outcome, second int64) Result {
-		out := newResult(api.Deny, []Trial{{Sent: "a write", Came: "something", Outcome: o}})
+		out := newResult(api.Deny, []Attempt{{Sent: "a write", Came: "something", Outcome: o}})
 		out.At, out.Took = time.UnixMilli(second*1000+500), time.Second
 		return out
 	}
-	assert.Nil(t, r.Book(at(Passed, 100)))
+	assert.Nil(t, r.Observe(at(Passed, 100)))
 	shows(t, r, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 1`,
 		none[0], `overrule_canary_runs_total{result="passed"} 1`, none[2])
 	require.NoError(t, r.Problem())
 
-	assert.Equal(t, Passed, r.Book(at(Failed, 200)).Outcome, "the one before")
+	assert.Equal(t, Passed, r.Observe(at(Failed, 200)).Outcome, "the one before")
 	require.EqualError(t, r.Problem(), "failed: a write: something")
-	assert.Equal(t, Failed, r.Book(at(Untried, 300)).Outcome)
+	assert.Equal(t, Failed, r.Observe(at(Untried, 300)).Outcome)
 	require.EqualError(t, r.Problem(), "untried: a write: something")
 	runs := []string{`overrule_canary_runs_total{result="failed"} 1`, `overrule_canary_runs_total{result="passed"} 1`, `overrule_canary_runs_total{result="untried"} 1`}
 	shows(t, r, append(runs, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 0`)...)
@@ -91,7 +91,7 @@ func gathered(t *testing.T, r *Record) string {
 }
 
 func TestAResultIsToldInWordsAndAsJSON(t *testing.T) {
-	r := newResult(api.Warn, []Trial{
+	r := newResult(api.Warn, []Attempt{
 		{Sent: "one", Came: "fine", Outcome: Passed, Milliseconds: 3},
 		{Sent: "two", Came: "nobody was asked", Outcome: Failed, Milliseconds: 4},
 		{Sent: "three", Came: "no right", Outcome: Untried},
@@ -108,7 +108,7 @@ untried  three (0 ms)
 note     a note
 the canary failed
 `, r.Text())
-	assert.Equal(t, Untried, newResult(api.Deny, []Trial{{Outcome: Passed}, {Outcome: Untried}}).Outcome)
-	assert.Contains(t, newResult(api.Deny, []Trial{{Outcome: Untried}}).Text(), "the canary could not be tried\n")
+	assert.Equal(t, Untried, newResult(api.Deny, []Attempt{{Outcome: Passed}, {Outcome: Untried}}).Outcome)
+	assert.Contains(t, newResult(api.Deny, []Attempt{{Outcome: Untried}}).Text(), "the canary could not be tried\n")
 	assert.Contains(t, newResult(api.Deny, nil).Text(), "the canary passed\n")
 }

@@ -23,8 +23,8 @@ const (
 // Outcomes are all of them, in the order in which they are listed.
 var Outcomes = []Outcome{Passed, Failed, Untried}
 
-// Trial is one write and what came of it.
-type Trial struct {
+// Attempt is one write and what came of it.
+type Attempt struct {
 	// Sent says which write was sent, Came what came back.
 	Sent    string  `json:"sent"`
 	Came    string  `json:"came"`
@@ -42,8 +42,8 @@ type Result struct {
 	Kind       string  `json:"kind"`
 	Outcome    Outcome `json:"outcome"`
 	// Enforcement is what the run expected of the installation.
-	Enforcement string  `json:"enforcement"`
-	Trials      []Trial `json:"trials"`
+	Enforcement string    `json:"enforcement"`
+	Attempts    []Attempt `json:"trials"`
 	// Note tells what the run does not prove.
 	Note string `json:"note,omitempty"`
 
@@ -52,10 +52,10 @@ type Result struct {
 	At   time.Time     `json:"-"`
 }
 
-func newResult(does api.Action, trials []Trial) Result {
+func newResult(does api.Action, trials []Attempt) Result {
 	r := Result{
 		APIVersion: api.APIVersion, Kind: "CanaryResult",
-		Outcome: Passed, Enforcement: strings.ToLower(string(does)), Trials: trials,
+		Outcome: Passed, Enforcement: strings.ToLower(string(does)), Attempts: trials,
 	}
 	for _, t := range trials {
 		if t.Outcome == Failed || t.Outcome == Untried && r.Outcome == Passed {
@@ -71,7 +71,7 @@ func (r Result) Busy() bool {
 	if r.Outcome != Untried {
 		return false
 	}
-	for _, t := range r.Trials {
+	for _, t := range r.Attempts {
 		if t.Outcome == Untried && !t.busy {
 			return false
 		}
@@ -82,7 +82,7 @@ func (r Result) Busy() bool {
 // Why tells what kept the run from passing, "" if it passed.
 func (r Result) Why() string {
 	var out []string
-	for _, t := range r.Trials {
+	for _, t := range r.Attempts {
 		if t.Outcome != Passed {
 			out = append(out, t.Sent+": "+t.Came)
 		}
@@ -93,7 +93,7 @@ func (r Result) Why() string {
 // Text tells a result to people, a line for each trial.
 func (r Result) Text() string {
 	var out strings.Builder
-	for _, t := range r.Trials {
+	for _, t := range r.Attempts {
 		fmt.Fprintf(&out, "%-8s %s (%d ms)\n         %s\n", t.Outcome, t.Sent, t.Milliseconds, t.Came)
 	}
 	if r.Note != "" {

@@ -6,7 +6,7 @@ import "regexp"
 // message where the call failed.
 var calledPath = regexp.MustCompile(`(/(?:validate|mutate)/)[^?#"\s\\]+`)
 
-// Untold returns a text of an API server without the token that the paths of the
+// RedactToken returns a text of an API server without the token that the paths of the
 // webhooks end with: logs, Events and conditions are read by people who may not
 // know it.
-func Untold(said string) string { return calledPath.ReplaceAllString(said, "${1}…") }
+func RedactToken(said string) string { return calledPath.ReplaceAllString(said, "${1}…") }
