@@ -48,7 +48,7 @@ func (s *Server) await(ctx context.Context) {
 // whoever reaches the port may ask.
 func (s *Server) unavailable(w http.ResponseWriter, door string, r *admissionv1.AdmissionRequest, why error) {
 	s.Metrics.unavailable(door)
-	s.Log.V(1).Info("not ready", "door", door, "uid", r.UID, "kind", kindOf(r).String(), "cause", why.Error())
+	s.Log.V(1).Info("not ready", "webhook", door, "uid", r.UID, "kind", kindOf(r).String(), "cause", why.Error())
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Connection", "close")
 	http.Error(w, "overrule does not know the cluster as it is now; its log and /readyz say why", http.StatusServiceUnavailable)

@@ -273,10 +273,10 @@ func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
 
 			assert.LessOrEqual(t, body.read, reviewHead)
 			assert.Zero(t, d.gate.waiting.Load())
-			d.counted(t, "overrule_turned_away_total", fmt.Sprintf(`
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
-# TYPE overrule_turned_away_total counter
-overrule_turned_away_total{door=%q,why="overloaded"} 1
+			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
+# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# TYPE overrule_requests_rejected_total counter
+overrule_requests_rejected_total{webhook=%q,reason="overloaded"} 1
 `, strings.TrimPrefix(c.path, "/")))
 			if c.want == nil {
 				assert.Equal(t, http.StatusServiceUnavailable, w.Code)

@@ -25,17 +25,17 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_decisions_total",
 			Help: "Reviews answered, by kind, operation, verdict and the first reason to deny.",
-		}, []string{"door", "kind", "operation", "allowed", "reason"}),
+		}, []string{"webhook", "kind", "operation", "allowed", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "overrule_decision_duration_seconds",
 			Help: "Time from the request to the answer.",
 			// From a cached answer to the end of a call, whose timeout is 3 s.
 			Buckets: []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3},
-		}, []string{"door"}),
+		}, []string{"webhook"}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "overrule_turned_away_total",
+			Name: "overrule_requests_rejected_total",
 			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).",
-		}, []string{"door", "why"}),
+		}, []string{"webhook", "reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
 			Help: "Panics while judging. Each one denied a write and is a fault to report.",

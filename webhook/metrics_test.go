@@ -44,20 +44,20 @@ func TestDecisionsAreCounted(t *testing.T) {
 	d.counted(t, "overrule_decisions_total", `
 # HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
 # TYPE overrule_decisions_total counter
-overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 2
-overrule_decisions_total{allowed="false",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic"} 1
-overrule_decisions_total{allowed="true",door="mutate",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason=""} 1
-overrule_decisions_total{allowed="true",door="validate",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason=""} 1
+overrule_decisions_total{allowed="false",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 2
+overrule_decisions_total{allowed="false",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic"} 1
+overrule_decisions_total{allowed="true",webhook="mutate",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason=""} 1
+overrule_decisions_total{allowed="true",webhook="validate",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason=""} 1
 `)
 	d.counted(t, "overrule_panics_total", `
 # HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.
 # TYPE overrule_panics_total counter
 overrule_panics_total 1
 `)
-	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
-# TYPE overrule_turned_away_total counter
-overrule_turned_away_total{door="mutate",why="no review"} 1
+	d.counted(t, "overrule_requests_rejected_total", `
+# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# TYPE overrule_requests_rejected_total counter
+overrule_requests_rejected_total{webhook="mutate",reason="no review"} 1
 `)
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
@@ -70,17 +70,17 @@ func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
 	d.counted(t, "overrule_decisions_total", `
 # HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
 # TYPE overrule_decisions_total counter
-overrule_decisions_total{allowed="true",door="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 1
+overrule_decisions_total{allowed="true",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 1
 `)
 }
 
 func TestNotBeingReadyIsCounted(t *testing.T) {
 	d := open(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
-	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
-# TYPE overrule_turned_away_total counter
-overrule_turned_away_total{door="validate",why="unavailable"} 1
+	d.counted(t, "overrule_requests_rejected_total", `
+# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# TYPE overrule_requests_rejected_total counter
+overrule_requests_rejected_total{webhook="validate",reason="unavailable"} 1
 `)
 }
 
@@ -110,10 +110,10 @@ func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 	d.post(t, PathValidate, []byte(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": "`+secret+`"}`))
 	lines := strings.Split(d.log.String(), "\n")
 	require.Len(t, lines, 5, "one line a decision")
-	assert.Contains(t, lines[0], `"msg"="decision" "door"="validate" "uid"="`+string(uid)+`" "operation"="CREATE" `+
+	assert.Contains(t, lines[0], `"msg"="decision" "webhook"="validate" "uid"="`+string(uid)+`" "operation"="CREATE" `+
 		`"kind"="RateLimitPolicy.kuadrant.io" "namespace"="app" "name"="toystore-limits" "allowed"=false "reason"="ConstraintViolated" `+
 		`"warnings"=0 "patched"=false "dryRun"=true`)
-	assert.Contains(t, lines[1], `"door"="mutate"`)
+	assert.Contains(t, lines[1], `"webhook"="mutate"`)
 	assert.Contains(t, lines[1], `"patched"=true`)
 	assert.NotContains(t, d.log.String(), secret)
 }
@@ -122,7 +122,7 @@ func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 func TestWhatIsAlertedOnIsThereBeforeItHappens(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
-	for name, want := range map[string]int{"overrule_turned_away_total": 8, "overrule_panics_total": 1} {
+	for name, want := range map[string]int{"overrule_requests_rejected_total": 8, "overrule_panics_total": 1} {
 		n, err := testutil.GatherAndCount(registry, name)
 		require.NoError(t, err)
 		assert.Equal(t, want, n, name)

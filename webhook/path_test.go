@@ -86,10 +86,10 @@ func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
 		})
 	}
 	assert.NotContains(t, d.log.String(), magic[:31])
-	d.counted(t, "overrule_turned_away_total", `
-# HELP overrule_turned_away_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
-# TYPE overrule_turned_away_total counter
-overrule_turned_away_total{door="none",why="unknown path"} 110
+	d.counted(t, "overrule_requests_rejected_total", `
+# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# TYPE overrule_requests_rejected_total counter
+overrule_requests_rejected_total{webhook="none",reason="unknown path"} 110
 `)
 }
 

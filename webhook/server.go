@@ -152,7 +152,7 @@ func (s *Server) door(name string, j judge) http.Handler {
 func (s *Server) answer(w http.ResponseWriter, r *admissionv1.AdmissionRequest, door string, a answer) {
 	s.sendAway(w)
 	if err := writeAnswer(w, r, a); err != nil {
-		s.Log.Error(err, "write answer", "door", door, "uid", r.UID)
+		s.Log.Error(err, "write answer", "webhook", door, "uid", r.UID)
 	}
 }
 
@@ -261,7 +261,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, door string, j j
 		b = &reviewError{status: http.StatusBadRequest}
 	}
 	s.Metrics.refused(door)
-	s.Log.V(1).Info("no review", "door", door, "uid", b.uid, "reason", err.Error())
+	s.Log.V(1).Info("no review", "webhook", door, "uid", b.uid, "reason", err.Error())
 	if b.uid == "" {
 		s.sendAway(w)
 		http.Error(w, err.Error(), b.status)
@@ -338,7 +338,7 @@ func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	if !l.Enabled() {
 		return // what it would say is not free
 	}
-	l.Info("decision", "door", door, "uid", r.UID, "operation", r.Operation,
+	l.Info("decision", "webhook", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
 		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "judgedOn", a.version())

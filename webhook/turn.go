@@ -39,7 +39,7 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, door string, j
 	s.Metrics.overloaded(door)
 	readUntil(w, time.Now().Add(grace))
 	uid, err := uidOfReview(r.Body)
-	s.Log.V(1).Info("no room", "door", door, "uid", uid, "length", r.ContentLength, "waiting", s.gate.waiting.Load())
+	s.Log.V(1).Info("no room", "webhook", door, "uid", uid, "length", r.ContentLength, "waiting", s.gate.waiting.Load())
 	if err != nil || uid == "" {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close") // another replica may have room

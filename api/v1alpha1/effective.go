@@ -56,7 +56,7 @@ type EffectiveField struct {
 	Block string `json:"block,omitempty"`
 	// ConflictsWith names the policy kinds that control the same field on the
 	// path with another value; direct kinds win. They should not overlap.
-	ConflictsWith []PolicyKind `json:"contested,omitempty"`
+	ConflictsWith []PolicyKind `json:"conflictsWith,omitempty"`
 }
 
 // RuleOrigin tells where a rule of the effective policy came from.
@@ -194,7 +194,7 @@ type Binding struct {
 	// where it has no triggers: it matches every rule.
 	By []string `json:"by,omitempty"`
 	// AlsoMatches are the rule's other matches, whose requests are bound, too.
-	AlsoMatches []string `json:"besides,omitempty"`
+	AlsoMatches []string `json:"alsoMatches,omitempty"`
 	// Hostnames that requests must be for.
 	Hostnames []string `json:"hostnames,omitempty"`
 	// ShadowedBy is the rule that is bound in its place.
@@ -231,7 +231,7 @@ type Contribution struct {
 	State       State           `json:"state"`
 	Blocks      []ExplainedPart `json:"blocks,omitempty"`
 	Unset       []string        `json:"unset,omitempty"`
-	Contributed []string        `json:"gave,omitempty"`
+	Contributed []string        `json:"contributed,omitempty"`
 	// ReplacedBy and Message are as in PolicyOnPath.
 	ReplacedBy *Ref       `json:"replacedBy,omitempty"`
 	Message    string     `json:"message,omitempty"`

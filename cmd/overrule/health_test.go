@@ -70,9 +70,9 @@ func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
 	var certificate, watches error
 	h := &health{last: "starting", log: funcr.New(func(string, string) { logged++ }, funcr.Options{}),
 		checks: map[string]healthz.Checker{
-			"caches":      func(*http.Request) error { return nil },
-			"certificate": func(*http.Request) error { return certificate },
-			"watches":     func(*http.Request) error { return watches },
+			"caches":          func(*http.Request) error { return nil },
+			"certificate":     func(*http.Request) error { return certificate },
+			"cache-staleness": func(*http.Request) error { return watches },
 		},
 		notes: map[string]func() error{"kinds": func() error { return errors.New("somebody should look at one") }}}
 	gauge := h.gauge()
@@ -128,7 +128,7 @@ func TestProbesAreAnsweredUntilTheLastCallIs(t *testing.T) {
 	serving.Add(1)
 	ctx, leave := context.WithCancel(t.Context())
 	h := &health{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), serving: &serving, checks: map[string]healthz.Checker{
-		"door": func(*http.Request) error { return ctx.Err() },
+		"shutdown": func(*http.Request) error { return ctx.Err() },
 	}}
 	ended := make(chan error, 1)
 	go func() { ended <- h.Start(ctx) }()

@@ -206,9 +206,9 @@ func checks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer)
 			}
 			return nil
 		},
-		"certificate": c.Healthy,
-		"watches":     func(*http.Request) error { return w.Stale() },
-		"door":        d.open,
+		"certificate":     c.Healthy,
+		"cache-staleness": func(*http.Request) error { return w.Stale() },
+		"shutdown":        d.open,
 	}
 }
 

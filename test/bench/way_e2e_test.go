@@ -91,7 +91,7 @@ func (c *cluster) runOverrule(tb testing.TB, except ...string) *metric {
 		name: server.Name, namespace: server.Namespace, service: server.Name, port: portOf(tb, s.Webhook),
 		ca: secret.Data["ca-bundle.crt"], except: except,
 	})
-	return &metric{s.Metrics, "overrule_decisions_total", "door"}
+	return &metric{s.Metrics, "overrule_decisions_total", "webhook"}
 }
 
 // runNothing has a server that does nothing called for one namespace.

@@ -295,7 +295,7 @@ func TestWhatSlipsThroughTwoServersIsReported(t *testing.T) {
 
 func judgedWrites(t *testing.T, s *server.Server) float64 {
 	t.Helper()
-	return metric(t, s, "overrule_decisions_total", `door="validate"`, `kind="RateLimitPolicy.kuadrant.io"`)
+	return metric(t, s, "overrule_decisions_total", `webhook="validate"`, `kind="RateLimitPolicy.kuadrant.io"`)
 }
 
 func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {

@@ -110,15 +110,15 @@ var worlds = map[string]struct {
 		after: 30 * minute,
 	},
 	"OverruleUnavailable": {
-		bad:   `overrule_turned_away_total{namespace="o", pod="a", door="mutate", why="unavailable"} 0+1x60`,
-		good:  `overrule_turned_away_total{namespace="o", pod="a", door="mutate", why="no review"} 0+1x60`,
+		bad:   `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="unavailable"} 0+1x60`,
+		good:  `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="no review"} 0+1x60`,
 		after: 20 * minute,
 	},
 	"OverruleOverloaded": {
-		bad: `overrule_turned_away_total{namespace="o", pod="a", door="mutate", why="overloaded"} 0x60
-		      overrule_decisions_total{namespace="o", pod="a", door="validate", reason="Overloaded"} 0+1x60`,
-		good: `overrule_turned_away_total{namespace="o", pod="a", door="mutate", why="overloaded"} 7x60
-		       overrule_decisions_total{namespace="o", pod="a", door="validate", reason="ConstraintViolated"} 0+1x60`,
+		bad: `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="overloaded"} 0x60
+		      overrule_decisions_total{namespace="o", pod="a", webhook="validate", reason="Overloaded"} 0+1x60`,
+		good: `overrule_requests_rejected_total{namespace="o", pod="a", webhook="mutate", reason="overloaded"} 7x60
+		       overrule_decisions_total{namespace="o", pod="a", webhook="validate", reason="ConstraintViolated"} 0+1x60`,
 		after: 20 * minute,
 	},
 	"OverruleFailing": {
@@ -172,12 +172,12 @@ var worlds = map[string]struct {
 		after: 30 * minute,
 	},
 	"OverruleSlow": {
-		bad: `overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="0.5"} 0+1x60
-		      overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="1"} 0+10x60
-		      overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="+Inf"} 0+10x60`,
-		good: `overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="0.1"} 0+1000x60
-		       overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="1"} 0+1001x60
-		       overrule_decision_duration_seconds_bucket{namespace="o", pod="a", door="validate", le="+Inf"} 0+1001x60`,
+		bad: `overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="0.5"} 0+1x60
+		      overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="1"} 0+10x60
+		      overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="+Inf"} 0+10x60`,
+		good: `overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="0.1"} 0+1000x60
+		       overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="1"} 0+1001x60
+		       overrule_decision_duration_seconds_bucket{namespace="o", pod="a", webhook="validate", le="+Inf"} 0+1001x60`,
 		after: 30 * minute,
 	},
 	"OverrulePathsUnprotected": {

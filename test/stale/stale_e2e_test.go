@@ -151,7 +151,7 @@ func (f *far) isBlocked(t *testing.T) {
 	missed := f.Apply(unset("blocked"), "--dry-run=server")
 	assert.Zero(t, missed.Code, "nobody judges it: %s", missed.Stderr)
 	assert.NotContains(t, missed.Stderr, "Warning", "nobody judges it")
-	assert.Positive(t, f.count(`"msg":"not ready","door":"validate"`))
+	assert.Positive(t, f.count(`"msg":"not ready","webhook":"validate"`))
 
 	f.link.block(false)
 	f.soon(t, func() bool { return f.ready(t) }, "it does not come back")
