@@ -25,11 +25,13 @@ type packageRule struct {
 //
 // The table and the diagram of docs/architecture.md are generated from the list.
 var packages = []packageRule{
-	{"cmd/overrule", "the server: flags, wiring, probes, metrics, HTTPS", []string{
+	{"cmd/overrule", "the server's main function", []string{"internal/server"}},
+	{"cmd/kubectl-overrule", "the main function of the kubectl plugin", []string{"internal/cli/commands"}},
+	{"internal/server", "the process: flags, HTTPS server, shutdown, probes, metrics, tracing, wiring", []string{
 		"webhook", "certs", "internal/build", "internal/controllers/canary", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
-	{"cmd/kubectl-overrule", "the kubectl plugin, on a cluster or on manifests", []string{
+	{"internal/cli/commands", "the commands of the kubectl plugin, on a cluster or on manifests", []string{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/rights", "internal/cache", "internal/cli/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
@@ -95,10 +97,10 @@ var libraries = []struct {
 	importers []string
 }{
 	{"github.com/google/cel-go", []string{"internal/cel"}},
-	// webhook starts the spans, and cmd/overrule configures where they are sent.
-	{"go.opentelemetry.io", []string{"cmd/overrule", "webhook"}},
-	{"go.opentelemetry.io/otel/exporters", []string{"cmd/overrule"}},
-	{"go.opentelemetry.io/otel/sdk", []string{"cmd/overrule"}},
+	// webhook starts the spans, and internal/server configures where they are sent.
+	{"go.opentelemetry.io", []string{"internal/server", "webhook"}},
+	{"go.opentelemetry.io/otel/exporters", []string{"internal/server"}},
+	{"go.opentelemetry.io/otel/sdk", []string{"internal/server"}},
 }
 
 // ruleFor returns the rule for an import path.

@@ -38,7 +38,7 @@ func TestEveryStateHasARow(t *testing.T) {
 
 func TestEveryFlagOfTheServerHasARow(t *testing.T) {
 	page := content(t, "docs/operations.md")
-	flags := names(t, "cmd/overrule/flags.go")
+	flags := names(t, "internal/server/flags.go")
 	require.Contains(t, flags, "enforcement", "the flags are found")
 	for _, name := range flags {
 		assert.Contains(t, page, "\n| `--"+name+"` | ")

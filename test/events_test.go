@@ -30,7 +30,7 @@ func TestEveryEventHasARow(t *testing.T) {
 			}
 			return true
 		})
-		if !strings.HasPrefix(file, "cmd/overrule/") {
+		if !strings.HasPrefix(file, "internal/server/") {
 			continue
 		}
 		for _, m := range noteNames.FindAllStringSubmatch(content(t, file), -1) {

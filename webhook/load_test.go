@@ -276,7 +276,7 @@ func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
 			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
-overrule_requests_rejected_total{webhook=%q,reason="overloaded"} 1
+overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 `, strings.TrimPrefix(c.path, "/")))
 			if c.want == nil {
 				assert.Equal(t, http.StatusServiceUnavailable, w.Code)

@@ -44,10 +44,10 @@ func TestDecisionsAreCounted(t *testing.T) {
 	d.counted(t, "overrule_decisions_total", `
 # HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
 # TYPE overrule_decisions_total counter
-overrule_decisions_total{allowed="false",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 2
-overrule_decisions_total{allowed="false",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic"} 1
-overrule_decisions_total{allowed="true",webhook="mutate",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason=""} 1
-overrule_decisions_total{allowed="true",webhook="validate",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason=""} 1
+overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 2
+overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic",webhook="validate"} 1
+overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",operation="UPDATE",reason="",webhook="mutate"} 1
+overrule_decisions_total{allowed="true",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason="",webhook="validate"} 1
 `)
 	d.counted(t, "overrule_panics_total", `
 # HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.
@@ -57,7 +57,7 @@ overrule_panics_total 1
 	d.counted(t, "overrule_requests_rejected_total", `
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
-overrule_requests_rejected_total{webhook="mutate",reason="no review"} 1
+overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 `)
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
 	d.counted(t, "overrule_decisions_total", `
 # HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
 # TYPE overrule_decisions_total counter
-overrule_decisions_total{allowed="true",webhook="validate",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated"} 1
+overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 1
 `)
 }
 
@@ -80,7 +80,7 @@ func TestNotBeingReadyIsCounted(t *testing.T) {
 	d.counted(t, "overrule_requests_rejected_total", `
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
-overrule_requests_rejected_total{webhook="validate",reason="unavailable"} 1
+overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 `)
 }
 

@@ -89,7 +89,7 @@ func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
 	d.counted(t, "overrule_requests_rejected_total", `
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
-overrule_requests_rejected_total{webhook="none",reason="unknown path"} 110
+overrule_requests_rejected_total{reason="unknown path",webhook="none"} 110
 `)
 }
 

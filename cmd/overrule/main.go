@@ -1,4 +1,4 @@
-// Command overrule is the admission server: it judges writes of policies,
+// Command overrule is the admission server. It evaluates writes of policies,
 // routes and gateways by what they do to effective policies.
 package main
 
@@ -7,11 +7,13 @@ import (
 	"os"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"overrule.dev/overrule/internal/server"
 )
 
 func main() {
-	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+	if err := server.NewCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "overrule:", err)
-		os.Exit(exitCode(err))
+		os.Exit(server.ExitCode(err))
 	}
 }

@@ -49,7 +49,7 @@ func apiServer(tb testing.TB) *rest.Config {
 	return &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// production is Overrule over a cluster in memory, put together as cmd/overrule
+// production is Overrule over a cluster in memory, put together as internal/server
 // does it.
 type production struct {
 	*fixture.Cluster

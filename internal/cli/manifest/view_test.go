@@ -131,7 +131,7 @@ metadata: {name: down}
 func TestADefinitionLeavesABuiltInProfileAlone(t *testing.T) {
 	kinds, err := NewKinds()
 	require.NoError(t, err)
-	set, err := Read([]string{"../../examples/crds"}, nil)
+	set, err := Read([]string{"../../../examples/crds"}, nil)
 	require.NoError(t, err)
 	copied := kinds.Clone()
 	require.NoError(t, set.Check(copied, "default"))

@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/cases"
+)
+
+// The CLI gives the verdicts of the one table that every door is held to.
+func TestCheckGivesTheVerdictsOfTheCases(t *testing.T) {
+	for _, c := range cases.Load(t) {
+		t.Run(c.File, func(t *testing.T) {
+			var changed []cases.Object
+			code := exitFound
+			for _, change := range c.Changes {
+				changed = append(changed, change.Object)
+				if !change.Verdict.Allowed {
+					code = exitNotFound
+				}
+			}
+			args := []string{"check", "-o", "json", "--against", manifests(t, c.Against), "-f", manifests(t, changed)}
+			if c.Changes[0].Operation == "DELETE" {
+				args = append(args, "--delete")
+			}
+			if c.MayOverride {
+				args = append(args, "--may-override")
+			}
+			if c.BlastRadiusLimit > 0 {
+				args = append(args, "--blast-radius-limit", strconv.Itoa(c.BlastRadiusLimit))
+			}
+			got := run(t, "", args...)
+			require.Equal(t, code, got.code, "%s\n%s\n%s", c.Name, got.stdout, got.stderr)
+			verdicts := decode[api.VerdictList](t, got.stdout)
+			require.Len(t, verdicts.Items, len(c.Changes), c.Name)
+			for i, change := range c.Changes {
+				compareVerdict(t, change, verdicts.Items[i])
+			}
+		})
+	}
+}
+
+func compareVerdict(t *testing.T, want cases.Change, got api.Verdict) {
+	t.Helper()
+	assert.Equal(t, want.Operation, got.Operation)
+	assert.Equal(t, api.Ref{
+		Group: want.Object.GroupVersionKind().Group, Kind: want.Object.GetKind(),
+		Namespace: want.Object.GetNamespace(), Name: want.Object.GetName(),
+	}, got.Object)
+	assert.Equal(t, want.Verdict, cases.Want{
+		Allowed:  got.Allowed,
+		Reasons:  cases.Of(got.Reasons, want.Verdict.Reasons),
+		Warnings: cases.Of(got.Warnings, want.Verdict.Warnings),
+		Changes:  got.Changes,
+	}, "%+v", got)
+}
+
+// manifests writes objects into a file, as many documents.
+func manifests(t *testing.T, objects []cases.Object) string {
+	t.Helper()
+	var text strings.Builder
+	for _, o := range objects {
+		data, err := yaml.Marshal(o.Object)
+		require.NoError(t, err)
+		text.WriteString("---\n")
+		text.Write(data)
+	}
+	return write(t, "objects.yaml", text.String())
+}
+
+// With enforcement warn everything is allowed, and the reasons are the same.
+func TestCheckAllowsWhatItWouldDeny(t *testing.T) {
+	all := cases.Load(t)
+	i := slices.IndexFunc(all, func(c cases.Case) bool { return c.File == "unset-by-prefix-and-by-name" })
+	require.GreaterOrEqual(t, i, 0)
+	c := all[i]
+	got := run(t, "", "check", "--enforcement=warn", "-o", "json", "--against", manifests(t, c.Against),
+		"-f", manifests(t, []cases.Object{c.Changes[0].Object, c.Changes[1].Object}))
+	require.Equal(t, exitFound, got.code, got.stderr)
+	for i, v := range decode[api.VerdictList](t, got.stdout).Items {
+		assert.True(t, v.Allowed)
+		assert.Equal(t, c.Changes[i].Verdict.Reasons, cases.Of(v.Reasons, nil))
+	}
+	got = run(t, "", "check", "--enforcement=warn", "--against", manifests(t, c.Against), "-f", manifests(t, []cases.Object{c.Changes[0].Object}))
+	assert.Equal(t, exitFound, got.code)
+	assert.Contains(t, got.stdout, "CREATE AuthPolicy app/route: allowed")
+	assert.Contains(t, got.stdout, "would be denied UnsetOverride: ")
+}

@@ -1,0 +1,190 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// clusterConstraint demands something of every path that could have an
+// AuthPolicy.
+func clusterConstraint(name, expression string) string {
+	return `
+---
+apiVersion: overrule.dev/v1alpha1
+kind: ClusterPolicyConstraint
+metadata: {name: ` + name + `}
+spec:
+  policyKind: {group: kuadrant.io, kind: AuthPolicy}
+  validations: [{expression: '` + expression + `', message: ` + name + ` is not so}]
+`
+}
+
+const (
+	someAuth  = `has(effective.rules) && has(effective.rules.authentication)`
+	byAlice   = `!has(effective.rules) || request.operation == "" || has(request.userInfo) && request.userInfo.username == "alice"`
+	byDevs    = `!has(effective.rules) || has(request.userInfo) && has(request.userInfo.groups) && "devs" in request.userInfo.groups`
+	lowerAuth = `
+---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {namespace: app, name: lower}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, rules: {authentication: {a: 1}}}
+`
+)
+
+// constrainedScene is the scene without policies, and constraints on it.
+func constrainedScene(t *testing.T, constraints string) []string {
+	t.Helper()
+	return append(against("cluster"), "--against", write(t, "constraints.yaml", constraints))
+}
+
+func TestChangesAreHeldToConstraints(t *testing.T) {
+	for name, c := range map[string]struct {
+		constraints, text string
+		args              []string
+		want              []string
+	}{
+		"a policy that meets it": {
+			clusterConstraint("authenticated", someAuth), lowerAuth, nil, []string{"CREATE AuthPolicy lower"},
+		},
+		"a deletion that leaves a path without": {
+			clusterConstraint("authenticated", someAuth) + lowerAuth, lowerAuth, []string{"--delete"},
+			[]string{"DELETE AuthPolicy lower RequirementUnmet"},
+		},
+		"a constraint that comes with the change counts for what comes after it": {
+			lowerAuth, clusterConstraint("none", "!has(effective.rules)") + strings.Replace(lowerAuth, "a: 1", "b: 1", 1), nil,
+			[]string{"CREATE ClusterPolicyConstraint none (RequirementUnmet)", "UPDATE AuthPolicy lower (RequirementUnmet)"},
+		},
+		"a constraint that is deleted does not": {
+			clusterConstraint("authenticated", someAuth) + lowerAuth, clusterConstraint("authenticated", "true") + lowerAuth, []string{"--delete"},
+			[]string{"DELETE ClusterPolicyConstraint authenticated (RequirementUnmet)", "DELETE AuthPolicy lower"},
+		},
+		"nor does one that is changed to demand nothing": {
+			clusterConstraint("none", "!has(effective.rules)"), clusterConstraint("none", "true") + lowerAuth, nil,
+			[]string{"UPDATE ClusterPolicyConstraint none (RequirementUnmet)", "CREATE AuthPolicy lower"},
+		},
+		"nor do those whose definition is": {
+			clusterConstraint("authenticated", someAuth) + lowerAuth,
+			crd("clusterpolicyconstraints", "overrule.dev", "ClusterPolicyConstraint", "") + clusterConstraint("authenticated", someAuth) + lowerAuth,
+			[]string{"--delete"},
+			[]string{"DELETE CustomResourceDefinition clusterpolicyconstraints.overrule.dev (RequirementUnmet)", "DELETE AuthPolicy lower"},
+		},
+		"one that asks who writes, and nobody is known": {
+			clusterConstraint("alice", byAlice), lowerAuth, nil, []string{"CREATE AuthPolicy lower RequirementUnmet"},
+		},
+		"the same, written by another user": {
+			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "bob"}, []string{"CREATE AuthPolicy lower RequirementUnmet"},
+		},
+		"the same, written by the user": {
+			clusterConstraint("alice", byAlice), lowerAuth, []string{"--as", "alice"}, []string{"CREATE AuthPolicy lower"},
+		},
+		"one that asks for a group": {
+			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice", "--as-group", "devs"},
+			[]string{"CREATE AuthPolicy lower"},
+		},
+		"the same, and the user is not in it": {
+			clusterConstraint("devs", byDevs), lowerAuth, []string{"--as", "alice"},
+			[]string{"CREATE AuthPolicy lower RequirementUnmet"},
+		},
+		"one that does not compile": {
+			lowerAuth, clusterConstraint("broken", "1 +"), nil, []string{"CREATE ClusterPolicyConstraint broken Invalid"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := check(t, c.text, append(constrainedScene(t, c.constraints), c.args...)...)
+			assert.Equal(t, c.want, verdicts(got))
+		})
+	}
+}
+
+// constrainedCluster is a cluster without policies that has Kuadrant's kinds,
+// and constraints.
+func constrainedCluster(t *testing.T, constraints string) *app {
+	t.Helper()
+	return &app{list: func(context.Context, *rest.Config) (*snapshot.View, []cache.Problem, error) {
+		set, err := manifest.Read([]string{demo + "cluster.yaml", write(t, "c.yaml", constraints)}, nil)
+		require.NoError(t, err)
+		kinds, err := manifest.NewKinds()
+		require.NoError(t, err)
+		v, err := set.View(kinds, "default")
+		require.NoError(t, err)
+		return v.WithKinds(slices.DeleteFunc(slices.Clone(v.Kinds()), func(k *policykind.Kind) bool { return k.Group != "kuadrant.io" })), nil, nil
+	}}
+}
+
+// On a cluster the user of the kubeconfig writes.
+func TestConstraintsOfAClusterAskWhoWrites(t *testing.T) {
+	for name, broken := range map[string]bool{"who is known": false, "who is not": true} {
+		t.Run(name, func(t *testing.T) {
+			s := startReviewer(t, false)
+			s.broken = broken
+			got := constrainedCluster(t, clusterConstraint("alice", byAlice)).
+				ran(t, lowerAuth, "check", "-f", "-", "-o", "json", "--kubeconfig", s.kubeconfig(t))
+			want := []string{"CREATE AuthPolicy lower"}
+			if broken {
+				want[0] += " RequirementUnmet"
+			}
+			assert.Equal(t, want, verdicts(decode[api.VerdictList](t, got.stdout).Items), got.stderr)
+		})
+	}
+}
+
+func TestViolationsOfAConstraint(t *testing.T) {
+	local := strings.NewReplacer("ClusterPolicyConstraint", "PolicyConstraint", "{name: authenticated}", "{name: local, namespace: app}").
+		Replace(clusterConstraint("authenticated", someAuth))
+	files := append(demoFiles("cluster"), "-f", write(t, "c.yaml",
+		clusterConstraint("authenticated", someAuth)+clusterConstraint("kept", "true")+local))
+	of := func(ref string) []string {
+		return []string{"Deny RequirementUnmet AuthPolicy toystore#toys  " + ref, "Deny RequirementUnmet AuthPolicy toystore#admin  " + ref}
+	}
+	everywhere := of("ClusterPolicyConstraint authenticated")
+	here := of("PolicyConstraint app/local")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                            {nil, []string{everywhere[0], here[0], everywhere[1], here[1]}},
+		"of the cluster":                 {[]string{"clusterpolicyconstraint/authenticated"}, everywhere},
+		"of the cluster, wherever":       {[]string{"-n", "elsewhere", "clusterpolicyconstraint/authenticated"}, everywhere},
+		"of the cluster, in any case":    {[]string{"ClusterPolicyConstraints.overrule.dev", "authenticated"}, everywhere},
+		"of the cluster, on other paths": {[]string{"--kind", "RateLimitPolicy", "clusterpolicyconstraint/authenticated"}, nil},
+		"of one that is kept":            {[]string{"clusterpolicyconstraint/kept"}, nil},
+		"of a namespace":                 {[]string{"-n", "app", "policyconstraint/local"}, here},
+		"of any namespace":               {[]string{"-A", "policyconstraint/local"}, here},
+		"of a route":                     {[]string{"-n", "app", "httproute/toystore"}, []string{everywhere[0], here[0], everywhere[1], here[1]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+		})
+	}
+	got := run(t, "", append(files, "violations", "policyconstraint/local")...)
+	assert.Equal(t, exitNotFound, got.code)
+	assert.Equal(t, "error: PolicyConstraint default/local not found\n", got.stderr)
+}
+
+func TestConstraintsThatAreNotInForceAreTold(t *testing.T) {
+	text := clusterConstraint("broken", "1 +")
+	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "c.yaml", text), "violations")...)
+	assert.Equal(t, exitFound, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint broken is not in force: spec.validations[0].expression: ")
+	unknown := strings.Replace(clusterConstraint("later", "true"), "kind: AuthPolicy", "kind: Unheard", 1)
+	got = run(t, "", append(demoFiles("cluster"), "-f", write(t, "c.yaml", unknown), "violations")...)
+	assert.Equal(t, exitFound, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in force: Unheard.kuadrant.io is not installed\n")
+	known := strings.Replace(clusterConstraint("later", "true"), "group: kuadrant.io, kind: AuthPolicy", "group: gateway.envoyproxy.io, kind: SecurityPolicy", 1)
+	got = constrainedCluster(t, known).ran(t, "", "violations", "--kubeconfig", startReviewer(t, false).kubeconfig(t))
+	assert.Equal(t, exitFound, got.code)
+	assert.Contains(t, got.stderr, "warning: ClusterPolicyConstraint later is not in force: SecurityPolicy.gateway.envoyproxy.io is not installed\n")
+}

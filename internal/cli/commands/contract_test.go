@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/test/cases"
+)
+
+const contract = "testdata/contract/manifests.yaml"
+
+// The document of the contract, for the policy that it is about.
+func TestEffectiveGivesTheDocumentOfTheContract(t *testing.T) {
+	want, err := os.ReadFile("testdata/contract/effective.json")
+	require.NoError(t, err)
+	got := run(t, "", "effective", "-f", contract, "-n", "app", "authpolicy/route-policy", "-o", "json")
+	require.Equal(t, exitFound, got.code, got.stderr)
+	assert.JSONEq(t, string(want), got.stdout)
+	assert.Empty(t, got.stderr)
+}
+
+// Asked for everything, the same items, and the outcomes of all policies.
+func TestEffectiveOfEverythingHasTheItemsOfTheContract(t *testing.T) {
+	data, err := os.ReadFile("testdata/contract/effective.json")
+	require.NoError(t, err)
+	want := decode[api.EffectivePolicyList](t, string(data))
+	for _, args := range [][]string{nil, {"-A"}, {"-n", "app"}, {"-n", "app", "httproute/toystore"}, {"gatewayclass", "istio"}, {"-A", "gw/edge"}} {
+		got := run(t, "", append([]string{"effective", "-f", contract, "-o", "json"}, args...)...)
+		require.Equal(t, exitFound, got.code, got.stderr)
+		list := decode[api.EffectivePolicyList](t, got.stdout)
+		assert.Equal(t, want.Items, list.Items, args)
+		require.Len(t, list.Outcomes, 2, args)
+		assert.Equal(t, want.Outcomes[0], list.Outcomes[0], args)
+		assert.Equal(t, api.Enforced, list.Outcomes[1].State, args)
+	}
+}
+
+// What any command writes fits the schema of its list.
+func TestOutputsFitTheirSchemas(t *testing.T) {
+	for _, c := range cases.Load(t) {
+		var changed []cases.Object
+		for _, change := range c.Changes {
+			changed = append(changed, change.Object)
+		}
+		against, change := manifests(t, c.Against), manifests(t, changed)
+		fits(t, api.KindEffectivePolicyList, run(t, "", "effective", "-f", against, "-o", "json", "--all-paths"))
+		fits(t, api.KindReachList, run(t, "", "reach", "--affecting", "-f", against, "-o", "json", "gatewayclass/istio"))
+		fits(t, api.KindExplanationList, run(t, "", "explain", "-f", against, "-o", "json", "gatewayclass/istio"))
+		fits(t, api.KindViolationList, run(t, "", "violations", "-f", against, "-o", "json"))
+		fits(t, api.KindRenderedLimitsList, run(t, "", "render", "-f", against, "-o", "json"))
+		remove := "--delete=" + map[bool]string{true: "true", false: "false"}[c.Changes[0].Operation == "DELETE"]
+		fits(t, api.KindVerdictList, run(t, "", "check", "--against", against, "-f", change, "-o", "json", remove))
+		fits(t, api.KindChangeList, run(t, "", "diff", "--against", against, "-f", change, "-o", "json", remove))
+		for _, o := range c.Against {
+			if strings.HasSuffix(o.GetKind(), "Policy") {
+				args := []string{"-f", against, "-o", "json", "-n", o.GetNamespace(), o.GetKind() + "/" + o.GetName()}
+				fits(t, api.KindOutcomeList, run(t, "", append([]string{"outcome"}, args...)...))
+				fits(t, api.KindReachList, run(t, "", append([]string{"reach"}, args...)...))
+			}
+		}
+	}
+}
+
+func TestASchemaFindsWhatDoesNotFit(t *testing.T) {
+	for name, text := range map[string]string{
+		"a field that is not in the contract": `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[],"extra":1}`,
+		"no items":                            `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList"}`,
+		"items that are null":                 `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":null}`,
+		"a state that there is not":           `{"apiVersion":"overrule.dev/v1alpha1","kind":"OutcomeList","items":[{"policy":{},"state":"Fine","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0},"targets":[]}]}`,
+	} {
+		assert.Error(t, mismatch(t, api.KindOutcomeList, text), name)
+	}
+}
+
+func fits(t *testing.T, kind string, got ran) {
+	t.Helper()
+	require.NotEqual(t, exitUnusable, got.code, got.stderr)
+	require.NoError(t, mismatch(t, kind, got.stdout), got.stdout)
+}
+
+func mismatch(t *testing.T, kind, text string) error {
+	t.Helper()
+	parts := load(t, "parts")["$defs"].(map[string]any)
+	data, err := json.Marshal(resolve(load(t, kind), parts))
+	require.NoError(t, err)
+	var s spec.Schema
+	require.NoError(t, json.Unmarshal(data, &s))
+	var document any
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	return validate.AgainstSchema(&s, document, strfmt.Default)
+}
+
+func load(t *testing.T, name string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../docs/schema", name+".json"))
+	require.NoError(t, err)
+	var out map[string]any
+	require.NoError(t, json.Unmarshal(data, &out))
+	return out
+}
+
+// resolve puts the parts where they are referred to: the validator follows no
+// references.
+func resolve(at any, parts map[string]any) any {
+	switch at := at.(type) {
+	case map[string]any:
+		out := make(map[string]any)
+		for k, v := range at {
+			if k == "$schema" {
+				continue
+			}
+			name, isRef := v.(string)
+			if k != "$ref" || !isRef {
+				out[k] = resolve(v, parts)
+				continue
+			}
+			_, name, _ = strings.Cut(name, "#/$defs/")
+			for k, v := range resolve(parts[name], parts).(map[string]any) {
+				if _, given := at[k]; !given {
+					out[k] = v
+				}
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(at))
+		for i := range at {
+			out[i] = resolve(at[i], parts)
+		}
+		return out
+	}
+	return at
+}

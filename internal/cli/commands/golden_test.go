@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden holds what a command writes to a file.
+func golden(t *testing.T, name string, got ran) {
+	t.Helper()
+	require.Equal(t, exitFound, got.code, got.stderr)
+	file := filepath.Join("testdata/golden", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got.stdout), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.stdout, file)
+}
+
+func gep713(example string) []string {
+	return []string{"-f", "testdata/gep713/hierarchy.yaml", "-f", "testdata/gep713/example-" + example + ".yaml"}
+}
+
+func TestEveryProfileFitsTheSchema(t *testing.T) {
+	fits(t, api.KindProfileList, run(t, "", "profiles", "-f", "testdata/profiles.yaml", "-o", "json", "--all"))
+}
+
+// What each new list is like, to the byte, and as people see it.
+func TestListsAreAsTheyWere(t *testing.T) {
+	shapes := func(args ...string) []string { return append(args, "-f", "testdata/shapes.yaml", "-A") }
+	for name, c := range map[string]struct {
+		kind string
+		args []string
+	}{
+		"reach":           {api.KindReachList, append(gep713("3"), "reach", "colorpolicy/p3")},
+		"reach-rule":      {api.KindReachList, append(gep713("3"), "reach", "colorpolicy/p1", "colors.dark")},
+		"reach-nowhere":   {api.KindReachList, append(gep713("2"), "reach", "colorpolicy/p4")},
+		"affecting":       {api.KindReachList, append(gep713("3"), "reach", "--affecting", "svc/b2")},
+		"affecting-mesh":  {api.KindReachList, shapes("reach", "--affecting", "svc/toys")},
+		"profiles":        {api.KindProfileList, []string{"profiles", "-f", "testdata/profiles.yaml"}},
+		"shapes":          {api.KindEffectivePolicyList, shapes("effective")},
+		"shapes-without":  {api.KindEffectivePolicyList, shapes("effective", "--without")},
+		"explain-service": {api.KindExplanationList, shapes("explain", "svc/toys")},
+		"outcomes":        {api.KindOutcomeList, []string{"outcome", "-f", "testdata/shapes.yaml", "--kind", "MeshPolicy", "--kind", "SlowPolicy"}},
+		"losses":          {api.KindEffectivePolicyList, []string{"effective", "-f", "testdata/losses.yaml", "-A"}},
+		"losses-explain":  {api.KindExplanationList, []string{"explain", "-f", "testdata/losses.yaml", "-n", "app", "httproute/toys"}},
+		"losses-outcome":  {api.KindOutcomeList, []string{"outcome", "-f", "testdata/losses.yaml", "-A"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append(c.args, "-o", "json")...)
+			golden(t, name+".json", got)
+			fits(t, c.kind, got)
+			golden(t, name+".table.txt", run(t, "", append(c.args, "-o", "table")...))
+			golden(t, name+".tree.txt", run(t, "", append(c.args, "-o", "tree")...))
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+func profiles(t *testing.T, args ...string) []string {
+	t.Helper()
+	got := run(t, "", append([]string{"profiles", "-o", "json"}, args...)...)
+	require.Equal(t, exitFound, got.code, got.stderr)
+	var out []string
+	for _, p := range decode[api.ProfileList](t, got.stdout).Items {
+		out = append(out, p.PolicyKind.Kind+" "+p.Source)
+	}
+	return out
+}
+
+// Shown are the kinds of which there is something; others on request.
+func TestWhichProfilesAreShown(t *testing.T) {
+	builtin, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	file := "testdata/profiles.yaml"
+	assert.Equal(t, []string{"GuessedPolicy label", "OwnPolicy cluster", "AuthPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file))
+	assert.Len(t, profiles(t, "-f", file, "--all"), len(builtin)+2)
+	assert.Equal(t, []string{"BackendTLSPolicy built-in"}, profiles(t, "-f", file, "backendtlspolicies"))
+	assert.Equal(t, []string{"GuessedPolicy label"}, profiles(t, "-f", file, "gp"))
+	assert.Equal(t, []string{"RateLimitPolicy built-in", "RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy"))
+	assert.Equal(t, []string{"RateLimitPolicy cluster"}, profiles(t, "-f", file, "RateLimitPolicy.kuadrant.io"))
+	got := run(t, "", "profiles", "-f", file)
+	assert.Contains(t, got.stderr, "more kinds of policies that are not here: --all shows them")
+	assert.NotContains(t, run(t, "", "profiles", "--all", "-f", file).stderr, "--all")
+}
+
+// A profile that is exported and applied is the one that was in force.
+func TestAnExportedProfileReadsTheSame(t *testing.T) {
+	builtin, err := policykind.BuiltinKinds()
+	require.NoError(t, err)
+	for _, k := range builtin {
+		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", k.Ref().String(), "--export")
+		require.Equal(t, exitFound, got.code, got.stderr)
+		var p api.PolicyProfile
+		require.NoError(t, yaml.UnmarshalStrict([]byte(got.stdout), &p), got.stdout)
+		back, err := policykind.Compile(p.Spec, policykind.Cluster)
+		require.NoError(t, err, got.stdout)
+		if k.Name == "" && k.Kind != "RateLimitPolicy" { // the file has another of Kuadrant's
+			assert.Equal(t, k.PolicyProfileSpec, back.PolicyProfileSpec)
+		}
+		file := write(t, "profile.yaml", got.stdout)
+		assert.Contains(t, profiles(t, "-f", file), k.Kind+" cluster", "it is a manifest to apply")
+	}
+	for kind, name := range map[string]string{"GuessedPolicy": "guessedpolicies.example.com", "OwnPolicy": "own", "AuthPolicy": "authpolicies.kuadrant.io"} {
+		got := run(t, "", "profiles", "-f", "testdata/profiles.yaml", kind, "--export", "-o", "json")
+		require.Equal(t, exitFound, got.code, got.stderr)
+		assert.Equal(t, name, decode[api.PolicyProfile](t, got.stdout).Name)
+	}
+}
+
+// clusterProfiles runs a command on a cluster that has one kind and a profile
+// that is refused.
+func clusterProfiles(t *testing.T, err error, args ...string) ran {
+	t.Helper()
+	a := &app{listProfiles: func(_ context.Context, config *rest.Config) ([]api.ProfileInForce, []cache.Problem, error) {
+		assert.Equal(t, "https://127.0.0.1:1", config.Host)
+		spec := func(group, kind string) api.PolicyProfileSpec {
+			return api.PolicyProfileSpec{
+				Group: group, Kind: kind, Class: api.Direct, SameTarget: api.None,
+				Levels: []api.LevelName{api.LevelRoute}, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
+			}
+		}
+		return []api.ProfileInForce{
+			{PolicyKind: api.PolicyKind{Group: "a.example.com", Kind: "APolicy"}, Source: "built-in", Installed: true, Spec: spec("a.example.com", "APolicy")},
+			{PolicyKind: api.PolicyKind{Group: "b.example.com", Kind: "BPolicy"}, Source: "built-in", Spec: spec("b.example.com", "BPolicy")},
+			{
+				PolicyKind: api.PolicyKind{Group: "c.example.com", Kind: "CPolicy"}, Source: "built-in", Spec: spec("c.example.com", "CPolicy"),
+				Refused: []api.RefusedProfile{{Name: "mine", Reason: api.Invalid, Message: "kind is missing"}},
+			},
+		}, []cache.Problem{{Resource: "policyprofiles", Err: errors.New("forbidden")}}, err
+	}}
+	return a.ran(t, "", append(args, "--kubeconfig", write(t, "config", kubeconfig))...)
+}
+
+func TestProfilesOfACluster(t *testing.T) {
+	got := clusterProfiles(t, nil, "profiles")
+	require.Equal(t, exitFound, got.code, got.stderr)
+	assert.Equal(t, "warning: read policyprofiles: forbidden\nOverrule knows 1 more kinds of policies that are not here: --all shows them\n", got.stderr)
+	assert.Contains(t, got.stdout, "APolicy.a.example.com   direct   built-in   yes         Route     atomic     none")
+	assert.Contains(t, got.stdout, "PolicyProfile mine is Invalid: kind is missing")
+	assert.NotContains(t, got.stdout, "BPolicy")
+	got = clusterProfiles(t, nil, "profiles", "bpolicies", "--export")
+	assert.Contains(t, got.stdout, "name: bpolicies.b.example.com\n")
+	fits(t, api.KindProfileList, clusterProfiles(t, nil, "profiles", "--all", "-o", "json"))
+	got = clusterProfiles(t, nil, "profiles", "-o", "tree")
+	assert.Contains(t, got.stdout, "└─ PolicyProfile mine is Invalid: kind is missing\n")
+}
+
+func TestProfilesThatThereAreNot(t *testing.T) {
+	file := "testdata/profiles.yaml"
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a kind without a profile": {[]string{"-f", file, "PodPolicy"}, 1, `kind "PodPolicy" is not known: there is no profile of it, and no CustomResourceDefinition with the label gateway.networking.k8s.io/policy; write a PolicyProfile`},
+		"two arguments":            {[]string{"a", "b"}, 2, "usage: kubectl overrule profiles [KIND]"},
+		"no kind to export":        {[]string{"-f", file, "--export"}, 2, "name the one kind to export"},
+		"two kinds to export":      {[]string{"-f", file, "--export", "ratelimitpolicy"}, 2, "write it with its group"},
+		"a format":                 {[]string{"-o", "x"}, 2, `invalid value "x" for --output`},
+		"a file that is not there": {[]string{"-f", "nowhere"}, 2, "nowhere: file does not exist"},
+		"no kubeconfig":            {[]string{"--kubeconfig", "nowhere"}, 2, "read the kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append([]string{"profiles"}, c.args...)...)
+			assert.Equal(t, c.code, got.code)
+			assert.Contains(t, got.stderr, c.want)
+			assert.Empty(t, got.stdout)
+		})
+	}
+	got := clusterProfiles(t, errors.New("gone"), "profiles")
+	assert.Equal(t, exitUnusable, got.code)
+	assert.Contains(t, got.stderr, "read the cluster: gone, or name manifests to read instead")
+}
+
+// Two profiles for one kind: the older holds, else the first by name, in
+// whatever order the files come.
+func TestAProfileThatComesTooLateIsTold(t *testing.T) {
+	file := "testdata/profiles.yaml"
+	for _, args := range [][]string{{"effective"}, {"outcome"}, {"profiles"}} {
+		got := run(t, "", append(args, "-f", file)...)
+		assert.Contains(t, got.stderr, "warning: PolicyProfile limits-too-late is not in force: PolicyProfile limits is older and has RateLimitPolicy.kuadrant.io")
+	}
+}
+
+func TestAProfileThatIsBadIsAnErrorAtItsPlace(t *testing.T) {
+	head := "# a comment\napiVersion: overrule.dev/v1alpha1\nkind: PolicyProfile\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"a field that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: [targetRef]}, ruels: []}\n", `unknown field "spec.ruels"; correct the field`},
+		"a value of another type":   {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: direct, targets: {fields: targetRef}}\n", "PolicyProfile a does not fit its kind"},
+		"a class that there is not": {"metadata: {name: a}\nspec: {group: a.b, kind: A, class: odd, targets: {fields: [targetRef]}}\n", `PolicyProfile a cannot be used: profile of A.a.b: class "odd" is none of inherited, direct`},
+		"a kind of Kubernetes":      {"metadata: {name: a}\nspec: {group: '', kind: Pod, class: direct, targets: {fields: [targetRef]}}\n", "one of Kubernetes' own"},
+		"no name":                   {"spec: {}\n", "PolicyProfile has no metadata.name; give it one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, args := range [][]string{{"effective", "-f", "-"}, {"check", "-f", "-", "--against", contract}, {"diff", "-f", contract, "--against", "-"}} {
+				got := run(t, head+c.text, args...)
+				assert.Equal(t, exitUnusable, got.code)
+				assert.Contains(t, got.stderr, "standard input:2 (document 1): ")
+				assert.Contains(t, got.stderr, c.want)
+				assert.Empty(t, got.stdout)
+			}
+		})
+	}
+}

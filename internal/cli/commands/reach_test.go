@@ -1,0 +1,160 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// affecting returns the policies that affect an object, by name.
+func affecting(t *testing.T, args ...string) []string {
+	t.Helper()
+	got := run(t, "", append([]string{"reach", "--affecting", "-o", "json"}, args...)...)
+	require.Equal(t, exitFound, got.code, got.stderr)
+	names := []string{}
+	for _, r := range decode[api.ReachList](t, got.stdout).Items {
+		assert.Positive(t, r.Paths.Holding)
+		names = append(names, r.Policy.Name)
+	}
+	return names
+}
+
+// GEP-713, Examples 2 and 3: outcomes 5 and 6 for the backends; the others by
+// the same rule. An object is affected where a rule of the policy survives on a
+// path through it.
+func TestWhichPoliciesAffectAnObjectOfGEP713(t *testing.T) {
+	for object, want := range map[string][2][]string{ // in Example 2, in Example 3
+		"service/b1":    {{"p1", "p2", "p3"}, {"p1", "p2", "p3"}},
+		"service/b2":    {{"p3"}, {"p3", "p4"}},
+		"gateway/g1":    {{"p1", "p2"}, {"p1", "p2"}},
+		"gateway/g2":    {{"p3"}, {"p3", "p4"}},
+		"httproute/r1":  {{"p2"}, {"p2"}},
+		"httproute/r2":  {{"p1"}, {"p1"}},
+		"httproutes/r3": {{"p3"}, {"p3"}},
+		"httproute r4":  {{"p3"}, {"p3", "p4"}},
+	} {
+		for i, example := range []string{"2", "3"} {
+			assert.Equal(t, want[i], affecting(t, append(gep713(example), strings.Fields(object)...)...), "%s in Example %s", object, example)
+		}
+	}
+}
+
+func TestWhichPoliciesAffectAnObjectOfAnyShape(t *testing.T) {
+	all := func(args ...string) []string {
+		return affecting(t, append([]string{"-f", "testdata/shapes.yaml", "-A"}, args...)...)
+	}
+	for object, want := range map[string][]string{
+		"gatewayclass/demo": {"tls", "gcp", "slow", "gwt", "allow", "authz"},
+		"gtw/edge":          {"tls", "gcp", "slow", "gwt", "allow", "authz"},
+		"lset/more":         {"tls", "slow", "gwt"},
+		"svc/toys":          {"tls", "mesh", "ns"},
+		"service/other":     {},
+		"httproute/buyer":   {"mesh"},
+		"ns/shop":           {"mesh"},
+		"namespace/app":     {"tls", "mesh", "slow", "gwt", "ns"},
+	} {
+		assert.Equal(t, want, all(object), object)
+	}
+	for _, c := range []struct {
+		object, section string
+		want            []string
+	}{
+		{"gateway/edge", "http", []string{"tls", "slow", "gwt"}},
+		{"listenerset/more", "extra", []string{"tls", "slow", "gwt"}},
+		{"httproute/toys", "main", []string{"tls", "mesh", "gwt"}},
+		{"httproute/toys", "rule-2", []string{"mesh", "slow", "gwt"}},
+		{"svc/toys", "web", []string{"tls", "mesh", "ns"}},
+		{"svc/toys", "80", []string{"tls", "mesh", "ns"}},
+		{"svc/toys", "admin", []string{"mesh", "ns"}},
+		{"svc/other", "9", []string{}},
+	} {
+		assert.Equal(t, c.want, all(c.object, "--section", c.section), "%s %s", c.object, c.section)
+	}
+	assert.Equal(t, []string{"slow"}, all("httproute/toys", "--kind", "SlowPolicy"))
+	assert.Equal(t, []string{"slow", "gwt"}, all("httproute/toys", "request"))
+}
+
+func TestReachCountsThePathsOfThePolicy(t *testing.T) {
+	got := run(t, "", append(gep713("3"), "reach", "colorpolicy/p1", "-o", "json")...)
+	require.Equal(t, exitFound, got.code, got.stderr)
+	items := decode[api.ReachList](t, got.stdout).Items
+	require.Len(t, items, 1)
+	assert.Equal(t, api.ReachPaths{Holding: 1, Total: 2}, items[0].Paths)
+	assert.Equal(t, []string{"colors.dark", "colors.light"}, items[0].Rules)
+	assert.Equal(t, "r2", items[0].Routes[0].Name)
+	assert.Empty(t, got.stderr)
+}
+
+// Holding nowhere is an answer, with a word on why.
+func TestWhyAPolicyHoldsNowhere(t *testing.T) {
+	text := `
+apiVersion: colors.example.com/v1
+kind: ColorPolicy
+metadata: {namespace: default, name: empty}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g1}}
+---
+apiVersion: colors.example.com/v1
+kind: ColorPolicy
+metadata: {namespace: default, name: lost}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g9}, color: red}
+`
+	for args, want := range map[[2]string]string{
+		{"colorpolicy/p4", "color"}: "rule color of ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
+		{"colorpolicy/p4"}:          "ColorPolicy default/p4 holds nowhere: the policy is Overridden, color lost to ColorPolicy default/p3\n",
+		{"colorpolicy/empty"}:       "ColorPolicy default/empty holds nowhere: the policy is Enforced: it has no rules\n",
+		{"colorpolicy/lost"}:        "ColorPolicy default/lost holds nowhere: the policy is TargetNotFound: Gateway default/g9 does not exist\n",
+	} {
+		given := append(gep713("2"), "-f", "-", "reach", args[0])
+		if args[1] != "" {
+			given = append(given, args[1])
+		}
+		got := run(t, text, given...)
+		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, want, got.stderr)
+		assert.NotEmpty(t, got.stdout)
+	}
+	assert.Empty(t, affecting(t, append(gep713("2"), "svc/b2", "colors")...))
+	got := run(t, "", append(gep713("2"), "reach", "--affecting", "svc/b2", "colors")...)
+	assert.Equal(t, "no policy affects Service default/b2: no rule of those on its paths survives\n", got.stderr)
+}
+
+func TestReachOfWhatIsNotThere(t *testing.T) {
+	shapes := []string{"reach", "-f", "testdata/shapes.yaml", "-A"}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no policy of the name":           {append(gep713("2"), "reach", "colorpolicy/p9"), 1, "ColorPolicy default/p9 not found"},
+		"a rule that it does not set":     {append(gep713("2"), "reach", "colorpolicy/p1", "size"), 1, "rule size not found in ColorPolicy default/p1"},
+		"a rule that is no rule":          {append(gep713("2"), "reach", "colorpolicy/p1", "a..b"), 2, "read RULE"},
+		"an object in place of a policy":  {append(gep713("2"), "reach", "gateway/g1"), 2, "Gateway default/g1 is not a policy; see which affect it with --affecting"},
+		"a policy in place of an object":  {append(gep713("2"), "reach", "--affecting", "colorpolicy/p1"), 2, "ColorPolicy default/p1 is a policy; see where it holds without --affecting"},
+		"no name":                         {[]string{"reach"}, 2, "name an object as KIND/NAME; usage: kubectl overrule reach KIND/NAME [RULE]"},
+		"a section without an object":     {append(gep713("2"), "reach", "colorpolicy/p1", "--section", "http"), 2, "invalid --section: requires --affecting"},
+		"a listener that there is not":    {append(shapes, "--affecting", "gtw/edge", "--section", "x"), 1, "section x of Gateway infra/edge not found"},
+		"a rule that there is not":        {append(shapes, "--affecting", "httproute/toys", "--section", "rule-9"), 1, "section rule-9 of HTTPRoute app/toys not found"},
+		"a port that there is not":        {append(shapes, "--affecting", "svc/toys", "--section", "99"), 1, "section 99 of Service app/toys not found"},
+		"a section of a set":              {append(shapes, "--affecting", "lset/more", "--section", "http"), 1, "section http of ListenerSet app/more not found"},
+		"a section of what has none":      {append(shapes, "--affecting", "ns/app", "--section", "x"), 1, "section x of Namespace app not found"},
+		"a backend that nobody names":     {append(gep713("2"), "reach", "--affecting", "svc/b9"), 1, "Service default/b9 not found"},
+		"a backend in another namespace":  {append(gep713("2"), "reach", "--affecting", "-n", "x", "svc/b1"), 1, "Service x/b1 not found; there is one in namespace default: name it with -n"},
+		"a kind that is not known":        {append(gep713("2"), "reach", "--affecting", "pool/b1"), 2, `kind "pool" is not known; known are `},
+		"a kind that is not of policies":  {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "gateway"), 2, `read --kind: kind "gateway" is not one of policies`},
+		"a policy of another kind":        {append(gep713("2"), "reach", "colorpolicy/p1", "--kind", "AuthPolicy"), 2, "ColorPolicy default/p1 is of no kind that --kind names"},
+		"a format":                        {[]string{"reach", "a/b", "-o", "x"}, 2, `invalid value "x" for --output`},
+		"manifests that cannot be read":   {[]string{"reach", "a/b", "-f", "nowhere"}, 2, "nowhere: file does not exist"},
+		"a kind to limit that is unknown": {append(gep713("2"), "effective", "--kind", "x"), 2, `read --kind: kind "x" is not known`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", c.args...)
+			assert.Equal(t, c.code, got.code)
+			assert.Contains(t, got.stderr, c.want)
+			assert.Empty(t, got.stdout)
+		})
+	}
+}

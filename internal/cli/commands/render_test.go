@@ -1,0 +1,316 @@
+package commands
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// limitsAt writes a RateLimitPolicy of app on an object: spec is the rest of its
+// spec.
+func limitsAt(version, namespace, name, target, spec string) string {
+	return "\n---\napiVersion: kuadrant.io/" + version + "\nkind: RateLimitPolicy\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n" +
+		"spec:\n  targetRef: {group: gateway.networking.k8s.io, " + target + "}\n  " + spec + "\n"
+}
+
+const (
+	fivePerSecond = "{rates: [{limit: 5, unit: second}]}"
+	onToys        = "kind: HTTPRoute, name: toys"
+	onEdge        = "kind: Gateway, name: edge"
+)
+
+// meshProfile is of a kind whose paths start at Services.
+const meshProfile = `
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: mesh}
+spec:
+  group: policies.example.com
+  kind: MeshLimits
+  class: inherited
+  levels: [Service, Route, Rule]
+  targets: {fields: [targetRef], kinds: [{kind: Service}]}
+  rules: [limits.*]
+  binding: {rules: limits.*, version: v2}
+`
+
+func renders(t *testing.T, policies string, args ...string) ran {
+	t.Helper()
+	if policies == "" {
+		policies = "\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"
+	}
+	return run(t, policies, append([]string{"render", "-f", "testdata/render/world.yaml", "-f", "-"}, args...)...)
+}
+
+// identities tells for each gateway which limits its actions are of, and of which
+// rules these are, both documents agreeing.
+func identities(t *testing.T, got ran) map[string][]string {
+	t.Helper()
+	require.Equal(t, exitFound, got.code, got.stderr)
+	out := make(map[string][]string)
+	for _, item := range decode[api.RenderedLimitsList](t, got.stdout).Items {
+		at := item.Gateway
+		if at == nil {
+			at = item.Service
+		}
+		require.Len(t, item.Limits, len(item.GatewayActions), "each limit here has one rate")
+		for i, action := range item.GatewayActions {
+			id := action.Configurations[0].GenericKey.DescriptorValue
+			assert.Equal(t, `ratelimit.binding == "`+id+`"`, item.Limits[i].Conditions[0])
+			assert.Equal(t, at.Key(), item.Limits[i].Namespace)
+			for _, rule := range action.Rules {
+				id += " " + strings.Join(append(append(rule.Methods, rule.Paths...), rule.Hosts...), " ")
+			}
+			out[at.String()] = append(out[at.String()], id)
+		}
+	}
+	return out
+}
+
+func TestLimitsAreRenderedAtEachGateway(t *testing.T) {
+	for name, c := range map[string]struct {
+		policies string
+		args     []string
+		want     map[string][]string
+		stderr   string
+	}{
+		"of a route on two gateways, once for both listeners": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}"), nil,
+			map[string][]string{
+				"Gateway infra/edge": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"},
+				"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"},
+			}, "",
+		},
+		"of one gateway that is named": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}"), []string{"-n", "infra", "gateway/back"},
+			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}}, "",
+		},
+		"of a policy that is named, with others on its paths": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}") +
+				limitsAt("v2beta1", "infra", "gw", onEdge, "defaults: {strategy: merge, limits: {b: {rates: [{limit: 9, unit: hour}], triggers: [{matches: [{method: GET}]}]}}}") +
+				limitsAt("v2beta1", "infra", "over", onEdge, "overrides: {strategy: merge, limits: {A: {rates: [{limit: 9, unit: hour}], triggers: [{matches: [{method: GET}]}]}}}"),
+			[]string{"-n", "infra", "ratelimitpolicy/over"},
+			map[string][]string{"Gateway infra/edge": {"infra/over/A GET /read* toys.acme.com", "app/own/a /write* toys.acme.com"}},
+			"left out: limits.b of RateLimitPolicy infra/gw: bound to no rule: shadowed by limits.A of RateLimitPolicy infra/over\n",
+		},
+		"of the namespace that is given": {
+			limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", "limits: {a: "+fivePerSecond+"}"), []string{"-n", "calls"},
+			map[string][]string{"Gateway infra/back": {"infra/gw/a /toys.Store/*"}}, "",
+		},
+		"of all namespaces": {
+			limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", "limits: {a: "+fivePerSecond+"}"), []string{"-n", "calls", "-A"},
+			map[string][]string{"Gateway infra/back": {"infra/gw/a GET /read* toys.acme.com /write* toys.acme.com /toys.Store/*"}}, "",
+		},
+		"of a Service in a mesh": {
+			meshProfile + "\n---\napiVersion: policies.example.com/v2\nkind: MeshLimits\nmetadata: {namespace: app, name: own}\n" +
+				"spec: {targetRef: {group: \"\", kind: Service, name: toys}, limits: {a: " + fivePerSecond + "}}\n", nil,
+			map[string][]string{"Service app/toys": {"app/own/a /*"}}, "",
+		},
+		"of a policy that is read as it is written, in the version before": {
+			limitsAt("v1", "app", "own", onToys, "limits: {a: "+fivePerSecond+", b: {rates: [{limit: 1, window: 1s}]}, c: {rates: [{limit: 1, window: 1s}]}}") +
+				limitsAt("v1", "infra", "gw", onEdge, "defaults: {strategy: merge, limits: {d: {rates: [{limit: 1, window: 1s}]}}}"),
+			[]string{"-n", "infra", "gateway/edge"},
+			map[string][]string{"Gateway infra/edge": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
+			"left out: limits.b, limits.c of RateLimitPolicy app/own: not written as the RFC has it (rates with a unit); what is in force is not changed by that\n" +
+				"left out: limits.d of RateLimitPolicy infra/gw: not written as the RFC has it (rates with a unit); what is in force is not changed by that\n",
+		},
+		"but for those that are bound to nothing": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+", b: "+fivePerSecond+", "+
+				"Z: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{path: {value: /reed}}]}]}}"), []string{"-n", "infra", "gateway/back"},
+			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
+			"left out: limits.Z of RateLimitPolicy app/own: bound to no rule: its triggers match none\n" +
+				"left out: limits.b of RateLimitPolicy app/own: bound to no rule: shadowed by limits.a of RateLimitPolicy app/own\n",
+		},
+		"where no policy is": {
+			"", nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
+		},
+		"of another kind, not even one that is not in force": {
+			"\n---\napiVersion: kuadrant.io/v1\nkind: AuthPolicy\nmetadata: {namespace: app, name: own}\nspec: {targetRef: {group: gateway.networking.k8s.io, " + onToys + "}, rules: all}\n",
+			nil, map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n",
+		},
+		"of a policy that is not in force": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 0, unit: second}]}}"), nil,
+			map[string][]string{}, "no limit that is written as the RFC has it is bound to a rule on any of the paths\n" +
+				"left out: RateLimitPolicy app/own is Invalid: spec.limits.a.rates[0].limit: Invalid value: 0: must be at least 1\n",
+		},
+		"with what a gateway does not add": {
+			limitsAt("v2beta1", "app", "own", onToys, "limits: {a: {rates: [{limit: 5, unit: second}], counters: [context.request.time, context.request.http.body]}}"),
+			[]string{"-n", "infra", "gateway/back"},
+			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
+			"warning: limits.a of RateLimitPolicy app/own looks at context.request.time, context.request.http.body, which no action of a gateway adds: it may not count\n",
+		},
+		"beside what decides whether they hold": {
+			limitsAt("v1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}\n  when: [{predicate: 'request.path != \"/x\"'}]"), []string{"-n", "infra", "gateway/back"},
+			map[string][]string{"Gateway infra/back": {"app/own/a GET /read* toys.acme.com /write* toys.acme.com"}},
+			"warning: when of RateLimitPolicy app/own decides whether limits hold, and the documents cannot say so\n",
+		},
+		"of listeners that differ, for the same hosts": {
+			limitsAt("v2beta1", "infra", "https", onEdge+", sectionName: https", "limits: {s: "+fivePerSecond+"}") +
+				limitsAt("v2beta1", "infra", "http", onEdge+", sectionName: http", "limits: {p: {rates: [{limit: 5, unit: second}], triggers: [{matches: [{method: GET}]}]}}"), nil,
+			map[string][]string{"Gateway infra/edge": {"infra/http/p GET /read* toys.acme.com", "infra/https/s GET /read* toys.acme.com /write* toys.acme.com"}},
+			"warning: limits.p of RateLimitPolicy infra/http and limits.s of RateLimitPolicy infra/https on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge: " +
+				"one is bound by one listener, one by another, and the documents do not tell listeners apart\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := renders(t, c.policies, append(c.args, "-o", "json")...)
+			assert.Equal(t, c.want, identities(t, got))
+			assert.Equal(t, c.stderr, got.stderr)
+			fits(t, api.KindRenderedLimitsList, got)
+		})
+	}
+}
+
+// Two limits on a rule are told only where they are for the same requests.
+func TestLimitsOfListenersMeetByTheirHosts(t *testing.T) {
+	at := ruleAt{root{at: api.Ref{Kind: "Gateway", Namespace: "infra", Name: "edge"}}, "HTTPRouteRule app/toys#rule-1", api.Ref{}, 0}
+	limit := func(name string) limitOf {
+		return limitOf{api.Ref{Kind: "RateLimitPolicy", Namespace: "app", Name: "p"}, "limits." + name}
+	}
+	for name, c := range map[string]struct {
+		a, b []string
+		want []string
+	}{
+		"of other hosts":        {[]string{"a.acme.com", "*.eu.acme.com"}, []string{"b.acme.com", "*.us.acme.com"}, nil},
+		"of one that is same":   {[]string{"a.acme.com", "b.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
+		"of one within another": {[]string{"*.acme.com"}, []string{"b.acme.com"}, []string{"limits.a of RateLimitPolicy app/p and limits.b of RateLimitPolicy app/p on HTTPRouteRule app/toys#rule-1 at Gateway infra/edge"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := make(doubles)
+			d.add(at, limit("b"), c.b)
+			for _, h := range c.a {
+				d.add(at, limit("a"), []string{h})
+			}
+			assert.Equal(t, c.want, d.sorted())
+		})
+	}
+}
+
+// A policy whose override has a condition may give one limit here and another
+// there: they are told apart on the wire.
+func TestALimitOfTwoBlocksIsTwo(t *testing.T) {
+	got := renders(t, limitsAt("v2beta1", "infra", "gw", "kind: Gateway, name: back", `
+  defaults: {strategy: merge, limits: {a: {rates: [{limit: 5, unit: second}]}}}
+  overrides: {strategy: merge, when: 'has(spec.limits.own)', limits: {a: {rates: [{limit: 1, unit: second}]}}}
+`)+limitsAt("v2beta1", "calls", "own", "kind: GRPCRoute, name: calls", "limits: {own: "+fivePerSecond+"}"), "-o", "json")
+	assert.Equal(t, map[string][]string{"Gateway infra/back": {
+		"infra/gw/a/defaults GET /read* toys.acme.com /write* toys.acme.com", "infra/gw/a/overrides /toys.Store/*",
+	}}, identities(t, got))
+}
+
+func TestRenderedListsAreTheSameInEachFormat(t *testing.T) {
+	policies := limitsAt("v2beta1", "app", "own", onToys, "limits: {a: "+fivePerSecond+"}")
+	asJSON, asYAML := renders(t, policies, "-o", "json"), renders(t, policies, "-o", "yaml")
+	text, err := yaml.YAMLToJSONStrict([]byte(asYAML.stdout))
+	require.NoError(t, err)
+	assert.JSONEq(t, asJSON.stdout, string(text))
+	assert.Equal(t, renders(t, policies), renders(t, policies, "-o", "documents"))
+
+	documents := yamlDocuments(t, []byte(renders(t, policies).stdout))
+	var list struct {
+		Items []map[string]any `json:"items"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(asJSON.stdout), &list))
+	require.Len(t, list.Items, 2)
+	require.Len(t, documents, 4, "two for each gateway")
+	for i, item := range list.Items {
+		for j, field := range []string{"gateway_actions", "limits"} {
+			want, err := json.Marshal(map[string]any{field: item[field]})
+			require.NoError(t, err)
+			got, err := json.Marshal(documents[2*i+j])
+			require.NoError(t, err)
+			assert.JSONEq(t, string(want), string(got))
+		}
+	}
+}
+
+// As people read them: in the RFC's order, and as it is written there.
+func TestTheDocumentsAreWrittenAsInTheRFC(t *testing.T) {
+	got := rendering(t, "7-hostnames", "")
+	require.Equal(t, exitFound, got.code, got.stderr)
+	want, err := os.ReadFile("testdata/render/example-7.txt")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.stdout)
+}
+
+func TestRenderSaysWhatIsWrongWithItsUse(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a table":                      {[]string{"-o", "table"}, exitUnusable, `error: invalid value "table" for --output: must be one of documents, json, yaml`},
+		"a format that there is not":   {[]string{"-o", "xml"}, exitUnusable, `error: invalid value "xml" for --output: must be one of documents, json, yaml`},
+		"an object that there is not":  {[]string{"-n", "infra", "gateway/none"}, exitNotFound, "error: Gateway infra/none not found"},
+		"a kind that there is not":     {[]string{"widget/none"}, exitUnusable, `error: kind "widget" is not known`},
+		"a policy kind that is no one": {[]string{"--kind", "Widget"}, exitUnusable, `error: read --kind: kind "Widget" is not known`},
+		"a word too much":              {[]string{"gateway", "edge", "more"}, exitUnusable, `error: unexpected argument "more"; usage: kubectl overrule render [KIND/NAME]`},
+		"a name alone":                 {[]string{"edge"}, exitUnusable, `error: name an object as KIND/NAME, not "edge"`},
+		"a file that there is not":     {[]string{"-f", "testdata/none"}, exitUnusable, "testdata/none: file does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := renders(t, "", c.args...)
+			assert.Equal(t, c.code, got.code)
+			assert.Empty(t, got.stdout)
+			assert.Contains(t, got.stderr, c.want)
+		})
+	}
+	got := run(t, "", "effective", "-o", "documents", "-f", "testdata/render/world.yaml")
+	assert.Equal(t, exitUnusable, got.code, "no other command writes documents")
+}
+
+// On a cluster, too: the one of the demo has limits of the version before alone.
+func TestRenderReadsACluster(t *testing.T) {
+	got := onCluster(t, "render", "-n", "app", "httproute/toystore", "-o", "json")
+	require.Equal(t, exitFound, got.code, got.stderr)
+	assert.JSONEq(t, `{"apiVersion":"overrule.dev/v1alpha1","kind":"RenderedLimitsList","items":[]}`, got.stdout)
+	assert.Contains(t, got.stderr, "no limit that is written as the RFC has it")
+	got = run(t, "", "render", "--kubeconfig", write(t, "config", kubeconfig))
+	assert.Equal(t, exitUnusable, got.code)
+	assert.Contains(t, got.stderr, "reach the cluster at https://127.0.0.1:1")
+}
+
+// The pages show what is written for the examples.
+func TestThePagesShowWhatIsRendered(t *testing.T) {
+	between := func(file, from, to string) string {
+		text, err := os.ReadFile("../../../docs/" + file)
+		require.NoError(t, err)
+		_, rest, found := strings.Cut(string(text), from)
+		require.True(t, found, from)
+		block, _, found := strings.Cut(rest, to)
+		require.True(t, found, to)
+		return block
+	}
+	assert.Equal(t, rendering(t, "1-minimal", "").stdout, between("cli.md", "$ kubectl overrule render -f network.yaml -f 1-minimal.yaml\n", "```"))
+	_, example, found := strings.Cut(between("json.md", "## RenderedLimitsList\n", "## ProfileList"), "```json\n")
+	require.True(t, found)
+	example = strings.TrimSuffix(strings.TrimSpace(example), "```")
+	assert.JSONEq(t, example, rendering(t, "7-hostnames", "", "-o", "json").stdout)
+	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, example))
+}
+
+func TestTheSchemaOfRenderedLimitsFindsWhatDoesNotFit(t *testing.T) {
+	right := rendering(t, "7-hostnames", "", "-o", "json").stdout
+	require.NoError(t, mismatch(t, api.KindRenderedLimitsList, right))
+	for name, c := range map[string]struct{ part, instead string }{
+		"an action of two sorts":    {`"generic_key": {`, `"source_cluster": {"descriptor_key": "s"}, "generic_key": {`},
+		"a rule without paths":      {`"paths": [`, `"methods": [`},
+		"a limit of nothing":        {`"max_value": 1000`, `"max_value": 0`},
+		"a span of nothing":         {`"seconds": 86400`, `"seconds": 0`},
+		"a field that there is not": {`"hosts": [`, `"hostnames": [`},
+		"no policy kind":            {`"policyKind": {`, `"kind": {`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, right, c.part)
+			assert.Error(t, mismatch(t, api.KindRenderedLimitsList, strings.Replace(right, c.part, c.instead, 1)))
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package commands
+
+import (
+	"slices"
+	"strconv"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// through reports whether a path goes through an object.
+func through(p gateway.Path, ref api.Ref) bool {
+	switch ref.PolicyKind() {
+	case api.PolicyKind{Kind: gateway.KindNamespace}:
+		return slices.Contains(namespaces(p), ref.Name)
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
+		return p.Gateway != nil && p.Gateway.Class == ref.Name
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindReferenceGrant}:
+		return true // the scope of a grant is the paths that hang on it
+	}
+	return slices.Contains(objects(p), ref)
+}
+
+// objects returns the objects of a path that have a namespace.
+func objects(p gateway.Path) []api.Ref {
+	var out []api.Ref
+	if p.Gateway != nil {
+		out = append(out, p.Gateway.Ref())
+	}
+	if p.Set != nil {
+		out = append(out, p.Set.Ref())
+	}
+	if p.Service != nil {
+		out = append(out, p.Service.Ref())
+	}
+	if p.Route != nil {
+		out = append(out, p.Route.Ref())
+	}
+	if p.Backend != nil {
+		out = append(out, p.Backend.Object)
+	}
+	if p.Virtual != nil {
+		out = append(out, *p.Virtual)
+	}
+	return out
+}
+
+// namespaces returns the namespaces that a path goes through, that of its
+// clients included.
+func namespaces(p gateway.Path) []string {
+	var out []string
+	for _, ref := range objects(p) {
+		out = append(out, ref.Namespace)
+	}
+	if p.Client != "" {
+		out = append(out, p.Client)
+	}
+	return out
+}
+
+// throughSection reports whether a path goes through a section of an object:
+// a listener, a rule by its name or as rule-N, a port by its name or number.
+func throughSection(v *snapshot.View, p gateway.Path, ref api.Ref, section string) bool {
+	switch {
+	case p.Gateway != nil && p.Set == nil && ref == p.Gateway.Ref(), p.Set != nil && ref == p.Set.Ref():
+		return p.Listener != nil && p.Listener.Name == section
+	case p.Route != nil && ref == p.Route.Ref():
+		return p.Rule >= 0 && p.Route.RuleAt(section, p.Rule)
+	case p.Backend != nil && ref == p.Backend.Object:
+		return isPort(v, ref, p.Backend.Port, section)
+	case p.Service != nil && ref == p.Service.Ref():
+		return p.Port == 0 || isPort(v, ref, p.Port, section) // no port: all of them
+	default:
+		return false
+	}
+}
+
+func isPort(v *snapshot.View, object api.Ref, port int32, section string) bool {
+	if section == strconv.Itoa(int(port)) {
+		return true
+	}
+	s, ok := v.Get(object).(*gateway.Service)
+	return ok && port != 0 && s.Port(section) == port
+}
+
+// hasSection reports whether an object has a section of that name. What is not
+// read has any.
+func hasSection(o snapshot.Object, section string) bool {
+	switch o := o.(type) {
+	case *gateway.Gateway:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.ListenerSet:
+		return gateway.HasListener(o.Listeners, section, 0)
+	case *gateway.Route:
+		return o.HasSection(section)
+	case *gateway.Service:
+		number, err := strconv.ParseInt(section, 10, 32)
+		return o.Port(section) != 0 || err == nil && o.HasPort(int32(number))
+	case mention:
+		return o.Kind != gateway.KindNamespace && o.Kind != gateway.KindGatewayClass
+	default:
+		return false
+	}
+}

@@ -1,0 +1,213 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+// found returns the violations that a command shows, in short.
+func found(t *testing.T, args ...string) []string {
+	t.Helper()
+	got := run(t, "", append([]string{"violations", "-o", "json"}, args...)...)
+	require.NotEqual(t, exitUnusable, got.code, got.stderr)
+	fits(t, api.KindViolationList, got)
+	var out []string
+	for _, v := range decode[api.ViolationList](t, got.stdout).Items {
+		policy := ""
+		if v.Policy != nil {
+			policy = v.Policy.String()
+		}
+		leaf := v.Path[len(v.Path)-1]
+		out = append(out, string(v.Action)+" "+string(v.Code)+" "+v.PolicyKind.Kind+" "+leaf.Name+"#"+leaf.Section+" "+v.Rule+" "+policy)
+	}
+	if len(out) > 0 {
+		assert.Equal(t, exitNotFound, got.code)
+		assert.Empty(t, got.stderr)
+	} else {
+		assert.Equal(t, exitFound, got.code)
+		assert.Equal(t, "nothing is wrong with the effective policies\n", got.stderr)
+	}
+	return out
+}
+
+// The route's API key is enough in place of the gateway's single sign-on.
+func TestViolationsOfTheScene(t *testing.T) {
+	both := []string{
+		"Deny OverrideWeakened AuthPolicy toystore#toys rules.authentication.api-key AuthPolicy infra/gw-auth",
+		"Deny OverrideWeakened AuthPolicy toystore#admin rules.authentication.api-key AuthPolicy infra/gw-auth",
+	}
+	scene := demoFiles("cluster", "gateway-policies", "route-auth")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                               {nil, both},
+		"of a route":                        {[]string{"-n", "app", "httproute/toystore"}, both},
+		"of a gateway":                      {[]string{"-n", "infra", "gateway/edge"}, both},
+		"of a class":                        {[]string{"gatewayclass/demo"}, both},
+		"of the policy that is weakened":    {[]string{"-n", "infra", "authpolicy/gw-auth"}, both},
+		"of the policy that weakens it":     {[]string{"-n", "app", "authpolicy", "toystore-auth"}, both},
+		"of a namespace on the paths":       {[]string{"-n", "app"}, both},
+		"of a namespace that is on none":    {[]string{"-n", "elsewhere"}, nil},
+		"of all namespaces":                 {[]string{"-n", "elsewhere", "-A"}, both},
+		"of the kind":                       {[]string{"--kind", "AuthPolicy"}, both},
+		"of another kind":                   {[]string{"--kind", "RateLimitPolicy"}, nil},
+		"of a policy of another kind there": {[]string{"-n", "infra", "ratelimitpolicy/gw-limits"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, found(t, append(scene, c.args...)...))
+		})
+	}
+	assert.Empty(t, found(t, demoFiles("cluster", "gateway-policies")...))
+}
+
+func TestViolationsOfWhatIsNotThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a route":                  {[]string{"httproute/absent"}, exitNotFound, "error: HTTPRoute default/absent not found\n"},
+		"a constraint":             {[]string{"policyconstraint/absent"}, exitNotFound, "error: PolicyConstraint default/absent not found\n"},
+		"a cluster's constraint":   {[]string{"clusterpolicyconstraints", "absent"}, exitNotFound, "error: ClusterPolicyConstraint absent not found\n"},
+		"a kind":                   {[]string{"what/absent"}, exitUnusable, `kind "what" is not known`},
+		"a name that is none":      {[]string{"httproute"}, exitUnusable, "name an object as KIND/NAME"},
+		"an argument too many":     {[]string{"httproute", "a", "b"}, exitUnusable, `unexpected argument "b"`},
+		"a format":                 {[]string{"-o", "wide"}, exitUnusable, `invalid value "wide" for --output: must be one of table, tree, json, yaml`},
+		"a kind that is no policy": {[]string{"--kind", "Gateway"}, exitUnusable, "is not one of policies"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, "", append(append(demoFiles("cluster"), "violations"), c.args...)...)
+			assert.Equal(t, c.code, got.code)
+			assert.Contains(t, got.stderr, c.want)
+			assert.Empty(t, got.stdout)
+		})
+	}
+}
+
+func TestViolationsOfACluster(t *testing.T) {
+	got := onCluster(t, "violations", "-o", "tree")
+	require.Equal(t, exitNotFound, got.code, got.stderr)
+	assert.Equal(t, `Deny OverrideWeakened of AuthPolicy rules.authentication.api-key: rules.authentication.api-key of AuthPolicy app/toystore-auth is enough in place of rules.authentication.sso, which the overrides of AuthPolicy infra/gw-auth hold
+├─ Gateway infra/edge#http > HTTPRoute app/toystore#toys
+└─ Gateway infra/edge#http > HTTPRoute app/toystore#admin
+`, got.stdout)
+}
+
+// oneOf is the definition of a kind whose spec takes a or b and not both, and
+// two policies that bring one each.
+func oneOf(schema string) string {
+	policy := func(namespace, name, target, rule string) string {
+		return `
+---
+apiVersion: example.com/v1
+kind: Choice
+metadata: {namespace: ` + namespace + `, name: ` + name + `}
+spec: {targetRef: {group: gateway.networking.k8s.io, ` + target + `}, ` + rule + "}\n"
+	}
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: choices.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Choice, plural: choices}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: ` + schema + `
+---
+apiVersion: overrule.dev/v1alpha1
+kind: PolicyProfile
+metadata: {name: choices}
+spec:
+  group: example.com
+  kind: Choice
+  class: inherited
+  targets: {fields: [targetRef]}
+  blocks: {defaults: [defaults]}
+  strategy: {allowed: [merge]}
+` + policy("infra", "upper", "kind: Gateway, name: edge", "defaults: {a: 1}") + policy("app", "lower", "kind: HTTPRoute, name: toystore", "b: 2")
+}
+
+const (
+	eitherOr = `{type: object, properties: {spec: {type: object, oneOf: [{required: [a]}, {required: [b]}, {required: [defaults]}],
+        properties: {targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}, a: {type: integer}, b: {type: integer},
+          defaults: {type: object, properties: {a: {type: integer}, b: {type: integer}}}}}}}`
+	unstructured = `{type: object, properties: {spec: {type: object, oneOf: [{required: [a], type: object}],
+        properties: {a: {type: integer}, b: {type: integer}}}}}`
+)
+
+func TestViolationsOfASchema(t *testing.T) {
+	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(eitherOr)))
+	assert.Equal(t, []string{"Deny EffectiveInvalid Choice toystore#toys  Choice infra/upper", "Deny EffectiveInvalid Choice toystore#admin  Choice infra/upper"}, found(t, files...))
+	against := append(against("cluster"), "--against", files[len(files)-1])
+	for _, v := range check(t, `
+apiVersion: example.com/v1
+kind: Choice
+metadata: {namespace: app, name: lower}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, b: 3}
+`, against...) {
+		assert.True(t, v.Allowed, "it was so before: %+v", v.Reasons)
+	}
+}
+
+// A policy that is on no path is checked by itself, too: it has no route, no
+// target, or is not readable.
+func TestViolationsOfPoliciesOnNoPath(t *testing.T) {
+	policy := func(name, spec string) string {
+		return "---\napiVersion: example.com/v1\nkind: Choice\nmetadata: {namespace: app, name: " + name + "}\nspec: {" + spec + "}\n"
+	}
+	const (
+		lonely = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: lonely}"
+		absent = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: absent}"
+		route  = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: app, name: lonely}\nspec: {}\n"
+	)
+	definition, _, _ := strings.Cut(oneOf(eitherOr), "\n---\napiVersion: example.com/v1\n")
+	files := append(demoFiles("cluster"), "-f", write(t, "choice.yaml", definition+route+
+		policy("both", lonely+", a: 1, b: 2")+policy("sound", lonely+", a: 1")+policy("text", absent+", a: x")+policy("broken", lonely+", defaults: 1")))
+	var (
+		both   = "Deny EffectiveInvalid Choice lonely#  Choice app/both"
+		text   = "Deny EffectiveInvalid Choice absent#  Choice app/text"
+		broken = "Deny Invalid Choice lonely#  Choice app/broken"
+	)
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                       {nil, []string{text, broken, both}},
+		"of the policy":             {[]string{"-n", "app", "choice/both"}, []string{both}},
+		"of a sound policy":         {[]string{"-n", "app", "choice/sound"}, nil},
+		"of the route":              {[]string{"-n", "app", "httproute/lonely"}, []string{broken, both}},
+		"of another route":          {[]string{"-n", "app", "httproute/toystore"}, nil},
+		"of the namespace":          {[]string{"-n", "app"}, []string{text, broken, both}},
+		"of another namespace":      {[]string{"-n", "infra"}, nil},
+		"of another kind of policy": {[]string{"--kind", "AuthPolicy"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, found(t, append(files, c.args...)...))
+		})
+	}
+	t.Run("what is wrong", func(t *testing.T) {
+		got := run(t, "", append(files, "violations", "-o", "tree")...)
+		assert.Contains(t, got.stdout, "Deny Invalid of Choice: Choice app/broken cannot be read, so it has no effect: spec.defaults: Invalid value: \"number\": must be an object\n└─ HTTPRoute app/lonely\n")
+		assert.Contains(t, got.stdout, "Choice app/text breaks the schema of its kind by itself: ")
+	})
+}
+
+func TestASchemaThatCannotBeCheckedIsNoViolation(t *testing.T) {
+	got := run(t, "", append(demoFiles("cluster"), "-f", write(t, "choice.yaml", oneOf(unstructured)), "violations")...)
+	assert.Equal(t, exitFound, got.code, got.stdout)
+	assert.Contains(t, got.stderr, "warning: ")
+	assert.Contains(t, got.stderr, "not structural")
+	assert.Contains(t, got.stderr, "nothing is wrong with the effective policies\n")
+	assert.Empty(t, got.stdout)
+}

@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/cli/manifest"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+)
+
+var kindNamespace = api.PolicyKind{Kind: gateway.KindNamespace}
+
+// change returns what the manifest of an object would do; one without an object
+// if effective policies do not depend on it.
+func (c *changes) change(ctx context.Context, o *manifest.Object) (guard.Change, error) {
+	c.next = nil
+	var change guard.Change
+	var err error
+	switch {
+	case o.Kind == manifest.KindCRD:
+		change, err = c.definition(ctx, o)
+	case o.Kind == policykind.KindProfile:
+		change, err = c.profile(ctx, o)
+	case c.kinds.Reads(o.Kind):
+		change, err = c.ordinary(o)
+	}
+	if err != nil || change.Object() == nil {
+		return guard.Change{}, err
+	}
+	return c.attributed(ctx, change, o)
+}
+
+// ordinary returns what the manifest of an object of the store would do.
+func (c *changes) ordinary(o *manifest.Object) (guard.Change, error) {
+	ref := o.Ref(c.kinds, c.namespace)
+	change := guard.Change{Operation: guard.Create, Before: c.view.Get(ref)}
+	if change.Before != nil {
+		change.Operation = guard.Update
+	}
+	if c.remove {
+		return change, toDelete(ref, &change)
+	}
+	// the time is the API server's, whatever a manifest says
+	after, err := o.Decode(c.kinds, c.namespace, created(change, c.now), true)
+	change.After = after
+	return change, err
+}
+
+// attributed fills in whose change it is, and what its metadata say of it.
+func (c *changes) attributed(ctx context.Context, change guard.Change, o *manifest.Object) (guard.Change, error) {
+	change.User = c.user
+	if c.remove {
+		return change, nil // see ask
+	}
+	change.Acknowledged = o.Annotation(api.AnnotationAcknowledge)
+	if change.Operation != guard.Update || len(o.Owners()) == 0 {
+		return change, nil
+	}
+	stored, err := c.sources.stored(ctx, c.kinds, change.Object().Ref())
+	if err != nil {
+		return change, err
+	}
+	var had []metav1.OwnerReference
+	if stored != nil {
+		had = stored.Owners()
+	}
+	change.Owner = guard.NewOwners(had, o.Owners())
+	return change, nil
+}
+
+// created returns the creation time of what is changed: a policy's own, else
+// now.
+func created(change guard.Change, now int64) int64 {
+	if p, ok := change.Before.(*policykind.Policy); ok {
+		return p.Created
+	}
+	return now
+}
+
+// toDelete makes a change a deletion. What is not there cannot be deleted.
+func toDelete(ref api.Ref, change *guard.Change) error {
+	change.Operation, change.After = guard.Delete, nil
+	if change.Before == nil {
+		return fmt.Errorf("cannot delete %s: %w", ref, errNotFound)
+	}
+	return nil
+}

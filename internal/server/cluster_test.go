@@ -1,0 +1,80 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// leads writes a kubeconfig that leads to a host.
+func leads(t *testing.T, host string) string {
+	t.Helper()
+	return written(t, `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "`+host+`"}}],
+		users: [{name: u, user: {}}], contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}`)
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// outside has a test run in no pod, with a home that has a kubeconfig of this path.
+func outside(t *testing.T, home string) {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", "")
+	was := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = home
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = was })
+}
+
+func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
+	const given, environment, home = "https://given", "https://environment", "https://home"
+	for name, c := range map[string]struct{ flag, variable, home, want string }{
+		"by the flag":         {given, environment, home, given},
+		"by the environment":  {"", environment, home, environment},
+		"by the home":         {"", "", home, home},
+		"by the flag, in all": {given, "", "", given},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := func(host string) string {
+				if host == "" {
+					return ""
+				}
+				return leads(t, host)
+			}
+			outside(t, file(c.home))
+			t.Setenv("KUBECONFIG", file(c.variable))
+			cfg, err := clusterOf(file(c.flag))
+			require.NoError(t, err)
+			assert.Equal(t, c.want, cfg.Host)
+		})
+	}
+}
+
+func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
+	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), written(t, "{")
+	for name, c := range map[string]struct{ flag, variable, want string }{
+		"at all":                        {"", "", `find a cluster: there is none in ["` + nowhere + `"], nor that of a pod (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined): give --kubeconfig, or set $KUBECONFIG`},
+		"in what the environment names": {"", nowhere, `find a cluster: $KUBECONFIG is ["` + nowhere + `"], and there is none in it: give --kubeconfig, or set $KUBECONFIG to a file that names one`},
+		"in a file that cannot be read": {"", broken, `read kubeconfig ["` + broken + `"]: error loading config file "` + broken + `": `},
+		"in the file that is given":     {nowhere, broken, `read kubeconfig "` + nowhere + `": stat ` + nowhere + `: no such file or directory`},
+		"in one that is broken":         {broken, "", `read kubeconfig "` + broken + `": error loading config file "` + broken + `": `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outside(t, nowhere)
+			t.Setenv("KUBECONFIG", c.variable)
+			for _, args := range [][]string{nil, {"canary"}, {"uninstall-webhooks"}} {
+				cmd := NewCommand()
+				cmd.SetArgs(append(args, "--kubeconfig="+c.flag))
+				require.ErrorContains(t, cmd.ExecuteContext(t.Context()), c.want, args)
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"overrule.dev/overrule/internal/guard"
+)
+
+// parsed are the options that some arguments give.
+func parsed(t *testing.T, args ...string) options {
+	t.Helper()
+	var o options
+	f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
+	o.bind(f)
+	require.NoError(t, f.Parse(args))
+	return o
+}
+
+func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "")
+	t.Setenv("POD_NAME", "")
+	o := parsed(t)
+	want := options{
+		namespace: "overrule-system", service: "overrule", servicePort: 443,
+		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
+		enforcement: "deny", failurePolicy: "Fail", manageWebhooks: true, leaderElect: true,
+		logLevel: "info", logFormat: "json",
+		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
+		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
+		refresh:        refreshing{affected: true, qps: 10},
+		canaryInterval: time.Minute,
+	}
+	_, _ = want.maxBytes.String(), want.maxObjectBytes.String() // a quantity keeps its text
+	assert.Equal(t, want, o)
+}
+
+func TestTheNamespaceIsThatOfThePod(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "elsewhere")
+	assert.Equal(t, "elsewhere", parsed(t).namespace)
+	assert.Equal(t, "there", parsed(t, "--namespace=there").namespace)
+}
+
+func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "8Mi": 8 << 20, "8388608": 8 << 20, "64Mi": 64 << 20, "1G": 1e9} {
+		o := parsed(t, "--max-bytes="+text)
+		assert.Equal(t, want, o.maxBytes.Value(), text)
+	}
+	assert.ErrorContains(t, started(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
+}
+
+func TestAuditIsAnEnforcementForShort(t *testing.T) {
+	for arg, want := range map[string]guard.Enforcement{"--audit=false": "deny", "--audit": "audit", "--enforcement=audit": "audit"} {
+		o := parsed(t, arg)
+		o.complete()
+		assert.Equal(t, want, o.enforcement, arg)
+	}
+}
+
+func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"argument":       {[]string{"serve"}, `unknown command "serve" for "overrule"`},
+		"unknown flag":   {[]string{"--port=1"}, "unknown flag: --port"},
+		"duration":       {[]string{"--ca-validity=long"}, `invalid value "long" for --ca-validity: time: invalid duration "long"`},
+		"enforcement":    {[]string{"--enforcement=maybe"}, `invalid value "maybe" for --enforcement: must be one of deny, warn, audit`},
+		"failure policy": {[]string{"--failure-policy=fail"}, `invalid value "fail" for --failure-policy: must be one of Fail, Ignore`},
+		"certificates":   {[]string{"--certificates=none"}, `invalid value "none" for --certificates: must be one of self, files, cert-manager`},
+		"log level":      {[]string{"--log-level=loud"}, `invalid value "loud" for --log-level: must be one of error, info, debug`},
+		"log format":     {[]string{"--log-format=xml"}, `invalid value "xml" for --log-format: must be one of json, text`},
+		"version":        {[]string{"version", "--output=xml"}, `invalid value "xml" for --output: must be one of text, json`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.EqualError(t, started(t, c.args...), c.want)
+		})
+	}
+}
+
+func TestEveryFlagHasAnExplanation(t *testing.T) {
+	NewCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		assert.NotEmpty(t, f.Usage, f.Name)
+	})
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/webhook"
+)
+
+// httpsServer serves the webhooks. At shutdown it continues to respond for the
+// drain period, and its feeders end last: a rolling restart loses no call.
+type httpsServer struct {
+	address      string
+	connections  int // limit of open connections; more wait to be accepted
+	drain        time.Duration
+	hooks        *webhook.Server
+	certificates certs.Source
+	callers      *certs.Callers // nil: clients need no certificate
+	feeders      []manager.Runnable
+	log          logr.Logger
+	draining     atomic.Bool
+	serving      *sync.WaitGroup // if set, held until the last call is answered
+}
+
+// NeedLeaderElection lets every replica serve.
+func (s *httpsServer) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s *httpsServer) Start(ctx context.Context) error {
+	if s.serving != nil {
+		s.serving.Add(1)
+		defer s.serving.Done()
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("listen for admission reviews: %w", err)
+	}
+	listener = netutil.LimitListener(listener, s.connections)
+	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, failed := errgroup.WithContext(feeding)
+	for _, f := range s.feeders {
+		group.Go(func() error { return f.Start(failed) })
+	}
+	conns := newConnTracker(s.connections)
+	server := s.server(conns)
+	group.Go(func() error {
+		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve admission reviews: %w", err)
+		}
+		return nil
+	})
+	s.log.Info("serving", "address", listener.Addr().String())
+	select {
+	case <-ctx.Done():
+		s.shutdown(context.WithoutCancel(ctx), server, conns)
+	case <-failed.Done():
+		_ = server.Close() // the group returns the reason
+	}
+	stop()
+	return group.Wait()
+}
+
+// Limits of shutdown: for clients to close idle connections, and for requests
+// that are still in flight after the drain period.
+const (
+	closeTimeout    = time.Second
+	shutdownTimeout = 10 * time.Second
+)
+
+// shutdown drains the server and then ends it.
+func (s *httpsServer) shutdown(ctx context.Context, server *http.Server, conns *connTracker) {
+	s.draining.Store(true)
+	s.hooks.Drain()
+	s.log.Info("draining", "period", s.drain.String())
+	time.Sleep(s.drain)
+	conns.closeIdle(time.Now().Add(closeTimeout))
+	// A connection that is closed before its client has read the response is
+	// reset if a request arrives, and the client may lose the response.
+	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, closeTimeout, true,
+		func(context.Context) (bool, error) { return conns.idleCount() == 0, nil })
+	ending, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil {
+		s.log.Error(err, "shutdown interrupted requests in flight")
+		return
+	}
+	s.log.Info("drained")
+}
+
+// Timeouts and limits of connections.
+const (
+	// An API server closes a connection that was idle for 90 seconds. If this
+	// server closes one first, it loses the request that arrives meanwhile. That
+	// includes the wait for the first request: an API server dials connections that
+	// it uses later or never. net/http counts that wait as reading the header, so
+	// the header has the same timeout.
+	idleTimeout  = 2 * time.Minute
+	readTimeout  = 15 * time.Second // of the TLS handshake, and of bodies that no handler reads
+	writeTimeout = 45 * time.Second // the longest timeoutSeconds is 30
+	headerBytes  = 16 << 10
+	// maxConnections bounds goroutines and buffers. An API server has one
+	// connection for each call in flight, and some idle ones.
+	maxConnections = 2048
+)
+
+func (s *httpsServer) server(conns *connTracker) *http.Server {
+	server := &http.Server{
+		Handler:           s.handler(),
+		TLSConfig:         s.tls(),
+		Protocols:         new(http.Protocols),
+		ConnState:         conns.track,
+		ReadHeaderTimeout: idleTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          errorLog(s.log),
+		// Otherwise net/http responds to OPTIONS * itself, unlike to any other path.
+		DisableGeneralOptionsHandler: true,
+	}
+	server.Protocols.SetHTTP1(true) // what an API server uses for Services
+	if s.callers != nil {
+		server.ConnContext = s.callers.ConnContext
+	}
+	return server
+}
+
+// handler verifies the client certificate of each request again: a connection
+// may outlive the authorities that it was accepted with.
+func (s *httpsServer) handler() http.Handler {
+	hooks := s.hooks.Handler()
+	if s.callers == nil {
+		return hooks
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.callers.CheckConnection(r); err != nil {
+			s.log.Info("client certificate is no longer valid", "from", r.RemoteAddr, "reason", err.Error())
+			s.hooks.RejectConnection(w)
+			return
+		}
+		hooks.ServeHTTP(w, r)
+	})
+}
+
+func (s *httpsServer) tls() *tls.Config {
+	c := certs.TLSConfig(s.certificates)
+	if s.callers == nil {
+		return c
+	}
+	return s.callers.Require(c)
+}
+
+// open is a readiness check: it fails during shutdown.
+func (s *httpsServer) open(*http.Request) error {
+	if s.draining.Load() {
+		return errors.New("draining")
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/webhook"
+)
+
+// given is a Source with one certificate.
+type given struct {
+	pair tls.Certificate
+	ca   []byte
+}
+
+func newGiven(t *testing.T) *given {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(certificate, key)
+	require.NoError(t, err)
+	return &given{pair, certificate}
+}
+
+func (g *given) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &g.pair, nil }
+func (g *given) CABundle() []byte                                              { return g.ca }
+func (g *given) Changed() <-chan struct{}                                      { return nil }
+func (g *given) Healthy(*http.Request) error                                   { return nil }
+
+// client trusts the source, and keeps its connections.
+func (g *given) client() *http.Client {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(g.ca)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
+}
+
+// feeder is a Runnable that tells when it ends.
+type feeder struct {
+	fail  error
+	ended atomic.Bool
+}
+
+func (f *feeder) Start(ctx context.Context) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	<-ctx.Done()
+	f.ended.Store(true)
+	return nil
+}
+
+// opened starts a server on a free port, and returns how to end it.
+func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	address := make(chan string, 1)
+	d.log = funcr.New(func(_, args string) {
+		if _, rest, ok := strings.Cut(args, `"msg"="serving" "address"="`); ok {
+			address <- strings.TrimSuffix(rest, `"`)
+		}
+	}, funcr.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	done := make(chan error, 1)
+	go func() { done <- d.Start(ctx) }()
+	select {
+	case a := <-address:
+		return "https://" + a, cancel, done
+	case err := <-done:
+		require.NoError(t, err)
+		return "", nil, nil
+	}
+}
+
+func hooks() *webhook.Server {
+	return webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
+}
+
+func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
+	certificates, f := newGiven(t), &feeder{}
+	var serving sync.WaitGroup
+	d := &httpsServer{
+		address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates,
+		feeders: []manager.Runnable{f}, serving: &serving,
+	}
+	url, leave, ended := opened(t, d)
+	served := make(chan struct{})
+	go func() {
+		serving.Wait()
+		close(served)
+	}()
+	client := certificates.client()
+	ask := func() (*http.Response, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+webhook.PathValidate, strings.NewReader(
+			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(r)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return response, err
+	}
+	require.NoError(t, d.open(nil))
+	response, err := ask() //nolint:bodyclose // ask closes it
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.False(t, response.Close)
+
+	leave()
+	require.Eventually(t, func() bool { return d.open(nil) != nil }, time.Minute, time.Millisecond)
+	assert.EqualError(t, d.open(nil), "draining")
+	response, err = ask() //nolint:bodyclose // ask closes it
+	require.NoError(t, err, "a draining server answers")
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.True(t, response.Close, "and asks its client to go elsewhere")
+	assert.False(t, f.ended.Load(), "what feeds it is still there")
+	select {
+	case <-served:
+		t.Error("whoever waits for the last answer goes on")
+	default:
+	}
+
+	<-served
+	require.NoError(t, <-ended)
+	assert.True(t, f.ended.Load())
+	_, err = ask() //nolint:bodyclose // ask closes it
+	assert.Error(t, err)
+	assert.False(t, d.NeedLeaderElection(), "every replica serves")
+}
+
+func TestServerEndsIfAFeederFails(t *testing.T) {
+	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
+		&feeder{fail: errors.New("the cluster is away")},
+	}}
+	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
+}
+
+func TestConnectionsOverTheLimitWait(t *testing.T) {
+	certificates := newGiven(t)
+	d := &httpsServer{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
+	url, leave, ended := opened(t, d)
+	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
+	dial := func() (net.Conn, error) {
+		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(c, "GET /validate HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+			return nil, err
+		}
+		_, err = c.Read(make([]byte, 1)) // the answer begins: it is a client by now
+		return c, err
+	}
+	first, err := dial()
+	require.NoError(t, err)
+	second, err := dial()
+	require.NoError(t, err)
+	defer func() { _ = second.Close() }()
+
+	third := make(chan error, 1)
+	go func() {
+		c, err := dial()
+		if err == nil {
+			_ = c.Close()
+		}
+		third <- err
+	}()
+	select {
+	case err := <-third:
+		t.Fatal("a third one was let in:", err)
+	case <-time.After(100 * time.Millisecond): // as long as it takes to see that it is not
+	}
+	require.NoError(t, first.Close())
+	require.NoError(t, <-third, "it waited for the place of another")
+	require.NoError(t, second.Close())
+	leave()
+	require.NoError(t, <-ended)
+}
+
+func TestServerReportsThatItsPortIsInUse(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	d := &httpsServer{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
+	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
+}
+
+func TestBrokenConnectionsAreTheDebugLogs(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+	errorLog(log).Print("TLS handshake error")
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], `"level"=1 "msg"="connection" "error"="TLS handshake error`)
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"overrule.dev/overrule/certs"
+)
+
+// identify starts the identity of some flags.
+func identify(t *testing.T, args ...string) *identity {
+	t.Helper()
+	i, err := newIdentity(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+	require.NoError(t, err)
+	return i
+}
+
+func (i *identity) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- i.feeder.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-done)
+	})
+}
+
+// mounted is a folder with a serving certificate that signs itself.
+func mounted(t *testing.T, withCA bool) string {
+	t.Helper()
+	t.Setenv("POD_NAMESPACE", "")
+	dir := t.TempDir()
+	served, key, err := cert.GenerateSelfSignedCertKey("overrule.overrule-system.svc", []net.IP{}, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, certs.CertFile), served, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, certs.KeyFile), key, 0o600))
+	if withCA {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, certs.CAFile), served, 0o600))
+	}
+	return dir
+}
+
+func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
+	for name, c := range map[string]struct {
+		way     string
+		withCA  bool
+		foreign bool
+		bundle  bool
+	}{
+		"files with an authority: the registrar": {way: byFiles, withCA: true, bundle: true},
+		"files without one: whoever mounts them": {way: byFiles, foreign: true},
+		"cert-manager: its cainjector, always":   {way: byCertManager, withCA: true, foreign: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := identify(t, "--certificates="+c.way, "--cert-dir="+mounted(t, c.withCA))
+			assert.False(t, i.foreign(), "nobody knows before the files were read")
+			i.start(t)
+			require.Eventually(t, func() bool { return i.source.Healthy(nil) == nil }, time.Minute, time.Millisecond)
+			assert.Equal(t, c.foreign, i.foreign())
+			assert.Equal(t, c.bundle, i.authority.CABundle() != nil)
+			assert.Contains(t, i.notes, "certificate")
+		})
+	}
+}
+
+func TestCertManagerIsToldWhatToInject(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "own")
+	i := identify(t, "--certificates=cert-manager", "--certificate-name=mine")
+	assert.Equal(t, map[string]string{"cert-manager.io/inject-ca-from": "own/mine"}, i.annotations)
+	assert.Empty(t, identify(t, "--certificates=files").annotations)
+}
+
+func TestAnAuthorityOfItsOwnIsForeignToNobody(t *testing.T) {
+	i := identify(t)
+	assert.Nil(t, i.foreign)
+	assert.Equal(t, i.source, i.authority)
+}
+
+func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
+	for _, args := range [][]string{
+		{"--certificates=files", "--cert-dir="}, {"--certificates=cert-manager", "--certificate-name="}, {"--ca-validity=1h", "--cert-validity=1h"},
+	} {
+		_, err := newIdentity(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+		assert.ErrorContains(t, err, "certificates: ", args)
+	}
+	_, err := newIdentity(&rest.Config{Host: "://"}, fake.NewClientset(), parsed(t, "--certificates=cert-manager"), logr.Discard())
+	require.ErrorContains(t, err, "make a client of certificates: ")
+}
+
+func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
+	door, probes := &httpsServer{certificates: newGiven(t)}, &health{checks: map[string]healthz.Checker{}}
+	require.NoError(t, addCallers(door, probes, parsed(t), logr.Discard()))
+	assert.Nil(t, door.callers)
+	assert.NotContains(t, probes.checks, "callers")
+	assert.Nil(t, door.tls().GetConfigForClient)
+
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	require.NoError(t, addCallers(door, probes, parsed(t, "--client-ca-file="+file), logr.Discard()))
+	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before there is anybody to trust")
+	require.NoError(t, probes.notes["callers"]())
+	assert.Len(t, door.feeders, 1)
+	assert.NotNil(t, door.tls().GetConfigForClient)
+
+	assert.ErrorContains(t, addCallers(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "check callers: ")
+}
+
+func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
+	door := &httpsServer{certificates: newGiven(t), hooks: hooks(), log: logr.Discard()}
+	callers, err := certs.NewCallers(certs.CallersOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
+	require.NoError(t, err)
+	door.callers = callers
+	assert.NotNil(t, door.server(newConnTracker(1)).ConnContext)
+	w := httptest.NewRecorder()
+	door.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Equal(t, "not ready\n", w.Body.String())
+	assert.Equal(t, "close", w.Header().Get("Connection"), "it may call with another connection")
+	assert.Equal(t, "1", w.Header().Get("Retry-After"))
+}

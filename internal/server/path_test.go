@@ -1,0 +1,123 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/effective"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/webhook"
+)
+
+func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	for name, c := range map[string]struct {
+		args                   []string
+		tokens, source, feeder bool
+		note                   string
+	}{
+		"the server: a Secret":                 {tokens: true, source: true, feeder: true},
+		"others: a file":                       {args: []string{"--manage-webhooks=false", "--path-token-file=" + file}, tokens: true, feeder: true},
+		"others, with certificates of callers": {args: []string{"--manage-webhooks=false", "--client-ca-file=ca.crt"}},
+		"others, and anybody may call":         {args: []string{"--manage-webhooks=false"}, note: "anybody who reaches the webhook port can learn names and limits of policies: give --path-token-file or --client-ca-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			p, err := newSecretPath(fake.NewClientset(), parsed(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+			require.NoError(t, err)
+			assert.Equal(t, c.tokens, p.tokens != nil)
+			assert.Equal(t, c.source, p.source != nil)
+
+			door, probes := &httpsServer{}, &health{checks: map[string]healthz.Checker{}}
+			p.guard(door, probes)
+			assert.Equal(t, c.feeder, len(door.feeders) == 1)
+			if c.tokens {
+				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before anybody can be let in")
+			} else {
+				assert.NotContains(t, probes.checks, "path")
+			}
+			if c.note == "" {
+				assert.Empty(t, log.String())
+				return
+			}
+			require.EqualError(t, probes.notes["callers"](), c.note)
+			assert.Contains(t, log.String(), c.note)
+		})
+	}
+}
+
+func TestAPathThatCannotBeGuardedIsAnError(t *testing.T) {
+	_, err := newSecretPath(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
+	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are both needed`)
+}
+
+func TestNotesOfOneNameAreToldTogether(t *testing.T) {
+	h := &health{}
+	h.noteCallers(func() error { return nil })
+	h.noteCallers(func() error { return errAnybody })
+	assert.ErrorIs(t, h.notes["callers"](), errAnybody)
+}
+
+const magic = "0123456789abcdef0123456789abcdef"
+
+// What comes over the wire, from a server of which only who knows the token gets
+// an answer that depends on what was asked.
+func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
+	tokens, err := certs.NewPathFile(certs.PathFileOptions{File: file})
+	require.NoError(t, err)
+	certificates := newGiven(t)
+	d := &httpsServer{
+		address: "127.0.0.1:0", connections: 10, certificates: certificates,
+		hooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
+	}
+	d.feeders = append(d.feeders, tokens)
+	url, leave, ended := opened(t, d)
+	defer func() { leave(); assert.NoError(t, <-ended) }()
+	require.Eventually(t, func() bool { return tokens.Healthy(nil) == nil }, time.Minute, time.Millisecond)
+
+	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
+	say := func(head string) string {
+		t.Helper()
+		conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+		_, err = io.WriteString(conn, head)
+		require.NoError(t, err)
+		var got strings.Builder
+		_, err = io.Copy(&got, bufio.NewReader(conn)) // it ends the connection by itself
+		require.NoError(t, err)
+		return regexp.MustCompile(`Date: .*\r\n`).ReplaceAllString(got.String(), "")
+	}
+	const want = "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+		"X-Content-Type-Options: nosniff\r\nContent-Length: 10\r\n\r\nnot found\n"
+	for _, target := range []string{
+		"/validate", "/mutate", "/validate/", "/validate/" + magic[1:], "/validate/" + magic + "/", "/validate/../validate/" + magic, "//validate/" + magic,
+		"/validate/./" + magic, "/validate/" + strings.ToUpper(magic), "/validate/%30" + magic[1:], "https://x/validate", "/",
+	} {
+		// A body is announced and never sent: nobody waits for it.
+		assert.Equal(t, want, say(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", target)), target)
+	}
+	assert.Equal(t, want, say("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"))
+	assert.Contains(t, say("POST /validate/"+magic+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 415 ", "who knows it is told what is wrong")
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// profiling serves the profiles of the process, to this machine alone: they hold
+// pieces of what is in memory.
+type profiling struct {
+	address string
+	log     logr.Logger
+}
+
+// longestProfile is how long a profile may take on its way: the usual one runs
+// for 30 seconds.
+const longestProfile = 5 * time.Minute
+
+// NeedLeaderElection lets every replica be looked into.
+func (p *profiling) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (p *profiling) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.address)
+	if err != nil {
+		return fmt.Errorf("listen for whoever asks for profiles: %w", err)
+	}
+	p.log.Info("serving profiles", "address", listener.Addr().String())
+	server := &http.Server{
+		Handler: profiles(), ErrorLog: errorLog(p.log),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: longestProfile, IdleTimeout: idleTimeout,
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve profiles: %w", err)
+	}
+	return nil
+}
+
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux // not /cmdline: what it was started with is in its manifest
+}
+
+// isLoopback reports whether address is HOST:PORT on the loopback interface.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+// none reports whether an address disables its listener.
+func none(address string) bool { return address == "" || address == "0" }

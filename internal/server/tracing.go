@@ -1,0 +1,178 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/rest"
+
+	"overrule.dev/overrule/internal/build"
+)
+
+// tracing is where traces go. What it does is told by the environment variables
+// that OpenTelemetry defines; those that are not read here are read by the SDK.
+type tracing struct {
+	provider *sdktrace.TracerProvider // nil: there are no traces
+	log      logr.Logger
+}
+
+const (
+	// attributeLength is the most bytes of an attribute: a caller may send a
+	// name of any length.
+	attributeLength = 512
+	// flushing is how long the last spans may take on their way out.
+	flushing = 3 * time.Second
+	// complaint is how often errors of sending spans are told.
+	complaint = time.Minute
+)
+
+// newTracing returns the tracing that the environment configures. An invalid
+// configuration is logged, and disables tracing alone.
+func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing {
+	t := &tracing{log: log}
+	otel.SetErrorHandler(&complaints{log: log, often: rate.Sometimes{Interval: complaint}})
+	otel.SetLogger(log)
+	exporter, err := newExporter(ctx, log)
+	switch {
+	case err != nil:
+		log.Error(err, "tracing disabled: invalid OTEL_* configuration; fix it and restart")
+	case exporter != nil:
+		t.provider = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
+			sdktrace.WithResource(traceResource(ctx, namespace, log)), sdktrace.WithRawSpanLimits(spanLimits()))
+	}
+	return t
+}
+
+// The protocols of OTLP.
+const (
+	overHTTP = "http/protobuf"
+	overGRPC = "grpc"
+)
+
+// newExporter returns the exporter that the environment configures, nil for
+// none. Without an endpoint there is none: by the specification the default
+// would be a collector on localhost, where a pod has none.
+func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, error) {
+	name := os.Getenv("OTEL_TRACES_EXPORTER")
+	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), overHTTP)
+	u, err := url.Parse(endpoint)
+	switch {
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), name == "none", name == "" && endpoint == "":
+		return nil, nil //nolint:nilnil // that there is none is no error
+	case name != "" && name != "otlp":
+		return nil, fmt.Errorf("invalid value %q for OTEL_TRACES_EXPORTER: must be one of otlp, none", name)
+	case endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""): // the SDK would take localhost
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318", endpoint)
+	case protocol != overHTTP && protocol != overGRPC:
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, overHTTP, overGRPC)
+	}
+	var exporter *otlptrace.Exporter
+	if protocol == overGRPC {
+		exporter, err = otlptracegrpc.New(ctx)
+	} else {
+		exporter, err = otlptracehttp.New(ctx)
+	}
+	if err == nil {
+		log.Info("sending traces", "protocol", protocol, "endpoint", endpoint)
+	}
+	return exporter, err
+}
+
+// traceResource names the server to whoever reads the traces. The environment
+// has the last word.
+func traceResource(ctx context.Context, namespace string, log logr.Logger) *resource.Resource {
+	pod, _ := os.Hostname() // a pod without a name has none in its traces
+	r, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("overrule"), semconv.ServiceVersion(build.Read().Version),
+			semconv.ServiceInstanceID(pod), semconv.K8SNamespaceName(namespace), semconv.K8SPodName(pod)),
+		resource.WithFromEnv())
+	if err != nil {
+		log.Error(err, "read OTEL_RESOURCE_ATTRIBUTES: traces lack what it says")
+	}
+	return r
+}
+
+func spanLimits() sdktrace.SpanLimits {
+	l := sdktrace.NewSpanLimits()
+	if l.AttributeValueLengthLimit < 0 {
+		l.AttributeValueLengthLimit = attributeLength
+	}
+	return l
+}
+
+// tracer makes the spans of reviews; nil if there are no traces.
+func (t *tracing) tracer() trace.Tracer {
+	if t.provider == nil {
+		return nil
+	}
+	return t.provider.Tracer("overrule.dev/overrule/webhook")
+}
+
+// follow has clients of cfg make spans of what they ask the API server on
+// behalf of a review, and of nothing else: lists and watches belong to none.
+func (t *tracing) follow(cfg *rest.Config) {
+	if t.provider == nil {
+		return
+	}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return otelhttp.NewTransport(next,
+			otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}),
+			otelhttp.WithFilter(func(r *http.Request) bool { return trace.SpanContextFromContext(r.Context()).IsValid() }),
+			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return asked(r) }))
+	})
+}
+
+// asked names the span of a request to the API server.
+func asked(r *http.Request) string {
+	if strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
+		return "SubjectAccessReview"
+	}
+	return "live read"
+}
+
+// end sends the spans that are left, and gives up after a while.
+func (t *tracing) end(ctx context.Context) {
+	if t.provider == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.log.Error(err, "the last traces were not sent")
+	}
+}
+
+// complaints tell errors of the SDK now and then: an endpoint that is down has
+// one for each batch.
+type complaints struct {
+	log    logr.Logger
+	often  rate.Sometimes
+	errors atomic.Int64
+}
+
+// Handle implements otel.ErrorHandler.
+func (c *complaints) Handle(err error) {
+	c.errors.Add(1)
+	c.often.Do(func() { c.log.Error(err, "traces are lost", "errors", c.errors.Swap(0)) })
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// diary takes down Events.
+type diary struct{ lines []string }
+
+func (d *diary) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+	on := about.(*corev1.ObjectReference)
+	d.lines = append(d.lines, fmt.Sprintf("%s %s/%s: %s %s %s: "+note, append([]any{on.Kind, on.Namespace, on.Name, eventtype, reason, action}, args...)...))
+}
+
+func TestTroubleThatLastsIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		between := func(from, to time.Duration) func() error {
+			return func() error {
+				if at := time.Since(began); at >= from && at < to {
+					return errors.New("it ends in " + (to - at).String())
+				}
+				return nil
+			}
+		}
+		twice := between(0, 100*time.Second)
+		again := between(200*time.Second, time.Hour)
+		d := &diary{}
+		told := newTrouble(map[string]func() error{
+			"certificate": func() error { return errors.Join(twice(), again()) },
+			"webhooks":    between(0, 40*time.Second), // of a start, which does not last
+			"callers":     between(0, 0),
+		}, "infra", d)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		assert.NoError(t, told.Start(ctx))
+		on := "Pod infra/" + replica() + ": Warning CertificateTrouble Look: "
+		assert.Equal(t, []string{on + "it ends in 40s", on + "it ends in 56m0s"}, d.lines)
+	})
+}

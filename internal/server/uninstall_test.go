@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+const (
+	deletedBinding    = "deleted ClusterRoleBinding overrule-webhooks\n"
+	deletedValidating = "deleted ValidatingWebhookConfiguration overrule\n"
+	validatingIsBack  = "ValidatingWebhookConfiguration overrule was put back: deleting it until it stays away\n"
+	deletedMutating   = "deleted MutatingWebhookConfiguration overrule\n"
+	allGone           = "the webhook configurations are gone: writes are not judged any more\n"
+)
+
+var validatingResource = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
+
+func installed() []runtime.Object {
+	return []runtime.Object{
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "overrule-webhooks"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "others"}},
+		validatingConfiguration("overrule"), validatingConfiguration("others"),
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "overrule"}},
+	}
+}
+
+func validatingConfiguration(name string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		objects []runtime.Object
+		back    int // how often the leader still puts one back
+		want    string
+	}{
+		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allGone},
+		"with a leader behind":    {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
+		"with one far behind":     {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
+		"one that is half gone":   {objects: installed()[2:4], want: deletedValidating + allGone},
+		"one that was never here": {want: allGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(c.objects...)
+			putBack(client, c.back)
+			var said strings.Builder
+			require.NoError(t, (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context()))
+			assert.Equal(t, c.want, said.String())
+			for _, left := range client.Actions() {
+				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "what is not its own stays")
+			}
+		})
+	}
+}
+
+// putBack lets someone write the validating configuration again so many times,
+// each just after it was deleted; a negative number never ends.
+func putBack(client *fake.Clientset, times int) {
+	client.PrependReactor("delete", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if times != 0 {
+			times--
+			_ = client.Tracker().Create(validatingResource, validatingConfiguration("overrule"), "")
+		}
+		return false, nil, nil
+	})
+}
+
+func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
+	client := fake.NewClientset(installed()...)
+	putBack(client, -1)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var said strings.Builder
+	err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "the webhook configurations overrule were deleted, and did not stay away in time")
+	assert.NotContains(t, said.String(), allGone)
+	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
+}
+
+func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
+	for resource, want := range map[string]string{
+		"clusterrolebindings":             "delete ClusterRoleBinding overrule-webhooks: ",
+		"validatingwebhookconfigurations": "delete ValidatingWebhookConfiguration overrule: ",
+		"mutatingwebhookconfigurations":   "delete MutatingWebhookConfiguration overrule: ",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			client := fake.NewClientset(installed()...)
+			client.PrependReactor("delete", resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+				name := a.(clienttesting.DeleteAction).GetName()
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("no right"))
+			})
+			var said strings.Builder
+			err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context())
+			require.True(t, apierrors.IsForbidden(err), "%v", err)
+			require.ErrorContains(t, err, want)
+			assert.NotContains(t, said.String(), allGone)
+		})
+	}
+}
+
+func TestUninstallWebhooksSaysWhatItCannotRead(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(broken, []byte("{"), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a kubeconfig that is none": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
+		"an argument":               {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
+		"another command":           {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := NewCommand()
+			cmd.SetArgs(c.args)
+			require.ErrorContains(t, cmd.ExecuteContext(t.Context()), c.want)
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+
+	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/controllers/canary"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/webhook"
+)
+
+// flagCheck is what has to hold for a flag.
+type flagCheck struct {
+	flag string
+	ok   bool
+	want string // that is not met unless ok
+}
+
+const (
+	mustNotBeNegative = "must not be negative"
+	mustBeLabel       = "must be an RFC 1123 label"
+	mustBeAddress     = "must be HOST:PORT or :PORT"
+)
+
+// failed returns an error for each check that does not hold.
+func failed(checks []flagCheck) error {
+	var errs []error
+	for _, c := range checks {
+		if !c.ok {
+			errs = append(errs, fmt.Errorf("invalid --%s: %s", c.flag, c.want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validate returns everything that is wrong with the options, which f set.
+func (o *options) validate(f *pflag.FlagSet) error {
+	return failed(slices.Concat(o.values(), o.combinations(f), o.arming()))
+}
+
+// values are the checks of flags by themselves. Those that a listener or the
+// API server makes anyway are left to them.
+func (o *options) values() []flagCheck {
+	least := resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI)
+	return []flagCheck{
+		{"namespace", isLabel(o.namespace), mustBeLabel},
+		{"service", isLabel(o.service), mustBeLabel},
+		{"service-port", o.servicePort >= 1 && o.servicePort <= math.MaxUint16, "must be in 1-65535"},
+		{"webhook-bind-address", isHostPort(o.webhookAddress), mustBeAddress},
+		{"metrics-bind-address", o.metricsAddress == "0" || isHostPort(o.metricsAddress), mustBeAddress + `, or "0" for none`},
+		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
+		// Profiles show what is in memory.
+		{"pprof-bind-address", none(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
+		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
+		{"max-concurrent", o.maxConcurrent >= 0, mustNotBeNegative},
+		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
+		// A review that is larger than the limit would wait for ever, or exceed it.
+		{"max-bytes", o.maxBytes.IsZero() || o.maxBytes.Cmp(*least) >= 0, fmt.Sprintf("must be 0 or at least %s", least)},
+		{"max-object-bytes", o.maxObjectBytes.Sign() >= 0, mustNotBeNegative},
+		{"cert-validity", o.certValidity >= certs.MinLeafValidity, fmt.Sprintf("must be at least %s", certs.MinLeafValidity)},
+		{"cert-validity", o.certValidity <= o.caValidity/certs.MinCALives, fmt.Sprintf("must be at most 1/%d of --ca-validity", certs.MinCALives)},
+		{"client-subject", !slices.Contains(o.clientSubjects, ""), "must not be empty"},
+		{"drain-period", o.drainPeriod >= 0, mustNotBeNegative},
+		{"refresh-qps", o.refresh.qps > 0 && o.refresh.qps <= math.MaxFloat32, "must be a number above 0"}, // NaN is none
+		{"canary-interval", o.canaryInterval == 0 || o.canaryInterval >= canary.MinInterval, fmt.Sprintf("must be 0 or at least %s", canary.MinInterval)},
+		{"canary-namespace", o.canaryNamespace == "" || isLabel(o.canaryNamespace), mustBeLabel},
+		{"canary-namespace", o.canaryNamespace == "" || o.canaryNamespace != o.namespace, "must not be --namespace, which is exempt from evaluation"},
+	}
+}
+
+// combinations are the checks of flags that would be ignored beside others,
+// where the server would then be less strict than its flags say, serve another
+// certificate, or leave marks in place.
+func (o *options) combinations(f *pflag.FlagSet) []flagCheck {
+	checks := []flagCheck{
+		{"client-subject", len(o.clientSubjects) == 0 || o.clientCA != "", "requires --client-ca-file"},
+		{"path-token-file", o.pathTokens == "" || !o.manageWebhooks, "requires --manage-webhooks=false"},
+		{"cert-dir", !f.Changed("cert-dir") || o.certificates != bySelf, "requires --certificates=files or --certificates=cert-manager"},
+		{"certificate-name", !f.Changed("certificate-name") || o.certificates == byCertManager, "requires --certificates=cert-manager"},
+		{"ca-validity", !f.Changed("ca-validity") || o.certificates == bySelf, "requires --certificates=self"},
+		{"cert-validity", !f.Changed("cert-validity") || o.certificates == bySelf, "requires --certificates=self"},
+		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.on, "requires --refresh"},
+	}
+	// An empty value, such as that of an unset variable, must not admit every
+	// caller.
+	for _, name := range []string{"client-ca-file", "path-token-file", "cert-dir", "certificate-name"} {
+		checks = append(checks, flagCheck{name, !f.Changed(name) || f.Lookup(name).Value.String() != "", "must not be empty"})
+	}
+	return checks
+}
+
+// arming are the checks of --arm.
+func (o *options) arming() []flagCheck {
+	if !o.arm {
+		return nil
+	}
+	return []flagCheck{
+		{"arm", o.canaryInterval != 0, "requires a --canary-interval above 0"},
+		{"arm", o.manageWebhooks, "requires --manage-webhooks"},
+		{"arm", o.failurePolicy == admissionregistrationv1.Fail, "requires --failure-policy=Fail"},
+		{"arm", o.enforcement != guard.EnforceAudit, "requires --enforcement=deny or --enforcement=warn: with audit the canary does not see whether writes are evaluated"},
+	}
+}
+
+func isLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
+
+func isHostPort(address string) bool {
+	_, _, err := net.SplitHostPort(address)
+	return err == nil
+}
