@@ -43,3 +43,17 @@ func (c *Callers) Expiries() map[string]time.Time {
 	}
 	return map[string]time.Time{NameCallers: trusted.firstEnd}
 }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -49,3 +49,10 @@ func TLSConfig(src Source) *tls.Config {
 		NextProtos:     []string{"http/1.1"},
 	}
 }
+
+// ServiceNames returns the names under which a Service is reached inside the
+// cluster, the one that the API server uses first, and then extra.
+func ServiceNames(service, namespace string, extra ...string) []string {
+	qualified := service + "." + namespace
+	return append([]string{qualified + ".svc", qualified, qualified + ".svc.cluster.local"}, extra...)
+}

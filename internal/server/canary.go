@@ -1,132 +1,124 @@
 package server
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"overrule.dev/overrule/internal/build"
-	"overrule.dev/overrule/internal/cliflag"
+	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/webhook"
 )
 
-// The exit codes of the canary command.
-const (
-	exitFailed  = 1
-	exitUntried = 2
-)
-
-// exitError is an error that has an exit code.
-type exitError struct {
-	error
-
-	code int
+// does is what an enforcement does about a denial.
+var does = map[guard.Enforcement]api.Action{
+	guard.EnforceDeny: api.Deny, guard.EnforceWarn: api.Warn, guard.EnforceAudit: api.Audit,
 }
 
-// Unwrap implements errors.Is and errors.As.
-func (e *exitError) Unwrap() error { return e.error }
+// lookout is the canary of a server, and what becomes of its runs.
+type lookout struct {
+	loop   *canary.Loop
+	pod    *canary.Pod
+	record *canary.Record
+	arm    *canary.Arming // nil without --arm
 
-func ExitCode(err error) int {
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
+	inPlace chan struct{} // closed once the webhooks are
+	once    sync.Once
+}
+
+// newLookout returns that of the flags, nil if they want none.
+func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *snapshot.Store, o options, log logr.Logger) (*lookout, error) {
+	if o.canaryInterval == 0 {
+		return nil, nil //nolint:nilnil // that there is none is no error
 	}
-	return exitFailed
-}
-
-// untriable is an error for which nothing could be tried.
-func untriable(err error) error {
-	if err == nil {
-		return nil
+	c, err := canary.New(cfg, canary.Options{Does: does[o.enforcement], Namespace: o.canaryNamespace, Configuration: configurations})
+	if err != nil {
+		return nil, fmt.Errorf("make a canary: %w", err)
 	}
-	return &exitError{err, exitUntried}
-}
-
-type canaryOptions struct {
-	kubeconfig, namespace, output string
-	enforcement                   guard.Enforcement
-	timeout                       time.Duration
-}
-
-// canaryCommand is the command that tries an installation once.
-func canaryCommand() *cobra.Command {
-	var o canaryOptions
-	cmd := &cobra.Command{
-		Use:   "canary",
-		Short: "Try once, by dry runs, whether writes are judged",
-		Long: `canary sends dry runs through the API server: a PolicyProfile that must be
-rejected, one that must pass and, with --canary-namespace, an HTTPRoute without
-parents. Nothing is stored. It takes the right to create them.
-
-Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
-		Args: func(cmd *cobra.Command, args []string) error { return untriable(cobra.NoArgs(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return untriable(err)
-			}
-			return o.run(cmd)
-		},
+	l := &lookout{
+		record:  canary.NewRecord(o.arm),
+		pod:     &canary.Pod{Client: client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
+		inPlace: make(chan struct{}),
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, warn or audit: how the servers run")
-	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
-	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
-	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "text or json")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(cliflag.Error(err)) })
-	return cmd
+	if o.arm {
+		l.arm = canary.NewArming()
+	}
+	herald := &canary.Reporter{
+		Record: l.record, Pod: l.pod, Arm: l.arm, Events: mgr.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
+	}
+	l.loop = &canary.Loop{
+		Run: c.Run, Interval: o.canaryInterval, Ready: l.registered,
+		Started: herald.Started, Report: herald.Report, Stopped: herald.Stopped, Log: log,
+	}
+	if !o.manageWebhooks {
+		l.loop.Ready = func(ctx context.Context) { listed(ctx, objects) }
+	}
+	return l, nil
 }
 
-func (o canaryOptions) validate() error {
-	return failed([]flagCheck{
-		{"canary-namespace", o.namespace == "" || isLabel(o.namespace), mustBeLabel},
-		{"timeout", o.timeout > 0, "must be above 0"},
+// registered waits until this replica has written the webhooks.
+func (l *lookout) registered(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-l.inPlace:
+	}
+}
+
+// listed waits until this replica can judge: webhooks that are another's to
+// write may have been there long before.
+func listed(ctx context.Context, objects *snapshot.Store) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
+		_, ready := objects.View()
+		return ready, nil
 	})
 }
 
-func (o canaryOptions) run(cmd *cobra.Command) error {
-	c, err := o.canary()
-	if err != nil {
-		return untriable(err)
-	}
-	r := c.Run(cmd.Context())
-	if err := write(cmd.OutOrStdout(), r, o.output); err != nil {
-		return untriable(fmt.Errorf("write the result: %w", err))
-	}
-	switch r.Outcome {
-	case canary.Passed:
+// join adds a lookout to a server.
+func (l *lookout) join(mgr manager.Manager, registry prometheus.Registerer, probes *health) error {
+	if l == nil {
 		return nil
-	case canary.Failed:
-		return &exitError{errors.New("the canary failed"), exitFailed}
-	default:
-		return &exitError{errors.New("the canary could not be tried"), exitUntried}
 	}
+	probes.note("canary", l.record.Problem)
+	return errors.Join(registry.Register(l.record), mgr.Add(l.loop), mgr.Add(bystander{l.pod}))
 }
 
-func (o canaryOptions) canary() (*canary.Canary, error) {
-	cfg, err := clusterOf(o.kubeconfig)
-	if err != nil {
-		return nil, err
+// wrote is told that the webhook configurations were written.
+func (l *lookout) wrote(policy admissionregistrationv1.FailurePolicyType) {
+	if l == nil {
+		return
 	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.UserAgent = "overrule-canary/" + build.Read().Version
-	return canary.New(cfg, canary.Options{
-		Does: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
-	})
+	l.record.Wrote(policy == admissionregistrationv1.Fail)
+	l.once.Do(func() { close(l.inPlace) })
 }
 
-func write(out io.Writer, r canary.Result, format string) error {
-	if format == "text" {
-		_, err := io.WriteString(out, r.Text())
-		return err
+// arming is nil where nothing is armed.
+func (l *lookout) arming() webhook.Arming {
+	if l == nil || l.arm == nil {
+		return nil
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
+	return l.arm
+}
+
+// bystander tells each replica's pod that it does not lead.
+type bystander struct{ pod *canary.Pod }
+
+// NeedLeaderElection lets every replica tell so.
+func (bystander) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (b bystander) Start(ctx context.Context) error {
+	b.pod.Idle(ctx)
+	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
-	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -212,12 +211,12 @@ func checks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer)
 	}
 }
 
-func newLogger(o options) logr.Logger {
-	level := map[string]int{"error": 2, "info": 0, "debug": -1}[o.logLevel]
-	encoder := zap.JSONEncoder()
-	if o.logFormat == "text" {
-		encoder = zap.ConsoleEncoder()
+// replica is the name by which the audit log tells this replica from others: in
+// a cluster, that of its pod. It is empty where the machine has none.
+func replica() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
 	}
-	return zap.New(encoder, zap.Level(zapLevel(level)), zap.StacktraceLevel(zapcore.DPanicLevel),
-		func(z *zap.Options) { z.TimeEncoder = zapcore.RFC3339NanoTimeEncoder })
+	return name
 }

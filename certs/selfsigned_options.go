@@ -62,13 +62,6 @@ type Options struct {
 	Log logr.Logger
 }
 
-// ServiceNames returns the names under which a Service is reached inside the
-// cluster, the one that the API server uses first, and then extra.
-func ServiceNames(service, namespace string, extra ...string) []string {
-	qualified := service + "." + namespace
-	return append([]string{qualified + ".svc", qualified, qualified + ".svc.cluster.local"}, extra...)
-}
-
 // complete returns o with its defaults, or every reason why it cannot be used.
 func (o Options) complete() (Options, error) {
 	o.Names = slices.Clone(o.Names)

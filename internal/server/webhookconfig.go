@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -104,4 +105,19 @@ var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, ap
 func onServices(k *policykind.Kind) bool {
 	return slices.ContainsFunc(serviceLevels, k.Has) ||
 		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
+}
+
+// successor is a registrar that learns what was published before it leads: the
+// replica that led may have had other files.
+type successor struct {
+	*webhook.Registrar
+	recall func(context.Context)
+}
+
+// Start implements manager.Runnable.
+func (s *successor) Start(ctx context.Context) error {
+	if s.recall != nil {
+		s.recall(ctx)
+	}
+	return s.Registrar.Start(ctx)
 }

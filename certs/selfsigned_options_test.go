@@ -9,11 +9,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-func TestServiceNames(t *testing.T) {
-	assert.Equal(t, []string{"overrule.own.svc", "overrule.own", "overrule.own.svc.cluster.local", "localhost"},
-		ServiceNames("overrule", "own", "localhost"))
-}
-
 func TestOptionsThatCannotBeUsed(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Options)

@@ -78,3 +78,15 @@ func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
 		})
 	}
 }
+
+func TestTheEnvironmentSaysHowConnectionsArePinged(t *testing.T) {
+	const idle, ping = "HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"
+	t.Setenv(idle, "60")
+	t.Setenv(ping, "") // to have it back afterwards
+	require.NoError(t, os.Unsetenv(ping))
+
+	require.NoError(t, pingAPIServer())
+
+	assert.Equal(t, "60", os.Getenv(idle), "whoever set it knows why")
+	assert.Equal(t, "3", os.Getenv(ping))
+}

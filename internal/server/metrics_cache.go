@@ -1,9 +1,6 @@
 package server
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,37 +53,4 @@ func (f freshness) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(watchLists, prometheus.CounterValue, float64(s.Lists), s.Source)
 		ch <- prometheus.MustNewConstMetric(watchFailures, prometheus.CounterValue, float64(s.Failures), s.Source)
 	}
-}
-
-// pings are the variables by which client-go says when a silent connection is
-// pinged, and when it is dead without an answer, in seconds. Its own values let a
-// dead watch pass for a live one for three quarters of a minute.
-var pings = map[string]string{
-	"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5",
-	"HTTP2_PING_TIMEOUT_SECONDS":      "3",
-}
-
-// pingAPIServer has dead connections to the API server noticed within seconds,
-// unless the environment says otherwise. It comes before the first client.
-func pingAPIServer() error {
-	var errs []error
-	for name, seconds := range pings {
-		if _, set := os.LookupEnv(name); !set {
-			errs = append(errs, os.Setenv(name, seconds))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("have connections to the API server pinged: %w", err)
-	}
-	return nil
-}
-
-// replica is the name by which the audit log tells this replica from others: in
-// a cluster, that of its pod. It is empty where the machine has none.
-func replica() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return name
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -53,16 +52,4 @@ overrule_watch_lists_total{resource="httproutes"} 2
 	problems, err := testutil.CollectAndLint(f)
 	require.NoError(t, err)
 	assert.Empty(t, problems)
-}
-
-func TestTheEnvironmentSaysHowConnectionsArePinged(t *testing.T) {
-	const idle, ping = "HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"
-	t.Setenv(idle, "60")
-	t.Setenv(ping, "") // to have it back afterwards
-	require.NoError(t, os.Unsetenv(ping))
-
-	require.NoError(t, pingAPIServer())
-
-	assert.Equal(t, "60", os.Getenv(idle), "whoever set it knows why")
-	assert.Equal(t, "3", os.Getenv(ping))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 func zapLevel(level int) zapcore.Level { return zapcore.Level(level) } //nolint:gosec // -1 to 2
@@ -20,4 +21,14 @@ type lines struct{ log logr.Logger }
 func (l lines) Write(p []byte) (int, error) {
 	l.log.Info("connection", "error", string(p))
 	return len(p), nil
+}
+
+func newLogger(o options) logr.Logger {
+	level := map[string]int{"error": 2, "info": 0, "debug": -1}[o.logLevel]
+	encoder := zap.JSONEncoder()
+	if o.logFormat == "text" {
+		encoder = zap.ConsoleEncoder()
+	}
+	return zap.New(encoder, zap.Level(zapLevel(level)), zap.StacktraceLevel(zapcore.DPanicLevel),
+		func(z *zap.Options) { z.TimeEncoder = zapcore.RFC3339NanoTimeEncoder })
 }

@@ -85,17 +85,3 @@ func jittered(born, end time.Time) time.Time {
 	}
 	return born.Add(life*2/3 + spread - wait.Jitter(spread, 1))
 }
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

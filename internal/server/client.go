@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -38,4 +39,27 @@ func clusterOf(kubeconfig string) (*rest.Config, error) {
 	default:
 		return nil, fmt.Errorf("find a cluster: $KUBECONFIG is %q, and there is none in it: give --kubeconfig, or set $KUBECONFIG to a file that names one", rules.Precedence)
 	}
+}
+
+// pings are the variables by which client-go says when a silent connection is
+// pinged, and when it is dead without an answer, in seconds. Its own values let a
+// dead watch pass for a live one for three quarters of a minute.
+var pings = map[string]string{
+	"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5",
+	"HTTP2_PING_TIMEOUT_SECONDS":      "3",
+}
+
+// pingAPIServer has dead connections to the API server noticed within seconds,
+// unless the environment says otherwise. It comes before the first client.
+func pingAPIServer() error {
+	var errs []error
+	for name, seconds := range pings {
+		if _, set := os.LookupEnv(name); !set {
+			errs = append(errs, os.Setenv(name, seconds))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("have connections to the API server pinged: %w", err)
+	}
+	return nil
 }

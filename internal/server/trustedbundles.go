@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
 )
 
 // standing reads the caBundles by which API servers verify this installation,
@@ -42,19 +41,4 @@ func standing(client kubernetes.Interface, o options) func(context.Context) ([]c
 		}
 		return out, nil
 	}
-}
-
-// successor is a registrar that learns what was published before it leads: the
-// replica that led may have had other files.
-type successor struct {
-	*webhook.Registrar
-	recall func(context.Context)
-}
-
-// Start implements manager.Runnable.
-func (s *successor) Start(ctx context.Context) error {
-	if s.recall != nil {
-		s.recall(ctx)
-	}
-	return s.Registrar.Start(ctx)
 }
