@@ -7,30 +7,30 @@ import (
 
 // board shows a bundle, and tells when it changes. Its methods are safe for
 // concurrent use. Make one with newBoard.
-type board struct {
+type bundlePublisher struct {
 	mu      sync.Mutex
 	bundle  []byte
 	changed chan struct{} // closed, and replaced, when bundle changes
 }
 
-func newBoard() *board { return &board{changed: make(chan struct{})} }
+func newBundlePublisher() *bundlePublisher { return &bundlePublisher{changed: make(chan struct{})} }
 
 // CABundle implements Source.
-func (b *board) CABundle() []byte {
+func (b *bundlePublisher) CABundle() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return bytes.Clone(b.bundle)
 }
 
 // Changed implements Source.
-func (b *board) Changed() <-chan struct{} {
+func (b *bundlePublisher) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changed
 }
 
 // show tells the bundle from now on.
-func (b *board) show(bundle []byte) {
+func (b *bundlePublisher) publish(bundle []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if bytes.Equal(b.bundle, bundle) {

@@ -41,7 +41,7 @@ type CertManagerOptions struct {
 // are good files, nothing waits for cert-manager any more.
 type CertManager struct {
 	*Files
-	order *order
+	monitor *certificateMonitor
 }
 
 var _ Source = (*CertManager)(nil)
@@ -63,7 +63,7 @@ func NewCertificateReader(cfg *rest.Config) (client.Reader, error) {
 // NewCertManager returns a CertManager that does nothing until Start, or every
 // reason why opts cannot be used.
 func NewCertManager(opts CertManagerOptions) (*CertManager, error) {
-	opts.NeedCA = true
+	opts.RequireCA = true
 	files, err := NewFiles(opts.FilesOptions)
 	errs := []error{err}
 	if opts.Reader == nil {
@@ -72,7 +72,7 @@ func NewCertManager(opts CertManagerOptions) (*CertManager, error) {
 	if opts.Namespace == "" || opts.Certificate == "" {
 		errs = append(errs, fmt.Errorf("certificates: certificate %q/%q: namespace and name are both needed", opts.Namespace, opts.Certificate))
 	}
-	return &CertManager{Files: files, order: &order{
+	return &CertManager{Files: files, monitor: &certificateMonitor{
 		reader: opts.Reader, key: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Certificate},
 		poll: cmp.Or(opts.CertificatePoll, DefaultCertificatePoll), log: opts.Log,
 	}}, errors.Join(errs...)
@@ -82,7 +82,7 @@ func NewCertManager(opts CertManagerOptions) (*CertManager, error) {
 // nil. Call it once.
 func (m *CertManager) Start(ctx context.Context) error {
 	var looking sync.WaitGroup
-	looking.Go(func() { m.order.follow(ctx) })
+	looking.Go(func() { m.monitor.run(ctx) })
 	defer looking.Wait()
 	return m.Files.Start(ctx)
 }
@@ -96,7 +96,7 @@ func (m *CertManager) Healthy(r *http.Request) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; %w", err, cmp.Or(m.order.problem(), m.order.delivery(m.opts.Dir)))
+	return fmt.Errorf("%w; %w", err, cmp.Or(m.monitor.problem(), m.monitor.mountHint(m.opts.Dir)))
 }
 
 // Problem returns what is wrong with the files or with the Certificate though a
@@ -105,5 +105,5 @@ func (m *CertManager) Problem() error {
 	if m.Files.Healthy(nil) != nil {
 		return nil // readiness says it
 	}
-	return errors.Join(m.Files.Problem(), m.order.problem())
+	return errors.Join(m.Files.Problem(), m.monitor.problem())
 }

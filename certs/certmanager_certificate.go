@@ -21,7 +21,7 @@ const (
 	// certificateTimeout bounds one read of a Certificate.
 	certificateTimeout = 10 * time.Second
 	// settledPoll is how often a Certificate is read that is Ready.
-	settledPoll = time.Minute
+	readyPoll = time.Minute
 )
 
 // CertificateError says what is missing for a Certificate of cert-manager's to
@@ -53,21 +53,21 @@ var (
 )
 
 // order is a Certificate that was asked for.
-type order struct {
+type certificateMonitor struct {
 	reader client.Reader
 	key    types.NamespacedName
 	poll   time.Duration // while it is not Ready
 	log    logr.Logger
 
-	missing atomic.Pointer[error] // nil before the first look
-	secret  atomic.Pointer[string]
+	lastErr    atomic.Pointer[error] // nil before the first look
+	secretName atomic.Pointer[string]
 }
 
 // follow looks after the Certificate until ctx ends.
-func (o *order) follow(ctx context.Context) {
+func (o *certificateMonitor) run(ctx context.Context) {
 	for {
-		pause := settledPoll
-		if err := o.look(ctx); err != nil {
+		pause := readyPoll
+		if err := o.check(ctx); err != nil {
 			pause = o.poll
 		}
 		timer := time.NewTimer(pause)
@@ -81,42 +81,42 @@ func (o *order) follow(ctx context.Context) {
 }
 
 // look reads the Certificate, and books and logs what is missing.
-func (o *order) look(ctx context.Context) error {
+func (o *certificateMonitor) check(ctx context.Context) error {
 	err := o.read(ctx)
 	if ctx.Err() != nil {
 		return err
 	}
-	before := o.missing.Swap(&err)
+	previous := o.lastErr.Swap(&err)
 	switch {
-	case err == nil && (before == nil || *before != nil):
+	case err == nil && (previous == nil || *previous != nil):
 		o.log.Info("the certificate is issued", "certificate", o.key.String())
-	case err != nil && (before == nil || *before == nil || (*before).Error() != err.Error()):
+	case err != nil && (previous == nil || *previous == nil || (*previous).Error() != err.Error()):
 		o.log.Error(err, "the certificate is not issued")
 	}
 	return err
 }
 
-func (o *order) read(ctx context.Context) error {
+func (o *certificateMonitor) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
 	var c certmanager.Certificate
 	err := o.reader.Get(ctx, o.key, &c)
 	switch {
 	case err == nil:
-		o.secret.Store(&c.Spec.SecretName)
-		return o.ready(&c)
+		o.secretName.Store(&c.Spec.SecretName)
+		return o.checkReady(&c)
 	case meta.IsNoMatchError(err):
-		return o.error(ErrNoCertManager, "install cert-manager, or choose another way with --certificates")
+		return o.newError(ErrNoCertManager, "install cert-manager, or choose another way with --certificates")
 	case apierrors.IsNotFound(err):
-		return o.error(ErrNoCertificate, "apply it, or name another one with --certificate-name")
+		return o.newError(ErrNoCertificate, "apply it, or name another one with --certificate-name")
 	case apierrors.IsForbidden(err):
-		return o.error(err, "let the server get it")
+		return o.newError(err, "let the server get it")
 	}
-	return o.error(err, "it is tried again")
+	return o.newError(err, "it is tried again")
 }
 
 // ready returns why a Certificate cannot be used yet.
-func (o *order) ready(c *certmanager.Certificate) error {
+func (o *certificateMonitor) checkReady(c *certmanager.Certificate) error {
 	var says []string
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == certmanager.CertificateConditionReady && condition.Status == cmmeta.ConditionTrue {
@@ -125,26 +125,26 @@ func (o *order) ready(c *certmanager.Certificate) error {
 		says = append(says, fmt.Sprintf("%s is %s (%s): %s", condition.Type, condition.Status, condition.Reason, condition.Message))
 	}
 	if len(says) == 0 {
-		return o.error(ErrNotIssued, "cert-manager has not looked at it yet: is its controller running?")
+		return o.newError(ErrNotIssued, "cert-manager has not looked at it yet: is its controller running?")
 	}
-	return o.error(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "look at its issuer and its CertificateRequests")
+	return o.newError(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "look at its issuer and its CertificateRequests")
 }
 
-func (o *order) error(err error, remedy string) error {
+func (o *certificateMonitor) newError(err error, remedy string) error {
 	return &CertificateError{Namespace: o.key.Namespace, Name: o.key.Name, Err: err, Remedy: remedy}
 }
 
 // problem returns what is missing; nil also before the first look.
-func (o *order) problem() error {
-	if missing := o.missing.Load(); missing != nil {
+func (o *certificateMonitor) problem() error {
+	if missing := o.lastErr.Load(); missing != nil {
 		return *missing
 	}
 	return nil
 }
 
 // delivery says where an issued certificate is to come from.
-func (o *order) delivery(dir string) error {
-	if secret := o.secret.Load(); secret != nil {
+func (o *certificateMonitor) mountHint(dir string) error {
+	if secret := o.secretName.Load(); secret != nil {
 		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s, and give the kubelet two minutes", o.key, *secret, dir)
 	}
 	return fmt.Errorf("certificate %s was not looked at yet", o.key)

@@ -96,7 +96,7 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 			o := newOrder(t, c.there...)
 			o.fail = c.fail
 			o.look()
-			require.ErrorIs(t, o.order.look(t.Context()), o.order.problem())
+			require.ErrorIs(t, o.monitor.check(t.Context()), o.monitor.problem())
 			want := "certificate own/serving: " + c.want
 			err := o.Healthy(nil)
 			require.ErrorIs(t, err, ErrNotReady)
@@ -112,9 +112,9 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
 			assert.EqualError(t, o.Problem(), want)
 
-			before := o.log.String()
-			require.Error(t, o.order.look(t.Context()))
-			assert.Equal(t, before, o.log.String(), "it is told once")
+			previous := o.log.String()
+			require.Error(t, o.monitor.check(t.Context()))
+			assert.Equal(t, previous, o.log.String(), "it is told once")
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
 	o.look()
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not looked at yet")
-	require.NoError(t, o.order.look(t.Context()))
+	require.NoError(t, o.monitor.check(t.Context()))
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+", and give the kubelet two minutes")
 
 	files := issued(t, minted(t, epoch), 0)
@@ -146,9 +146,9 @@ func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- o.Start(ctx) }()
-	require.Eventually(t, func() bool { return errors.Is(o.order.problem(), ErrNoCertificate) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(o.monitor.problem(), ErrNoCertificate) }, time.Minute, time.Millisecond)
 	require.NoError(t, o.cluster.Create(t.Context(), certificate(ready(cmmeta.ConditionTrue, "Ready", ""))))
-	require.Eventually(t, func() bool { return o.order.problem() == nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return o.monitor.problem() == nil }, time.Minute, time.Millisecond)
 	cancel()
 	require.NoError(t, <-done)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // CallersOptions is what Callers needs to know. File is required.
-type CallersOptions struct {
+type ClientAuthOptions struct {
 	// File holds the authorities, in PEM, that sign the certificates of callers.
 	File string
 	// Subjects are the common names and alternative names of which a caller has
@@ -37,49 +37,49 @@ var ErrNoAuthorities = errors.New("no authorities of callers yet")
 
 // Callers demands certificates of those who call a server. It trusts the last
 // authorities that were good, for as long as the file holds anything else.
-type Callers struct {
-	*followed[callerTrust]
+type ClientAuth struct {
+	*watchedFile[clientTrust]
 
 	subjects []string
 }
 
-type callerTrust struct {
+type clientTrust struct {
 	bundle      []byte
 	authorities int
 	pool        *x509.CertPool
-	firstEnd    time.Time // of the authority that expires first
+	firstExpiry time.Time // of the authority that expires first
 }
 
 // NewCallers returns Callers that read nothing until Start, or why opts cannot
 // be used.
-func NewCallers(opts CallersOptions) (*Callers, error) {
+func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
 	if slices.Contains(opts.Subjects, "") {
 		return nil, fmt.Errorf("callers: subjects %q: none may be empty", opts.Subjects)
 	}
-	file, err := newFollowed(followedOptions[callerTrust]{
-		what: "callers", file: opts.File, poll: opts.PollInterval,
-		read: readTrust,
-		same: func(was, now *callerTrust) bool { return bytes.Equal(was.bundle, now.bundle) },
-		tell: func(now *callerTrust) {
+	file, err := newWatchedFile(watchedFileOptions[clientTrust]{
+		subject: "callers", file: opts.File, poll: opts.PollInterval,
+		read:  readClientTrust,
+		equal: func(was, now *clientTrust) bool { return bytes.Equal(was.bundle, now.bundle) },
+		logLoaded: func(now *clientTrust) {
 			opts.Log.Info("callers need a certificate", "file", opts.File, "authorities", now.authorities, "subjects", opts.Subjects)
 		},
-		unread: "the authorities of callers cannot be read", log: opts.Log,
+		errorMessage: "the authorities of callers cannot be read", log: opts.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Callers{file, opts.Subjects}, nil
+	return &ClientAuth{file, opts.Subjects}, nil
 }
 
-func readTrust(files map[string][]byte, name string) (*callerTrust, error) {
+func readClientTrust(files map[string][]byte, name string) (*clientTrust, error) {
 	certs, err := certificatesIn(files, name)
 	if err != nil {
 		return nil, err
 	}
-	trusted := &callerTrust{bundle: encodeChain(certs), authorities: len(certs), pool: x509.NewCertPool(), firstEnd: certs[0].NotAfter}
+	trusted := &clientTrust{bundle: encodeChain(certs), authorities: len(certs), pool: x509.NewCertPool(), firstExpiry: certs[0].NotAfter}
 	for _, cert := range certs {
 		trusted.pool.AddCert(cert)
-		trusted.firstEnd = earlier(trusted.firstEnd, cert.NotAfter)
+		trusted.firstExpiry = earlier(trusted.firstExpiry, cert.NotAfter)
 	}
 	return trusted, nil
 }
@@ -87,31 +87,31 @@ func readTrust(files map[string][]byte, name string) (*callerTrust, error) {
 // Require returns base with the demand for a certificate: each handshake is held
 // to the authorities of its moment. No session is resumed, for that would skip
 // them.
-func (c *Callers) Require(base *tls.Config) *tls.Config {
-	demanding := base.Clone()
-	demanding.ClientAuth = tls.RequireAndVerifyClientCert
-	demanding.SessionTicketsDisabled = true
-	demanding.VerifyConnection = c.verify
-	demanding.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		trusted := c.good.Load()
+func (c *ClientAuth) Require(base *tls.Config) *tls.Config {
+	required := base.Clone()
+	required.ClientAuth = tls.RequireAndVerifyClientCert
+	required.SessionTicketsDisabled = true
+	required.VerifyConnection = c.verifySubject
+	required.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		trusted := c.current.Load()
 		if trusted == nil {
-			return nil, c.fault.because(ErrNoAuthorities)
+			return nil, c.lastErr.wrap(ErrNoAuthorities)
 		}
-		now := demanding.Clone()
+		now := required.Clone()
 		now.GetConfigForClient = nil
 		now.ClientCAs = trusted.pool
 		return now, nil
 	}
-	return demanding
+	return required
 }
 
 // verify holds a certificate that was verified to the subjects.
-func (c *Callers) verify(state tls.ConnectionState) error {
+func (c *ClientAuth) verifySubject(state tls.ConnectionState) error {
 	if len(c.subjects) == 0 {
 		return nil
 	}
 	cert := state.PeerCertificates[0]
-	names := namesOf(cert)
+	names := certificateNames(cert)
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.subjects, name) }) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (c *Callers) verify(state tls.ConnectionState) error {
 }
 
 // namesOf are the common name and the alternative names of a certificate.
-func namesOf(cert *x509.Certificate) []string {
+func certificateNames(cert *x509.Certificate) []string {
 	names := slices.Concat([]string{cert.Subject.CommonName}, cert.DNSNames, cert.EmailAddresses)
 	for _, uri := range cert.URIs {
 		names = append(names, uri.String())
@@ -131,7 +131,7 @@ func namesOf(cert *x509.Certificate) []string {
 }
 
 // Healthy is a readiness check: nil once there are authorities to trust.
-func (c *Callers) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
+func (c *ClientAuth) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
 
 // Problem returns what is wrong with the file though callers can be verified.
-func (c *Callers) Problem() error { return c.problem("trusting the authorities before them") }
+func (c *ClientAuth) Problem() error { return c.problem("trusting the authorities before them") }

@@ -48,7 +48,7 @@ func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
 func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
 	old, next := minted(t, time.Now()), minted(t, time.Now())
 	g := newGuarded(t, old.certPEM)
-	g.look()
+	g.reload()
 	ask := g.kept(caller(t, old, named("a")))
 	is := func(want int, why string) {
 		t.Helper()
@@ -58,19 +58,19 @@ func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
 	is(http.StatusOK, "on the same connection")
 
 	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
-	g.look()
+	g.reload()
 	is(http.StatusOK, "another one beside its own")
 	g.write(without(next.certPEM, 30))
-	g.look()
+	g.reload()
 	is(http.StatusOK, "a file that is no good changes nothing")
 
 	g.write(next.certPEM)
-	g.look()
+	g.reload()
 	is(http.StatusServiceUnavailable, "its own is gone")
 	is(0, "and its connection: the next handshake fails")
 
 	g.write(old.certPEM)
-	g.look()
+	g.reload()
 	is(http.StatusOK, "its own is back")
 }
 
@@ -78,7 +78,7 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 	now := time.Now()
 	ca := minted(t, now)
 	g := newGuarded(t, ca.certPEM)
-	g.look()
+	g.reload()
 	with := func(notAfter time.Time) *http.Request {
 		template := named("a")
 		template.NotBefore, template.NotAfter = now.Add(-hour), notAfter
@@ -103,7 +103,7 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {
 	ca := minted(t, time.Now())
 	g := newGuarded(t, ca.certPEM, "a")
-	g.look()
+	g.reload()
 	ask := g.kept(caller(t, ca, named("a")))
 	assert.Equal(t, http.StatusOK, ask())
 }

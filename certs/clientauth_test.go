@@ -46,7 +46,7 @@ func named(name string) x509.Certificate {
 
 // guarded is a server that demands certificates.
 type guarded struct {
-	*Callers
+	*ClientAuth
 	t      *testing.T
 	server *httptest.Server
 	file   string
@@ -58,9 +58,9 @@ func newGuarded(t *testing.T, ca []byte, subjects ...string) *guarded {
 	if ca != nil {
 		g.write(ca)
 	}
-	callers, err := NewCallers(CallersOptions{File: g.file, Subjects: subjects, Log: logr.Discard()})
+	callers, err := NewClientAuth(ClientAuthOptions{File: g.file, Subjects: subjects, Log: logr.Discard()})
 	require.NoError(t, err)
-	g.Callers = callers
+	g.ClientAuth = callers
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in") }))
 	g.server.TLS = callers.Require(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return &g.server.TLS.Certificates[0], nil
@@ -117,7 +117,7 @@ func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuarded(t, ca.certPEM, c.subjects...)
-			g.look()
+			g.reload()
 			require.NoError(t, g.Healthy(nil))
 			require.ErrorContains(t, g.call(), "certificate required")
 			err := g.call(caller(t, c.by, c.as))
@@ -132,46 +132,46 @@ func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 
 func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 	old, next := minted(t, time.Now()), minted(t, time.Now())
-	before, after := caller(t, old, named("a")), caller(t, next, named("a"))
+	previous, after := caller(t, old, named("a")), caller(t, next, named("a"))
 	g := newGuarded(t, nil)
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
-	g.look()
+	g.reload()
 	require.EqualError(t, g.Healthy(nil), "no authorities of callers yet: "+g.file+": not there: put certificates in PEM there")
-	require.Error(t, g.call(before), "nobody is let in before it is known who may")
+	require.Error(t, g.call(previous), "nobody is let in before it is known who may")
 	require.NoError(t, g.Problem())
 
 	g.write(old.certPEM)
-	g.look()
+	g.reload()
 	require.NoError(t, g.Healthy(nil))
-	require.NoError(t, g.call(before))
+	require.NoError(t, g.call(previous))
 	require.Error(t, g.call(after))
 
 	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
-	g.look()
-	require.NoError(t, g.call(before))
+	g.reload()
+	require.NoError(t, g.call(previous))
 	require.NoError(t, g.call(after))
 
 	g.write(without(next.certPEM, 30))
-	g.look()
+	g.reload()
 	require.NoError(t, g.Healthy(nil))
 	require.EqualError(t, g.Problem(), g.file+": breaks off in the middle of a block: put all of it there; trusting the authorities before them")
-	require.NoError(t, g.call(before))
+	require.NoError(t, g.call(previous))
 
 	g.write(next.certPEM)
-	g.look()
+	g.reload()
 	require.NoError(t, g.Problem())
-	require.Error(t, g.call(before))
+	require.Error(t, g.call(previous))
 	require.NoError(t, g.call(after))
 	assert.False(t, g.NeedLeaderElection())
 }
 
 func TestCallersOptionsThatCannotBeUsed(t *testing.T) {
-	for want, opts := range map[string]CallersOptions{
+	for want, opts := range map[string]ClientAuthOptions{
 		"callers: no file given":                        {},
 		`callers: subjects ["a" ""]: none may be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},
 		"callers: poll interval must not be negative":   {File: "ca.crt", PollInterval: -1},
 	} {
-		_, err := NewCallers(opts)
+		_, err := NewClientAuth(opts)
 		assert.EqualError(t, err, want)
 	}
 }

@@ -17,14 +17,14 @@ import (
 const (
 	// mountedData is the link by which Kubernetes swaps all files of a mount at
 	// once.
-	mountedData = "..data"
+	dataLink = "..data"
 	// settling is how long a change is waited out: files that are copied one by
 	// one do not fit each other in between.
-	settling = 100 * time.Millisecond
+	debounce = 100 * time.Millisecond
 	// fileLimit is more than any bundle of authorities takes.
 	fileLimit = 1 << 20
 	// swaps is how often a folder is read anew that is swapped meanwhile.
-	swaps = 5
+	maxReads = 5
 )
 
 // folder is a directory of files that others change. The certwatcher package of
@@ -32,43 +32,43 @@ const (
 // alone, one after the other, so that a swapped mount can mix two moments; it
 // does not see that only ca.crt has changed; it needs a good pair to start with;
 // and it keeps no error that a readiness check could return.
-type folder struct {
+type directory struct {
 	path string
 	poll time.Duration // at most this between two looks
 	log  logr.Logger
 	// hurry, if set, reports whether to look again after holdPoll.
-	hurry func() bool
+	fastPoll func() bool
 }
 
 // follow looks now, after each change, and every poll, until ctx ends. The
 // events only save time: on file systems that have none, polling does it all.
-func (f folder) follow(ctx context.Context, look func()) {
+func (f directory) watch(ctx context.Context, look func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		f.log.Error(err, "no events of files: they are polled", "every", f.poll.String())
-		f.polled(ctx, look)
+		f.pollLoop(ctx, look)
 		return
 	}
 	defer func() { _ = watcher.Close() }()
 	for ctx.Err() == nil {
 		_ = watcher.Add(f.path) // before the look, so that none is missed; a folder that is not there is tried again
 		look()
-		f.pause(ctx, watcher.Events, watcher.Errors)
+		f.waitForChange(ctx, watcher.Events, watcher.Errors)
 	}
 }
 
-func (f folder) polled(ctx context.Context, look func()) {
+func (f directory) pollLoop(ctx context.Context, look func()) {
 	for ctx.Err() == nil {
 		look()
-		f.pause(ctx, nil, nil)
+		f.waitForChange(ctx, nil, nil)
 	}
 }
 
 // pause waits for a change that is over, or for the next poll.
-func (f folder) pause(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) {
+func (f directory) waitForChange(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) {
 	next := f.poll
-	if f.hurry != nil && f.hurry() {
-		next = min(next, holdPoll)
+	if f.fastPoll != nil && f.fastPoll() {
+		next = min(next, pendingPoll)
 	}
 	timer := time.NewTimer(next)
 	defer timer.Stop()
@@ -81,26 +81,26 @@ func (f folder) pause(ctx context.Context, events <-chan fsnotify.Event, faults 
 		case <-events:
 		case <-faults: //nolint:errcheck // too many at once, say: there is something to see
 		}
-		timer.Reset(min(settling, f.poll))
+		timer.Reset(min(debounce, f.poll))
 	}
 }
 
 // read returns the contents of files as they were at one moment, if the folder
 // is a mount of Kubernetes; none for one that is not there. Of any other folder,
 // what is read may not belong together.
-func (f folder) read(names ...string) (map[string][]byte, error) {
+func (f directory) read(names ...string) (map[string][]byte, error) {
 	for try := 1; ; try++ {
-		now := f.data()
+		now := f.dataDir()
 		out, err := readAll(now, names)
-		if f.data() == now || try == swaps {
-			return out, f.renamed(err)
+		if f.dataDir() == now || try == maxReads {
+			return out, f.withPublicPath(err)
 		}
 	}
 }
 
 // data is where the files are just now.
-func (f folder) data() string {
-	target, err := os.Readlink(filepath.Join(f.path, mountedData))
+func (f directory) dataDir() string {
+	target, err := os.Readlink(filepath.Join(f.path, dataLink))
 	switch {
 	case err != nil:
 		return f.path
@@ -111,7 +111,7 @@ func (f folder) data() string {
 }
 
 // renamed names a file as people know it.
-func (f folder) renamed(err error) error {
+func (f directory) withPublicPath(err error) error {
 	if fault, ok := errors.AsType[*FileError](err); ok {
 		fault.Path = filepath.Join(f.path, filepath.Base(fault.Path))
 	}

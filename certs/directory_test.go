@@ -47,7 +47,7 @@ func TestASwapIsSeenByItsEvent(t *testing.T) {
 func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
 	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), minted(t, epoch)
 	started(t, m)
-	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.fault.err.Load() != nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.lastErr.err.Load() != nil }, time.Minute, time.Millisecond)
 	first := issued(t, ca, 0)
 	m.swap(first)
 	m.eventuallyServes(first)
@@ -61,7 +61,7 @@ func TestWithoutEventsAFolderIsPolled(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		folder{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.polled(ctx, m.look)
+		directory{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.pollLoop(ctx, m.look)
 	}()
 	m.eventuallyServes(first)
 	m.swap(second)
@@ -90,19 +90,19 @@ func TestFilesThatAreSwappedWhileTheyAreReadBelongTogether(t *testing.T) {
 			swapping = false
 		default:
 		}
-		files, err := m.folder.read(CertFile, KeyFile, CAFile)
+		files, err := m.Files.dir.read(CertFile, KeyFile, CAFile)
 		require.NoError(t, err)
-		p, err := readPair(files)
+		p, err := readCertPair(files)
 		require.NoError(t, err)
-		require.NoError(t, p.check(servedName, epoch))
+		require.NoError(t, p.validate(servedName, epoch))
 	}
 }
 
 func TestAnAbsoluteLinkIsFollowed(t *testing.T) {
 	dir, data := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, CAFile), []byte("x"), 0o600))
-	require.NoError(t, os.Symlink(data, filepath.Join(dir, mountedData)))
-	files, err := folder{path: dir}.read(CAFile, KeyFile)
+	require.NoError(t, os.Symlink(data, filepath.Join(dir, dataLink)))
+	files, err := directory{path: dir}.read(CAFile, KeyFile)
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]byte{CAFile: []byte("x")}, files)
 }

@@ -67,16 +67,16 @@ var (
 
 // fault is what is wrong with files as they are now. The zero value is for files
 // that nobody has looked at.
-type fault struct{ err atomic.Pointer[error] }
+type lastError struct{ err atomic.Pointer[error] }
 
 // book keeps what is wrong, nil for nothing. It reports whether that is new:
 // what is wrong already is logged once.
-func (f *fault) book(err error) (fresh bool) {
-	before := f.err.Swap(&err)
-	return before == nil || *before == nil || err == nil || (*before).Error() != err.Error()
+func (f *lastError) set(err error) (fresh bool) {
+	previous := f.err.Swap(&err)
+	return previous == nil || *previous == nil || err == nil || (*previous).Error() != err.Error()
 }
 
-func (f *fault) now() error {
+func (f *lastError) get() error {
 	if err := f.err.Load(); err != nil {
 		return *err
 	}
@@ -84,8 +84,8 @@ func (f *fault) now() error {
 }
 
 // because adds what is wrong to err.
-func (f *fault) because(err error) error {
-	if now := f.now(); now != nil {
+func (f *lastError) wrap(err error) error {
+	if now := f.get(); now != nil {
 		return fmt.Errorf("%w: %w", err, now)
 	}
 	return err

@@ -9,18 +9,18 @@ import (
 )
 
 func TestAFaultIsNewOnceAndAgainAfterItWasMended(t *testing.T) {
-	var f fault
+	var f lastError
 	notYet := errors.New("nothing yet")
-	require.NoError(t, f.now())
-	require.EqualError(t, f.because(notYet), "nothing yet", "nobody has looked")
+	require.NoError(t, f.get())
+	require.EqualError(t, f.wrap(notYet), "nothing yet", "nobody has looked")
 
-	assert.True(t, f.book(errors.New("cut off")))
-	assert.False(t, f.book(errors.New("cut off")), "what is wrong already")
-	require.EqualError(t, f.because(notYet), "nothing yet: cut off")
-	require.ErrorIs(t, f.because(notYet), notYet)
+	assert.True(t, f.set(errors.New("cut off")))
+	assert.False(t, f.set(errors.New("cut off")), "what is wrong already")
+	require.EqualError(t, f.wrap(notYet), "nothing yet: cut off")
+	require.ErrorIs(t, f.wrap(notYet), notYet)
 
-	assert.True(t, f.book(errors.New("expired")), "something else")
-	assert.True(t, f.book(nil))
-	require.NoError(t, f.now())
-	assert.True(t, f.book(errors.New("expired")), "it was mended in between")
+	assert.True(t, f.set(errors.New("expired")), "something else")
+	assert.True(t, f.set(nil))
+	require.NoError(t, f.get())
+	assert.True(t, f.set(errors.New("expired")), "it was mended in between")
 }

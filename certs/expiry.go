@@ -36,12 +36,12 @@ func (f *Files) Expiries() map[string]time.Time {
 
 // Expiries returns when the first of the authorities of callers ends; nothing
 // before there are any. Nobody knows here which of them is needed.
-func (c *Callers) Expiries() map[string]time.Time {
-	trusted := c.good.Load()
+func (c *ClientAuth) Expiries() map[string]time.Time {
+	trusted := c.current.Load()
 	if trusted == nil {
 		return nil
 	}
-	return map[string]time.Time{NameCallers: trusted.firstEnd}
+	return map[string]time.Time{NameCallers: trusted.firstExpiry}
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -32,6 +32,6 @@ func TestEveryWayTellsWhenItsCertificatesEnd(t *testing.T) {
 	g := newGuarded(t, nil)
 	assert.Empty(t, g.Expiries())
 	g.write(bytes.Join([][]byte{minted(t, at(5)).certPEM, ca.certPEM}, nil))
-	g.look()
+	g.reload()
 	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first that ends")
 }

@@ -25,7 +25,7 @@ type FilesOptions struct {
 	// Name is the one that clients verify: the first of ServiceNames.
 	Name string
 	// NeedCA makes it a fault if there is no CAFile.
-	NeedCA bool
+	RequireCA bool
 	// PollInterval is how often the files are read even if no event of the file
 	// system came (default DefaultFilePoll).
 	PollInterval time.Duration
@@ -44,13 +44,13 @@ type FilesOptions struct {
 // last pair that was good and that clients trust, for as long as the files hold
 // anything else.
 type Files struct {
-	*overlap
-	opts    FilesOptions
-	folder  folder
-	serving atomic.Pointer[pair]  // nil until the first that is good
-	held    atomic.Pointer[hold]  // nil for nothing
-	fault   fault                 // of the files as they are now
-	forgot  atomic.Pointer[error] // why Recall has failed
+	*bundleOverlap
+	opts           FilesOptions
+	dir            directory
+	serving        atomic.Pointer[certPair]    // nil until the first that is good
+	pending        atomic.Pointer[pendingCert] // nil for nothing
+	lastErr        lastError                   // of the files as they are now
+	loadTrustedErr atomic.Pointer[error]       // why Recall has failed
 }
 
 var _ Source = (*Files)(nil)
@@ -72,18 +72,18 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 	if opts.PollInterval < 0 {
 		errs = append(errs, errors.New("certificates: poll interval must not be negative"))
 	}
-	f := &Files{opts: opts, overlap: newOverlap(0)}
+	f := &Files{opts: opts, bundleOverlap: newBundleOverlap(0)}
 	if opts.TrustedBundle != nil {
-		f.overlap = newOverlap(overlapping)
+		f.bundleOverlap = newBundleOverlap(overlapDuration)
 	}
-	f.folder = folder{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, hurry: func() bool { return f.held.Load() != nil }}
+	f.dir = directory{path: opts.Dir, poll: opts.PollInterval, log: opts.Log, fastPoll: func() bool { return f.pending.Load() != nil }}
 	return f, errors.Join(errs...)
 }
 
 // Start follows the files until ctx ends, and then returns nil. Call it once.
 // The last certificate is still served after it has returned.
 func (f *Files) Start(ctx context.Context) error {
-	f.folder.follow(ctx, func() { f.look(ctx) })
+	f.dir.watch(ctx, func() { f.reload(ctx) })
 	return nil
 }
 
@@ -91,50 +91,50 @@ func (f *Files) Start(ctx context.Context) error {
 func (f *Files) NeedLeaderElection() bool { return false }
 
 // look reads the files, and serves what they hold if that is good and trusted.
-func (f *Files) look(ctx context.Context) {
+func (f *Files) reload(ctx context.Context) {
 	now := f.opts.Clock.Now()
-	p := f.good(now)
+	p := f.usablePair(now)
 	if p == nil {
-		f.lapse(now)
+		f.dropExpired(now)
 		return
 	}
-	held := f.holding(ctx, p, now)
-	f.trust(p.ca, now) // before anybody sees what it verifies
-	f.held.Store(held)
-	if held != nil || p.same(f.serving.Load()) {
+	held := f.pendingFor(ctx, p, now)
+	f.setAuthorities(p.ca, now) // before anybody sees what it verifies
+	f.pending.Store(held)
+	if held != nil || p.equal(f.serving.Load()) {
 		return
 	}
 	f.serving.Store(p)
-	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", stamp(p.tls.Leaf.NotAfter))
+	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", formatTime(p.tls.Leaf.NotAfter))
 }
 
 // good returns the pair to go by: that of the files or, while they are bad, the
 // good one that is held; nil for none.
-func (f *Files) good(now time.Time) *pair {
+func (f *Files) usablePair(now time.Time) *certPair {
 	p, err := f.read()
-	f.book(err)
+	f.recordError(err)
 	if err == nil {
 		return p
 	}
-	if h := f.held.Load(); h != nil && h.pair.check(f.opts.Name, now) == nil {
+	if h := f.pending.Load(); h != nil && h.pair.validate(f.opts.Name, now) == nil {
 		return h.pair
 	}
-	f.held.Store(nil)
+	f.pending.Store(nil)
 	return nil
 }
 
-func (f *Files) read() (*pair, error) {
-	files, err := f.folder.read(CertFile, KeyFile, CAFile)
+func (f *Files) read() (*certPair, error) {
+	files, err := f.dir.read(CertFile, KeyFile, CAFile)
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPair(files)
+	p, err := readCertPair(files)
 	switch {
 	case err != nil:
-	case len(p.ca) == 0 && (f.opts.NeedCA || f.CABundle() != nil):
+	case len(p.ca) == 0 && (f.opts.RequireCA || f.CABundle() != nil):
 		err = &FileError{CAFile, ErrMissing, "put the authority there that signed " + CertFile}
 	default:
-		err = p.check(f.opts.Name, f.opts.Clock.Now())
+		err = p.validate(f.opts.Name, f.opts.Clock.Now())
 	}
 	if fault, ok := errors.AsType[*FileError](err); ok {
 		fault.Path = f.path(fault.Path)
@@ -145,21 +145,21 @@ func (f *Files) read() (*pair, error) {
 func (f *Files) path(name string) string { return filepath.Join(f.opts.Dir, name) }
 
 // book keeps what is wrong with the files, and logs it where that is new.
-func (f *Files) book(err error) {
-	before := f.fault.now()
-	fresh := f.fault.book(err)
+func (f *Files) recordError(err error) {
+	previous := f.lastErr.get()
+	fresh := f.lastErr.set(err)
 	switch {
-	case err == nil && before != nil:
+	case err == nil && previous != nil:
 		f.opts.Log.Info("the certificate files are good again", "directory", f.opts.Dir)
 	case err != nil && fresh:
-		f.opts.Log.Error(err, "the certificate files cannot be served", "serving", f.served())
+		f.opts.Log.Error(err, "the certificate files cannot be served", "serving", f.describeServed())
 	}
 }
 
 // served says for people what is served.
-func (f *Files) served() string {
+func (f *Files) describeServed() string {
 	if p := f.serving.Load(); p != nil {
-		return "the certificate before them, until " + stamp(p.tls.Leaf.NotAfter)
+		return "the certificate before them, until " + formatTime(p.tls.Leaf.NotAfter)
 	}
 	return "nothing"
 }
@@ -167,24 +167,24 @@ func (f *Files) served() string {
 // Problem returns what is wrong with the files though a certificate is served,
 // or what they wait for; nil if nothing is.
 func (f *Files) Problem() error {
-	fault, p, held, forgot := f.fault.now(), f.serving.Load(), f.held.Load(), f.forgot.Load()
+	fault, p, held, forgot := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
 	switch {
 	case p == nil:
 		return nil
 	case forgot != nil && *forgot != nil:
 		return fmt.Errorf("the webhook configurations are not written: %w", *forgot)
 	case fault != nil:
-		return fmt.Errorf("%w; serving %s", fault, f.served())
+		return fmt.Errorf("%w; serving %s", fault, f.describeServed())
 	case held != nil:
-		return fmt.Errorf("%w; serving %s", held.note(f.path(CertFile)), f.served())
-	case late(p.tls, f.opts.Clock.Now()):
-		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", stamp(p.tls.Leaf.NotAfter)), "renew it"}
+		return fmt.Errorf("%w; serving %s", held.reason(f.path(CertFile)), f.describeServed())
+	case nearExpiry(p.tls, f.opts.Clock.Now()):
+		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", formatTime(p.tls.Leaf.NotAfter)), "renew it"}
 	}
 	return nil
 }
 
 // late reports whether less than a tenth is left of the life of a certificate.
-func late(c *tls.Certificate, now time.Time) bool {
+func nearExpiry(c *tls.Certificate, now time.Time) bool {
 	return c.Leaf.NotAfter.Sub(now) < c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)/10
 }
 
@@ -192,7 +192,7 @@ func late(c *tls.Certificate, now time.Time) bool {
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p := f.serving.Load()
 	if p == nil {
-		return nil, f.because(ErrNotReady)
+		return nil, f.withCause(ErrNotReady)
 	}
 	return p.tls, nil
 }
@@ -202,18 +202,18 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (f *Files) Healthy(*http.Request) error {
 	p := f.serving.Load()
 	if p == nil {
-		return f.because(ErrNotReady)
+		return f.withCause(ErrNotReady)
 	}
 	if end := p.tls.Leaf.NotAfter; f.opts.Clock.Now().After(end) {
-		return f.because(fmt.Errorf("serving certificate expired at %s", stamp(end)))
+		return f.withCause(fmt.Errorf("serving certificate expired at %s", formatTime(end)))
 	}
 	return nil
 }
 
 // because adds to err what is wrong with the files, or what they wait for.
-func (f *Files) because(err error) error {
-	if h := f.held.Load(); h != nil && f.fault.now() == nil && f.serving.Load() == nil {
-		return fmt.Errorf("%w: %w", err, h.note(f.path(CertFile)))
+func (f *Files) withCause(err error) error {
+	if h := f.pending.Load(); h != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
+		return fmt.Errorf("%w: %w", err, h.reason(f.path(CertFile)))
 	}
-	return f.fault.because(err)
+	return f.lastErr.wrap(err)
 }

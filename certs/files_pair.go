@@ -21,7 +21,7 @@ const (
 )
 
 // pair is a serving certificate with the authorities that verify it.
-type pair struct {
+type certPair struct {
 	tls *tls.Certificate
 	ca  []*x509.Certificate // none if there is no ca.crt
 	// trustedUntil is when the authority of ca ends that verifies the certificate,
@@ -33,7 +33,7 @@ type pair struct {
 
 // readPair makes a pair of the contents of files. Its errors are *FileError
 // whose path is a name alone.
-func readPair(files map[string][]byte) (*pair, error) {
+func readCertPair(files map[string][]byte) (*certPair, error) {
 	chain, err := certificatesIn(files, CertFile)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func readPair(files map[string][]byte) (*pair, error) {
 	if err != nil {
 		return nil, &FileError{KeyFile, fmt.Errorf("%w: %w", ErrMismatch, err), "put the key of " + CertFile + " there"}
 	}
-	p := &pair{tls: &served}
+	p := &certPair{tls: &served}
 	if _, there := files[CAFile]; there {
 		p.ca, err = certificatesIn(files, CAFile)
 	}
@@ -85,18 +85,18 @@ func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, 
 		}
 		certs = append(certs, cert)
 	}
-	if err := whole(rest, len(certs)); err != nil {
+	if err := checkComplete(rest, len(certs)); err != nil {
 		return nil, &FileError{name, err, "put all of it there"}
 	}
 	return certs, nil
 }
 
 // whole returns what is wrong with PEM that has found blocks and then a rest.
-func whole(rest []byte, found int) error {
+func checkComplete(rest []byte, blocks int) error {
 	switch {
 	case bytes.Contains(rest, []byte("-----BEGIN")):
 		return ErrTruncated
-	case found == 0:
+	case blocks == 0:
 		return ErrNotPEM
 	}
 	return nil
@@ -119,14 +119,14 @@ func checkKey(data []byte) error {
 var errNoPEM = errors.New("nothing in PEM")
 
 // check returns why a client that asks for a name would refuse the pair.
-func (p *pair) check(name string, now time.Time) error {
+func (p *certPair) validate(name string, now time.Time) error {
 	leaf := p.tls.Leaf
 	switch {
 	case now.Before(leaf.NotBefore):
-		return &FileError{CertFile, fmt.Errorf("%w: it begins at %s", ErrNotYetValid, stamp(leaf.NotBefore)),
+		return &FileError{CertFile, fmt.Errorf("%w: it begins at %s", ErrNotYetValid, formatTime(leaf.NotBefore)),
 			"wait, or set the clock of this node right"}
 	case now.After(leaf.NotAfter):
-		return &FileError{CertFile, fmt.Errorf("%w at %s", ErrExpired, stamp(leaf.NotAfter)), "renew it"}
+		return &FileError{CertFile, fmt.Errorf("%w at %s", ErrExpired, formatTime(leaf.NotAfter)), "renew it"}
 	}
 	if err := leaf.VerifyHostname(name); err != nil {
 		return &FileError{CertFile, err, "have it issued for " + name}
@@ -148,7 +148,7 @@ func (p *pair) check(name string, now time.Time) error {
 
 // succeeds reports whether whoever trusts q trusts p, with any of the authorities
 // that verify q; of no use before q was checked, or without a ca.crt.
-func (p *pair) succeeds(q *pair, name string, now time.Time) bool {
+func (p *certPair) trustedWherever(q *certPair, name string, now time.Time) bool {
 	return len(q.roots) > 0 && !slices.ContainsFunc(q.roots, func(root *x509.Certificate) bool {
 		_, err := p.verify([]*x509.Certificate{root}, name, now)
 		return err != nil
@@ -156,8 +156,8 @@ func (p *pair) succeeds(q *pair, name string, now time.Time) bool {
 }
 
 // verify does what an API server will do that trusts these, and returns how.
-func (p *pair) verify(trusted []*x509.Certificate, name string, now time.Time) ([][]*x509.Certificate, error) {
-	roots, between := x509.NewCertPool(), x509.NewCertPool()
+func (p *certPair) verify(trusted []*x509.Certificate, name string, now time.Time) ([][]*x509.Certificate, error) {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	for _, ca := range trusted {
 		roots.AddCert(ca)
 	}
@@ -166,27 +166,27 @@ func (p *pair) verify(trusted []*x509.Certificate, name string, now time.Time) (
 		if err != nil {
 			return nil, fmt.Errorf("read the chain: %w", err)
 		}
-		between.AddCert(cert)
+		intermediates.AddCert(cert)
 	}
 	chains, err := p.tls.Leaf.Verify(x509.VerifyOptions{
-		DNSName: name, Roots: roots, Intermediates: between, CurrentTime: now,
+		DNSName: name, Roots: roots, Intermediates: intermediates, CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		// x509's own text has the time of now, and so never is the same again.
-		return nil, fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), ErrExpired)
+		return nil, fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, formatTime(invalid.Cert.NotBefore), formatTime(invalid.Cert.NotAfter), ErrExpired)
 	}
 	return chains, err
 }
 
 // same reports whether two pairs serve the same, with the same trust.
-func (p *pair) same(q *pair) bool {
+func (p *certPair) equal(q *certPair) bool {
 	return q != nil && p.sameLeaf(q) && bytes.Equal(encodeChain(p.ca), encodeChain(q.ca))
 }
 
 // sameLeaf reports whether two pairs serve the same.
-func (p *pair) sameLeaf(q *pair) bool {
+func (p *certPair) sameLeaf(q *certPair) bool {
 	return bytes.Equal(bytes.Join(p.tls.Certificate, nil), bytes.Join(q.tls.Certificate, nil))
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

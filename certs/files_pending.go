@@ -12,15 +12,15 @@ import (
 const (
 	// holdSettling is what a caBundle takes, once it is stored, to be in force on
 	// every API server.
-	holdSettling = 10 * time.Second
+	bundlePropagation = 10 * time.Second
 	// holdLimit is how long a certificate is held at most: by then a kubelet has
 	// brought the files to the leader, or something is broken that waiting does
 	// not mend.
-	holdLimit = 5 * time.Minute
+	pendingTimeout = 5 * time.Minute
 	// holdPoll is how often clients' trust is read meanwhile.
-	holdPoll = 2 * time.Second
+	pendingPoll = 2 * time.Second
 	// standingTimeout ends a read of it that hangs.
-	standingTimeout = 5 * time.Second
+	trustedBundlesTimeout = 5 * time.Second
 )
 
 // TrustedBundle is a bundle that clients verify the server by just now.
@@ -31,61 +31,61 @@ type TrustedBundle struct {
 
 // hold is a good pair that is not served before clients trust it. It is
 // immutable.
-type hold struct {
-	pair    *pair
-	since   time.Time // zero for no limit: serving it would help nobody
-	trusted time.Time // since when they do; zero while they do not
-	waits   error     // what for; nil once they do
+type pendingCert struct {
+	pair         *certPair
+	pendingSince time.Time // zero for no limit: serving it would help nobody
+	trustedSince time.Time // since when they do; zero while they do not
+	waitingFor   error     // what for; nil once they do
 }
 
 // over reports whether the pair is to be served.
-func (h *hold) over(now time.Time) bool {
-	return !h.trusted.IsZero() && now.Sub(h.trusted) >= holdSettling || !h.since.IsZero() && now.Sub(h.since) >= holdLimit
+func (h *pendingCert) ready(now time.Time) bool {
+	return !h.trustedSince.IsZero() && now.Sub(h.trustedSince) >= bundlePropagation || !h.pendingSince.IsZero() && now.Sub(h.pendingSince) >= pendingTimeout
 }
 
 // note says what is held, and why.
-func (h *hold) note(path string) error {
+func (h *pendingCert) reason(path string) error {
 	switch {
-	case h.waits == nil:
-		return fmt.Errorf("%s: held until every API server trusts it, %s after its authority was published", path, holdSettling)
-	case h.since.IsZero():
-		return fmt.Errorf("%s: held until it is trusted: %w", path, h.waits)
+	case h.waitingFor == nil:
+		return fmt.Errorf("%s: held until every API server trusts it, %s after its authority was published", path, bundlePropagation)
+	case h.pendingSince.IsZero():
+		return fmt.Errorf("%s: held until it is trusted: %w", path, h.waitingFor)
 	}
-	return fmt.Errorf("%s: held until %s at most: %w", path, stamp(h.since.Add(holdLimit)), h.waits)
+	return fmt.Errorf("%s: held until %s at most: %w", path, formatTime(h.pendingSince.Add(pendingTimeout)), h.waitingFor)
 }
 
 // passed books when the wait for trust was over.
-func (h *hold) passed(now time.Time) {
+func (h *pendingCert) observeTrust(now time.Time) {
 	switch {
-	case h.waits != nil:
-		h.trusted = time.Time{}
-	case h.trusted.IsZero():
-		h.trusted = now
+	case h.waitingFor != nil:
+		h.trustedSince = time.Time{}
+	case h.trustedSince.IsZero():
+		h.trustedSince = now
 	}
 }
 
 // holding returns the hold on p, nil if it is to be served. Nothing is held that
 // is trusted wherever what is served now is, and nothing while what is served is
 // expired.
-func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
+func (f *Files) pendingFor(ctx context.Context, p *certPair, now time.Time) *pendingCert {
 	if f.opts.TrustedBundle == nil || len(p.ca) == 0 {
 		return nil
 	}
-	before := f.held.Load()
-	if before != nil && !p.sameLeaf(before.pair) {
-		before = nil
+	previous := f.pending.Load()
+	if previous != nil && !p.sameLeaf(previous.pair) {
+		previous = nil
 	}
 	serving := f.serving.Load()
-	var h *hold
+	var h *pendingCert
 	switch {
 	case serving == nil:
-		h = f.starting(ctx, p, before, now)
-	case now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.succeeds(serving, f.opts.Name, now):
+		h = f.pendingAtStart(ctx, p, previous, now)
+	case now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.trustedWherever(serving, f.opts.Name, now):
 	default:
-		h = f.replacing(ctx, p, before, now)
+		h = f.pendingReplacement(ctx, p, previous, now)
 	}
-	if h != nil && before == nil {
-		f.opts.Log.Info("holding a new certificate", "why", h.note(f.path(CertFile)).Error(), "serving", f.served())
+	if h != nil && previous == nil {
+		f.opts.Log.Info("holding a new certificate", "why", h.reason(f.path(CertFile)).Error(), "serving", f.describeServed())
 	}
 	return h
 }
@@ -93,72 +93,72 @@ func (f *Files) holding(ctx context.Context, p *pair, now time.Time) *hold {
 // starting returns the hold on the first pair of a replica. It is held where it is
 // known that no client trusts it: others answer, or nobody could. If this replica
 // leads, it has it trusted by itself.
-func (f *Files) starting(ctx context.Context, p *pair, before *hold, now time.Time) *hold {
-	standing, err := f.standing(ctx)
+func (f *Files) pendingAtStart(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
+	standing, err := f.trustedBundles(ctx)
 	if err != nil {
-		return before
+		return previous
 	}
-	h := &hold{pair: p}
+	h := &pendingCert{pair: p}
 	if len(standing) > 0 && !slices.ContainsFunc(standing, func(s TrustedBundle) bool { return f.verifies(s, p, now) }) {
-		h.waits = unverified(standing[0])
+		h.waitingFor = notTrustedError(standing[0])
 	}
-	if before == nil && h.waits == nil {
+	if previous == nil && h.waitingFor == nil {
 		return nil // it stands there since before this replica began
 	}
-	if before != nil {
-		h.trusted = before.trusted
+	if previous != nil {
+		h.trustedSince = previous.trustedSince
 	}
-	h.passed(now)
-	if h.over(now) {
+	h.observeTrust(now)
+	if h.ready(now) {
 		return nil
 	}
 	return h
 }
 
 // replacing returns the hold on a pair that another one is served before.
-func (f *Files) replacing(ctx context.Context, p *pair, before *hold, now time.Time) *hold {
-	h := &hold{pair: p, since: now, waits: f.untrusted(ctx, p, now)}
-	if before != nil {
-		h.since, h.trusted = before.since, before.trusted
+func (f *Files) pendingReplacement(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
+	h := &pendingCert{pair: p, pendingSince: now, waitingFor: f.checkTrusted(ctx, p, now)}
+	if previous != nil {
+		h.pendingSince, h.trustedSince = previous.pendingSince, previous.trustedSince
 	}
-	h.passed(now)
-	if !h.over(now) {
+	h.observeTrust(now)
+	if !h.ready(now) {
 		return h
 	}
-	if h.waits != nil {
-		f.opts.Log.Error(h.waits, "a certificate was held for as long as it may be, and calls may fail now", "file", f.path(CertFile))
+	if h.waitingFor != nil {
+		f.opts.Log.Error(h.waitingFor, "a certificate was held for as long as it may be, and calls may fail now", "file", f.path(CertFile))
 	}
 	return nil
 }
 
 // untrusted returns why not every client trusts p.
-func (f *Files) untrusted(ctx context.Context, p *pair, now time.Time) error {
-	standing, err := f.standing(ctx)
+func (f *Files) checkTrusted(ctx context.Context, p *certPair, now time.Time) error {
+	standing, err := f.trustedBundles(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range standing {
-		f.adopt(trustedIn(s.CABundle), now)
+		f.addFormerAuthorities(parseTrusted(s.CABundle), now)
 	}
 	for _, s := range standing {
 		if !f.verifies(s, p, now) {
-			return unverified(s)
+			return notTrustedError(s)
 		}
 	}
 	return nil
 }
 
-func (f *Files) verifies(s TrustedBundle, p *pair, now time.Time) bool {
-	_, err := p.verify(trustedIn(s.CABundle), f.opts.Name, now)
+func (f *Files) verifies(s TrustedBundle, p *certPair, now time.Time) bool {
+	_, err := p.verify(parseTrusted(s.CABundle), f.opts.Name, now)
 	return err == nil
 }
 
-func unverified(s TrustedBundle) error {
+func notTrustedError(s TrustedBundle) error {
 	return fmt.Errorf("the caBundle of %s does not verify it yet: the leader adds %s to it once the same files are mounted there", s.Where, CAFile)
 }
 
-func (f *Files) standing(ctx context.Context) ([]TrustedBundle, error) {
-	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
+func (f *Files) trustedBundles(ctx context.Context) ([]TrustedBundle, error) {
+	ctx, cancel := context.WithTimeout(ctx, trustedBundlesTimeout)
 	defer cancel()
 	standing, err := f.opts.TrustedBundle(ctx)
 	if err != nil {
@@ -175,13 +175,13 @@ func (f *Files) LoadTrusted(ctx context.Context) {
 	if f.opts.TrustedBundle == nil {
 		return
 	}
-	_ = wait.PollUntilContextCancel(ctx, holdPoll, true, func(ctx context.Context) (bool, error) {
-		standing, err := f.standing(ctx)
-		if before := f.forgot.Swap(&err); err != nil && before == nil {
+	_ = wait.PollUntilContextCancel(ctx, pendingPoll, true, func(ctx context.Context) (bool, error) {
+		standing, err := f.trustedBundles(ctx)
+		if previous := f.loadTrustedErr.Swap(&err); err != nil && previous == nil {
 			f.opts.Log.Error(err, "the webhook configurations are not written before that is known")
 		}
 		for _, s := range standing {
-			f.adopt(trustedIn(s.CABundle), f.opts.Clock.Now())
+			f.addFormerAuthorities(parseTrusted(s.CABundle), f.opts.Clock.Now())
 		}
 		return err == nil, nil
 	})

@@ -60,7 +60,7 @@ func (m *mount) serves(files map[string][]byte) bool {
 // assertBundle expects a bundle, whatever the order after its first.
 func assertBundle(t *testing.T, m *mount, want ...*signer) {
 	t.Helper()
-	got := trustedIn(m.CABundle())
+	got := parseTrusted(m.CABundle())
 	require.Len(t, got, len(want))
 	assert.Equal(t, want[0].cert.Raw, got[0].Raw, "ca.crt comes first")
 	for _, s := range want {
@@ -223,12 +223,12 @@ func TestWhatEverybodyTrustsAlreadyIsServedAtOnce(t *testing.T) {
 	ca := minted(t, epoch)
 	m, c := trustedMount(t, ca)
 	c.fail = errors.New("nobody has to ask")
-	before := c.reads.Load()
+	previous := c.reads.Load()
 	files := issued(t, ca, 1)
 	m.swap(files)
 	m.look()
 	assert.True(t, m.serves(files), "the authority that signed what is served")
-	assert.Equal(t, before, c.reads.Load())
+	assert.Equal(t, previous, c.reads.Load())
 
 	// API servers may know but the one of the two that signed what is served.
 	next := minted(t, epoch)
@@ -301,16 +301,16 @@ func TestAHeldCertificateThatExpiresIsDropped(t *testing.T) {
 	m, c := trustedMount(t, minted(t, epoch))
 	c.fail = errors.New("no")
 	m.clock.SetTime(at(9.95))
-	before := m.served()
+	previous := m.served()
 	files := issued(t, minted(t, epoch), -0.01)
 	m.swap(files)
 	m.look()
-	require.NotNil(t, m.held.Load())
+	require.NotNil(t, m.pending.Load())
 	m.swap(nil)
 	m.clock.SetTime(at(9.995))
 	m.look()
-	assert.Nil(t, m.held.Load())
-	assert.Equal(t, before, m.served())
+	assert.Nil(t, m.pending.Load())
+	assert.Equal(t, previous, m.served())
 }
 
 func TestFilesThatAreTakenBackEndTheWait(t *testing.T) {
@@ -389,9 +389,9 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 	mine, theirs := minted(t, epoch), minted(t, epoch)
 	m, c := trustedMount(t, mine)
 	fail := errors.New("forbidden")
-	before := c.reads.Load()
+	previous := c.reads.Load()
 	m.opts.TrustedBundle = func(ctx context.Context) ([]TrustedBundle, error) {
-		if c.reads.Load() == before {
+		if c.reads.Load() == previous {
 			c.reads.Add(1)
 			return nil, fail
 		}
@@ -413,31 +413,31 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {
 	next := minted(t, epoch)
 	m, c := trustedMount(t, minted(t, epoch))
-	m.folder.poll = time.Hour
+	m.Files.dir.poll = time.Hour
 	files := issued(t, next, 0)
 	m.swap(files)
 	c.publish(next.certPEM)
-	before := c.reads.Load()
+	previous := c.reads.Load()
 	started(t, m)
-	require.Eventually(t, func() bool { return c.reads.Load() > before }, time.Minute, time.Millisecond)
-	m.clock.Step(holdSettling)
+	require.Eventually(t, func() bool { return c.reads.Load() > previous }, time.Minute, time.Millisecond)
+	m.clock.Step(bundlePropagation)
 	m.eventuallyServes(files)
 }
 
 func TestACertificateSucceedsAnotherOnlyWithAllItsAuthorities(t *testing.T) {
 	ca, next := minted(t, epoch), minted(t, epoch)
-	of := func(files map[string][]byte) *pair {
-		p, err := readPair(files)
+	of := func(files map[string][]byte) *certPair {
+		p, err := readCertPair(files)
 		require.NoError(t, err)
-		require.NoError(t, p.check(servedName, at(1)))
+		require.NoError(t, p.validate(servedName, at(1)))
 		return p
 	}
 	p, renewed, other := of(issued(t, ca, 0)), of(issued(t, ca, 1)), of(issued(t, next, 0))
 	assert.Equal(t, []*x509.Certificate{ca.cert}, p.roots)
-	assert.True(t, renewed.succeeds(p, servedName, at(1)))
-	assert.False(t, other.succeeds(p, servedName, at(1)))
+	assert.True(t, renewed.trustedWherever(p, servedName, at(1)))
+	assert.False(t, other.trustedWherever(p, servedName, at(1)))
 	p.roots = append(p.roots, next.cert)
-	assert.False(t, renewed.succeeds(p, servedName, at(1)))
+	assert.False(t, renewed.trustedWherever(p, servedName, at(1)))
 	p.roots = nil
-	assert.False(t, renewed.succeeds(p, servedName, at(1)))
+	assert.False(t, renewed.trustedWherever(p, servedName, at(1)))
 }

@@ -81,10 +81,10 @@ func (m *mount) swap(files map[string][]byte) {
 	}
 	link := filepath.Join(m.dir, "..data_tmp")
 	require.NoError(m.t, os.Symlink(data, link))
-	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, mountedData)))
+	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, dataLink)))
 }
 
-func (m *mount) look() { m.Files.look(m.t.Context()) }
+func (m *mount) look() { m.Files.reload(m.t.Context()) }
 
 func (m *mount) served() *x509.Certificate {
 	m.t.Helper()
@@ -96,7 +96,7 @@ func (m *mount) served() *x509.Certificate {
 // issued are the files of a certificate for servedName, good for ten hours.
 func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
 	t.Helper()
-	l, err := issue(ca, []string{servedName}, 10*hour, at(hours))
+	l, err := issueLeaf(ca, []string{servedName}, 10*hour, at(hours))
 	require.NoError(t, err)
 	key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
 	require.NoError(t, m.Healthy(nil))
 	assert.Nil(t, m.CABundle())
 
-	m = newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+	m = newMount(t, func(o *FilesOptions) { o.RequireCA = true })
 	m.swap(files)
 	m.look()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not there: put the authority there that signed tls.crt")
@@ -213,7 +213,7 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
 			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
 		"one for another name": {func(f map[string][]byte) {
-			l, err := issue(ca, []string{"elsewhere"}, 10*hour, epoch)
+			l, err := issueLeaf(ca, []string{"elsewhere"}, 10*hour, epoch)
 			require.NoError(t, err)
 			key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 			require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 			require.NoError(t, m.Healthy(nil))
 			require.NoError(t, m.Problem())
 
-			alone := newMount(t, func(o *FilesOptions) { o.NeedCA = true })
+			alone := newMount(t, func(o *FilesOptions) { o.RequireCA = true })
 			alone.clock.SetTime(at(test.hours))
 			alone.swap(bad)
 			alone.look()

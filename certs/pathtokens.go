@@ -55,13 +55,13 @@ type PathTokensOptions struct {
 // them in a Secret. One that is deleted is written again from memory, and the
 // token followed by another: staged, promoted, and the old one retired.
 type PathTokens struct {
-	opts    PathTokensOptions
-	rules   pathRules
-	vault   vault
-	wake    hints
-	failure atomic.Pointer[error]
-	current *board
-	known   atomic.Pointer[[]knownToken] // nil until the Secret was read
+	opts      PathTokensOptions
+	rules     tokenRules
+	store     secretStore
+	wake      wakeup
+	failure   atomic.Pointer[error]
+	publisher *bundlePublisher
+	accepted  atomic.Pointer[[]acceptedToken] // nil until the Secret was read
 
 	mu          sync.Mutex
 	published   string
@@ -69,13 +69,13 @@ type PathTokens struct {
 
 	// The loop's alone: the Secret as last acted on and when, when its next token
 	// was first seen, and when each token was last seen in it.
-	last             paths
+	lastState        tokenState
 	lastAt, stagedAt time.Time
-	seen             map[string]time.Time
+	lastSeen         map[string]time.Time
 }
 
 // knownToken is one that is accepted.
-type knownToken struct {
+type acceptedToken struct {
 	token string
 	until time.Time // zero: as long as it is in the Secret
 }
@@ -98,9 +98,9 @@ func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 		return nil, errors.New("path tokens: durations must not be negative")
 	}
 	return &PathTokens{
-		opts: opts, rules: pathRules{spread: opts.Spread, keep: opts.Keep},
-		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  newHints(), current: newBoard(), seen: map[string]time.Time{},
+		opts: opts, rules: tokenRules{propagation: opts.Spread, retention: opts.Keep},
+		store: secretStore{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:  newWakeup(), publisher: newBundlePublisher(), lastSeen: map[string]time.Time{},
 	}, nil
 }
 
@@ -108,22 +108,22 @@ func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 // logged and tried again. Call it once.
 func (t *PathTokens) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
-	watching.Go(func() { t.vault.watch(ctx, t.opts.Log, t.wake.hint) })
+	watching.Go(func() { t.store.watch(ctx, t.opts.Log, t.wake.signal) })
 	defer watching.Wait()
-	retry := backoff()
+	retry := newBackoff()
 	for ctx.Err() == nil {
 		pause := t.opts.PollInterval
 		err := t.sync(ctx)
 		switch {
 		case err == nil:
 			t.failure.Store(nil)
-			retry = backoff()
+			retry = newBackoff()
 		case ctx.Err() == nil:
 			t.failure.Store(&err)
 			pause = retry.Step()
 			t.opts.Log.Error(err, "the tokens of the webhook path are not in step with their secret", "retryIn", pause.String())
 		}
-		t.wake.sleep(ctx, t.opts.Clock, pause)
+		t.wake.wait(ctx, t.opts.Clock, pause)
 	}
 	return nil
 }
@@ -145,37 +145,37 @@ func (t *PathTokens) sync(ctx context.Context) error {
 
 func (t *PathTokens) attempt(ctx context.Context) error {
 	now := t.opts.Clock.Now()
-	secret, err := t.vault.read(ctx)
+	secret, err := t.store.read(ctx)
 	if err != nil {
 		return err
 	}
-	found, problem := decodePaths(secret)
+	stored, problem := decodeTokens(secret)
 	if problem != nil {
 		t.opts.Log.Error(problem, "the secret of the webhook path is damaged")
 	}
-	planned, steps := t.rules.plan(found, t.knowledge(found, now))
-	if err := t.vault.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodePaths(planned, s) }); err != nil {
-		if !errors.Is(err, ErrContended) && planned.current == found.current {
-			t.adopt(found, now) // what others wrote holds for one who may not write, too
+	planned, steps := t.rules.plan(stored, t.localState(stored, now))
+	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodeTokens(planned, s) }); err != nil {
+		if !errors.Is(err, ErrContended) && planned.current == stored.current {
+			t.apply(stored, now) // what others wrote holds for one who may not write, too
 		}
 		return err
 	}
 	for _, step := range steps {
 		t.opts.Log.Info(string(step), "namespace", t.opts.Namespace, "secret", t.opts.SecretName)
 	}
-	t.adopt(planned, now)
+	t.apply(planned, now)
 	return nil
 }
 
 // knowledge is what this replica knows beside the Secret.
-func (t *PathTokens) knowledge(found paths, now time.Time) pathKnowledge {
-	k := pathKnowledge{last: t.last, lastAge: now.Sub(t.lastAt)}
-	if found.next != "" && found.next == t.last.next {
+func (t *PathTokens) localState(stored tokenState, now time.Time) localTokenState {
+	k := localTokenState{lastState: t.lastState, lastAge: now.Sub(t.lastAt)}
+	if stored.next != "" && stored.next == t.lastState.next {
 		k.stagedFor = now.Sub(t.stagedAt)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.published != "" && t.published == found.current {
+	if t.published != "" && t.published == stored.current {
 		k.publishedFor = now.Sub(t.publishedAt)
 	}
 	return k
@@ -183,34 +183,34 @@ func (t *PathTokens) knowledge(found paths, now time.Time) pathKnowledge {
 
 // adopt accepts what p has, and for a while what it had. It accepts before
 // anybody is told.
-func (t *PathTokens) adopt(p paths, now time.Time) {
-	if p.next != t.last.next {
+func (t *PathTokens) apply(p tokenState, now time.Time) {
+	if p.next != t.lastState.next {
 		t.stagedAt = now
 	}
-	t.last, t.lastAt = p, now
-	var known []knownToken
+	t.lastState, t.lastAt = p, now
+	var known []acceptedToken
 	for _, token := range p.all() {
-		t.seen[token] = now
-		known = append(known, knownToken{token: token})
+		t.lastSeen[token] = now
+		known = append(known, acceptedToken{token: token})
 	}
-	for token, at := range t.seen {
+	for token, at := range t.lastSeen {
 		until := at.Add(t.opts.Keep)
 		switch {
 		case at.Equal(now):
 		case now.Before(until):
-			known = append(known, knownToken{token, until})
+			known = append(known, acceptedToken{token, until})
 		default:
-			delete(t.seen, token)
+			delete(t.lastSeen, token)
 		}
 	}
-	t.known.Store(&known)
-	t.current.show([]byte(p.current))
+	t.accepted.Store(&known)
+	t.publisher.publish([]byte(p.current))
 }
 
 // Accepts reports whether a path that ends with a token may be called. known is
 // false as long as no token is known.
 func (t *PathTokens) Accepts(token string) (ok, known bool) {
-	tokens := t.known.Load()
+	tokens := t.accepted.Load()
 	if tokens == nil {
 		return false, false
 	}
@@ -225,11 +225,11 @@ func (t *PathTokens) Accepts(token string) (ok, known bool) {
 
 // Token returns the one that the webhook configurations are to have; "" until
 // known.
-func (t *PathTokens) Token() string { return string(t.current.CABundle()) }
+func (t *PathTokens) Token() string { return string(t.publisher.CABundle()) }
 
 // Changed returns a channel that is closed when Token next changes. To miss
 // nothing, take the channel before reading the token.
-func (t *PathTokens) Changed() <-chan struct{} { return t.current.Changed() }
+func (t *PathTokens) Changed() <-chan struct{} { return t.publisher.Changed() }
 
 // Published tells that the webhook configurations have a token.
 func (t *PathTokens) Published(token string) {
@@ -242,7 +242,7 @@ func (t *PathTokens) Published(token string) {
 
 // Healthy is a readiness check: nil once there is a token to accept.
 func (t *PathTokens) Healthy(*http.Request) error {
-	if t.known.Load() != nil {
+	if t.accepted.Load() != nil {
 		return nil
 	}
 	if failure := t.failure.Load(); failure != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // PathFileOptions is what a PathFile needs to know. File is required.
-type PathFileOptions struct {
+type PathTokenFileOptions struct {
 	// File holds tokens, one a line: each is accepted. So one can follow another.
 	File string
 	// PollInterval is how often the file is read even if no event of the file
@@ -26,24 +26,24 @@ type PathFileOptions struct {
 // PathFile is the tokens of a webhook's path where others keep the webhook
 // configurations. It accepts the last tokens that were good, for as long as the
 // file holds anything else.
-type PathFile struct{ *followed[[]string] }
+type PathTokenFile struct{ *watchedFile[[]string] }
 
 // NewPathFile returns a PathFile that reads nothing until Start, or why opts
 // cannot be used.
-func NewPathFile(opts PathFileOptions) (*PathFile, error) {
-	file, err := newFollowed(followedOptions[[]string]{
-		what: "path tokens", file: opts.File, poll: opts.PollInterval,
-		read: readTokens,
-		same: func(was, now *[]string) bool { return slices.Equal(*was, *now) },
-		tell: func(now *[]string) {
+func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
+	file, err := newWatchedFile(watchedFileOptions[[]string]{
+		subject: "path tokens", file: opts.File, poll: opts.PollInterval,
+		read:  readTokens,
+		equal: func(was, now *[]string) bool { return slices.Equal(*was, *now) },
+		logLoaded: func(now *[]string) {
 			opts.Log.Info("the webhook path ends with a token", "file", opts.File, "tokens", len(*now))
 		},
-		unread: "the tokens of the webhook path cannot be read", log: opts.Log,
+		errorMessage: "the tokens of the webhook path cannot be read", log: opts.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &PathFile{file}, nil
+	return &PathTokenFile{file}, nil
 }
 
 func readTokens(files map[string][]byte, name string) (*[]string, error) {
@@ -66,8 +66,8 @@ func readTokens(files map[string][]byte, name string) (*[]string, error) {
 
 // Accepts reports whether a path that ends with a token may be called. known is
 // false as long as no token is known.
-func (f *PathFile) Accepts(token string) (ok, known bool) {
-	tokens := f.good.Load()
+func (f *PathTokenFile) Accepts(token string) (ok, known bool) {
+	tokens := f.current.Load()
 	if tokens == nil {
 		return false, false
 	}
@@ -79,7 +79,7 @@ func (f *PathFile) Accepts(token string) (ok, known bool) {
 }
 
 // Healthy is a readiness check: nil once there is a token to accept.
-func (f *PathFile) Healthy(*http.Request) error { return f.healthy(ErrNoTokenYet) }
+func (f *PathTokenFile) Healthy(*http.Request) error { return f.healthy(ErrNoTokenYet) }
 
 // Problem returns what is wrong with the file though tokens are known.
-func (f *PathFile) Problem() error { return f.problem("accepting the tokens before them") }
+func (f *PathTokenFile) Problem() error { return f.problem("accepting the tokens before them") }

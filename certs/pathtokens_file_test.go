@@ -15,12 +15,12 @@ import (
 func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 	var log lines
 	name := filepath.Join(t.TempDir(), "tokens")
-	f, err := NewPathFile(PathFileOptions{File: name, Log: funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})})
+	f, err := NewPathTokenFile(PathTokenFileOptions{File: name, Log: funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})})
 	require.NoError(t, err)
 	write := func(content string) {
 		t.Helper()
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
-		f.look()
+		f.reload()
 	}
 	accepts := func(token string) bool {
 		ok, known := f.Accepts(token)
@@ -30,7 +30,7 @@ func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 	require.ErrorIs(t, f.Healthy(nil), ErrNoTokenYet)
 	_, known := f.Accepts("")
 	assert.False(t, known)
-	f.look()
+	f.reload()
 	require.EqualError(t, f.Healthy(nil), "no token of the webhook path yet: "+name+`: not there: put tokens there, one a line, such as "openssl rand -hex 32" makes`)
 	require.NoError(t, f.Problem())
 
@@ -68,7 +68,7 @@ func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 
 func TestAFileOfTokensIsFollowed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tokens")
-	f, err := NewPathFile(PathFileOptions{File: name})
+	f, err := NewPathTokenFile(PathTokenFileOptions{File: name})
 	require.NoError(t, err)
 	assert.False(t, f.NeedLeaderElection(), "every replica is called")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,9 +81,9 @@ func TestAFileOfTokensIsFollowed(t *testing.T) {
 }
 
 func TestOptionsOfAPathThatCannotBeUsed(t *testing.T) {
-	_, err := NewPathFile(PathFileOptions{})
+	_, err := NewPathTokenFile(PathTokenFileOptions{})
 	require.EqualError(t, err, "path tokens: no file given")
-	_, err = NewPathFile(PathFileOptions{File: "x", PollInterval: -1})
+	_, err = NewPathTokenFile(PathTokenFileOptions{File: "x", PollInterval: -1})
 	require.EqualError(t, err, "path tokens: poll interval must not be negative")
 	_, err = NewPathTokens(PathTokensOptions{})
 	require.EqualError(t, err, "path tokens: no client for secrets given")

@@ -89,7 +89,7 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 	var calling sync.WaitGroup
 	var calls, refused int
 	calling.Go(func() {
-		configured, before := leader.Token(), leader.Token()
+		configured, previous := leader.Token(), leader.Token()
 		for i := 0; ; i++ {
 			select {
 			case <-done:
@@ -97,11 +97,11 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 			default:
 			}
 			if i%50 == 0 { // the configurations are written, and API servers have what was in them before
-				before, configured = configured, leader.Token()
+				previous, configured = configured, leader.Token()
 				leader.Published(configured)
 			}
 			for _, replica := range replicas {
-				for _, token := range []string{configured, before} {
+				for _, token := range []string{configured, previous} {
 					calls++
 					if ok, _ := replica.Accepts(token); !ok {
 						refused++
@@ -115,13 +115,13 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 }
 
 // rotated waits until all replicas tell another token than before, and returns it.
-func (d *doorkeepers) rotated(replicas []*PathTokens, before string) string {
+func (d *doorkeepers) rotated(replicas []*PathTokens, previous string) string {
 	d.t.Helper()
 	var now string
 	d.eventually(func() error {
 		now = replicas[0].Token()
 		for i, r := range replicas {
-			if token := r.Token(); token == before || token != now {
+			if token := r.Token(); token == previous || token != now {
 				return fmt.Errorf("replica %d still tells another token", i)
 			}
 		}
@@ -172,19 +172,19 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDoorkeepers(t, 200*time.Millisecond)
 			replicas := d.start(3)
-			before := replicas[0].Token()
+			previous := replicas[0].Token()
 			finish := call(replicas[0], replicas)
 			if c.damage == nil {
 				d.delete()
 			} else {
 				d.edit(func(s *corev1.Secret) { c.damage(d, s) })
 			}
-			now := before
+			now := previous
 			if c.rotates {
-				now = d.rotated(replicas, before)
+				now = d.rotated(replicas, previous)
 				d.eventually(func() error {
 					for _, r := range replicas {
-						if ok, _ := r.Accepts(before); ok {
+						if ok, _ := r.Accepts(previous); ok {
 							return fmt.Errorf("the old token is still accepted")
 						}
 					}
@@ -203,7 +203,7 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 			assert.Positive(t, calls)
 			assert.Contains(t, d.log.String(), c.says)
 			assert.NotContains(t, d.log.String(), now)
-			assert.NotContains(t, d.log.String(), before)
+			assert.NotContains(t, d.log.String(), previous)
 		})
 	}
 }
@@ -211,15 +211,15 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
 	d := newDoorkeepers(t, 50*time.Millisecond)
 	replicas := d.start(2)
-	before := replicas[0].Token()
+	previous := replicas[0].Token()
 	d.delete()
-	now := d.rotated(replicas, before)
+	now := d.rotated(replicas, previous)
 	time.Sleep(300 * time.Millisecond) // six times as long as it is kept
-	ok, _ := replicas[1].Accepts(before)
+	ok, _ := replicas[1].Accepts(previous)
 	assert.True(t, ok, "nobody said that the configurations have the new one")
 	replicas[0].Published(now)
 	d.eventually(func() error {
-		if ok, _ := replicas[1].Accepts(before); ok {
+		if ok, _ := replicas[1].Accepts(previous); ok {
 			return fmt.Errorf("the old token is still accepted")
 		}
 		return nil

@@ -33,7 +33,7 @@ const (
 
 // paths is what the Secret of PathTokens records. Every token in it is
 // accepted; the current one stands in the webhook configurations, or soon will.
-type paths struct {
+type tokenState struct {
 	current  string
 	next     string // staged: accepted by all before anybody is told it
 	previous string // until the configurations have current, and some time after
@@ -41,8 +41,8 @@ type paths struct {
 
 // pathKnowledge is what one replica knows beside the Secret: how long it has
 // been so. Nothing in the Secret is dated, and so no two clocks have to agree.
-type pathKnowledge struct {
-	last         paths
+type localTokenState struct {
+	lastState    tokenState
 	lastAge      time.Duration // since last was read
 	stagedFor    time.Duration // for how long next has been known
 	publishedFor time.Duration // for how long current has stood in the configurations; 0: it does not
@@ -57,37 +57,37 @@ const (
 )
 
 // pathRules decide when a token follows another.
-type pathRules struct {
-	spread time.Duration // until every replica has read what is staged
-	keep   time.Duration // for which an old token is accepted once nobody needs it
+type tokenRules struct {
+	propagation time.Duration // until every replica has read what is staged
+	retention   time.Duration // for which an old token is accepted once nobody needs it
 }
 
 // plan returns what the Secret should record, given what it does.
-func (r pathRules) plan(found paths, k pathKnowledge) (p paths, steps []step) {
-	p = found
+func (r tokenRules) plan(stored tokenState, k localTokenState) (p tokenState, steps []step) {
+	p = stored
 	did := func(s step) { steps = append(steps, s) }
 	switch {
-	case p.current == "" && k.last.current == "":
+	case p.current == "" && k.lastState.current == "":
 		p.current = newToken()
 		did(stepTokenCreated)
 	case p.current == "":
 		// Whoever deleted it may have had a reason: another follows.
-		p.current = k.last.current
+		p.current = k.lastState.current
 		did(stepTokenRestored)
 		if p.next == "" {
 			p.next = newToken()
 			did(stepTokenStaged)
 		}
-	case k.lastAge < r.spread && p.edited(k.last): // else a whole rotation may have been missed
-		p.current, p.next = k.last.current, p.current
+	case k.lastAge < r.propagation && p.editedSince(k.lastState): // else a whole rotation may have been missed
+		p.current, p.next = k.lastState.current, p.current
 		did(stepTokenStaged)
 	}
-	p = p.once()
+	p = p.withoutDuplicates()
 	// One at a time: as long as previous is there it may be what is called.
-	if p.next != "" && p.previous == "" && k.stagedFor >= r.spread {
-		p = paths{current: p.next, previous: p.current}
+	if p.next != "" && p.previous == "" && k.stagedFor >= r.propagation {
+		p = tokenState{current: p.next, previous: p.current}
 		did(stepTokenPromoted)
-	} else if p.previous != "" && k.publishedFor >= r.keep {
+	} else if p.previous != "" && k.publishedFor >= r.retention {
 		p.previous = ""
 		did(stepTokenRetired)
 	}
@@ -96,12 +96,12 @@ func (r pathRules) plan(found paths, k pathKnowledge) (p paths, steps []step) {
 
 // edited reports whether somebody put another current token there: what no
 // promotion leads to.
-func (p paths) edited(last paths) bool {
+func (p tokenState) editedSince(last tokenState) bool {
 	return last.current != "" && p.current != last.current && p.current != last.next && p.previous != last.current
 }
 
 // once takes out what stands there twice.
-func (p paths) once() paths {
+func (p tokenState) withoutDuplicates() tokenState {
 	if p.next == p.current {
 		p.next = ""
 	}
@@ -111,7 +111,7 @@ func (p paths) once() paths {
 	return p
 }
 
-func (p paths) all() []string {
+func (p tokenState) all() []string {
 	var out []string
 	for _, token := range []string{p.current, p.next, p.previous} {
 		if token != "" {
@@ -123,16 +123,16 @@ func (p paths) all() []string {
 
 // decodePaths reads what a Secret records; nil records nothing. What cannot be
 // read is left out, and is in the error.
-func decodePaths(secret *corev1.Secret) (p paths, err error) {
+func decodeTokens(secret *corev1.Secret) (p tokenState, err error) {
 	if secret == nil {
-		return paths{}, nil
+		return tokenState{}, nil
 	}
-	r := reader{secret: secret}
+	r := secretDecoder{secret: secret}
 	for key, into := range p.fields() {
 		switch data := secret.Data[key]; {
 		case len(data) == 0:
 		case !tokenPattern.Match(data):
-			r.fault(key, ErrNoToken)
+			r.addError(key, ErrNoToken)
 		default:
 			*into = string(data)
 		}
@@ -140,12 +140,12 @@ func decodePaths(secret *corev1.Secret) (p paths, err error) {
 	return p, errors.Join(r.errs...)
 }
 
-func (p *paths) fields() map[string]*string {
+func (p *tokenState) fields() map[string]*string {
 	return map[string]*string{keyToken: &p.current, keyNextToken: &p.next, keyPreviousToken: &p.previous}
 }
 
 // encodePaths writes p into a Secret and leaves alone what is not ours in it.
-func encodePaths(p paths, secret *corev1.Secret) {
+func encodeTokens(p tokenState, secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}

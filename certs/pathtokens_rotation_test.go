@@ -17,64 +17,64 @@ func tok(letter string) string { return strings.Repeat(letter, 32) }
 
 var (
 	tokA, tokB, tokC = tok("a"), tok("b"), tok("c")
-	pathTimes        = pathRules{spread: 20 * time.Second, keep: 5 * time.Minute}
+	pathTimes        = tokenRules{propagation: 20 * time.Second, retention: 5 * time.Minute}
 )
 
 func TestATokenFollowsAnotherInSteps(t *testing.T) {
 	fresh := "a token that was not there before"
 	for name, c := range map[string]struct {
-		found paths
-		k     pathKnowledge
-		want  paths
+		found tokenState
+		k     localTokenState
+		want  tokenState
 		steps []step
 	}{
-		"stable":                        {found: paths{current: tokA}, k: pathKnowledge{last: paths{current: tokA}}, want: paths{current: tokA}},
-		"nothing stored, nothing known": {want: paths{current: fresh}, steps: []step{stepTokenCreated}},
+		"stable":                        {found: tokenState{current: tokA}, k: localTokenState{lastState: tokenState{current: tokA}}, want: tokenState{current: tokA}},
+		"nothing stored, nothing known": {want: tokenState{current: fresh}, steps: []step{stepTokenCreated}},
 		"deleted: written again, and followed": {
-			k:    pathKnowledge{last: paths{current: tokA}, lastAge: time.Hour},
-			want: paths{current: tokA, next: fresh}, steps: []step{stepTokenRestored, stepTokenStaged},
+			k:    localTokenState{lastState: tokenState{current: tokA}, lastAge: time.Hour},
+			want: tokenState{current: tokA, next: fresh}, steps: []step{stepTokenRestored, stepTokenStaged},
 		},
 		"deleted by half: what is staged stays": {
-			found: paths{next: tokB}, k: pathKnowledge{last: paths{current: tokA, next: tokB}},
-			want: paths{current: tokA, next: tokB}, steps: []step{stepTokenRestored},
+			found: tokenState{next: tokB}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}},
+			want: tokenState{current: tokA, next: tokB}, steps: []step{stepTokenRestored},
 		},
 		"another one put there": {
-			found: paths{current: tokB}, k: pathKnowledge{last: paths{current: tokA}},
-			want: paths{current: tokA, next: tokB}, steps: []step{stepTokenStaged},
+			found: tokenState{current: tokB}, k: localTokenState{lastState: tokenState{current: tokA}},
+			want: tokenState{current: tokA, next: tokB}, steps: []step{stepTokenStaged},
 		},
-		"another one put there, to one who starts": {found: paths{current: tokB}, want: paths{current: tokB}},
+		"another one put there, to one who starts": {found: tokenState{current: tokB}, want: tokenState{current: tokB}},
 		"another one, to one who missed a rotation": {
-			found: paths{current: tokB}, k: pathKnowledge{last: paths{current: tokA}, lastAge: 20 * time.Second}, want: paths{current: tokB},
+			found: tokenState{current: tokB}, k: localTokenState{lastState: tokenState{current: tokA}, lastAge: 20 * time.Second}, want: tokenState{current: tokB},
 		},
 		"promoted by another replica": {
-			found: paths{current: tokB, previous: tokA}, k: pathKnowledge{last: paths{current: tokA, next: tokB}},
-			want: paths{current: tokB, previous: tokA},
+			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}},
+			want: tokenState{current: tokB, previous: tokA},
 		},
 		"staged and promoted between two looks": {
-			found: paths{current: tokB, previous: tokA}, k: pathKnowledge{last: paths{current: tokA}}, want: paths{current: tokB, previous: tokA},
+			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokA}}, want: tokenState{current: tokB, previous: tokA},
 		},
 		"staged a moment ago": {
-			found: paths{current: tokA, next: tokB}, k: pathKnowledge{last: paths{current: tokA, next: tokB}, stagedFor: 20*time.Second - 1},
-			want: paths{current: tokA, next: tokB},
+			found: tokenState{current: tokA, next: tokB}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}, stagedFor: 20*time.Second - 1},
+			want: tokenState{current: tokA, next: tokB},
 		},
 		"staged for long enough": {
-			found: paths{current: tokA, next: tokB}, k: pathKnowledge{last: paths{current: tokA, next: tokB}, stagedFor: 20 * time.Second},
-			want: paths{current: tokB, previous: tokA}, steps: []step{stepTokenPromoted},
+			found: tokenState{current: tokA, next: tokB}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}, stagedFor: 20 * time.Second},
+			want: tokenState{current: tokB, previous: tokA}, steps: []step{stepTokenPromoted},
 		},
 		"staged while the previous may still be called": {
-			found: paths{current: tokB, next: tokC, previous: tokA}, k: pathKnowledge{last: paths{current: tokB, next: tokC, previous: tokA}, stagedFor: time.Hour},
-			want: paths{current: tokB, next: tokC, previous: tokA},
+			found: tokenState{current: tokB, next: tokC, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokB, next: tokC, previous: tokA}, stagedFor: time.Hour},
+			want: tokenState{current: tokB, next: tokC, previous: tokA},
 		},
 		"in the configurations a moment ago": {
-			found: paths{current: tokB, previous: tokA}, k: pathKnowledge{last: paths{current: tokB, previous: tokA}, publishedFor: 5*time.Minute - 1},
-			want: paths{current: tokB, previous: tokA},
+			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokB, previous: tokA}, publishedFor: 5*time.Minute - 1},
+			want: tokenState{current: tokB, previous: tokA},
 		},
 		"in the configurations for long enough": {
-			found: paths{current: tokB, previous: tokA}, k: pathKnowledge{last: paths{current: tokB, previous: tokA}, publishedFor: 5 * time.Minute},
-			want: paths{current: tokB}, steps: []step{stepTokenRetired},
+			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokB, previous: tokA}, publishedFor: 5 * time.Minute},
+			want: tokenState{current: tokB}, steps: []step{stepTokenRetired},
 		},
 		"the same three times": {
-			found: paths{current: tokA, next: tokA, previous: tokA}, k: pathKnowledge{last: paths{current: tokA}}, want: paths{current: tokA},
+			found: tokenState{current: tokA, next: tokA, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokA}}, want: tokenState{current: tokA},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestATokenFollowsAnotherInSteps(t *testing.T) {
 			}
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.steps, steps)
-			again, steps := pathTimes.plan(got, pathKnowledge{last: got})
+			again, steps := pathTimes.plan(got, localTokenState{lastState: got})
 			assert.Equal(t, got, again, "planned again it stays")
 			assert.Empty(t, steps)
 		})
@@ -104,15 +104,15 @@ func TestTokensAreNeverTheSameAndFitAPath(t *testing.T) {
 
 func TestTheSecretOfAPathKeepsItAndWhatIsNotOurs(t *testing.T) {
 	secret := &corev1.Secret{Data: map[string][]byte{"theirs": []byte("x"), keyPreviousToken: []byte("old")}}
-	p := paths{current: tokA, next: tokB}
-	encodePaths(p, secret)
+	p := tokenState{current: tokA, next: tokB}
+	encodeTokens(p, secret)
 	assert.Equal(t, map[string][]byte{"theirs": []byte("x"), keyToken: []byte(tokA), keyNextToken: []byte(tokB)}, secret.Data)
-	got, err := decodePaths(secret)
+	got, err := decodeTokens(secret)
 	require.NoError(t, err)
 	assert.Equal(t, p, got)
-	got, err = decodePaths(nil)
+	got, err = decodeTokens(nil)
 	require.NoError(t, err)
-	assert.Equal(t, paths{}, got)
+	assert.Equal(t, tokenState{}, got)
 }
 
 func TestATokenThatIsNoneIsLeftOutAndNotTold(t *testing.T) {
@@ -120,13 +120,13 @@ func TestATokenThatIsNoneIsLeftOutAndNotTold(t *testing.T) {
 		"too short": tok("s")[1:], "upper case": strings.ToUpper(tokA), "a line end": tokA + "\n", "a slash": tokA + "/", "too long": strings.Repeat("x", 129),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodePaths(&corev1.Secret{
+			got, err := decodeTokens(&corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "overrule-path"},
 				Data:       map[string][]byte{keyToken: []byte(data), keyNextToken: []byte(tokB)},
 			})
 			require.ErrorIs(t, err, ErrNoToken)
 			assert.EqualError(t, err, "secret own/overrule-path: token: no token: at least 32 lower-case letters and digits; it will be written anew")
-			assert.Equal(t, paths{next: tokB}, got)
+			assert.Equal(t, tokenState{next: tokB}, got)
 		})
 	}
 }

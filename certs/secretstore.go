@@ -17,14 +17,14 @@ import (
 )
 
 // vault reads and writes the one Secret.
-type vault struct {
+type secretStore struct {
 	client          corev1client.SecretInterface
 	namespace, name string
 }
 
 // read returns the Secret as the API server's storage has it now, not as a
 // cache does; nil if there is none.
-func (v vault) read(ctx context.Context) (*corev1.Secret, error) {
+func (v secretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := v.client.Get(ctx, v.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // absence is an answer, and a state of its own
@@ -37,13 +37,13 @@ func (v vault) read(ctx context.Context) (*corev1.Secret, error) {
 
 // write makes the Secret what encode does of it, if found, which read returned,
 // is still what is stored; ErrContended if it is not. A new one is of type kind.
-func (v vault) write(ctx context.Context, found *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
-	if found == nil {
+func (v secretStore) write(ctx context.Context, stored *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
+	if stored == nil {
 		return v.create(ctx, kind, encode)
 	}
-	wanted := found.DeepCopy()
+	wanted := stored.DeepCopy()
 	encode(wanted)
-	if equality.Semantic.DeepEqual(found, wanted) {
+	if equality.Semantic.DeepEqual(stored, wanted) {
 		return nil
 	}
 	_, err := v.client.Update(ctx, wanted, metav1.UpdateOptions{})
@@ -56,7 +56,7 @@ func (v vault) write(ctx context.Context, found *corev1.Secret, kind corev1.Secr
 	return fmt.Errorf("update secret %s/%s: %w", v.namespace, v.name, err)
 }
 
-func (v vault) create(ctx context.Context, kind corev1.SecretType, encode func(*corev1.Secret)) error {
+func (v secretStore) create(ctx context.Context, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: v.name},
 		Type:       kind,
@@ -75,7 +75,7 @@ func (v vault) create(ctx context.Context, kind corev1.SecretType, encode func(*
 // watch hints at every change of the Secret until ctx ends. An event says only
 // that there is something to read: the loop reads the storage itself, so a
 // late event can never bring an old state back.
-func (v vault) watch(ctx context.Context, log logr.Logger, hint func()) {
+func (v secretStore) watch(ctx context.Context, log logr.Logger, hint func()) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		Logger:        &log,
 		ListerWatcher: v.listerWatcher(),
@@ -91,7 +91,7 @@ func (v vault) watch(ctx context.Context, log logr.Logger, hint func()) {
 }
 
 // listerWatcher sees the one Secret, as far as the rights go.
-func (v vault) listerWatcher() cache.ListerWatcher {
+func (v secretStore) listerWatcher() cache.ListerWatcher {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, v.name).String()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

@@ -18,31 +18,31 @@ import (
 const (
 	// minPause keeps a moment that has come, and cannot be acted on, from
 	// turning the loop into a spin.
-	minPause = 200 * time.Millisecond
+	minDelay = 200 * time.Millisecond
 	// firstRetry and lastRetry bound the pause after a failure.
-	firstRetry = 250 * time.Millisecond
-	lastRetry  = 10 * time.Second
+	initialBackoff = 250 * time.Millisecond
+	maxBackoff     = 10 * time.Second
 )
 
 // Authority is a Publisher that manages its certificates by itself, in a Secret
 // that it shares with the other replicas. Make one with New and run Start.
 type Authority struct {
 	opts  Options
-	rules rules
-	vault vault
+	rules rotationRules
+	store secretStore
 
-	wake    hints                // to read the Secret now
+	wake    wakeup               // to read the Secret now
 	serving atomic.Pointer[leaf] // nil until the first is signed
 	failure atomic.Pointer[error]
 
-	*board // CABundle and Changed
+	*bundlePublisher // CABundle and Changed
 
-	confirming sync.Mutex
-	published  []byte
-	trusted    []*x509.Certificate // published, read
+	publishedMu sync.Mutex
+	published   []byte
+	trusted     []*x509.Certificate // published, read
 
-	last      state // what was last acted on; the loop's alone, as is confirmed
-	confirmed sighting
+	lastState state // what was last acted on; the loop's alone, as is confirmed
+	confirmed observation
 }
 
 var _ Publisher = (*Authority)(nil)
@@ -55,11 +55,11 @@ func New(opts Options) (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{
-		opts:  opts,
-		rules: opts.rules(),
-		vault: vault{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
-		wake:  newHints(),
-		board: newBoard(),
+		opts:            opts,
+		rules:           opts.rules(),
+		store:           secretStore{client: opts.Secrets.Secrets(opts.Namespace), namespace: opts.Namespace, name: opts.SecretName},
+		wake:            newWakeup(),
+		bundlePublisher: newBundlePublisher(),
 	}, nil
 }
 
@@ -69,12 +69,12 @@ func New(opts Options) (*Authority, error) {
 // server can drain.
 func (a *Authority) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
-	watching.Go(func() { a.vault.watch(ctx, a.opts.Log, a.hint) })
+	watching.Go(func() { a.store.watch(ctx, a.opts.Log, a.wakeUp) })
 	defer watching.Wait()
-	retry := backoff()
+	retry := newBackoff()
 	for ctx.Err() == nil {
-		pause := a.round(ctx, &retry)
-		a.wake.sleep(ctx, a.opts.Clock, pause)
+		pause := a.runOnce(ctx, &retry)
+		a.wake.wait(ctx, a.opts.Clock, pause)
 	}
 	return nil
 }
@@ -83,17 +83,17 @@ func (a *Authority) Start(ctx context.Context) error {
 // replica: each has a certificate to serve.
 func (a *Authority) NeedLeaderElection() bool { return false }
 
-func backoff() wait.Backoff {
-	return wait.Backoff{Duration: firstRetry, Factor: 2, Jitter: 0.2, Steps: 10, Cap: lastRetry}
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: initialBackoff, Factor: 2, Jitter: 0.2, Steps: 10, Cap: maxBackoff}
 }
 
 // round synchronises once and returns how long to wait for the next time.
-func (a *Authority) round(ctx context.Context, retry *wait.Backoff) time.Duration {
+func (a *Authority) runOnce(ctx context.Context, retry *wait.Backoff) time.Duration {
 	err := a.sync(ctx)
 	if err == nil {
 		a.failure.Store(nil)
-		*retry = backoff()
-		return a.untilNext()
+		*retry = newBackoff()
+		return a.nextDelay()
 	}
 	if ctx.Err() != nil {
 		return 0
@@ -105,19 +105,19 @@ func (a *Authority) round(ctx context.Context, retry *wait.Backoff) time.Duratio
 }
 
 // untilNext is the time to the next moment of the plan, or to the next poll.
-func (a *Authority) untilNext() time.Duration {
-	at := earlier(a.rules.nextAt(a.last, a.confirmed), a.serving.Load().renewAt)
-	return max(minPause, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
+func (a *Authority) nextDelay() time.Duration {
+	at := earlier(a.rules.nextAt(a.lastState, a.confirmed), a.serving.Load().renewAt)
+	return max(minDelay, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
 }
 
 // hint has the loop read the Secret now.
-func (a *Authority) hint() { a.wake.hint() }
+func (a *Authority) wakeUp() { a.wake.signal() }
 
 // GetCertificate implements Source.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	serving := a.serving.Load()
 	if serving == nil {
-		return nil, a.because(ErrNotReady)
+		return nil, a.withCause(ErrNotReady)
 	}
 	return serving.tls, nil
 }
@@ -126,16 +126,16 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 func (a *Authority) Healthy(*http.Request) error {
 	serving := a.serving.Load()
 	if serving == nil {
-		return a.because(ErrNotReady)
+		return a.withCause(ErrNotReady)
 	}
 	if end := serving.notAfter(); !a.opts.Clock.Now().Before(end) {
-		return a.because(fmt.Errorf("serving certificate expired at %s", end.UTC().Format(time.RFC3339)))
+		return a.withCause(fmt.Errorf("serving certificate expired at %s", end.UTC().Format(time.RFC3339)))
 	}
 	return nil
 }
 
 // because adds the last failure to err, if there is one.
-func (a *Authority) because(err error) error {
+func (a *Authority) withCause(err error) error {
 	if failure := a.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", err, *failure)
 	}
@@ -144,8 +144,8 @@ func (a *Authority) because(err error) error {
 
 // Published implements Publisher. What is no bundle confirms nothing.
 func (a *Authority) Published(bundle []byte) {
-	a.confirming.Lock()
-	defer a.confirming.Unlock()
+	a.publishedMu.Lock()
+	defer a.publishedMu.Unlock()
 	if bytes.Equal(a.published, bundle) {
 		return
 	}
@@ -154,5 +154,5 @@ func (a *Authority) Published(bundle []byte) {
 		a.opts.Log.Info("the published bundle holds what is no authority", "problem", err.Error())
 	}
 	a.published, a.trusted = bytes.Clone(bundle), trusted
-	a.hint()
+	a.wakeUp()
 }

@@ -26,13 +26,13 @@ func (l *leaf) notAfter() time.Time { return l.tls.Leaf.NotAfter }
 
 // lastCallAt is half way from the planned renewal to the end: renewing has
 // then failed for long enough to do without what it was waiting for.
-func (l *leaf) lastCallAt() time.Time {
+func (l *leaf) renewDeadline() time.Time {
 	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
 }
 
 // issue signs a certificate for names with a key of its own. It never outlives
 // its authority.
-func issue(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
+func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate serving key for %s: %w", names[0], err)
@@ -50,12 +50,12 @@ func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, born time.
 		return nil, fmt.Errorf("read back serving certificate: %w", err)
 	}
 	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
-	return &leaf{tls: pair, issuer: issuer, renewAt: jittered(born, cert.NotAfter)}, nil
+	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(born, cert.NotAfter)}, nil
 }
 
 func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
 	template := &x509.Certificate{
-		NotBefore:             later(now.Add(-skew), ca.cert.NotBefore),
+		NotBefore:             later(now.Add(-clockSkew), ca.cert.NotBefore),
 		NotAfter:              earlier(now.Add(validity), ca.cert.NotAfter),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -77,7 +77,7 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 
 // jittered is two thirds into a life or up to a thirtieth of it earlier, so that
 // replicas started together do not renew together.
-func jittered(born, end time.Time) time.Time {
+func jitteredRenewal(born, end time.Time) time.Time {
 	life := end.Sub(born)
 	spread := life / 30
 	if spread <= 0 {

@@ -106,12 +106,12 @@ func (o Options) checkLifetimes() error {
 }
 
 // rules are the parts of o that decide on rotation.
-func (o Options) rules() rules {
-	return rules{
-		name:         o.SecretName,
-		caValidity:   o.CAValidity,
-		leafValidity: o.LeafValidity,
-		publishWait:  o.PublishTimeout,
+func (o Options) rules() rotationRules {
+	return rotationRules{
+		name:           o.SecretName,
+		caValidity:     o.CAValidity,
+		leafValidity:   o.LeafValidity,
+		publishTimeout: o.PublishTimeout,
 		// A new leader may be one poll behind, and publishes an older bundle
 		// again until it has caught up.
 		propagation: o.PropagationDelay + o.PollInterval,

@@ -210,11 +210,11 @@ func (f *fleet) settle() {
 	f.t.Helper()
 	f.eventually(func() error {
 		now, s := f.clock.Now(), f.stored()
-		if next := f.replicas[0].rules.nextAt(s, sighting{}); !now.Before(next) {
+		if next := f.replicas[0].rules.nextAt(s, observation{}); !now.Before(next) {
 			return fmt.Errorf("the secret is behind: due at %s", next)
 		}
 		for i, replica := range f.replicas {
-			if leafDue(replica.serving.Load(), s, now) {
+			if needsLeaf(replica.serving.Load(), s, now) {
 				return fmt.Errorf("replica %d has a leaf to renew", i)
 			}
 		}
@@ -224,7 +224,7 @@ func (f *fleet) settle() {
 
 func (f *fleet) hint() {
 	for _, replica := range f.replicas {
-		replica.hint()
+		replica.wakeUp()
 	}
 }
 

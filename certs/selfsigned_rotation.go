@@ -7,29 +7,29 @@ import (
 )
 
 // rules decide when an authority follows another.
-type rules struct {
-	name                     string
-	caValidity, leafValidity time.Duration
-	publishWait, propagation time.Duration
+type rotationRules struct {
+	name                        string
+	caValidity, leafValidity    time.Duration
+	publishTimeout, propagation time.Duration
 }
 
 // knowledge is what one replica knows beside the Secret.
-type knowledge struct {
+type localState struct {
 	now       time.Time
-	last      state               // the Secret as this replica last acted on it
+	lastState state               // the Secret as this replica last acted on it
 	published []*x509.Certificate // what clients were last seen to trust
-	confirmed sighting            // of the Secret's publishedAt
+	confirmed observation         // of the Secret's publishedAt
 }
 
 // sighting is when a replica first saw a moment that the Secret records. Another
 // replica's clock wrote it: what has to pass since then is counted by one's own.
-type sighting struct{ of, at time.Time }
+type observation struct{ value, observedAt time.Time }
 
-func (s sighting) see(of, now time.Time) sighting {
-	if s.of.Equal(of) {
+func (s observation) observe(of, now time.Time) observation {
+	if s.value.Equal(of) {
 		return s
 	}
-	return sighting{of, now}
+	return observation{of, now}
 }
 
 // step is a change that a plan makes, for the log.
@@ -47,8 +47,8 @@ const (
 
 // draft is a state on its way to what it should be.
 type draft struct {
-	rules
-	knowledge
+	rotationRules
+	localState
 	state
 	steps []step
 }
@@ -56,28 +56,28 @@ type draft struct {
 // plan returns what the Secret should record, given what it does. It is pure
 // but for the keys of new authorities, and idempotent: planned again at the
 // same moment, its result stays as it is.
-func (r rules) plan(found state, k knowledge) (state, []step, error) {
-	d := &draft{rules: r, knowledge: k, state: found}
-	d.mend()
-	d.drop()
+func (r rotationRules) plan(stored state, k localState) (state, []step, error) {
+	d := &draft{rotationRules: r, localState: k, state: stored}
+	d.normalize()
+	d.dropExpired()
 	if err := d.ensureSigner(); err != nil {
-		return found, nil, err
+		return stored, nil, err
 	}
 	if err := d.stage(); err != nil {
-		return found, nil, err
+		return stored, nil, err
 	}
 	d.confirm()
 	d.promoteIfDue()
 	return d.state, d.steps, nil
 }
 
-func (d *draft) did(s step) { d.steps = append(d.steps, s) }
+func (d *draft) record(s step) { d.steps = append(d.steps, s) }
 
 // mend fills in what the Secret should say and does not: a moment that is
 // missing counts from now, the latest it can have been.
-func (d *draft) mend() {
+func (d *draft) normalize() {
 	// Raised before anything is signed for longer, and lowered by a promotion.
-	d.state.leafValidity = max(d.state.leafValidity, d.rules.leafValidity)
+	d.state.leafValidity = max(d.state.leafValidity, d.rotationRules.leafValidity)
 	if d.next != nil && d.stagedAt.IsZero() {
 		d.stagedAt = d.now
 	}
@@ -85,21 +85,21 @@ func (d *draft) mend() {
 		d.state = d.retire(d.now)
 	}
 	if len(d.retired) == 0 && !d.retiredUntil.IsZero() { // the bundle lost them
-		d.state = d.retire(d.now, d.last.retired...)
+		d.state = d.retire(d.now, d.lastState.retired...)
 	}
 }
 
 // drop ends the trust in what is retired and has nothing alive.
-func (d *draft) drop() {
-	before := len(d.retired)
+func (d *draft) dropExpired() {
+	previous := len(d.retired)
 	over := !d.now.Before(d.retiredUntil)
 	d.state = d.withoutRetired(func(cert *x509.Certificate) bool { return over || !d.now.Before(cert.NotAfter) })
-	if len(d.retired) < before {
-		d.did(stepDropped)
+	if len(d.retired) < previous {
+		d.record(stepDropped)
 	}
 	if d.next != nil && !d.next.usable(d.now) {
 		d.state = d.withoutNext()
-		d.did(stepDiscarded)
+		d.record(stepDiscarded)
 	}
 }
 
@@ -110,7 +110,7 @@ func (d *draft) ensureSigner() error {
 	switch {
 	case d.current.usable(d.now):
 		return nil
-	case d.last.current.usable(d.now):
+	case d.lastState.current.usable(d.now):
 		return d.restore()
 	case d.next != nil:
 		d.promote()
@@ -122,11 +122,11 @@ func (d *draft) ensureSigner() error {
 // restore puts back the authority in memory. Whoever deleted or broke the
 // Secret may have known the key, so a new one is staged to follow.
 func (d *draft) restore() error {
-	d.state.leafValidity = max(d.state.leafValidity, d.last.leafValidity)
-	d.current = d.last.current
-	d.state = d.withoutRetired(d.current.cert.Equal).retire(d.now, d.last.trusted()...)
+	d.state.leafValidity = max(d.state.leafValidity, d.lastState.leafValidity)
+	d.current = d.lastState.current
+	d.state = d.withoutRetired(d.current.cert.Equal).retire(d.now, d.lastState.trusted()...)
 	d.state = d.withoutRetired(func(cert *x509.Certificate) bool { return !d.now.Before(cert.NotAfter) })
-	d.did(stepRestored)
+	d.record(stepRestored)
 	if d.next != nil {
 		return nil
 	}
@@ -134,29 +134,29 @@ func (d *draft) restore() error {
 }
 
 func (d *draft) create() error {
-	made, err := mint(d.name, d.caValidity, d.now)
+	made, err := newSigner(d.name, d.caValidity, d.now)
 	if err != nil {
 		return err
 	}
 	d.current = made
-	d.did(stepCreated)
+	d.record(stepCreated)
 	return nil
 }
 
 func (d *draft) stage() error {
-	if d.next != nil || d.now.Before(renewalOf(d.current.cert)) {
+	if d.next != nil || d.now.Before(renewalTime(d.current.cert)) {
 		return nil
 	}
 	return d.stageNew()
 }
 
 func (d *draft) stageNew() error {
-	made, err := mint(d.name, d.caValidity, d.now)
+	made, err := newSigner(d.name, d.caValidity, d.now)
 	if err != nil {
 		return err
 	}
 	d.next, d.stagedAt, d.publishedAt = made, d.now, time.Time{}
-	d.did(stepStaged)
+	d.record(stepStaged)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (d *draft) confirm() {
 		return
 	}
 	d.publishedAt = d.now
-	d.did(stepConfirmed)
+	d.record(stepConfirmed)
 }
 
 func (d *draft) promoteIfDue() {
@@ -183,8 +183,8 @@ func (d *draft) promote() {
 	if old.usable(d.now) {
 		d.state = d.retire(d.now, old.cert)
 	}
-	d.state.leafValidity = d.rules.leafValidity
-	d.did(stepPromoted)
+	d.state.leafValidity = d.rotationRules.leafValidity
+	d.record(stepPromoted)
 }
 
 // promotionAt is when the staged authority of s signs: once the bundle that
@@ -192,21 +192,21 @@ func (d *draft) promote() {
 // nobody says that it was published. Either way while a quarter of the life is
 // left that the signing one had when it was staged: its leaves end with it, and
 // there must be time to replace them.
-func (r rules) promotionAt(s state, confirmed sighting) time.Time {
+func (r rotationRules) promotionAt(s state, confirmed observation) time.Time {
 	latest := s.stagedAt.Add(s.current.cert.NotAfter.Sub(s.stagedAt) * 3 / 4)
 	if s.publishedAt.IsZero() {
-		return earlier(s.stagedAt.Add(r.publishWait), latest)
+		return earlier(s.stagedAt.Add(r.publishTimeout), latest)
 	}
 	since := s.publishedAt
-	if confirmed.of.Equal(since) {
-		since = later(since, confirmed.at)
+	if confirmed.value.Equal(since) {
+		since = later(since, confirmed.observedAt)
 	}
 	return earlier(since.Add(r.propagation), latest)
 }
 
 // nextAt is when s should next be planned by the clock alone.
-func (r rules) nextAt(s state, confirmed sighting) time.Time {
-	at := renewalOf(s.current.cert)
+func (r rotationRules) nextAt(s state, confirmed observation) time.Time {
+	at := renewalTime(s.current.cert)
 	if s.next != nil {
 		at = r.promotionAt(s, confirmed)
 	}
@@ -217,6 +217,6 @@ func (r rules) nextAt(s state, confirmed sighting) time.Time {
 }
 
 // leafDue tells whether a replica that serves l must sign another under s.
-func leafDue(l *leaf, s state, now time.Time) bool {
+func needsLeaf(l *leaf, s state, now time.Time) bool {
 	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
 }

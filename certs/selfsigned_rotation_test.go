@@ -15,11 +15,11 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // testRules: an authority lives from hour -1 to hour 90 and is followed at
 // about hour 60; a leaf lives for 10 hours, with three of leeway.
-var testRules = rules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishWait: 8 * hour, propagation: hour}
+var testRules = rotationRules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishTimeout: 8 * hour, propagation: hour}
 
 func minted(t *testing.T, at time.Time) *signer {
 	t.Helper()
-	s, err := mint("ca", testRules.caValidity, at)
+	s, err := newSigner("ca", testRules.caValidity, at)
 	require.NoError(t, err)
 	return s
 }
@@ -40,130 +40,130 @@ func TestPlan(t *testing.T) {
 
 	tests := map[string]struct {
 		found state
-		know  knowledge
+		know  localState
 		want  state
 		steps []step
 	}{
 		"nothing stored: a new authority": {
-			know:  knowledge{now: epoch},
+			know:  localState{now: epoch},
 			want:  state{current: made, leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
 		"young enough: nothing to do": {
-			found: stable, know: knowledge{now: at(59)}, want: stable,
+			found: stable, know: localState{now: at(59)}, want: stable,
 		},
 		"past two thirds of its life: the next is staged": {
-			found: stable, know: knowledge{now: at(60)},
+			found: stable, know: localState{now: at(60)},
 			want:  state{current: old, next: made, stagedAt: at(60), leafValidity: 10 * hour},
 			steps: []step{stepStaged},
 		},
 		"staged and not published: it does not sign": {
-			found: staged, know: knowledge{now: at(67.9), published: []*x509.Certificate{old.cert}}, want: staged,
+			found: staged, know: localState{now: at(67.9), published: []*x509.Certificate{old.cert}}, want: staged,
 		},
 		"staged and published: recorded, and not signing before it has spread": {
-			found: staged, know: knowledge{now: at(61), published: []*x509.Certificate{young.cert, old.cert}}, want: confirmed,
+			found: staged, know: localState{now: at(61), published: []*x509.Certificate{young.cert, old.cert}}, want: confirmed,
 			steps: []step{stepConfirmed},
 		},
 		"published and not yet spread: waits": {
-			found: confirmed, know: knowledge{now: at(61.9)}, want: confirmed,
+			found: confirmed, know: localState{now: at(61.9)}, want: confirmed,
 		},
 		"published and seen again: the first moment counts": {
-			found: confirmed, know: knowledge{now: at(61.9), published: []*x509.Certificate{young.cert}}, want: confirmed,
+			found: confirmed, know: localState{now: at(61.9), published: []*x509.Certificate{young.cert}}, want: confirmed,
 		},
 		"published and spread: it signs, and the old one stays for one leaf lifetime and the leeway": {
-			found: confirmed, know: knowledge{now: at(62)}, want: retiring,
+			found: confirmed, know: localState{now: at(62)}, want: retiring,
 			steps: []step{stepPromoted},
 		},
 		"never published: it signs after the long wait": {
-			found: staged, know: knowledge{now: at(68)},
+			found: staged, know: localState{now: at(68)},
 			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(81), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"staged late: it signs while a quarter of the rest is left": {
-			found: state{current: old, next: young, stagedAt: at(86), leafValidity: 10 * hour}, know: knowledge{now: at(89)},
+			found: state{current: old, next: young, stagedAt: at(86), leafValidity: 10 * hour}, know: localState{now: at(89)},
 			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(102), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"a leaf of the retired one may be alive: it stays trusted": {
-			found: retiring, know: knowledge{now: at(72.9)}, want: retiring,
+			found: retiring, know: localState{now: at(72.9)}, want: retiring,
 		},
 		"no leaf of the retired one can be alive: it goes": {
-			found: retiring, know: knowledge{now: at(75)},
+			found: retiring, know: localState{now: at(75)},
 			want:  state{current: young, leafValidity: 10 * hour},
 			steps: []step{stepDropped},
 		},
 		"retired and expired: it goes before its time": {
 			found: state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(99), leafValidity: 10 * hour},
-			know:  knowledge{now: at(90)},
+			know:  localState{now: at(90)},
 			want:  state{current: young, leafValidity: 10 * hour},
 			steps: []step{stepDropped},
 		},
 		"leaves that live longer than recorded: recorded first": {
-			found: state{current: old, leafValidity: hour}, know: knowledge{now: at(1)}, want: stable,
+			found: state{current: old, leafValidity: hour}, know: localState{now: at(1)}, want: stable,
 		},
 		"another replica's longer leaves: respected until the promotion, and in it": {
-			found: state{current: old, next: young, stagedAt: at(60), publishedAt: at(61), leafValidity: 20 * hour}, know: knowledge{now: at(62)},
+			found: state{current: old, next: young, stagedAt: at(60), publishedAt: at(61), leafValidity: 20 * hour}, know: localState{now: at(62)},
 			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(85), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"expired with a staged one: that one signs at once": {
-			found: staged, know: knowledge{now: at(90)},
+			found: staged, know: localState{now: at(90)},
 			want:  state{current: young, leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
 		"expired with nothing staged: a new one": {
-			found: stable, know: knowledge{now: at(90)},
+			found: stable, know: localState{now: at(90)},
 			want:  state{current: made, leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
 		"staged and expired: discarded, and staged anew": {
-			found: state{current: young, next: old, stagedAt: at(60), leafValidity: 10 * hour}, know: knowledge{now: at(121)},
+			found: state{current: young, next: old, stagedAt: at(60), leafValidity: 10 * hour}, know: localState{now: at(121)},
 			want:  state{current: young, next: made, stagedAt: at(121), leafValidity: 10 * hour},
 			steps: []step{stepDiscarded, stepStaged},
 		},
 		"deleted, and held in memory: restored, with a new one staged": {
-			know:  knowledge{now: at(5), last: stable},
+			know:  localState{now: at(5), lastState: stable},
 			want:  state{current: old, next: made, stagedAt: at(5), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
 		},
 		"deleted in a rotation: what was trusted stays trusted, and the staged key is not used again": {
-			know: knowledge{now: at(64), last: staged},
+			know: localState{now: at(64), lastState: staged},
 			want: state{current: old, next: made, stagedAt: at(64), retired: []*x509.Certificate{young.cert},
 				retiredUntil: at(77), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
 		},
 		"current unreadable, memory good, one staged: restored, the staged one as it was": {
 			found: state{next: young, retired: []*x509.Certificate{old.cert}, stagedAt: at(60), leafValidity: 10 * hour},
-			know:  knowledge{now: at(61), last: staged},
+			know:  localState{now: at(61), lastState: staged},
 			want:  staged,
 			steps: []step{stepRestored},
 		},
 		"current unreadable, no memory, one staged: the staged one signs, the lost one stays trusted": {
 			found: state{next: young, retired: []*x509.Certificate{old.cert}, stagedAt: at(60), leafValidity: 10 * hour},
-			know:  knowledge{now: at(62)},
+			know:  localState{now: at(62)},
 			want:  retiring,
 			steps: []step{stepPromoted},
 		},
 		"current unreadable, no memory: a new one, the lost one stays trusted": {
-			found: state{retired: []*x509.Certificate{old.cert}, leafValidity: 10 * hour}, know: knowledge{now: at(62)},
+			found: state{retired: []*x509.Certificate{old.cert}, leafValidity: 10 * hour}, know: localState{now: at(62)},
 			want:  state{current: made, retired: []*x509.Certificate{old.cert}, retiredUntil: at(75), leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
 		"replaced by an older one that has expired: memory wins": {
-			found: stable, know: knowledge{now: at(91), last: state{current: young, leafValidity: 10 * hour}},
+			found: stable, know: localState{now: at(91), lastState: state{current: young, leafValidity: 10 * hour}},
 			want:  state{current: young, next: made, stagedAt: at(91), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
 		},
 		"replaced by another good one: that one counts": {
-			found: state{current: other, leafValidity: 10 * hour}, know: knowledge{now: at(62), last: stable},
+			found: state{current: other, leafValidity: 10 * hour}, know: localState{now: at(62), lastState: stable},
 			want: state{current: other, leafValidity: 10 * hour},
 		},
 		"no moment of staging recorded: now": {
-			found: state{current: old, next: young, leafValidity: 10 * hour}, know: knowledge{now: at(70)},
+			found: state{current: old, next: young, leafValidity: 10 * hour}, know: localState{now: at(70)},
 			want: state{current: old, next: young, stagedAt: at(70), leafValidity: 10 * hour},
 		},
 		"the bundle lost the retired one: back from memory": {
-			found: state{current: young, retiredUntil: at(75), leafValidity: 10 * hour}, know: knowledge{now: at(65), last: retiring},
+			found: state{current: young, retiredUntil: at(75), leafValidity: 10 * hour}, know: localState{now: at(65), lastState: retiring},
 			want: state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(78), leafValidity: 10 * hour},
 		},
 	}

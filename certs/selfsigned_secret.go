@@ -26,7 +26,7 @@ const (
 )
 
 // moments pairs each moment of s with its annotation.
-func (s *state) moments() map[string]*time.Time {
+func (s *state) timestamps() map[string]*time.Time {
 	return map[string]*time.Time{
 		annotationStagedAt:     &s.stagedAt,
 		annotationPublishedAt:  &s.publishedAt,
@@ -41,70 +41,70 @@ func decode(secret *corev1.Secret) (state, error) {
 	if secret == nil {
 		return state{}, nil
 	}
-	r := reader{secret: secret}
+	r := secretDecoder{secret: secret}
 	s := state{current: r.signer(keyCert, keyKey), next: r.signer(keyNextCert, keyNextKey)}
 	for _, cert := range r.bundle() {
 		if !s.trusts(cert) {
 			s.retired = append(s.retired, cert)
 		}
 	}
-	r.moments(&s)
+	r.timestamps(&s)
 	return s, errors.Join(r.errs...)
 }
 
 // reader reads the parts of a Secret and gathers what is wrong with them.
-type reader struct {
+type secretDecoder struct {
 	secret *corev1.Secret
 	errs   []error
 }
 
-func (r *reader) fault(key string, err error) {
+func (r *secretDecoder) addError(key string, err error) {
 	r.errs = append(r.errs, &SecretError{Namespace: r.secret.Namespace, Name: r.secret.Name, Key: key, Err: err})
 }
 
 // signer reads a pair; both parts absent are no fault.
-func (r *reader) signer(certKey, keyKey string) *signer {
+func (r *secretDecoder) signer(certKey, keyKey string) *signer {
 	cert, key := r.secret.Data[certKey], r.secret.Data[keyKey]
 	if len(cert) == 0 && len(key) == 0 {
 		return nil
 	}
 	s, err := parseSigner(cert, key)
 	if err != nil {
-		r.fault(certKey+" and "+keyKey, err)
+		r.addError(certKey+" and "+keyKey, err)
 		return nil
 	}
 	return s
 }
 
-func (r *reader) bundle() []*x509.Certificate {
+func (r *secretDecoder) bundle() []*x509.Certificate {
 	data := r.secret.Data[keyBundle]
 	if len(data) == 0 {
 		return nil
 	}
 	certs, err := parseBundle(data)
 	if err != nil {
-		r.fault(keyBundle, err)
+		r.addError(keyBundle, err)
 	}
 	return certs
 }
 
-func (r *reader) moments(s *state) {
-	moments := s.moments()
+func (r *secretDecoder) timestamps(s *state) {
+	moments := s.timestamps()
 	for _, name := range slices.Sorted(maps.Keys(moments)) {
 		if text, ok := r.secret.Annotations[name]; ok {
-			*moments[name] = parsed(r, name, text, func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) })
+			*moments[name] = parseAnnotation(r, name, text, func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) })
 		}
 	}
 	if text, ok := r.secret.Annotations[annotationLeafValidity]; ok {
-		s.leafValidity = max(0, parsed(r, annotationLeafValidity, text, time.ParseDuration))
+		s.leafValidity = max(0, parseAnnotation(r, annotationLeafValidity, text, time.ParseDuration))
 	}
 }
 
 // parsed is text as parse reads it, or zero and a fault.
-func parsed[T any](r *reader, name, text string, parse func(string) (T, error)) T {
+func parseAnnotation[T any](r *secretDecoder, name, text string, parse func(string) (T, error)) T {
 	value, err := parse(text)
 	if err != nil {
-		r.fault("annotation "+name, fmt.Errorf("read %q: %w", text, err))
+		r.addError("annotation "+name, fmt.Errorf("read %q: %w", text, err))
 	}
 	return value
 }
@@ -120,8 +120,8 @@ func encode(s state, secret *corev1.Secret) {
 	encodeSigner(s.current, secret.Data, keyCert, keyKey)
 	encodeSigner(s.next, secret.Data, keyNextCert, keyNextKey)
 	secret.Data[keyBundle] = s.bundle()
-	for name, at := range s.moments() {
-		encodeMoment(*at, secret.Annotations, name)
+	for name, at := range s.timestamps() {
+		encodeTimestamp(*at, secret.Annotations, name)
 	}
 	secret.Annotations[annotationLeafValidity] = s.leafValidity.String()
 }
@@ -135,7 +135,7 @@ func encodeSigner(s *signer, data map[string][]byte, certKey, keyKey string) {
 	data[certKey], data[keyKey] = s.certPEM, s.keyPEM
 }
 
-func encodeMoment(at time.Time, annotations map[string]string, name string) {
+func encodeTimestamp(at time.Time, annotations map[string]string, name string) {
 	if at.IsZero() {
 		delete(annotations, name)
 		return

@@ -59,7 +59,7 @@ func TestDecodeOfNothingIsNoFault(t *testing.T) {
 
 func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
 	_, foreign := stored(t)
-	serving, err := issue(foreign.current, []string{"a"}, hour, at(61))
+	serving, err := issueLeaf(foreign.current, []string{"a"}, hour, at(61))
 	require.NoError(t, err)
 	servingPEM := encodeCertificates(serving.tls.Certificate[0])
 

@@ -15,7 +15,7 @@ import (
 // skew is how far a start of validity lies in the past, and for how much longer
 // than anything can live that an authority signed it is trusted: for clocks that
 // disagree by that much. It is no part of a life: lives are counted from birth.
-const skew = 3 * time.Hour
+const clockSkew = 3 * time.Hour
 
 // maxNameLength keeps a common name, with its date, within X.509's 64 characters.
 const maxNameLength = 40
@@ -36,21 +36,21 @@ func (s *signer) usable(now time.Time) bool {
 
 // birthOf is when a certificate was signed, by the clock of who signed it. One
 // that is too short-lived to be dated back by us is another's.
-func birthOf(cert *x509.Certificate) time.Time {
-	if birth := cert.NotBefore.Add(skew); birth.Before(cert.NotAfter) {
+func issueTime(cert *x509.Certificate) time.Time {
+	if birth := cert.NotBefore.Add(clockSkew); birth.Before(cert.NotAfter) {
 		return birth
 	}
 	return cert.NotBefore
 }
 
 // renewalOf is two thirds into the life of cert.
-func renewalOf(cert *x509.Certificate) time.Time {
-	birth := birthOf(cert)
+func renewalTime(cert *x509.Certificate) time.Time {
+	birth := issueTime(cert)
 	return birth.Add(cert.NotAfter.Sub(birth) * 2 / 3)
 }
 
 // mint makes an authority that signs itself.
-func mint(name string, validity time.Duration, now time.Time) (*signer, error) {
+func newSigner(name string, validity time.Duration, now time.Time) (*signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate key of authority %s: %w", name, err)
@@ -75,7 +75,7 @@ func authorityTemplate(name string, validity time.Duration, now time.Time) *x509
 	return &x509.Certificate{
 		// The date tells two authorities apart for people; programs go by key id.
 		Subject:               pkix.Name{CommonName: name + "@" + now.UTC().Format(time.RFC3339)},
-		NotBefore:             now.Add(-skew),
+		NotBefore:             now.Add(-clockSkew),
 		NotAfter:              now.Add(validity),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,

@@ -19,7 +19,7 @@ func pemOfKey(der []byte) []byte {
 }
 
 func TestMintedAuthority(t *testing.T) {
-	s, err := mint(strings.Repeat("long", 40), 365*24*hour, epoch)
+	s, err := newSigner(strings.Repeat("long", 40), 365*24*hour, epoch)
 	require.NoError(t, err)
 	assert.True(t, s.cert.IsCA)
 	assert.True(t, s.cert.MaxPathLenZero, "it signs leaves alone")
@@ -46,7 +46,7 @@ func TestIssuedLeaf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := issue(ca, []string{"svc.ns.svc", "10.0.0.1"}, test.validity, test.now)
+			l, err := issueLeaf(ca, []string{"svc.ns.svc", "10.0.0.1"}, test.validity, test.now)
 			require.NoError(t, err)
 			cert := l.tls.Leaf
 			assert.Equal(t, test.notBefore, cert.NotBefore)
@@ -65,12 +65,12 @@ func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
 	ca := minted(t, epoch)
 	seen := map[time.Time]bool{}
 	for range 50 {
-		l, err := issue(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 10 to 20
+		l, err := issueLeaf(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 10 to 20
 		require.NoError(t, err)
 		latest := at(10).Add(10 * hour * 2 / 3)
 		assert.False(t, l.renewAt.After(latest), "renewal %s", l.renewAt)
 		assert.False(t, l.renewAt.Before(latest.Add(-10*hour/30)), "renewal %s", l.renewAt)
-		assert.True(t, l.lastCallAt().After(l.renewAt) && l.lastCallAt().Before(l.notAfter()))
+		assert.True(t, l.renewDeadline().After(l.renewAt) && l.renewDeadline().Before(l.notAfter()))
 		seen[l.renewAt] = true
 	}
 	assert.Greater(t, len(seen), 1, "replicas must not all renew together")
@@ -78,18 +78,18 @@ func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
 
 func TestLeafDue(t *testing.T) {
 	old, young := minted(t, epoch), minted(t, at(60))
-	l, err := issue(old, []string{"a"}, 10*hour, at(60))
+	l, err := issueLeaf(old, []string{"a"}, 10*hour, at(60))
 	require.NoError(t, err)
 	retiring := state{current: young, retired: []*x509.Certificate{old.cert}}
-	assert.True(t, leafDue(nil, retiring, at(60)), "none yet")
-	assert.False(t, leafDue(l, retiring, at(61)), "its issuer is still trusted")
-	assert.True(t, leafDue(l, state{current: young}, at(61)), "its issuer is trusted no more")
-	assert.True(t, leafDue(l, retiring, l.renewAt), "two thirds of its life are over")
+	assert.True(t, needsLeaf(nil, retiring, at(60)), "none yet")
+	assert.False(t, needsLeaf(l, retiring, at(61)), "its issuer is still trusted")
+	assert.True(t, needsLeaf(l, state{current: young}, at(61)), "its issuer is trusted no more")
+	assert.True(t, needsLeaf(l, retiring, l.renewAt), "two thirds of its life are over")
 }
 
 func TestNextAt(t *testing.T) {
 	old, young := minted(t, epoch), minted(t, at(60))
-	renewal := renewalOf(old.cert)
+	renewal := renewalTime(old.cert)
 	tests := map[string]struct {
 		state state
 		want  time.Time
@@ -102,36 +102,36 @@ func TestNextAt(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, testRules.nextAt(test.state, sighting{}))
+			assert.Equal(t, test.want, testRules.nextAt(test.state, observation{}))
 		})
 	}
 }
 
 func TestAnAuthorityIsRenewedAtTwoThirdsOfItsLifeHoweverShort(t *testing.T) {
 	for _, life := range []time.Duration{15 * time.Second, 3 * hour, 90 * hour} {
-		s, err := mint("ca", life, epoch)
+		s, err := newSigner("ca", life, epoch)
 		require.NoError(t, err)
-		assert.Equal(t, epoch.Add(life*2/3), renewalOf(s.cert), life)
+		assert.Equal(t, epoch.Add(life*2/3), renewalTime(s.cert), life)
 	}
 	theirs := &x509.Certificate{NotBefore: epoch, NotAfter: at(1.5)}
-	assert.Equal(t, at(1), renewalOf(theirs), "one that was not dated back, put there by hand")
+	assert.Equal(t, at(1), renewalTime(theirs), "one that was not dated back, put there by hand")
 }
 
 func TestWhatIsConfirmedByAnotherClockIsCountedByOnesOwn(t *testing.T) {
 	old, young := minted(t, epoch), minted(t, at(60))
 	s := state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}
 	for name, c := range map[string]struct {
-		seen sighting
+		seen observation
 		want time.Time
 	}{
-		"never seen before":              {sighting{}, at(62)},
-		"seen by a clock that is behind": {sighting{at(61), at(59)}, at(62)},
-		"seen by a clock that is ahead":  {sighting{at(61), at(63)}, at(64)},
-		"the one that was seen is over":  {sighting{at(50), at(63)}, at(62)},
+		"never seen before":              {observation{}, at(62)},
+		"seen by a clock that is behind": {observation{at(61), at(59)}, at(62)},
+		"seen by a clock that is ahead":  {observation{at(61), at(63)}, at(64)},
+		"the one that was seen is over":  {observation{at(50), at(63)}, at(62)},
 	} {
 		assert.Equal(t, c.want, testRules.promotionAt(s, c.seen), name)
 	}
-	first := sighting{}.see(at(61), at(63))
-	assert.Equal(t, first, first.see(at(61), at(70)), "the first time counts")
-	assert.Equal(t, sighting{at(62), at(70)}, first.see(at(62), at(70)))
+	first := observation{}.observe(at(61), at(63))
+	assert.Equal(t, first, first.observe(at(61), at(70)), "the first time counts")
+	assert.Equal(t, observation{at(62), at(70)}, first.observe(at(62), at(70)))
 }

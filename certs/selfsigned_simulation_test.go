@@ -12,7 +12,7 @@ import (
 
 // simRules: clients lag behind a published bundle by clientLag, replicas behind
 // the Secret by less than an hour, and a new leader may be such a replica.
-var simRules = rules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishWait: 8 * hour, propagation: clientLag + hour}
+var simRules = rotationRules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishTimeout: 8 * hour, propagation: clientLag + hour}
 
 const clientLag = hour
 
@@ -36,7 +36,7 @@ type replica struct {
 	synced time.Time
 
 	offset    time.Duration // of its clock
-	confirmed sighting
+	confirmed observation
 }
 
 type published struct {
@@ -46,10 +46,10 @@ type published struct {
 }
 
 func (c *cluster) sync(r *replica) {
-	found, _ := decode(c.secret)
+	stored, _ := decode(c.secret)
 	now := c.now.Add(r.offset)
-	r.confirmed = r.confirmed.see(found.publishedAt, now)
-	planned, steps, err := simRules.plan(found, knowledge{now: now, last: r.last, published: r.seen, confirmed: r.confirmed})
+	r.confirmed = r.confirmed.observe(stored.publishedAt, now)
+	planned, steps, err := simRules.plan(stored, localState{now: now, lastState: r.last, published: r.seen, confirmed: r.confirmed})
 	require.NoError(c.t, err)
 	for _, step := range steps {
 		c.history[step]++
@@ -59,8 +59,8 @@ func (c *cluster) sync(r *replica) {
 	}
 	encode(planned, c.secret)
 	r.last, r.synced = planned, c.now
-	if leafDue(r.leaf, planned, now) {
-		r.leaf, err = issue(planned.current, []string{"a"}, simRules.leafValidity, now)
+	if needsLeaf(r.leaf, planned, now) {
+		r.leaf, err = issueLeaf(planned.current, []string{"a"}, simRules.leafValidity, now)
 		c.leaves++
 		require.NoError(c.t, err)
 	}

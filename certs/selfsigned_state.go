@@ -52,7 +52,7 @@ func (s state) retire(now time.Time, certs ...*x509.Certificate) state {
 			s.retired = append(s.retired, cert)
 		}
 	}
-	s.retiredUntil = later(s.retiredUntil, now.Add(s.leafValidity+skew))
+	s.retiredUntil = later(s.retiredUntil, now.Add(s.leafValidity+clockSkew))
 	return s
 }
 

@@ -26,7 +26,7 @@ func (a *Authority) sync(ctx context.Context) error {
 		err = a.attempt(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, a.lastCall())
+		return errors.Join(err, a.renewWithoutSecret())
 	}
 	return nil
 }
@@ -36,49 +36,49 @@ func (a *Authority) attempt(ctx context.Context) error {
 	// Before the read: whatever is signed then lives from before the moment at
 	// which another replica could retire its issuer.
 	now := a.opts.Clock.Now()
-	secret, err := a.vault.read(ctx)
+	secret, err := a.store.read(ctx)
 	if err != nil {
 		return err
 	}
-	found, problem := decode(secret)
+	stored, problem := decode(secret)
 	if problem != nil {
 		a.opts.Log.Error(problem, "the secret of the certificate authority is damaged")
 	}
-	a.confirmed = a.confirmed.see(found.publishedAt, now)
-	planned, steps, err := a.rules.plan(found, a.knowledge(now))
+	a.confirmed = a.confirmed.observe(stored.publishedAt, now)
+	planned, steps, err := a.rules.plan(stored, a.localState(now))
 	if err != nil {
 		return err
 	}
-	if err := a.vault.write(ctx, secret, corev1.SecretTypeTLS, func(s *corev1.Secret) { encode(planned, s) }); err != nil {
-		return a.afterFailedWrite(found, now, err)
+	if err := a.store.write(ctx, secret, corev1.SecretTypeTLS, func(s *corev1.Secret) { encode(planned, s) }); err != nil {
+		return a.handleWriteError(stored, now, err)
 	}
 	for _, step := range steps {
 		a.opts.Log.Info(string(step), "namespace", a.opts.Namespace, "secret", a.opts.SecretName)
 	}
-	return a.adopt(planned, now)
+	return a.apply(planned, now)
 }
 
-func (a *Authority) knowledge(now time.Time) knowledge {
-	a.confirming.Lock()
-	defer a.confirming.Unlock()
-	return knowledge{now: now, last: a.last, published: a.trusted, confirmed: a.confirmed}
+func (a *Authority) localState(now time.Time) localState {
+	a.publishedMu.Lock()
+	defer a.publishedMu.Unlock()
+	return localState{now: now, lastState: a.lastState, published: a.trusted, confirmed: a.confirmed}
 }
 
 // afterFailedWrite goes on with what is stored where that is good: a replica
 // that may not write still follows those that can.
-func (a *Authority) afterFailedWrite(found state, now time.Time, failure error) error {
-	if errors.Is(failure, ErrContended) || !found.current.usable(now) {
+func (a *Authority) handleWriteError(stored state, now time.Time, failure error) error {
+	if errors.Is(failure, ErrContended) || !stored.current.usable(now) {
 		return failure
 	}
-	return errors.Join(failure, a.adopt(found, now))
+	return errors.Join(failure, a.apply(stored, now))
 }
 
 // adopt tells the bundle of s, then serves a certificate that it verifies. The
 // order matters: nobody sees a certificate before what verifies it.
-func (a *Authority) adopt(s state, now time.Time) error {
-	a.last, a.confirmed = s, a.confirmed.see(s.publishedAt, now)
-	a.show(s.bundle())
-	if !leafDue(a.serving.Load(), s, now) {
+func (a *Authority) apply(s state, now time.Time) error {
+	a.lastState, a.confirmed = s, a.confirmed.observe(s.publishedAt, now)
+	a.publish(s.bundle())
+	if !needsLeaf(a.serving.Load(), s, now) {
 		return nil
 	}
 	return a.serve(s, now)
@@ -89,7 +89,7 @@ func (a *Authority) serve(s state, now time.Time) error {
 	if s.leafValidity > 0 { // else not recorded yet, as by a replica that cannot write
 		validity = min(validity, s.leafValidity)
 	}
-	signed, err := issue(s.current, a.opts.Names, validity, now)
+	signed, err := issueLeaf(s.current, a.opts.Names, validity, now)
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,13 @@ func (a *Authority) serve(s state, now time.Time) error {
 // lastCall renews without a fresh read of the Secret once it can wait no
 // longer. If the authority was followed meanwhile the new certificate is worth
 // no less than the one that is about to expire.
-func (a *Authority) lastCall() error {
+func (a *Authority) renewWithoutSecret() error {
 	now := a.opts.Clock.Now()
 	serving := a.serving.Load()
-	if serving == nil || now.Before(serving.lastCallAt()) || !a.last.current.usable(now) {
+	if serving == nil || now.Before(serving.renewDeadline()) || !a.lastState.current.usable(now) {
 		return nil
 	}
-	if err := a.serve(a.last, now); err != nil {
+	if err := a.serve(a.lastState, now); err != nil {
 		return fmt.Errorf("renew without the secret: %w", err)
 	}
 	return nil

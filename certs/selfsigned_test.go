@@ -56,8 +56,8 @@ func (s *stubSecrets) Update(_ context.Context, secret *corev1.Secret, _ metav1.
 }
 
 func (s *stubSecrets) put(secret *corev1.Secret) (*corev1.Secret, error) {
-	if before := s.beforePut; before != nil {
-		before()
+	if previous := s.beforePut; previous != nil {
+		previous()
 	}
 	if s.failPut != nil {
 		return nil, s.failPut
@@ -118,31 +118,31 @@ func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
 func TestNotReadySaysWhy(t *testing.T) {
 	d := newDesk(t)
 	d.secrets.failGet = errors.New("connection refused")
-	retry := backoff()
-	assert.Positive(t, d.round(t.Context(), &retry))
+	retry := newBackoff()
+	assert.Positive(t, d.runOnce(t.Context(), &retry))
 	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
 	require.ErrorContains(t, d.Healthy(nil), "read secret own/ca: connection refused")
 
 	d.secrets.failGet = nil
-	d.round(t.Context(), &retry)
+	d.runOnce(t.Context(), &retry)
 	require.NoError(t, d.Healthy(nil))
 }
 
 func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
 	d := newDesk(t)
 	d.secrets.failGet = errors.New("down")
-	retry := backoff()
-	first := d.round(t.Context(), &retry)
+	retry := newBackoff()
+	first := d.runOnce(t.Context(), &retry)
 	var last time.Duration
 	for range 20 {
-		last = d.round(t.Context(), &retry)
+		last = d.runOnce(t.Context(), &retry)
 	}
-	assert.Less(t, first, 2*firstRetry)
-	assert.GreaterOrEqual(t, last, lastRetry)
+	assert.Less(t, first, 2*initialBackoff)
+	assert.GreaterOrEqual(t, last, maxBackoff)
 	d.secrets.failGet = nil
-	d.round(t.Context(), &retry)
+	d.runOnce(t.Context(), &retry)
 	d.secrets.failGet = errors.New("down")
-	assert.Less(t, d.round(t.Context(), &retry), 2*firstRetry, "after a success it starts over")
+	assert.Less(t, d.runOnce(t.Context(), &retry), 2*initialBackoff, "after a success it starts over")
 }
 
 func TestAnEndingContextIsNoFailure(t *testing.T) {
@@ -150,8 +150,8 @@ func TestAnEndingContextIsNoFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.secrets.failGet = ctx.Err()
-	retry := backoff()
-	d.round(ctx, &retry)
+	retry := newBackoff()
+	d.runOnce(ctx, &retry)
 	assert.Empty(t, d.log)
 }
 
@@ -179,13 +179,13 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 
 func TestTheLoopWakesForTheNextMoment(t *testing.T) {
 	d := newDesk(t)
-	retry := backoff()
-	assert.Equal(t, DefaultPollInterval, d.round(t.Context(), &retry))
+	retry := newBackoff()
+	assert.Equal(t, DefaultPollInterval, d.runOnce(t.Context(), &retry))
 	d.opts.PollInterval = 1000 * hour
-	pause := d.untilNext()
+	pause := d.nextDelay()
 	assert.Equal(t, d.serving.Load().renewAt, d.clock.Now().Add(pause))
 	d.to(60)
-	assert.Equal(t, minPause, d.untilNext(), "never a spin")
+	assert.Equal(t, minDelay, d.nextDelay(), "never a spin")
 }
 
 func TestLosingToAnotherReplicaIsPlannedAnew(t *testing.T) {
@@ -309,7 +309,7 @@ func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
 func TestPublishedMovesARotationOn(t *testing.T) {
 	d := newDesk(t)
 	require.NoError(t, d.sync(t.Context()))
-	before, changed := d.CABundle(), d.Changed()
+	previous, changed := d.CABundle(), d.Changed()
 	d.to(61)
 	require.NoError(t, d.sync(t.Context()))
 	select {
@@ -318,7 +318,7 @@ func TestPublishedMovesARotationOn(t *testing.T) {
 		t.Fatal("a new bundle must be told")
 	}
 	d.Published([]byte("no bundle"))
-	d.Published(before)
+	d.Published(previous)
 	require.NoError(t, d.sync(t.Context()))
 	assert.NotContains(t, d.secrets.stored.Annotations, annotationPublishedAt, "the old bundle confirms nothing")
 
@@ -327,11 +327,11 @@ func TestPublishedMovesARotationOn(t *testing.T) {
 	require.NoError(t, d.sync(t.Context()))
 	old := d.serving.Load().issuer
 	require.NoError(t, d.sync(t.Context()))
-	assert.Equal(t, d.last.current.cert.Raw, old.Raw, "published, and may not have spread")
+	assert.Equal(t, d.lastState.current.cert.Raw, old.Raw, "published, and may not have spread")
 
 	d.clock.Step(DefaultPropagationDelay + DefaultPollInterval)
 	require.NoError(t, d.sync(t.Context()))
-	assert.NotEqual(t, d.last.current.cert.Raw, old.Raw)
+	assert.NotEqual(t, d.lastState.current.cert.Raw, old.Raw)
 }
 
 func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {

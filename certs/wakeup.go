@@ -8,12 +8,12 @@ import (
 )
 
 // hints wake a loop: one is enough for any number of events.
-type hints chan struct{}
+type wakeup chan struct{}
 
-func newHints() hints { return make(hints, 1) }
+func newWakeup() wakeup { return make(wakeup, 1) }
 
 // hint has the loop look now.
-func (h hints) hint() {
+func (h wakeup) signal() {
 	select {
 	case h <- struct{}{}:
 	default:
@@ -21,7 +21,7 @@ func (h hints) hint() {
 }
 
 // sleep waits for a hint, or for a pause to be over.
-func (h hints) sleep(ctx context.Context, c clock.Clock, pause time.Duration) {
+func (h wakeup) wait(ctx context.Context, c clock.Clock, pause time.Duration) {
 	timer := c.NewTimer(pause)
 	defer timer.Stop()
 	select {

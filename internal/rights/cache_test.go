@@ -29,7 +29,7 @@ type server struct {
 }
 
 func (s *server) reviewer() *Reviewer {
-	return &Reviewer{answers: newAnswers(func(ctx context.Context, q spec) (status, error) {
+	return &Reviewer{cache: newReviewCache(func(ctx context.Context, q spec) (status, error) {
 		s.asked.Add(1)
 		return s.reply(ctx, q)
 	})}
@@ -129,11 +129,11 @@ func TestQuestionsAreTheSame(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	s := saying(status{Allowed: true}, nil)
 	r := s.reviewer()
-	for i := range most + 10 {
+	for i := range maxAnswers + 10 {
 		_, err := r.MayOverride(t.Context(), alice, api.Ref{Kind: "Paint", Name: strconv.Itoa(i)})
 		require.NoError(t, err)
 	}
-	assert.Len(t, r.answers.known.Keys(), most)
+	assert.Len(t, r.cache.cache.Keys(), maxAnswers)
 }
 
 func TestWhatIsNoAnswer(t *testing.T) {
@@ -246,6 +246,6 @@ func TestAnAPIServerThatHangsIsLeft(t *testing.T) {
 		start := time.Now()
 		_, err := s.reviewer().MayOverride(t.Context(), alice, policy)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, patience, time.Since(start))
+		assert.Equal(t, reviewTimeout, time.Since(start))
 	})
 }

@@ -29,8 +29,8 @@ type Resource func(api.PolicyKind) (group, plural string)
 type Reviewer struct {
 	resource Resource
 	// anyone tells that the answer is the same for each user.
-	anyone  bool
-	answers *answers
+	anyUser bool
+	cache   *reviewCache
 }
 
 // New returns a Reviewer that asks a SubjectAccessReview for the user that it
@@ -46,7 +46,7 @@ func New(client authorizationv1client.SubjectAccessReviewsGetter, resource Resou
 		}
 		return answer.Status, nil
 	}
-	return &Reviewer{resource: resource, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, cache: newReviewCache(ask)}
 }
 
 // Self returns a Reviewer that asks a SelfSubjectAccessReview: its answers are
@@ -62,7 +62,7 @@ func Self(client authorizationv1client.SelfSubjectAccessReviewsGetter, resource 
 		}
 		return answer.Status, nil
 	}
-	return &Reviewer{resource: resource, anyone: true, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, anyUser: true, cache: newReviewCache(ask)}
 }
 
 // Fixed returns a Reviewer that says the same of everyone and asks nobody.
@@ -70,7 +70,7 @@ func Fixed(may bool, resource Resource) *Reviewer {
 	ask := func(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: may}, nil
 	}
-	return &Reviewer{resource: resource, anyone: true, answers: newAnswers(ask)}
+	return &Reviewer{resource: resource, anyUser: true, cache: newReviewCache(ask)}
 }
 
 // MayOverride reports whether a user may remove or change the overrides of a
@@ -78,22 +78,22 @@ func Fixed(may bool, resource Resource) *Reviewer {
 // be found out now, which is neither a yes nor a no.
 func (r *Reviewer) MayOverride(ctx context.Context, user *authenticationv1.UserInfo, policy api.Ref) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: r.attributes(policy)}
-	if !r.anyone {
+	if !r.anyUser {
 		if user == nil || user.Username == "" && len(user.Groups) == 0 {
 			return false, nil // the API server refuses to be asked about nobody
 		}
-		identify(&spec, user)
+		setUser(&spec, user)
 	}
-	may, err := r.answers.get(ctx, spec)
+	may, err := r.cache.get(ctx, spec)
 	if err != nil {
-		return false, fmt.Errorf("ask whether %s may override %s: %w", name(user, r.anyone), policy, err)
+		return false, fmt.Errorf("ask whether %s may override %s: %w", describeUser(user, r.anyUser), policy, err)
 	}
 	return may, nil
 }
 
 // identify says who the question is about. The groups are sorted, so that equal
 // questions are equal.
-func identify(spec *authorizationv1.SubjectAccessReviewSpec, user *authenticationv1.UserInfo) {
+func setUser(spec *authorizationv1.SubjectAccessReviewSpec, user *authenticationv1.UserInfo) {
 	spec.User, spec.UID = user.Username, user.UID
 	spec.Groups = slices.Compact(slices.Sorted(slices.Values(user.Groups)))
 	if len(user.Extra) > 0 {
@@ -138,7 +138,7 @@ func (r *Reviewer) Check(policy api.Ref) string {
 	return strings.Join([]string{"kubectl auth can-i", Verb, what, where}, " ")
 }
 
-func name(user *authenticationv1.UserInfo, self bool) string {
+func describeUser(user *authenticationv1.UserInfo, self bool) string {
 	if self || user == nil {
 		return "the user"
 	}

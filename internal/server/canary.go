@@ -23,62 +23,62 @@ import (
 )
 
 // does is what an enforcement does about a denial.
-var does = map[guard.Enforcement]api.Action{
+var enforcementActions = map[guard.Enforcement]api.Action{
 	guard.EnforceDeny: api.Deny, guard.EnforceWarn: api.Warn, guard.EnforceAudit: api.Audit,
 }
 
 // lookout is the canary of a server, and what becomes of its runs.
-type lookout struct {
+type canaryRunner struct {
 	loop   *canary.Loop
 	pod    *canary.Pod
 	record *canary.Record
-	arm    *canary.Arming // nil without --arm
+	arming *canary.Arming // nil without --arm
 
-	inPlace chan struct{} // closed once the webhooks are
-	once    sync.Once
+	configured chan struct{} // closed once the webhooks are
+	once       sync.Once
 }
 
 // newLookout returns that of the flags, nil if they want none.
-func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *snapshot.Store, o options, log logr.Logger) (*lookout, error) {
+func newCanaryRunner(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *snapshot.Store, o options, log logr.Logger) (*canaryRunner, error) {
 	if o.canaryInterval == 0 {
 		return nil, nil //nolint:nilnil // that there is none is no error
 	}
-	c, err := canary.New(cfg, canary.Options{Does: does[o.enforcement], Namespace: o.canaryNamespace, Configuration: configurations})
+	c, err := canary.New(cfg, canary.Options{Does: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
 	if err != nil {
 		return nil, fmt.Errorf("make a canary: %w", err)
 	}
-	l := &lookout{
-		record:  canary.NewRecord(o.arm),
-		pod:     &canary.Pod{Client: client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
-		inPlace: make(chan struct{}),
+	l := &canaryRunner{
+		record:     canary.NewRecord(o.arm),
+		pod:        &canary.Pod{Client: client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
+		configured: make(chan struct{}),
 	}
 	if o.arm {
-		l.arm = canary.NewArming()
+		l.arming = canary.NewArming()
 	}
-	herald := &canary.Reporter{
-		Record: l.record, Pod: l.pod, Arm: l.arm, Events: mgr.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
+	reporter := &canary.Reporter{
+		Record: l.record, Pod: l.pod, Arm: l.arming, Events: mgr.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
 	}
 	l.loop = &canary.Loop{
-		Run: c.Run, Interval: o.canaryInterval, Ready: l.registered,
-		Started: herald.Started, Report: herald.Report, Stopped: herald.Stopped, Log: log,
+		Run: c.Run, Interval: o.canaryInterval, Ready: l.waitForWebhooks,
+		Started: reporter.Started, Report: reporter.Report, Stopped: reporter.Stopped, Log: log,
 	}
 	if !o.manageWebhooks {
-		l.loop.Ready = func(ctx context.Context) { listed(ctx, objects) }
+		l.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, objects) }
 	}
 	return l, nil
 }
 
 // registered waits until this replica has written the webhooks.
-func (l *lookout) registered(ctx context.Context) {
+func (l *canaryRunner) waitForWebhooks(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-l.inPlace:
+	case <-l.configured:
 	}
 }
 
 // listed waits until this replica can judge: webhooks that are another's to
 // write may have been there long before.
-func listed(ctx context.Context, objects *snapshot.Store) {
+func waitForCaches(ctx context.Context, objects *snapshot.Store) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
 		_, ready := objects.View()
 		return ready, nil
@@ -86,39 +86,39 @@ func listed(ctx context.Context, objects *snapshot.Store) {
 }
 
 // join adds a lookout to a server.
-func (l *lookout) join(mgr manager.Manager, registry prometheus.Registerer, probes *health) error {
+func (l *canaryRunner) register(mgr manager.Manager, registry prometheus.Registerer, probes *probeServer) error {
 	if l == nil {
 		return nil
 	}
-	probes.note("canary", l.record.Problem)
-	return errors.Join(registry.Register(l.record), mgr.Add(l.loop), mgr.Add(bystander{l.pod}))
+	probes.addWarning("canary", l.record.Problem)
+	return errors.Join(registry.Register(l.record), mgr.Add(l.loop), mgr.Add(followerReporter{l.pod}))
 }
 
 // wrote is told that the webhook configurations were written.
-func (l *lookout) wrote(policy admissionregistrationv1.FailurePolicyType) {
+func (l *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePolicyType) {
 	if l == nil {
 		return
 	}
 	l.record.Wrote(policy == admissionregistrationv1.Fail)
-	l.once.Do(func() { close(l.inPlace) })
+	l.once.Do(func() { close(l.configured) })
 }
 
 // arming is nil where nothing is armed.
-func (l *lookout) arming() webhook.Arming {
-	if l == nil || l.arm == nil {
+func (l *canaryRunner) registrarArming() webhook.Arming {
+	if l == nil || l.arming == nil {
 		return nil
 	}
-	return l.arm
+	return l.arming
 }
 
 // bystander tells each replica's pod that it does not lead.
-type bystander struct{ pod *canary.Pod }
+type followerReporter struct{ pod *canary.Pod }
 
 // NeedLeaderElection lets every replica tell so.
-func (bystander) NeedLeaderElection() bool { return false }
+func (followerReporter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (b bystander) Start(ctx context.Context) error {
+func (b followerReporter) Start(ctx context.Context) error {
 	b.pod.Idle(ctx)
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 
 // The exit codes of the canary command.
 const (
-	exitFailed  = 1
-	exitUntried = 2
+	exitFailed = 1
+	exitNotRun = 2
 )
 
 // exitError is an error that has an exit code.
@@ -40,11 +40,11 @@ func ExitCode(err error) int {
 }
 
 // untriable is an error for which nothing could be tried.
-func untriable(err error) error {
+func notRun(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &exitError{err, exitUntried}
+	return &exitError{err, exitNotRun}
 }
 
 type canaryOptions struct {
@@ -64,10 +64,10 @@ rejected, one that must pass and, with --canary-namespace, an HTTPRoute without
 parents. Nothing is stored. It takes the right to create them.
 
 Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
-		Args: func(cmd *cobra.Command, args []string) error { return untriable(cobra.NoArgs(cmd, args)) },
+		Args: func(cmd *cobra.Command, args []string) error { return notRun(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
-				return untriable(err)
+				return notRun(err)
 			}
 			return o.run(cmd)
 		},
@@ -78,12 +78,12 @@ Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
 	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
 	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
 	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "text or json")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return untriable(cliflag.Error(err)) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(cliflag.Error(err)) })
 	return cmd
 }
 
 func (o canaryOptions) validate() error {
-	return failed([]flagCheck{
+	return flagErrors([]flagCheck{
 		{"canary-namespace", o.namespace == "" || isLabel(o.namespace), mustBeLabel},
 		{"timeout", o.timeout > 0, "must be above 0"},
 	})
@@ -92,11 +92,11 @@ func (o canaryOptions) validate() error {
 func (o canaryOptions) run(cmd *cobra.Command) error {
 	c, err := o.canary()
 	if err != nil {
-		return untriable(err)
+		return notRun(err)
 	}
 	r := c.Run(cmd.Context())
 	if err := write(cmd.OutOrStdout(), r, o.output); err != nil {
-		return untriable(fmt.Errorf("write the result: %w", err))
+		return notRun(fmt.Errorf("write the result: %w", err))
 	}
 	switch r.Outcome {
 	case canary.Passed:
@@ -104,19 +104,19 @@ func (o canaryOptions) run(cmd *cobra.Command) error {
 	case canary.Failed:
 		return &exitError{errors.New("the canary failed"), exitFailed}
 	default:
-		return &exitError{errors.New("the canary could not be tried"), exitUntried}
+		return &exitError{errors.New("the canary could not be tried"), exitNotRun}
 	}
 }
 
 func (o canaryOptions) canary() (*canary.Canary, error) {
-	cfg, err := clusterOf(o.kubeconfig)
+	cfg, err := loadRESTConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "overrule-canary/" + build.Read().Version
 	return canary.New(cfg, canary.Options{
-		Does: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
+		Does: enforcementActions[o.enforcement], Namespace: o.namespace, Configuration: webhookConfigName, Timeout: o.timeout,
 	})
 }
 

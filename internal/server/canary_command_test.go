@@ -46,7 +46,7 @@ func TestACanaryThatCannotBeTriedEndsWithTwo(t *testing.T) {
 
 func TestOtherErrorsEndWithOne(t *testing.T) {
 	assert.Equal(t, 1, ExitCode(errors.New("any")))
-	assert.Equal(t, 2, ExitCode(fmt.Errorf("wrapped: %w", untriable(errors.New("any")))))
+	assert.Equal(t, 2, ExitCode(fmt.Errorf("wrapped: %w", notRun(errors.New("any")))))
 	cmd := NewCommand()
 	cmd.SetArgs([]string{"--enforcement=maybe"})
 	assert.Equal(t, 1, ExitCode(cmd.ExecuteContext(t.Context())))

@@ -18,31 +18,31 @@ const caSecret = "overrule-ca"
 
 // The ways to a serving certificate.
 const (
-	bySelf        = "self"
-	byFiles       = "files"
-	byCertManager = "cert-manager"
+	certificatesSelf        = "self"
+	certificatesFiles       = "files"
+	certificatesCertManager = "cert-manager"
 )
 
 // identity is the serving certificate, and how clients come to trust it.
-type identity struct {
+type certProvider struct {
 	source    certs.Source
-	feeder    manager.Runnable
+	runnable  manager.Runnable
 	authority webhook.Authority
 	// foreign and annotations are the registrar's.
-	foreign     func() bool
-	untrusted   string // what to do about a caBundle that nobody wrote
-	annotations map[string]string
-	recall      func(context.Context) // runs before a new leader writes; nil for nothing
-	notes       map[string]func() error
+	externalBundle      func() bool
+	missingBundleRemedy string // what to do about a caBundle that nobody wrote
+	annotations         map[string]string
+	loadTrusted         func(context.Context) // runs before a new leader writes; nil for nothing
+	warnings            map[string]func() error
 }
 
 // newIdentity returns that of the way that the flags say.
-func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
+func newCertProvider(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
 	switch o.certificates {
-	case byFiles:
-		return ofFiles(client, o, log)
-	case byCertManager:
-		return ofCertManager(cfg, o, log)
+	case certificatesFiles:
+		return newFilesProvider(client, o, log)
+	case certificatesCertManager:
+		return newCertManagerProvider(cfg, o, log)
 	}
 	authority, err := certs.New(certs.Options{
 		Secrets: client.CoreV1(), Namespace: o.namespace, SecretName: caSecret,
@@ -53,31 +53,31 @@ func newIdentity(cfg *rest.Config, client kubernetes.Interface, o options, log l
 	if err != nil {
 		return nil, err
 	}
-	return &identity{source: authority, feeder: authority, authority: authority}, nil
+	return &certProvider{source: authority, runnable: authority, authority: authority}, nil
 }
 
 // ofFiles is an identity that somebody mounts. Without a ca.crt it is theirs to
 // have it trusted.
-func ofFiles(client kubernetes.Interface, o options, log logr.Logger) (*identity, error) {
+func newFilesProvider(client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
 	opts := filesOptions(o, log)
 	if o.manageWebhooks {
-		opts.TrustedBundle = standing(client, o)
+		opts.TrustedBundle = trustedBundles(client, o)
 	}
 	files, err := certs.NewFiles(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &identity{
-		source: files, feeder: files, authority: unconfirmed{files},
-		foreign:   func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
-		untrusted: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
-		recall:    files.LoadTrusted,
-		notes:     map[string]func() error{"certificate": files.Problem},
+	return &certProvider{
+		source: files, runnable: files, authority: unconfirmedSource{files},
+		externalBundle:      func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
+		missingBundleRemedy: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
+		loadTrusted:         files.LoadTrusted,
+		warnings:            map[string]func() error{"certificate": files.Problem},
 	}, nil
 }
 
 // ofCertManager is an identity that cert-manager issues, and tells clients of.
-func ofCertManager(cfg *rest.Config, o options, log logr.Logger) (*identity, error) {
+func newCertManagerProvider(cfg *rest.Config, o options, log logr.Logger) (*certProvider, error) {
 	reader, err := certs.NewCertificateReader(cfg)
 	if err != nil {
 		return nil, err
@@ -89,14 +89,14 @@ func ofCertManager(cfg *rest.Config, o options, log logr.Logger) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	return &identity{
-		source: source, feeder: source, authority: unconfirmed{source},
+	return &certProvider{
+		source: source, runnable: source, authority: unconfirmedSource{source},
 		// Not before there is something to inject: a configuration without a
 		// caBundle makes every call fail.
-		foreign:     func() bool { return source.Healthy(nil) == nil },
-		untrusted:   "cert-manager's cainjector has not written it: look whether it runs, and at its log",
-		annotations: map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
-		notes:       map[string]func() error{"certificate": source.Problem},
+		externalBundle:      func() bool { return source.Healthy(nil) == nil },
+		missingBundleRemedy: "cert-manager's cainjector has not written it: look whether it runs, and at its log",
+		annotations:         map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
+		warnings:            map[string]func() error{"certificate": source.Problem},
 	}, nil
 }
 
@@ -105,22 +105,22 @@ func filesOptions(o options, log logr.Logger) certs.FilesOptions {
 }
 
 // unconfirmed is a source that does not wait for its bundle to be published.
-type unconfirmed struct{ certs.Source }
+type unconfirmedSource struct{ certs.Source }
 
 // Published implements webhook.Authority.
-func (unconfirmed) Published([]byte) {}
+func (unconfirmedSource) Published([]byte) {}
 
 // addCallers has the server require certificates, if the flags say so.
-func addCallers(server *httpsServer, health *health, o options, log logr.Logger) error {
+func addClientAuth(server *httpsServer, health *probeServer, o options, log logr.Logger) error {
 	if o.clientCA == "" {
 		return nil
 	}
-	callers, err := certs.NewCallers(certs.CallersOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
+	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
 	if err != nil {
 		return fmt.Errorf("check callers: %w", err)
 	}
-	server.callers, server.feeders = callers, append(server.feeders, callers)
+	server.clientAuth, server.runnables = callers, append(server.runnables, callers)
 	health.checks["callers"] = callers.Healthy
-	health.noteCallers(callers.Problem)
+	health.addCallerWarning(callers.Problem)
 	return nil
 }

@@ -22,18 +22,18 @@ import (
 )
 
 // identify starts the identity of some flags.
-func identify(t *testing.T, args ...string) *identity {
+func identify(t *testing.T, args ...string) *certProvider {
 	t.Helper()
-	i, err := newIdentity(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+	i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
 	require.NoError(t, err)
 	return i
 }
 
-func (i *identity) start(t *testing.T) {
+func (i *certProvider) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- i.feeder.Start(ctx) }()
+	go func() { done <- i.runnable.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		assert.NoError(t, <-done)
@@ -62,18 +62,18 @@ func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
 		foreign bool
 		bundle  bool
 	}{
-		"files with an authority: the registrar": {way: byFiles, withCA: true, bundle: true},
-		"files without one: whoever mounts them": {way: byFiles, foreign: true},
-		"cert-manager: its cainjector, always":   {way: byCertManager, withCA: true, foreign: true},
+		"files with an authority: the registrar": {way: certificatesFiles, withCA: true, bundle: true},
+		"files without one: whoever mounts them": {way: certificatesFiles, foreign: true},
+		"cert-manager: its cainjector, always":   {way: certificatesCertManager, withCA: true, foreign: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := identify(t, "--certificates="+c.way, "--cert-dir="+mounted(t, c.withCA))
-			assert.False(t, i.foreign(), "nobody knows before the files were read")
+			assert.False(t, i.externalBundle(), "nobody knows before the files were read")
 			i.start(t)
 			require.Eventually(t, func() bool { return i.source.Healthy(nil) == nil }, time.Minute, time.Millisecond)
-			assert.Equal(t, c.foreign, i.foreign())
+			assert.Equal(t, c.foreign, i.externalBundle())
 			assert.Equal(t, c.bundle, i.authority.CABundle() != nil)
-			assert.Contains(t, i.notes, "certificate")
+			assert.Contains(t, i.warnings, "certificate")
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestCertManagerIsToldWhatToInject(t *testing.T) {
 
 func TestAnAuthorityOfItsOwnIsForeignToNobody(t *testing.T) {
 	i := identify(t)
-	assert.Nil(t, i.foreign)
+	assert.Nil(t, i.externalBundle)
 	assert.Equal(t, i.source, i.authority)
 }
 
@@ -95,35 +95,35 @@ func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
 	for _, args := range [][]string{
 		{"--certificates=files", "--cert-dir="}, {"--certificates=cert-manager", "--certificate-name="}, {"--ca-validity=1h", "--cert-validity=1h"},
 	} {
-		_, err := newIdentity(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+		_, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
 		assert.ErrorContains(t, err, "certificates: ", args)
 	}
-	_, err := newIdentity(&rest.Config{Host: "://"}, fake.NewClientset(), parsed(t, "--certificates=cert-manager"), logr.Discard())
+	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parsed(t, "--certificates=cert-manager"), logr.Discard())
 	require.ErrorContains(t, err, "make a client of certificates: ")
 }
 
 func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
-	door, probes := &httpsServer{certificates: newGiven(t)}, &health{checks: map[string]healthz.Checker{}}
-	require.NoError(t, addCallers(door, probes, parsed(t), logr.Discard()))
-	assert.Nil(t, door.callers)
+	door, probes := &httpsServer{certificates: newGiven(t)}, &probeServer{checks: map[string]healthz.Checker{}}
+	require.NoError(t, addClientAuth(door, probes, parsed(t), logr.Discard()))
+	assert.Nil(t, door.clientAuth)
 	assert.NotContains(t, probes.checks, "callers")
 	assert.Nil(t, door.tls().GetConfigForClient)
 
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	require.NoError(t, addCallers(door, probes, parsed(t, "--client-ca-file="+file), logr.Discard()))
+	require.NoError(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file), logr.Discard()))
 	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before there is anybody to trust")
-	require.NoError(t, probes.notes["callers"]())
-	assert.Len(t, door.feeders, 1)
+	require.NoError(t, probes.warnings["callers"]())
+	assert.Len(t, door.runnables, 1)
 	assert.NotNil(t, door.tls().GetConfigForClient)
 
-	assert.ErrorContains(t, addCallers(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "check callers: ")
+	assert.ErrorContains(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "check callers: ")
 }
 
 func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
-	door := &httpsServer{certificates: newGiven(t), hooks: hooks(), log: logr.Discard()}
-	callers, err := certs.NewCallers(certs.CallersOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
+	door := &httpsServer{certificates: newGiven(t), webhooks: hooks(), log: logr.Discard()}
+	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)
-	door.callers = callers
+	door.clientAuth = callers
 	assert.NotNil(t, door.server(newConnTracker(1)).ConnContext)
 	w := httptest.NewRecorder()
 	door.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))

@@ -15,11 +15,11 @@ const kubeconfigUsage = "path of a kubeconfig (default: that of $KUBECONFIG, els
 // clusterOf returns how to reach the cluster that a kubeconfig names. Without one it
 // is that of $KUBECONFIG, of the pod that this runs in, or of ~/.kube/config, the
 // first that there is: a pod's own comes before what its home happens to have.
-func clusterOf(kubeconfig string) (*rest.Config, error) {
-	var noPod error
+func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
+	var inClusterErr error
 	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		var cfg *rest.Config
-		if cfg, noPod = rest.InClusterConfig(); noPod == nil {
+		if cfg, inClusterErr = rest.InClusterConfig(); inClusterErr == nil {
 			return cfg, nil
 		}
 	}
@@ -34,8 +34,8 @@ func clusterOf(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
 	case !clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("read kubeconfig %q: %w", rules.Precedence, err)
-	case noPod != nil:
-		return nil, fmt.Errorf("find a cluster: there is none in %q, nor that of a pod (%w): give --kubeconfig, or set $KUBECONFIG", rules.Precedence, noPod)
+	case inClusterErr != nil:
+		return nil, fmt.Errorf("find a cluster: there is none in %q, nor that of a pod (%w): give --kubeconfig, or set $KUBECONFIG", rules.Precedence, inClusterErr)
 	default:
 		return nil, fmt.Errorf("find a cluster: $KUBECONFIG is %q, and there is none in it: give --kubeconfig, or set $KUBECONFIG to a file that names one", rules.Precedence)
 	}
@@ -44,16 +44,16 @@ func clusterOf(kubeconfig string) (*rest.Config, error) {
 // pings are the variables by which client-go says when a silent connection is
 // pinged, and when it is dead without an answer, in seconds. Its own values let a
 // dead watch pass for a live one for three quarters of a minute.
-var pings = map[string]string{
+var http2Pings = map[string]string{
 	"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5",
 	"HTTP2_PING_TIMEOUT_SECONDS":      "3",
 }
 
 // pingAPIServer has dead connections to the API server noticed within seconds,
 // unless the environment says otherwise. It comes before the first client.
-func pingAPIServer() error {
+func configureHTTP2Pings() error {
 	var errs []error
-	for name, seconds := range pings {
+	for name, seconds := range http2Pings {
 		if _, set := os.LookupEnv(name); !set {
 			errs = append(errs, os.Setenv(name, seconds))
 		}

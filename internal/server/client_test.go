@@ -51,7 +51,7 @@ func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
 			}
 			outside(t, file(c.home))
 			t.Setenv("KUBECONFIG", file(c.variable))
-			cfg, err := clusterOf(file(c.flag))
+			cfg, err := loadRESTConfig(file(c.flag))
 			require.NoError(t, err)
 			assert.Equal(t, c.want, cfg.Host)
 		})
@@ -85,7 +85,7 @@ func TestTheEnvironmentSaysHowConnectionsArePinged(t *testing.T) {
 	t.Setenv(ping, "") // to have it back afterwards
 	require.NoError(t, os.Unsetenv(ping))
 
-	require.NoError(t, pingAPIServer())
+	require.NoError(t, configureHTTP2Pings())
 
 	assert.Equal(t, "60", os.Getenv(idle), "whoever set it knows why")
 	assert.Equal(t, "3", os.Getenv(ping))

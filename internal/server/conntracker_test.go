@@ -94,7 +94,7 @@ func awaitIdle(t *testing.T, conns *connTracker, want int) {
 
 func TestShutdownRespondsOnIdleConnections(t *testing.T) {
 	certificates := newGiven(t)
-	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: 10, hooks: hooks(), certificates: certificates})
+	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: 10, webhooks: hooks(), certificates: certificates})
 	c := certificates.call(t, url)
 	leave()
 	assert.Equal(t, unavailableNow, c.read(t))

@@ -35,15 +35,15 @@ func TestTroubleThatLastsIsToldOnce(t *testing.T) {
 		twice := between(0, 100*time.Second)
 		again := between(200*time.Second, time.Hour)
 		d := &diary{}
-		told := newTrouble(map[string]func() error{
+		reported := newWarningEvents(map[string]func() error{
 			"certificate": func() error { return errors.Join(twice(), again()) },
 			"webhooks":    between(0, 40*time.Second), // of a start, which does not last
 			"callers":     between(0, 0),
 		}, "infra", d)
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
-		assert.NoError(t, told.Start(ctx))
-		on := "Pod infra/" + replica() + ": Warning CertificateTrouble Look: "
+		assert.NoError(t, reported.Start(ctx))
+		on := "Pod infra/" + hostname() + ": Warning CertificateTrouble Look: "
 		assert.Equal(t, []string{on + "it ends in 40s", on + "it ends in 56m0s"}, d.lines)
 	})
 }

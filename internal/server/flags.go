@@ -47,7 +47,7 @@ type options struct {
 	clientSubjects  []string
 	pathTokens      string
 	drainPeriod     time.Duration
-	refresh         refreshing
+	refresh         refreshOptions
 	canaryInterval  time.Duration
 	canaryNamespace string
 	arm             bool
@@ -109,7 +109,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.maxQueue, "max-queue", 0, "reviews that wait for a place before others are sent away (0: 1024)")
 	f.Var(&o.maxBytes, "max-bytes", "bytes of reviews held at once, such as 64Mi; more wait to be read (0: 64Mi)")
 	f.Var(&o.maxObjectBytes, "max-object-bytes", "bytes of JSON of the largest custom resource that etcd stores; larger ones are denied (0: 1536Ki, etcd's default)")
-	cliflag.EnumVar(f, &o.certificates, "certificates", bySelf, []string{bySelf, byFiles, byCertManager}, "where the serving certificate comes from: self (an authority of its own), files, or cert-manager (files that cert-manager issues)")
+	cliflag.EnumVar(f, &o.certificates, "certificates", certificatesSelf, []string{certificatesSelf, certificatesFiles, certificatesCertManager}, "where the serving certificate comes from: self (an authority of its own), files, or cert-manager (files that cert-manager issues)")
 	f.StringVar(&o.certDir, "cert-dir", "/etc/overrule/certs", "directory with tls.crt, tls.key and ca.crt, which are read again when they change")
 	f.StringVar(&o.certificateName, "certificate-name", "overrule-serving", "Certificate of cert-manager whose Secret is mounted at --cert-dir")
 	f.DurationVar(&o.caValidity, "ca-validity", certs.DefaultCAValidity, "life of the certificate authority")

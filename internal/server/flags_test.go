@@ -32,7 +32,7 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 		logLevel: "info", logFormat: "json",
 		certificates: "self", certDir: "/etc/overrule/certs", certificateName: "overrule-serving",
 		caValidity: 8760 * time.Hour, certValidity: 720 * time.Hour, drainPeriod: 5 * time.Second,
-		refresh:        refreshing{affected: true, qps: 10},
+		refresh:        refreshOptions{affected: true, qps: 10},
 		canaryInterval: time.Minute,
 	}
 	_, _ = want.maxBytes.String(), want.maxObjectBytes.String() // a quantity keeps its text

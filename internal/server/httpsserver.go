@@ -26,11 +26,11 @@ import (
 type httpsServer struct {
 	address      string
 	connections  int // limit of open connections; more wait to be accepted
-	drain        time.Duration
-	hooks        *webhook.Server
+	drainPeriod  time.Duration
+	webhooks     *webhook.Server
 	certificates certs.Source
-	callers      *certs.Callers // nil: clients need no certificate
-	feeders      []manager.Runnable
+	clientAuth   *certs.ClientAuth // nil: clients need no certificate
+	runnables    []manager.Runnable
 	log          logr.Logger
 	draining     atomic.Bool
 	serving      *sync.WaitGroup // if set, held until the last call is answered
@@ -53,7 +53,7 @@ func (s *httpsServer) Start(ctx context.Context) error {
 	feeding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, failed := errgroup.WithContext(feeding)
-	for _, f := range s.feeders {
+	for _, f := range s.runnables {
 		group.Go(func() error { return f.Start(failed) })
 	}
 	conns := newConnTracker(s.connections)
@@ -85,9 +85,9 @@ const (
 // shutdown drains the server and then ends it.
 func (s *httpsServer) shutdown(ctx context.Context, server *http.Server, conns *connTracker) {
 	s.draining.Store(true)
-	s.hooks.Drain()
-	s.log.Info("draining", "period", s.drain.String())
-	time.Sleep(s.drain)
+	s.webhooks.Drain()
+	s.log.Info("draining", "period", s.drainPeriod.String())
+	time.Sleep(s.drainPeriod)
 	conns.closeIdle(time.Now().Add(closeTimeout))
 	// A connection that is closed before its client has read the response is
 	// reset if a request arrives, and the client may lose the response.
@@ -134,8 +134,8 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	server.Protocols.SetHTTP1(true) // what an API server uses for Services
-	if s.callers != nil {
-		server.ConnContext = s.callers.ConnContext
+	if s.clientAuth != nil {
+		server.ConnContext = s.clientAuth.ConnContext
 	}
 	return server
 }
@@ -143,14 +143,14 @@ func (s *httpsServer) server(conns *connTracker) *http.Server {
 // handler verifies the client certificate of each request again: a connection
 // may outlive the authorities that it was accepted with.
 func (s *httpsServer) handler() http.Handler {
-	hooks := s.hooks.Handler()
-	if s.callers == nil {
+	hooks := s.webhooks.Handler()
+	if s.clientAuth == nil {
 		return hooks
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.callers.CheckConnection(r); err != nil {
+		if err := s.clientAuth.CheckConnection(r); err != nil {
 			s.log.Info("client certificate is no longer valid", "from", r.RemoteAddr, "reason", err.Error())
-			s.hooks.RejectConnection(w)
+			s.webhooks.RejectConnection(w)
 			return
 		}
 		hooks.ServeHTTP(w, r)
@@ -159,14 +159,14 @@ func (s *httpsServer) handler() http.Handler {
 
 func (s *httpsServer) tls() *tls.Config {
 	c := certs.TLSConfig(s.certificates)
-	if s.callers == nil {
+	if s.clientAuth == nil {
 		return c
 	}
-	return s.callers.Require(c)
+	return s.clientAuth.Require(c)
 }
 
 // open is a readiness check: it fails during shutdown.
-func (s *httpsServer) open(*http.Request) error {
+func (s *httpsServer) checkShutdown(*http.Request) error {
 	if s.draining.Load() {
 		return errors.New("draining")
 	}

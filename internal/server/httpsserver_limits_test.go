@@ -29,7 +29,7 @@ type besieged struct {
 func besiege(t *testing.T, connections int) *besieged {
 	t.Helper()
 	b := &besieged{t: t, certificates: newGiven(t)}
-	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: connections, hooks: hooks(), certificates: b.certificates})
+	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: connections, webhooks: hooks(), certificates: b.certificates})
 	b.url, b.address = url, strings.TrimPrefix(url, "https://")
 	t.Cleanup(func() {
 		leave()

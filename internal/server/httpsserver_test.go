@@ -99,8 +99,8 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 	certificates, f := newGiven(t), &feeder{}
 	var serving sync.WaitGroup
 	d := &httpsServer{
-		address: "127.0.0.1:0", connections: 10, drain: 300 * time.Millisecond, hooks: hooks(), certificates: certificates,
-		feeders: []manager.Runnable{f}, serving: &serving,
+		address: "127.0.0.1:0", connections: 10, drainPeriod: 300 * time.Millisecond, webhooks: hooks(), certificates: certificates,
+		runnables: []manager.Runnable{f}, serving: &serving,
 	}
 	url, leave, ended := opened(t, d)
 	served := make(chan struct{})
@@ -120,15 +120,15 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 		}
 		return response, err
 	}
-	require.NoError(t, d.open(nil))
+	require.NoError(t, d.checkShutdown(nil))
 	response, err := ask() //nolint:bodyclose // ask closes it
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.False(t, response.Close)
 
 	leave()
-	require.Eventually(t, func() bool { return d.open(nil) != nil }, time.Minute, time.Millisecond)
-	assert.EqualError(t, d.open(nil), "draining")
+	require.Eventually(t, func() bool { return d.checkShutdown(nil) != nil }, time.Minute, time.Millisecond)
+	assert.EqualError(t, d.checkShutdown(nil), "draining")
 	response, err = ask() //nolint:bodyclose // ask closes it
 	require.NoError(t, err, "a draining server answers")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
@@ -149,7 +149,7 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 }
 
 func TestServerEndsIfAFeederFails(t *testing.T) {
-	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drain: time.Hour, hooks: hooks(), certificates: newGiven(t), feeders: []manager.Runnable{
+	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: hooks(), certificates: newGiven(t), runnables: []manager.Runnable{
 		&feeder{fail: errors.New("the cluster is away")},
 	}}
 	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
@@ -157,7 +157,7 @@ func TestServerEndsIfAFeederFails(t *testing.T) {
 
 func TestConnectionsOverTheLimitWait(t *testing.T) {
 	certificates := newGiven(t)
-	d := &httpsServer{address: "127.0.0.1:0", connections: 2, hooks: hooks(), certificates: certificates}
+	d := &httpsServer{address: "127.0.0.1:0", connections: 2, webhooks: hooks(), certificates: certificates}
 	url, leave, ended := opened(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
@@ -201,7 +201,7 @@ func TestServerReportsThatItsPortIsInUse(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	d := &httpsServer{address: taken.Addr().String(), connections: 10, hooks: hooks(), certificates: newGiven(t)}
+	d := &httpsServer{address: taken.Addr().String(), connections: 10, webhooks: hooks(), certificates: newGiven(t)}
 	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
 }
 

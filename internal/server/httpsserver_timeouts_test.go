@@ -71,7 +71,7 @@ func TestHowLongAConnectionMayWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				certificates, listener := newGiven(t), newPipes()
-				server := (&httpsServer{hooks: hooks(), certificates: certificates}).server(newConnTracker(10))
+				server := (&httpsServer{webhooks: hooks(), certificates: certificates}).server(newConnTracker(10))
 				var serving sync.WaitGroup
 				serving.Go(func() { assert.ErrorIs(t, server.ServeTLS(listener, "", ""), http.ErrServerClosed) })
 				conn := listener.dial()

@@ -44,7 +44,7 @@ func TestTheCollectorKeepsToAShareOfTheContainersMemory(t *testing.T) {
 			t.Cleanup(func() { debug.SetMemoryLimit(was) })
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-			limitMemory(t.Context(), log, c.container)
+			setMemoryLimit(t.Context(), log, c.container)
 			assert.Equal(t, c.want, debug.SetMemoryLimit(-1))
 			assert.Contains(t, strings.Join(lines, "\n"), c.said)
 		})

@@ -17,7 +17,7 @@ func TestTheMetricsTellTheAgeOfEachResource(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
 	var stale error
-	f := freshness{
+	f := cacheCollector{
 		now: func() time.Time { return now }, stale: func() error { return stale },
 		health: func() []cache.SourceHealth {
 			return []cache.SourceHealth{

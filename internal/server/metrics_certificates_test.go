@@ -17,7 +17,7 @@ type ends map[string]time.Time
 func (e ends) Expiries() map[string]time.Time { return e }
 
 func TestTheMetricsTellWhenCertificatesEnd(t *testing.T) {
-	e := newExpiries(ends{certs.NameServing: time.Unix(1767225600, 0), certs.NameAuthority: time.Unix(1798761600, 5)}, ends{certs.NameCallers: time.Unix(1, 0)}, ends(nil))
+	e := newExpiryCollector(ends{certs.NameServing: time.Unix(1767225600, 0), certs.NameAuthority: time.Unix(1798761600, 5)}, ends{certs.NameCallers: time.Unix(1, 0)}, ends(nil))
 	require.NoError(t, testutil.CollectAndCompare(e, strings.NewReader(`
 # HELP overrule_certificate_expiry_timestamp_seconds When a certificate that is in use ends, as seconds since 1970: the serving one, the authority that signed it, and the first of the authorities of callers.
 # TYPE overrule_certificate_expiry_timestamp_seconds gauge
@@ -31,9 +31,9 @@ overrule_certificate_expiry_timestamp_seconds{certificate="serving"} 1.7672256e+
 }
 
 func TestEachWayAndTheCallersAreLookedAt(t *testing.T) {
-	for _, way := range []string{bySelf, byFiles, byCertManager} {
+	for _, way := range []string{certificatesSelf, certificatesFiles, certificatesCertManager} {
 		i := identify(t, "--certificates="+way)
-		assert.Len(t, (&httpsServer{}).expire(i).of, 1, way)
-		assert.Len(t, (&httpsServer{callers: new(certs.Callers)}).expire(i).of, 2, way)
+		assert.Len(t, (&httpsServer{}).expire(i).sources, 1, way)
+		assert.Len(t, (&httpsServer{clientAuth: new(certs.ClientAuth)}).expire(i).sources, 2, way)
 	}
 }

@@ -16,40 +16,40 @@ import (
 
 // censusAge is for how long a census holds: it looks at every path of the cluster,
 // and whoever scrapes asks for it as often as they like.
-const censusAge = 30 * time.Second
+const pathCountTTL = 30 * time.Second
 
 // noPolicy is the state of a path on which no policy of the kind falls.
 const noPolicy = "none"
 
 // census counts the paths by policy kind and state.
-type census struct {
+type pathCounter struct {
 	engine *effective.Engine
 	log    logr.Logger
 
-	mu     sync.Mutex                  // of scrapes: one counts, the others wait for it
-	of     weak.Pointer[snapshot.View] // what was counted, not kept alive by that
-	at     time.Time
-	counts effective.Census
+	mu          sync.Mutex                  // of scrapes: one counts, the others wait for it
+	countedView weak.Pointer[snapshot.View] // what was counted, not kept alive by that
+	countedAt   time.Time
+	counts      effective.Census
 }
 
 // count returns the counts of a view, or of an earlier one that is not older
 // than censusAge; nil if they cannot be told. They must not be edited.
-func (c *census) count(v *snapshot.View) effective.Census {
+func (c *pathCounter) count(v *snapshot.View) effective.Census {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == weak.Make(v) || !c.at.IsZero() && time.Since(c.at) < censusAge {
+	if c.countedView == weak.Make(v) || !c.countedAt.IsZero() && time.Since(c.countedAt) < pathCountTTL {
 		return c.counts
 	}
-	counts, err := c.fresh(v)
+	counts, err := c.countPaths(v)
 	if err != nil {
 		c.log.Error(err, "count paths; the metric overrule_paths is left out")
 	}
-	c.of, c.at, c.counts = weak.Make(v), time.Now(), counts
+	c.countedView, c.countedAt, c.counts = weak.Make(v), time.Now(), counts
 	return counts
 }
 
 // fresh counts. A panic is an error: what judges must outlive what only tells.
-func (c *census) fresh(v *snapshot.View) (_ effective.Census, err error) {
+func (c *pathCounter) countPaths(v *snapshot.View) (_ effective.Census, err error) {
 	defer background.Recovered(&err, "count")
 	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

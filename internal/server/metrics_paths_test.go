@@ -22,14 +22,14 @@ import (
 )
 
 // counted is a cluster with its census.
-func counted(t testing.TB, size fixture.Size) (*fixture.Cluster, *census) {
+func counted(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCounter) {
 	t.Helper()
 	c, err := fixture.New(size)
 	require.NoError(t, err)
-	return c, &census{engine: effective.NewEngine(), log: logr.Discard()}
+	return c, &pathCounter{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
-func (c *census) now(s *snapshot.Store) effective.Census {
+func (c *pathCounter) now(s *snapshot.Store) effective.Census {
 	v, _ := s.View()
 	return c.count(v)
 }
@@ -55,7 +55,7 @@ func TestScrapesThatComeTogetherCountOnce(t *testing.T) {
 
 func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 	c, paths := counted(t, fixture.Size{Gateways: 1, Routes: 10})
-	age := func() { paths.at = paths.at.Add(-2 * censusAge) }
+	age := func() { paths.countedAt = paths.countedAt.Add(-2 * pathCountTTL) }
 	first := paths.now(c.Store)
 	age()
 	assert.True(t, same(first, paths.now(c.Store)), "nothing changed: it holds for ever")
@@ -66,7 +66,7 @@ func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 		last = o.Ref()
 	}
 	c.Store.Apply(snapshot.Delete(last))
-	paths.at = time.Now()
+	paths.countedAt = time.Now()
 	assert.True(t, same(first, paths.now(c.Store)), "it is not old yet")
 	age()
 	after := paths.now(c.Store)
@@ -80,7 +80,7 @@ func TestAPanicLeavesTheMetricOutAndIsLogged(t *testing.T) {
 	c, err := fixture.New(fixture.Size{Gateways: 1, Routes: 10})
 	require.NoError(t, err)
 	var logged []string
-	held := newHoldings(c.Store, nil, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+	held := newStoreCollector(c.Store, nil, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	for range 2 { // not tried again at once
 		assert.Zero(t, testutil.CollectAndCount(held, "overrule_paths"))
 	}
@@ -109,12 +109,12 @@ func BenchmarkScrape(b *testing.B) {
 		changed bool
 	}{{"unchanged", c, false}, {"changed", c, true}, {"bare", bare, true}} {
 		b.Run(at.name, func(b *testing.B) {
-			held := newHoldings(at.cluster.Store, effective.NewEngine(), logr.Discard())
+			held := newStoreCollector(at.cluster.Store, effective.NewEngine(), logr.Discard())
 			series := testutil.CollectAndCount(held)
 			b.ReportAllocs()
 			for b.Loop() {
 				if at.changed {
-					held.paths.of, held.paths.at = weak.Pointer[snapshot.View]{}, time.Time{}
+					held.paths.countedView, held.paths.countedAt = weak.Pointer[snapshot.View]{}, time.Time{}
 				}
 				require.Equal(b, series, testutil.CollectAndCount(held))
 			}

@@ -70,7 +70,7 @@ overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="none"} 2
 overrule_policies{kind="AuthPolicy.kuadrant.io"} 1
 overrule_policies{kind="RateLimitPolicy.kuadrant.io"} 0
 `
-	held := newHoldings(s, effective.NewEngine(), logr.Discard())
+	held := newStoreCollector(s, effective.NewEngine(), logr.Discard())
 	names := []string{"overrule_cache_ready", "overrule_objects", "overrule_paths", "overrule_policies"}
 	require.NoError(t, testutil.CollectAndCompare(held, strings.NewReader(want[1:]), names...))
 	s.Listed("gateways")

@@ -17,17 +17,17 @@ import (
 const pathSecret = "overrule-path"
 
 // secretPath is what a caller has to know. Its zero value lets anybody call.
-type secretPath struct {
-	tokens webhook.Tokens
-	source webhook.TokenSource // for the configurations that the server writes
-	feeder manager.Runnable
-	check  healthz.Checker
-	note   func() error
+type pathTokens struct {
+	tokens   webhook.Tokens
+	source   webhook.TokenSource // for the configurations that the server writes
+	runnable manager.Runnable
+	healthy  healthz.Checker
+	warning  func() error
 }
 
 // newSecretPath returns that of the flags: tokens that the replicas share where
 // they write the webhook configurations, and those of a file where others do.
-func newSecretPath(client kubernetes.Interface, o options, log logr.Logger) (*secretPath, error) {
+func newPathTokens(client kubernetes.Interface, o options, log logr.Logger) (*pathTokens, error) {
 	switch {
 	case o.manageWebhooks:
 		shared, err := certs.NewPathTokens(certs.PathTokensOptions{
@@ -36,45 +36,45 @@ func newSecretPath(client kubernetes.Interface, o options, log logr.Logger) (*se
 		if err != nil {
 			return nil, err
 		}
-		return &secretPath{tokens: shared, source: shared, feeder: shared, check: shared.Healthy}, nil
+		return &pathTokens{tokens: shared, source: shared, runnable: shared, healthy: shared.Healthy}, nil
 	case o.pathTokens != "":
-		file, err := certs.NewPathFile(certs.PathFileOptions{File: o.pathTokens, Log: log})
+		file, err := certs.NewPathTokenFile(certs.PathTokenFileOptions{File: o.pathTokens, Log: log})
 		if err != nil {
 			return nil, err
 		}
-		return &secretPath{tokens: file, feeder: file, check: file.Healthy, note: file.Problem}, nil
+		return &pathTokens{tokens: file, runnable: file, healthy: file.Healthy, warning: file.Problem}, nil
 	case o.clientCA == "":
-		log.Info("anybody may call", "reason", errAnybody.Error())
-		return &secretPath{note: func() error { return errAnybody }}, nil
+		log.Info("anybody may call", "reason", errNoCallerAuth.Error())
+		return &pathTokens{warning: func() error { return errNoCallerAuth }}, nil
 	}
-	return &secretPath{}, nil
+	return &pathTokens{}, nil
 }
 
 // errAnybody is a note, not a fault.
-var errAnybody = errors.New("anybody who reaches the webhook port can learn names and limits of policies: " +
+var errNoCallerAuth = errors.New("anybody who reaches the webhook port can learn names and limits of policies: " +
 	"give --path-token-file or --client-ca-file")
 
 // guard has the server check the path.
-func (p *secretPath) guard(server *httpsServer, health *health) {
-	if p.feeder != nil {
-		server.feeders = append(server.feeders, p.feeder)
+func (p *pathTokens) protect(server *httpsServer, health *probeServer) {
+	if p.runnable != nil {
+		server.runnables = append(server.runnables, p.runnable)
 	}
-	if p.check != nil {
-		health.checks["path"] = p.check
+	if p.healthy != nil {
+		health.checks["path"] = p.healthy
 	}
-	if p.note != nil {
-		health.noteCallers(p.note)
+	if p.warning != nil {
+		health.addCallerWarning(p.warning)
 	}
 }
 
 // noteCallers adds what somebody should look at of who may call.
-func (h *health) noteCallers(note func() error) {
+func (h *probeServer) addCallerWarning(note func() error) {
 	notes := map[string]func() error{}
-	maps.Copy(notes, h.notes) // they are an identity's
+	maps.Copy(notes, h.warnings) // they are an identity's
 	if before := notes["callers"]; before != nil {
 		notes["callers"] = func() error { return errors.Join(before(), note()) }
 	} else {
 		notes["callers"] = note
 	}
-	h.notes = notes
+	h.warnings = notes
 }

@@ -42,14 +42,14 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			p, err := newSecretPath(fake.NewClientset(), parsed(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+			p, err := newPathTokens(fake.NewClientset(), parsed(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
 			require.NoError(t, err)
 			assert.Equal(t, c.tokens, p.tokens != nil)
 			assert.Equal(t, c.source, p.source != nil)
 
-			door, probes := &httpsServer{}, &health{checks: map[string]healthz.Checker{}}
-			p.guard(door, probes)
-			assert.Equal(t, c.feeder, len(door.feeders) == 1)
+			door, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
+			p.protect(door, probes)
+			assert.Equal(t, c.feeder, len(door.runnables) == 1)
 			if c.tokens {
 				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before anybody can be let in")
 			} else {
@@ -59,22 +59,22 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 				assert.Empty(t, log.String())
 				return
 			}
-			require.EqualError(t, probes.notes["callers"](), c.note)
+			require.EqualError(t, probes.warnings["callers"](), c.note)
 			assert.Contains(t, log.String(), c.note)
 		})
 	}
 }
 
 func TestAPathThatCannotBeGuardedIsAnError(t *testing.T) {
-	_, err := newSecretPath(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
+	_, err := newPathTokens(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
 	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are both needed`)
 }
 
 func TestNotesOfOneNameAreToldTogether(t *testing.T) {
-	h := &health{}
-	h.noteCallers(func() error { return nil })
-	h.noteCallers(func() error { return errAnybody })
-	assert.ErrorIs(t, h.notes["callers"](), errAnybody)
+	h := &probeServer{}
+	h.addCallerWarning(func() error { return nil })
+	h.addCallerWarning(func() error { return errNoCallerAuth })
+	assert.ErrorIs(t, h.warnings["callers"](), errNoCallerAuth)
 }
 
 const magic = "0123456789abcdef0123456789abcdef"
@@ -84,14 +84,14 @@ const magic = "0123456789abcdef0123456789abcdef"
 func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
-	tokens, err := certs.NewPathFile(certs.PathFileOptions{File: file})
+	tokens, err := certs.NewPathTokenFile(certs.PathTokenFileOptions{File: file})
 	require.NoError(t, err)
 	certificates := newGiven(t)
 	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, certificates: certificates,
-		hooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
+		webhooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
 	}
-	d.feeders = append(d.feeders, tokens)
+	d.runnables = append(d.runnables, tokens)
 	url, leave, ended := opened(t, d)
 	defer func() { leave(); assert.NoError(t, <-ended) }()
 	require.Eventually(t, func() bool { return tokens.Healthy(nil) == nil }, time.Minute, time.Millisecond)

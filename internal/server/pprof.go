@@ -14,28 +14,28 @@ import (
 
 // profiling serves the profiles of the process, to this machine alone: they hold
 // pieces of what is in memory.
-type profiling struct {
+type pprofServer struct {
 	address string
 	log     logr.Logger
 }
 
 // longestProfile is how long a profile may take on its way: the usual one runs
 // for 30 seconds.
-const longestProfile = 5 * time.Minute
+const profileTimeout = 5 * time.Minute
 
 // NeedLeaderElection lets every replica be looked into.
-func (p *profiling) NeedLeaderElection() bool { return false }
+func (p *pprofServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (p *profiling) Start(ctx context.Context) error {
+func (p *pprofServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.address)
 	if err != nil {
 		return fmt.Errorf("listen for whoever asks for profiles: %w", err)
 	}
 	p.log.Info("serving profiles", "address", listener.Addr().String())
 	server := &http.Server{
-		Handler: profiles(), ErrorLog: errorLog(p.log),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: longestProfile, IdleTimeout: idleTimeout,
+		Handler: pprofHandler(), ErrorLog: errorLog(p.log),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: profileTimeout, IdleTimeout: idleTimeout,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -45,7 +45,7 @@ func (p *profiling) Start(ctx context.Context) error {
 	return nil
 }
 
-func profiles() http.Handler {
+func pprofHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -61,4 +61,4 @@ func isLoopback(address string) bool {
 }
 
 // none reports whether an address disables its listener.
-func none(address string) bool { return address == "" || address == "0" }
+func isDisabled(address string) bool { return address == "" || address == "0" }

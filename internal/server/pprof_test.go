@@ -22,7 +22,7 @@ func TestProfilesAreServedUntilTheServerEnds(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- (&profiling{address: address, log: logr.Discard()}).Start(ctx) }()
+	go func() { ended <- (&pprofServer{address: address, log: logr.Discard()}).Start(ctx) }()
 	get := func(path string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, http.NoBody)
 		require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestProfilesAreServedUntilTheServerEnds(t *testing.T) {
 	code, _ = get("/metrics")
 	assert.Equal(t, http.StatusNotFound, code, "nothing else is there")
 
-	taken := (&profiling{address: address, log: logr.Discard()}).Start(t.Context())
+	taken := (&pprofServer{address: address, log: logr.Discard()}).Start(t.Context())
 	assert.ErrorContains(t, taken, "listen for whoever asks for profiles: listen tcp "+address)
 	stop()
 	assert.NoError(t, <-ended)

@@ -20,11 +20,11 @@ import (
 // health serves /healthz and /readyz. Unlike controller-runtime's it says why a
 // check fails, to whoever asks and, when that changes, in the log: a probe that
 // fails at three in the morning has to explain itself.
-type health struct {
+type probeServer struct {
 	address string
 	checks  map[string]healthz.Checker
 	// notes tell what somebody should look at though the server does its work.
-	notes map[string]func() error
+	warnings map[string]func() error
 	// serving, if set, is what probes are answered for: a server that is on its
 	// way out says so for as long as it answers calls.
 	serving *sync.WaitGroup
@@ -38,10 +38,10 @@ type health struct {
 const headerTimeout = 5 * time.Second
 
 // NeedLeaderElection lets every replica be probed.
-func (h *health) NeedLeaderElection() bool { return false }
+func (h *probeServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (h *health) Start(ctx context.Context) error {
+func (h *probeServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.address)
 	if err != nil {
 		return fmt.Errorf("listen for probes: %w", err)
@@ -64,7 +64,7 @@ func (h *health) Start(ctx context.Context) error {
 }
 
 // check makes all checks: what fails, and a line for each.
-func (h *health) check(r *http.Request) (failing []string, lines string) {
+func (h *probeServer) check(r *http.Request) (failing []string, lines string) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(h.checks)) {
 		if err := h.checks[name](r); err != nil {
@@ -79,7 +79,7 @@ func (h *health) check(r *http.Request) (failing []string, lines string) {
 
 // gauge is what /readyz would answer when it is scraped. No probe has to come
 // first, and what a scrape finds is not logged: scrapes are no probes.
-func (h *health) gauge() prometheus.Collector {
+func (h *probeServer) gauge() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "overrule_ready", Help: "1 while the replica can judge, as /readyz says it.",
 	}, func() float64 {
@@ -90,16 +90,16 @@ func (h *health) gauge() prometheus.Collector {
 	})
 }
 
-func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+func (h *probeServer) ready(w http.ResponseWriter, r *http.Request) {
 	var text strings.Builder
 	failing, lines := h.check(r)
 	text.WriteString(lines)
-	for _, name := range slices.Sorted(maps.Keys(h.notes)) {
-		if err := h.notes[name](); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(h.warnings)) {
+		if err := h.warnings[name](); err != nil {
 			fmt.Fprintf(&text, "[!] %s: %v\n", name, err)
 		}
 	}
-	h.tell(strings.Join(failing, ","), text.String())
+	h.logChange(strings.Join(failing, ","), text.String())
 	if len(failing) > 0 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
@@ -107,14 +107,14 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 // note adds one to the notes.
-func (h *health) note(name string, tell func() error) {
+func (h *probeServer) addWarning(name string, tell func() error) {
 	notes := map[string]func() error{name: tell}
-	maps.Copy(notes, h.notes) // they are an identity's
-	h.notes = notes
+	maps.Copy(notes, h.warnings) // they are an identity's
+	h.warnings = notes
 }
 
 // tell logs a change of what fails.
-func (h *health) tell(failing, text string) {
+func (h *probeServer) logChange(failing, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if failing == h.last {

@@ -24,7 +24,7 @@ import (
 func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	var caches, certificate error
 	var lines []string
-	h := &health{last: "starting", log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
+	h := &probeServer{last: "starting", log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
 		checks: map[string]healthz.Checker{
 			"caches":      func(*http.Request) error { return caches },
 			"certificate": func(*http.Request) error { return certificate },
@@ -56,7 +56,7 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	assert.Contains(t, lines[2], `"msg"="ready"`)
 
 	note := errors.New("tls.crt: expires soon")
-	h.notes = map[string]func() error{"certificate": func() error { return note }}
+	h.warnings = map[string]func() error{"certificate": func() error { return note }}
 	code, text = ask()
 	assert.Equal(t, http.StatusOK, code, "it still does its work")
 	assert.Equal(t, "[+] caches\n[+] certificate\n[!] certificate: tls.crt: expires soon\n", text)
@@ -68,13 +68,13 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
 	var logged int
 	var certificate, watches error
-	h := &health{last: "starting", log: funcr.New(func(string, string) { logged++ }, funcr.Options{}),
+	h := &probeServer{last: "starting", log: funcr.New(func(string, string) { logged++ }, funcr.Options{}),
 		checks: map[string]healthz.Checker{
 			"caches":          func(*http.Request) error { return nil },
 			"certificate":     func(*http.Request) error { return certificate },
 			"cache-staleness": func(*http.Request) error { return watches },
 		},
-		notes: map[string]func() error{"kinds": func() error { return errors.New("somebody should look at one") }}}
+		warnings: map[string]func() error{"kinds": func() error { return errors.New("somebody should look at one") }}}
 	gauge := h.gauge()
 	h.checks["callers"] = func(r *http.Request) error { return r.Context().Err() } // checks may be added later, and may use their request
 
@@ -95,7 +95,7 @@ func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
 func TestProbesAreServedUntilTheEnd(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
-	h := &health{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), log: funcr.New(func(string, string) {}, funcr.Options{})}
+	h := &probeServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), log: funcr.New(func(string, string) {}, funcr.Options{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
@@ -113,7 +113,7 @@ func TestProbesAreServedUntilTheEnd(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { got, err := get(); return err == nil && got == "ok\n" }, time.Minute, time.Millisecond)
 
-	second := &health{address: h.address, log: h.log}
+	second := &probeServer{address: h.address, log: h.log}
 	assert.ErrorContains(t, second.Start(ctx), "listen for probes: listen tcp "+h.address)
 
 	cancel()
@@ -127,7 +127,7 @@ func TestProbesAreAnsweredUntilTheLastCallIs(t *testing.T) {
 	var serving sync.WaitGroup
 	serving.Add(1)
 	ctx, leave := context.WithCancel(t.Context())
-	h := &health{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), serving: &serving, checks: map[string]healthz.Checker{
+	h := &probeServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), serving: &serving, checks: map[string]healthz.Checker{
 		"shutdown": func(*http.Request) error { return ctx.Err() },
 	}}
 	ended := make(chan error, 1)

@@ -25,14 +25,14 @@ import (
 const refresherAccount = "overrule-refresher"
 
 // refreshing are the flags of what keeps marks fresh.
-type refreshing struct {
-	on       bool
+type refreshOptions struct {
+	enabled  bool
 	affected bool
 	qps      float32
 }
 
-func (r *refreshing) bind(f *pflag.FlagSet) {
-	f.BoolVar(&r.on, "refresh", false, "write the annotations of routes and policies again when a write elsewhere made them stale, as the ServiceAccount "+refresherAccount)
+func (r *refreshOptions) bind(f *pflag.FlagSet) {
+	f.BoolVar(&r.enabled, "refresh", false, "write the annotations of routes and policies again when a write elsewhere made them stale, as the ServiceAccount "+refresherAccount)
 	f.BoolVar(&r.affected, "refresh-affected", true, "with --refresh: mark objects that policies affect; false takes these marks away again")
 	f.Float32Var(&r.qps, "refresh-qps", 10, "with --refresh: requests a second that it may take, at most")
 }
@@ -40,10 +40,10 @@ func (r *refreshing) bind(f *pflag.FlagSet) {
 // addRefresher has marks kept fresh, if that is asked for, on the replica that leads.
 // The store is not fed yet.
 func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *cache.Watcher, e *effective.Engine, o options, log logr.Logger) error {
-	if !o.refresh.on {
+	if !o.refresh.enabled {
 		return nil
 	}
-	cluster, err := newRefreshCluster(cfg, o)
+	cluster, err := newRefreshAPIServer(cfg, o)
 	if err != nil {
 		return fmt.Errorf("make a client to refresh with: %w", err)
 	}
@@ -53,7 +53,7 @@ func addRefresher(mgr manager.Manager, cfg *rest.Config, s *snapshot.Store, w *c
 }
 
 // newRefreshCluster speaks as the ServiceAccount that may refresh, within the rate.
-func newRefreshCluster(cfg *rest.Config, o options) (*annotations.APIServer, error) {
+func newRefreshAPIServer(cfg *rest.Config, o options) (*annotations.APIServer, error) {
 	own := rest.CopyConfig(cfg)
 	own.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(o.namespace, refresherAccount)}
 	own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.refresh.qps, max(1, int(o.refresh.qps)))

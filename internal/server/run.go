@@ -39,19 +39,19 @@ func run(ctx context.Context, o options) error {
 	log := newLogger(o)
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
-	if err := pingAPIServer(); err != nil {
+	if err := configureHTTP2Pings(); err != nil {
 		return err
 	}
-	limitMemory(ctx, log.WithName("memory"), memlimit.FromCgroup)
+	setMemoryLimit(ctx, log.WithName("memory"), memlimit.FromCgroup)
 	built := build.Read()
-	cfg, err := clusterOf(o.kubeconfig)
+	cfg, err := loadRESTConfig(o.kubeconfig)
 	if err != nil {
 		return err
 	}
 	cfg.UserAgent = "overrule/" + built.Version
 	traces := newTracing(ctx, o.namespace, log.WithName("traces"))
-	defer traces.end(ctx)
-	traces.follow(cfg)
+	defer traces.shutdown(ctx)
+	traces.instrument(cfg)
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
@@ -95,11 +95,11 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	identity, err := newIdentity(cfg, client, o, log.WithName("certs"))
+	identity, err := newCertProvider(cfg, client, o, log.WithName("certs"))
 	if err != nil {
 		return fmt.Errorf("manage certificates: %w", err)
 	}
-	path, err := newSecretPath(client, o, log.WithName("path"))
+	path, err := newPathTokens(client, o, log.WithName("path"))
 	if err != nil {
 		return fmt.Errorf("guard the webhook path: %w", err)
 	}
@@ -115,7 +115,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Store: objects, Enforcement: o.enforcement,
 		Guard: judges, InFlight: inflight.New(objects, inflight.Options{}),
 		MaxConcurrent: o.maxConcurrent, MaxQueue: o.maxQueue, MaxBytes: o.maxBytes.Value(), MaxObject: o.maxObjectBytes.Value(),
-		Current: watcher.Current, Await: watcher.Await, Stored: watcher.Stored, Replica: replica(),
+		Current: watcher.Current, Await: watcher.Await, Stored: watcher.Stored, Replica: hostname(),
 		Metrics: webhook.NewMetrics(crmetrics.Registry),
 		Tokens:  path.tokens,
 		Events:  mgr.GetEventRecorder("overrule"),
@@ -123,38 +123,38 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 		Log:     log.WithName("webhook"),
 	})
 	sweeper := newSweeper(mgr, objects, judges, log.WithName("sweep"))
-	crmetrics.Registry.MustRegister(newHoldings(objects, engine, log.WithName("metrics")), newFreshness(watcher), sweeper, buildInfo(build.Read()))
+	crmetrics.Registry.MustRegister(newStoreCollector(objects, engine, log.WithName("metrics")), newCacheCollector(watcher), sweeper, buildInfo(build.Read()))
 	if err := addRefresher(mgr, cfg, objects, watcher, engine, o, log.WithName("refresh")); err != nil {
 		return err
 	}
 	door := &httpsServer{
-		address: o.webhookAddress, connections: maxConnections, drain: o.drainPeriod, hooks: hooks, certificates: identity.source,
-		feeders: []manager.Runnable{watcher, identity.feeder}, log: log.WithName("https"), serving: serving,
+		address: o.webhookAddress, connections: maxConnections, drainPeriod: o.drainPeriod, webhooks: hooks, certificates: identity.source,
+		runnables: []manager.Runnable{watcher, identity.runnable}, log: log.WithName("https"), serving: serving,
 	}
-	probes := &health{
-		address: o.healthAddress, checks: checks(objects, identity.source, watcher, door), notes: identity.notes,
+	probes := &probeServer{
+		address: o.healthAddress, checks: readinessChecks(objects, identity.source, watcher, door), warnings: identity.warnings,
 		serving: serving, log: log.WithName("health"), last: "starting",
 	}
-	path.guard(door, probes)
-	probes.note("kinds", watcher.Unread)
-	if err := addCallers(door, probes, o, log.WithName("callers")); err != nil {
+	path.protect(door, probes)
+	probes.addWarning("kinds", watcher.Unread)
+	if err := addClientAuth(door, probes, o, log.WithName("callers")); err != nil {
 		return err
 	}
 	crmetrics.Registry.MustRegister(door.expire(identity), probes.gauge())
 	if err := errors.Join(mgr.Add(door), mgr.Add(sweeper)); err != nil {
 		return err
 	}
-	lookout, err := newLookout(mgr, cfg, client, objects, o, log.WithName("canary"))
+	lookout, err := newCanaryRunner(mgr, cfg, client, objects, o, log.WithName("canary"))
 	if err != nil {
 		return err
 	}
-	if err := lookout.join(mgr, crmetrics.Registry, probes); err != nil {
+	if err := lookout.register(mgr, crmetrics.Registry, probes); err != nil {
 		return err
 	}
-	if err := keepWebhooks(mgr, client, watcher, identity, path, lookout, o, probes, hooks.Metrics, log); err != nil {
+	if err := addWebhookConfig(mgr, client, watcher, identity, path, lookout, o, probes, hooks.Metrics, log); err != nil {
 		return err
 	}
-	if err := mgr.Add(newTrouble(probes.notes, o.namespace, mgr.GetEventRecorder("overrule"))); err != nil {
+	if err := mgr.Add(newWarningEvents(probes.warnings, o.namespace, mgr.GetEventRecorder("overrule"))); err != nil {
 		return err
 	}
 	statuses, err := newStatusWriter(cfg, watcher, log)
@@ -164,8 +164,8 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := mgr.Add(statuses); err != nil {
 		return err
 	}
-	if !none(o.pprofAddress) {
-		if err := mgr.Add(&profiling{address: o.pprofAddress, log: log.WithName("pprof")}); err != nil {
+	if !isDisabled(o.pprofAddress) {
+		if err := mgr.Add(&pprofServer{address: o.pprofAddress, log: log.WithName("pprof")}); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func newStatusWriter(cfg *rest.Config, w *cache.Watcher, log logr.Logger) (*stat
 
 // checks make the server ready once it can judge and be trusted, and as long
 // as its picture of the cluster is kept up to date.
-func checks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer) map[string]healthz.Checker {
+func readinessChecks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer) map[string]healthz.Checker {
 	return map[string]healthz.Checker{
 		"caches": func(*http.Request) error {
 			if _, ready := s.View(); !ready {
@@ -207,13 +207,13 @@ func checks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer)
 		},
 		"certificate":     c.Healthy,
 		"cache-staleness": func(*http.Request) error { return w.Stale() },
-		"shutdown":        d.open,
+		"shutdown":        d.checkShutdown,
 	}
 }
 
 // replica is the name by which the audit log tells this replica from others: in
 // a cluster, that of its pod. It is empty where the machine has none.
-func replica() string {
+func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {
 		return ""

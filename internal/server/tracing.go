@@ -38,18 +38,18 @@ type tracing struct {
 const (
 	// attributeLength is the most bytes of an attribute: a caller may send a
 	// name of any length.
-	attributeLength = 512
+	maxAttributeLength = 512
 	// flushing is how long the last spans may take on their way out.
-	flushing = 3 * time.Second
+	flushTimeout = 3 * time.Second
 	// complaint is how often errors of sending spans are told.
-	complaint = time.Minute
+	errorLogInterval = time.Minute
 )
 
 // newTracing returns the tracing that the environment configures. An invalid
 // configuration is logged, and disables tracing alone.
 func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing {
 	t := &tracing{log: log}
-	otel.SetErrorHandler(&complaints{log: log, often: rate.Sometimes{Interval: complaint}})
+	otel.SetErrorHandler(&traceErrorHandler{log: log, limiter: rate.Sometimes{Interval: errorLogInterval}})
 	otel.SetLogger(log)
 	exporter, err := newExporter(ctx, log)
 	switch {
@@ -64,8 +64,8 @@ func newTracing(ctx context.Context, namespace string, log logr.Logger) *tracing
 
 // The protocols of OTLP.
 const (
-	overHTTP = "http/protobuf"
-	overGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+	protocolGRPC = "grpc"
 )
 
 // newExporter returns the exporter that the environment configures, nil for
@@ -74,7 +74,7 @@ const (
 func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, error) {
 	name := os.Getenv("OTEL_TRACES_EXPORTER")
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), overHTTP)
+	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), protocolHTTP)
 	u, err := url.Parse(endpoint)
 	switch {
 	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), name == "none", name == "" && endpoint == "":
@@ -83,11 +83,11 @@ func newExporter(ctx context.Context, log logr.Logger) (*otlptrace.Exporter, err
 		return nil, fmt.Errorf("invalid value %q for OTEL_TRACES_EXPORTER: must be one of otlp, none", name)
 	case endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""): // the SDK would take localhost
 		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318", endpoint)
-	case protocol != overHTTP && protocol != overGRPC:
-		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, overHTTP, overGRPC)
+	case protocol != protocolHTTP && protocol != protocolGRPC:
+		return nil, fmt.Errorf("invalid value %q for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of %s, %s", protocol, protocolHTTP, protocolGRPC)
 	}
 	var exporter *otlptrace.Exporter
-	if protocol == overGRPC {
+	if protocol == protocolGRPC {
 		exporter, err = otlptracegrpc.New(ctx)
 	} else {
 		exporter, err = otlptracehttp.New(ctx)
@@ -116,7 +116,7 @@ func traceResource(ctx context.Context, namespace string, log logr.Logger) *reso
 func spanLimits() sdktrace.SpanLimits {
 	l := sdktrace.NewSpanLimits()
 	if l.AttributeValueLengthLimit < 0 {
-		l.AttributeValueLengthLimit = attributeLength
+		l.AttributeValueLengthLimit = maxAttributeLength
 	}
 	return l
 }
@@ -131,7 +131,7 @@ func (t *tracing) tracer() trace.Tracer {
 
 // follow has clients of cfg make spans of what they ask the API server on
 // behalf of a review, and of nothing else: lists and watches belong to none.
-func (t *tracing) follow(cfg *rest.Config) {
+func (t *tracing) instrument(cfg *rest.Config) {
 	if t.provider == nil {
 		return
 	}
@@ -139,12 +139,12 @@ func (t *tracing) follow(cfg *rest.Config) {
 		return otelhttp.NewTransport(next,
 			otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}),
 			otelhttp.WithFilter(func(r *http.Request) bool { return trace.SpanContextFromContext(r.Context()).IsValid() }),
-			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return asked(r) }))
+			otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return spanName(r) }))
 	})
 }
 
 // asked names the span of a request to the API server.
-func asked(r *http.Request) string {
+func spanName(r *http.Request) string {
 	if strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
 		return "SubjectAccessReview"
 	}
@@ -152,11 +152,11 @@ func asked(r *http.Request) string {
 }
 
 // end sends the spans that are left, and gives up after a while.
-func (t *tracing) end(ctx context.Context) {
+func (t *tracing) shutdown(ctx context.Context) {
 	if t.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.log.Error(err, "the last traces were not sent")
@@ -165,14 +165,14 @@ func (t *tracing) end(ctx context.Context) {
 
 // complaints tell errors of the SDK now and then: an endpoint that is down has
 // one for each batch.
-type complaints struct {
-	log    logr.Logger
-	often  rate.Sometimes
-	errors atomic.Int64
+type traceErrorHandler struct {
+	log     logr.Logger
+	limiter rate.Sometimes
+	errors  atomic.Int64
 }
 
 // Handle implements otel.ErrorHandler.
-func (c *complaints) Handle(err error) {
+func (c *traceErrorHandler) Handle(err error) {
 	c.errors.Add(1)
-	c.often.Do(func() { c.log.Error(err, "traces are lost", "errors", c.errors.Swap(0)) })
+	c.limiter.Do(func() { c.log.Error(err, "traces are lost", "errors", c.errors.Swap(0)) })
 }

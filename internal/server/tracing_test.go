@@ -80,7 +80,7 @@ func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
 			environment(t, c.variables)
 			n := &notes{}
 			traces := newTracing(t.Context(), "x", n.logger())
-			defer traces.end(t.Context())
+			defer traces.shutdown(t.Context())
 			if c.protocol == "" {
 				assert.Nil(t, traces.tracer())
 				assert.Empty(t, n.text())
@@ -119,7 +119,7 @@ func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
 			assert.Nil(t, traces.tracer())
 			assert.Contains(t, n.text(), c.want)
 			assert.Contains(t, n.text(), "tracing disabled: invalid OTEL_* configuration; fix it and restart")
-			traces.end(t.Context())
+			traces.shutdown(t.Context())
 		})
 	}
 }
@@ -129,14 +129,14 @@ func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
 	n := &notes{}
 	cfg := &rest.Config{}
 	traces := newTracing(t.Context(), "x", n.logger())
-	traces.follow(cfg)
+	traces.instrument(cfg)
 	assert.Nil(t, cfg.WrapTransport)
 	assert.Nil(t, traces.tracer())
 	assert.Empty(t, n.text())
 }
 
 func TestSpansArriveWithWhoSentThem(t *testing.T) {
-	for protocol, receiver := range map[string]*traces.Receiver{overHTTP: traces.OverHTTP(t), overGRPC: traces.OverGRPC(t)} {
+	for protocol, receiver := range map[string]*traces.Receiver{protocolHTTP: traces.OverHTTP(t), protocolGRPC: traces.OverGRPC(t)} {
 		t.Run(protocol, func(t *testing.T) {
 			environment(t, map[string]string{
 				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
@@ -145,19 +145,19 @@ func TestSpansArriveWithWhoSentThem(t *testing.T) {
 			})
 			sent := newTracing(t.Context(), "infra", (&notes{}).logger())
 			_, span := sent.tracer().Start(t.Context(), "validate")
-			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*attributeLength)))
+			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*maxAttributeLength)))
 			span.End()
-			sent.end(t.Context()) // the last spans go out, too
+			sent.shutdown(t.Context()) // the last spans go out, too
 
 			got := receiver.Spans()
 			require.Len(t, got, 1)
 			assert.Equal(t, "validate", got[0].GetName())
-			assert.Equal(t, strings.Repeat("x", attributeLength), got[0].Attributes()["overrule.name"], "a caller fills no memory by a long name")
+			assert.Equal(t, strings.Repeat("x", maxAttributeLength), got[0].Attributes()["overrule.name"], "a caller fills no memory by a long name")
 			assert.Equal(t, "overrule", got[0].Resource["service.name"])
 			assert.Equal(t, "infra", got[0].Resource["k8s.namespace.name"])
 			assert.Equal(t, "test", got[0].Resource["deployment.environment.name"])
 			assert.Equal(t, "mine", got[0].Resource["service.version"], "the environment has the last word")
-			if protocol == overHTTP {
+			if protocol == protocolHTTP {
 				assert.Equal(t, "Bearer x", receiver.Headers()[0].Get("Authorization"))
 			}
 		})
@@ -171,7 +171,7 @@ func TestASamplerThatIsOffSendsNothing(t *testing.T) {
 	_, span := sent.tracer().Start(t.Context(), "validate")
 	assert.False(t, span.IsRecording())
 	span.End()
-	sent.end(t.Context())
+	sent.shutdown(t.Context())
 	assert.Empty(t, receiver.Spans())
 }
 
@@ -188,7 +188,7 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 		_, span := sent.tracer().Start(t.Context(), "validate")
 		span.End()
 	}
-	sent.end(t.Context())
+	sent.shutdown(t.Context())
 	assert.Contains(t, n.text(), "the last traces were not sent", "it gives up")
 	assert.LessOrEqual(t, strings.Count(n.text(), "traces are lost"), 1)
 }
@@ -196,7 +196,7 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 func TestLostTracesAreToldOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &notes{}
-		c := &complaints{log: n.logger(), often: rate.Sometimes{Interval: complaint}}
+		c := &traceErrorHandler{log: n.logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
 		for range 119 { // of two minutes, a second each
 			c.Handle(errors.New("connection refused"))
 			time.Sleep(time.Second)
@@ -217,7 +217,7 @@ func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
 	}))
 	defer api.Close()
 	cfg := &rest.Config{Host: api.URL}
-	sent.follow(cfg)
+	sent.instrument(cfg)
 	client, err := rest.HTTPClientFor(cfg)
 	require.NoError(t, err)
 	get := func(ctx context.Context, path string) {
@@ -232,7 +232,7 @@ func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
 	get(review, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
 	get(trace.ContextWithSpan(review, trace.SpanFromContext(t.Context())), "/apis/gateway.networking.k8s.io/v1/gateways") // a list of the informers
 	span.End()
-	sent.end(t.Context())
+	sent.shutdown(t.Context())
 
 	names := map[string]string{}
 	for _, s := range receiver.Spans() {

@@ -27,7 +27,7 @@ func leadsTo(service, bundle string) admissionregistrationv1.WebhookClientConfig
 
 func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
-	url, meta := "https://elsewhere", metav1.ObjectMeta{Name: configurations}
+	url, meta := "https://elsewhere", metav1.ObjectMeta{Name: webhookConfigName}
 	client := fake.NewClientset(
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionregistrationv1.MutatingWebhook{
 			{Name: "m", ClientConfig: leadsTo("overrule", "one")},
@@ -38,14 +38,14 @@ func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
 			{Name: "url", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: []byte("theirs")}},
 		}},
 	)
-	got, err := standing(client, parsed(t))(t.Context())
+	got, err := trustedBundles(client, parsed(t))(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []certs.TrustedBundle{
 		{Where: "m in the mutating webhook configuration overrule", CABundle: []byte("one")},
 		{Where: "v in the validating webhook configuration overrule", CABundle: []byte("two")},
 	}, got)
 
-	got, err = standing(fake.NewClientset(), parsed(t))(t.Context())
+	got, err = trustedBundles(fake.NewClientset(), parsed(t))(t.Context())
 	require.NoError(t, err, "before there are any")
 	assert.Empty(t, got)
 }
@@ -59,7 +59,7 @@ func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
 		client.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("forbidden")
 		})
-		_, err := standing(client, parsed(t))(t.Context())
+		_, err := trustedBundles(client, parsed(t))(t.Context())
 		assert.EqualError(t, err, want)
 	}
 }
@@ -67,10 +67,10 @@ func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
 func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 	reads := func(args ...string) int {
 		client := fake.NewClientset()
-		i, err := newIdentity(&rest.Config{Host: "127.0.0.1:1"}, client, parsed(t, args...), logr.Discard())
+		i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, client, parsed(t, args...), logr.Discard())
 		require.NoError(t, err)
-		if i.recall != nil {
-			i.recall(t.Context())
+		if i.loadTrusted != nil {
+			i.loadTrusted(t.Context())
 		}
 		return len(client.Actions())
 	}
@@ -83,7 +83,7 @@ func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, recalled := fake.NewClientset(), false
-	s := &successor{&webhook.Registrar{
+	s := &leaderRegistrar{&webhook.Registrar{
 		Client: client, Authority: newIdentityOfFiles(t), Log: logr.Discard(),
 		Judged: func() (webhook.Evaluated, bool) {
 			assert.True(t, recalled)

@@ -17,11 +17,11 @@ import (
 
 const (
 	// configurations is the name of both webhook configurations.
-	configurations = "overrule"
+	webhookConfigName = "overrule"
 	// webhooksBinding gives the server the right to write them (deploy/base).
-	webhooksBinding = "overrule-webhooks"
+	webhooksRoleBinding = "overrule-webhooks"
 	// looks is how often in a row, a second apart, they have to be away.
-	looks = 5
+	requiredChecks = 5
 )
 
 // uninstallWebhooks is the command that the Helm chart runs before it deletes
@@ -38,10 +38,10 @@ configurations (ClusterRoleBinding overrule-webhooks), deletes both of them, and
 looks on until they stay away. What is written from then on is not judged.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if least := looks * time.Second; timeout < least {
-				return fmt.Errorf("invalid --timeout: must be at least %s", least)
+			if minimum := requiredChecks * time.Second; timeout < minimum {
+				return fmt.Errorf("invalid --timeout: must be at least %s", minimum)
 			}
-			cfg, err := clusterOf(kubeconfig)
+			cfg, err := loadRESTConfig(kubeconfig)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return (&remover{client: client, looks: looks, pause: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
+			return (&remover{client: client, requiredChecks: requiredChecks, interval: time.Second, out: cmd.OutOrStdout()}).remove(ctx)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", kubeconfigUsage)
@@ -62,37 +62,37 @@ looks on until they stay away. What is written from then on is not judged.`,
 
 // remover deletes the webhook configurations until they stay away.
 type remover struct {
-	client kubernetes.Interface
-	looks  int // in a row that have to find nothing
-	pause  time.Duration
-	out    io.Writer
-	gone   map[string]int // how often each was deleted; nil before the first
+	client         kubernetes.Interface
+	requiredChecks int // in a row that have to find nothing
+	interval       time.Duration
+	out            io.Writer
+	deletions      map[string]int // how often each was deleted; nil before the first
 }
 
 // remove takes the right first: a leader that has it puts back what is deleted.
 // It may do so once more, by a write that is under way or was allowed by an API
 // server that has not heard of the binding's end; so one look is not enough.
 func (r *remover) remove(ctx context.Context) error {
-	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksBinding); err != nil {
+	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksRoleBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksRoleBinding); err != nil {
 		return err
 	}
-	for clean := 0; ; {
+	for absent := 0; ; {
 		found, err := r.deleteBoth(ctx)
 		if err != nil {
 			return err
 		}
-		if clean++; found {
-			clean = 0
+		if absent++; found {
+			absent = 0
 		}
-		if clean == r.looks {
+		if absent == r.requiredChecks {
 			_, err := fmt.Fprintln(r.out, "the webhook configurations are gone: writes are not judged any more")
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the webhook configurations %s were deleted, and did not stay away in time: "+
-				"something other than this installation may put them back; end that, and try again: %w", configurations, context.Cause(ctx))
-		case <-time.After(r.pause):
+				"something other than this installation may put them back; end that, and try again: %w", webhookConfigName, context.Cause(ctx))
+		case <-time.After(r.interval):
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (r *remover) remove(ctx context.Context) error {
 // deleteBoth reports whether there was something to delete.
 func (r *remover) deleteBoth(ctx context.Context) (bool, error) {
 	hooks := r.client.AdmissionregistrationV1()
-	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+configurations, hooks.ValidatingWebhookConfigurations().Delete, configurations)
-	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+configurations, hooks.MutatingWebhookConfigurations().Delete, configurations)
+	validating, errValidating := r.delete(ctx, "ValidatingWebhookConfiguration "+webhookConfigName, hooks.ValidatingWebhookConfigurations().Delete, webhookConfigName)
+	mutating, errMutating := r.delete(ctx, "MutatingWebhookConfiguration "+webhookConfigName, hooks.MutatingWebhookConfigurations().Delete, webhookConfigName)
 	return validating || mutating, errors.Join(errValidating, errMutating)
 }
 
@@ -114,18 +114,18 @@ func (r *remover) delete(ctx context.Context, what string, del func(context.Cont
 	case err != nil:
 		return false, fmt.Errorf("delete %s: %w", what, err)
 	}
-	return true, r.tell(what)
+	return true, r.report(what)
 }
 
 // tell says what was deleted, and that it was put back: each once, however
 // often that goes on.
-func (r *remover) tell(what string) error {
-	if r.gone == nil {
-		r.gone = map[string]int{}
+func (r *remover) report(what string) error {
+	if r.deletions == nil {
+		r.deletions = map[string]int{}
 	}
-	r.gone[what]++
+	r.deletions[what]++
 	var err error
-	switch r.gone[what] {
+	switch r.deletions[what] {
 	case 1:
 		_, err = fmt.Fprintln(r.out, "deleted", what)
 	case 2:

@@ -60,7 +60,7 @@ func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
 			client := fake.NewClientset(c.objects...)
 			putBack(client, c.back)
 			var said strings.Builder
-			require.NoError(t, (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context()))
+			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context()))
 			assert.Equal(t, c.want, said.String())
 			for _, left := range client.Actions() {
 				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "what is not its own stays")
@@ -87,7 +87,7 @@ func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	var said strings.Builder
-	err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(ctx)
+	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "the webhook configurations overrule were deleted, and did not stay away in time")
 	assert.NotContains(t, said.String(), allGone)
@@ -107,7 +107,7 @@ func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("no right"))
 			})
 			var said strings.Builder
-			err := (&remover{client: client, looks: 3, pause: time.Millisecond, out: &said}).remove(t.Context())
+			err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context())
 			require.True(t, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(t, err, want)
 			assert.NotContains(t, said.String(), allGone)

@@ -20,9 +20,9 @@ import (
 
 // flagCheck is what has to hold for a flag.
 type flagCheck struct {
-	flag string
-	ok   bool
-	want string // that is not met unless ok
+	flag        string
+	ok          bool
+	requirement string // that is not met unless ok
 }
 
 const (
@@ -32,11 +32,11 @@ const (
 )
 
 // failed returns an error for each check that does not hold.
-func failed(checks []flagCheck) error {
+func flagErrors(checks []flagCheck) error {
 	var errs []error
 	for _, c := range checks {
 		if !c.ok {
-			errs = append(errs, fmt.Errorf("invalid --%s: %s", c.flag, c.want))
+			errs = append(errs, fmt.Errorf("invalid --%s: %s", c.flag, c.requirement))
 		}
 	}
 	return errors.Join(errs...)
@@ -44,12 +44,12 @@ func failed(checks []flagCheck) error {
 
 // validate returns everything that is wrong with the options, which f set.
 func (o *options) validate(f *pflag.FlagSet) error {
-	return failed(slices.Concat(o.values(), o.combinations(f), o.arming()))
+	return flagErrors(slices.Concat(o.valueChecks(), o.combinationChecks(f), o.armChecks()))
 }
 
 // values are the checks of flags by themselves. Those that a listener or the
 // API server makes anyway are left to them.
-func (o *options) values() []flagCheck {
+func (o *options) valueChecks() []flagCheck {
 	least := resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI)
 	return []flagCheck{
 		{"namespace", isLabel(o.namespace), mustBeLabel},
@@ -59,7 +59,7 @@ func (o *options) values() []flagCheck {
 		{"metrics-bind-address", o.metricsAddress == "0" || isHostPort(o.metricsAddress), mustBeAddress + `, or "0" for none`},
 		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
 		// Profiles show what is in memory.
-		{"pprof-bind-address", none(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
+		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
 		{"max-concurrent", o.maxConcurrent >= 0, mustNotBeNegative},
 		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
@@ -80,15 +80,15 @@ func (o *options) values() []flagCheck {
 // combinations are the checks of flags that would be ignored beside others,
 // where the server would then be less strict than its flags say, serve another
 // certificate, or leave marks in place.
-func (o *options) combinations(f *pflag.FlagSet) []flagCheck {
+func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	checks := []flagCheck{
 		{"client-subject", len(o.clientSubjects) == 0 || o.clientCA != "", "requires --client-ca-file"},
 		{"path-token-file", o.pathTokens == "" || !o.manageWebhooks, "requires --manage-webhooks=false"},
-		{"cert-dir", !f.Changed("cert-dir") || o.certificates != bySelf, "requires --certificates=files or --certificates=cert-manager"},
-		{"certificate-name", !f.Changed("certificate-name") || o.certificates == byCertManager, "requires --certificates=cert-manager"},
-		{"ca-validity", !f.Changed("ca-validity") || o.certificates == bySelf, "requires --certificates=self"},
-		{"cert-validity", !f.Changed("cert-validity") || o.certificates == bySelf, "requires --certificates=self"},
-		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.on, "requires --refresh"},
+		{"cert-dir", !f.Changed("cert-dir") || o.certificates != certificatesSelf, "requires --certificates=files or --certificates=cert-manager"},
+		{"certificate-name", !f.Changed("certificate-name") || o.certificates == certificatesCertManager, "requires --certificates=cert-manager"},
+		{"ca-validity", !f.Changed("ca-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
+		{"cert-validity", !f.Changed("cert-validity") || o.certificates == certificatesSelf, "requires --certificates=self"},
+		{"refresh-affected", !f.Changed("refresh-affected") || o.refresh.enabled, "requires --refresh"},
 	}
 	// An empty value, such as that of an unset variable, must not admit every
 	// caller.
@@ -99,7 +99,7 @@ func (o *options) combinations(f *pflag.FlagSet) []flagCheck {
 }
 
 // arming are the checks of --arm.
-func (o *options) arming() []flagCheck {
+func (o *options) armChecks() []flagCheck {
 	if !o.arm {
 		return nil
 	}

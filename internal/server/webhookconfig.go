@@ -18,50 +18,50 @@ import (
 
 // keepWebhooks has the webhook configurations written or, where somebody else
 // keeps them, looked at.
-func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
-	if probes.notes == nil {
-		probes.notes = map[string]func() error{}
+func addWebhookConfig(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, l *canaryRunner, o options, probes *probeServer, m *webhook.Metrics, log logr.Logger) error {
+	if probes.warnings == nil {
+		probes.warnings = map[string]func() error{}
 	}
 	if !o.manageWebhooks {
 		inspector := newInspector(client, w, i, p, o, log)
-		probes.notes["webhooks"] = inspector.Problem
+		probes.warnings["webhooks"] = inspector.Problem
 		return mgr.Add(inspector)
 	}
 	registrar := newRegistrar(client, w, i, p, o, log)
 	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
-	registrar.Arming, registrar.Wrote = l.arming(), l.wrote
-	probes.notes["webhooks"] = registrar.Problem
-	return mgr.Add(&successor{registrar, i.recall})
+	registrar.Arming, registrar.Wrote = l.registrarArming(), l.webhooksWritten
+	probes.warnings["webhooks"] = registrar.Problem
+	return mgr.Add(&leaderRegistrar{registrar, i.loadTrusted})
 }
 
-func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
+func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, o options, log logr.Logger) *webhook.Registrar {
 	return &webhook.Registrar{
-		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Untrusted: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
-		Configuration: configuration(i, o), Judged: judgedOf(w),
+		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.externalBundle, Untrusted: i.missingBundleRemedy, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Configuration: configuration(i, o), Judged: evaluatedResources(w),
 	}
 }
 
-func newInspector(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Inspector {
+func newInspector(client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, o options, log logr.Logger) *webhook.Inspector {
 	return &webhook.Inspector{
 		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
-		Configuration: configuration(i, o), Judged: judgedOf(w),
+		Configuration: configuration(i, o), Judged: evaluatedResources(w),
 	}
 }
 
 // configuration is what the flags say of the webhook configurations.
-func configuration(i *identity, o options) webhook.Configuration {
+func configuration(i *certProvider, o options) webhook.Configuration {
 	return webhook.Configuration{
-		Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
+		Name: webhookConfigName, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 		FailurePolicy: o.failurePolicy,
 		Annotations:   i.annotations,
 	}
 }
 
 // judgedOf tells what the policy kinds of a watcher want judged.
-func judgedOf(w *cache.Watcher) func() (webhook.Evaluated, bool) {
+func evaluatedResources(w *cache.Watcher) func() (webhook.Evaluated, bool) {
 	return func() (webhook.Evaluated, bool) {
 		known := w.Discovered() // before they are asked for: once it is so, they are all there
-		out := judged(w.Served())
+		out := evaluatedKinds(w.Served())
 		for _, r := range w.Older() {
 			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
 		}
@@ -70,7 +70,7 @@ func judgedOf(w *cache.Watcher) func() (webhook.Evaluated, bool) {
 }
 
 // judged returns what the policy kinds that are served want judged.
-func judged(kinds []cache.Served) webhook.Evaluated {
+func evaluatedKinds(kinds []cache.Served) webhook.Evaluated {
 	var out webhook.Evaluated
 	for _, s := range kinds {
 		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
@@ -78,7 +78,7 @@ func judged(kinds []cache.Served) webhook.Evaluated {
 			out.Scales = append(out.Scales, webhook.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
 		}
 		out.Subresources = append(out.Subresources, subresources(s)...)
-		out.Services = out.Services || onServices(s.Kind)
+		out.Services = out.Services || dependsOnServices(s.Kind)
 	}
 	return out
 }
@@ -102,22 +102,22 @@ var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, ap
 
 // onServices reports whether policies of a kind depend on Services. A profile
 // that lists no target kinds leaves them open, which is no wish for Services.
-func onServices(k *policykind.Kind) bool {
+func dependsOnServices(k *policykind.Kind) bool {
 	return slices.ContainsFunc(serviceLevels, k.Has) ||
 		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
 }
 
 // successor is a registrar that learns what was published before it leads: the
 // replica that led may have had other files.
-type successor struct {
+type leaderRegistrar struct {
 	*webhook.Registrar
-	recall func(context.Context)
+	loadTrusted func(context.Context)
 }
 
 // Start implements manager.Runnable.
-func (s *successor) Start(ctx context.Context) error {
-	if s.recall != nil {
-		s.recall(ctx)
+func (s *leaderRegistrar) Start(ctx context.Context) error {
+	if s.loadTrusted != nil {
+		s.loadTrusted(ctx)
 	}
 	return s.Registrar.Start(ctx)
 }

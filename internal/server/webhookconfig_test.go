@@ -34,7 +34,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 				Targets: api.ProfileTargets{Fields: []string{"targetRef"}, Kinds: c.targets},
 			}, policykind.Cluster)
 			require.NoError(t, err)
-			got := judged([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
+			got := evaluatedKinds([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
 			assert.Equal(t, webhook.Evaluated{
 				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
@@ -45,7 +45,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			}, got)
 		})
 	}
-	assert.Equal(t, webhook.Evaluated{}, judged(nil))
+	assert.Equal(t, webhook.Evaluated{}, evaluatedKinds(nil))
 }
 
 func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {
