@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// newSweeper makes a sweeper of a store that is not fed yet.
+// newSweeper returns the background audit. Call it before s is filled.
 func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Sweeper {
 	return audit.New(audit.Options{
 		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
@@ -25,13 +25,13 @@ func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr
 	})
 }
 
-// locate asks the API server for the uid of an object.
+// locate returns a function that reads the uid of an object from the API server.
 func locate(reader client.Reader) audit.Locate {
 	return func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, error) {
 		o := &metav1.PartialObjectMetadata{}
 		o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
 		if err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o); err != nil {
-			return nil, fmt.Errorf("look for %s: %w", ref, err)
+			return nil, fmt.Errorf("get %s: %w", ref, err)
 		}
 		return &corev1.ObjectReference{
 			APIVersion: o.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: o.UID,

@@ -7,13 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/controllers/canary"
@@ -22,53 +18,64 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// does is what an enforcement does about a denial.
+// enforcementActions is what the server does with a denial, by enforcement.
 var enforcementActions = map[guard.Enforcement]api.Action{
 	guard.EnforceDeny: api.Deny, guard.EnforceWarn: api.Warn, guard.EnforceAudit: api.Audit,
 }
 
-// lookout is the canary of a server, and what becomes of its runs.
+// canaryRunner runs the canary on the leader, and publishes its results. A nil
+// canaryRunner is disabled.
 type canaryRunner struct {
 	loop   *canary.Loop
 	pod    *canary.Pod
 	record *canary.Record
 	arming *canary.Arming // nil without --arm
 
-	configured chan struct{} // closed once the webhooks are
+	configured chan struct{} // closed once the webhook configurations are written
 	once       sync.Once
 }
 
-// newLookout returns that of the flags, nil if they want none.
-func newCanaryRunner(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface, objects *snapshot.Store, o options, log logr.Logger) (*canaryRunner, error) {
-	if o.canaryInterval == 0 {
-		return nil, nil //nolint:nilnil // that there is none is no error
+// addCanary adds the canary to the manager, unless the flags disable it.
+func (a *app) addCanary() (err error) {
+	if a.options.canaryInterval == 0 {
+		return nil
 	}
-	c, err := canary.New(cfg, canary.Options{Does: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
+	if a.canary, err = a.newCanaryRunner(); err != nil {
+		return err
+	}
+	a.probes.addWarning("canary", a.canary.record.Problem)
+	return errors.Join(crmetrics.Registry.Register(a.canary.record), a.manager.Add(a.canary.loop), a.manager.Add(followerReporter{a.canary.pod}))
+}
+
+func (a *app) newCanaryRunner() (*canaryRunner, error) {
+	o, log := a.options, a.log.WithName("canary")
+	c, err := canary.New(a.config, canary.Options{Does: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
 	if err != nil {
-		return nil, fmt.Errorf("make a canary: %w", err)
+		return nil, fmt.Errorf("create canary: %w", err)
 	}
 	l := &canaryRunner{
 		record:     canary.NewRecord(o.arm),
-		pod:        &canary.Pod{Client: client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
+		pod:        &canary.Pod{Client: a.client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
 		configured: make(chan struct{}),
 	}
 	if o.arm {
 		l.arming = canary.NewArming()
 	}
 	reporter := &canary.Reporter{
-		Record: l.record, Pod: l.pod, Arm: l.arming, Events: mgr.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
+		Record: l.record, Pod: l.pod, Arm: l.arming, Events: a.manager.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
 	}
 	l.loop = &canary.Loop{
 		Run: c.Run, Interval: o.canaryInterval, Ready: l.waitForWebhooks,
 		Started: reporter.Started, Report: reporter.Report, Stopped: reporter.Stopped, Log: log,
 	}
 	if !o.manageWebhooks {
-		l.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, objects) }
+		l.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, a.store) }
 	}
 	return l, nil
 }
 
-// registered waits until this replica has written the webhooks.
+// waitForWebhooks waits until this replica has written the webhook
+// configurations.
 func (l *canaryRunner) waitForWebhooks(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -76,25 +83,17 @@ func (l *canaryRunner) waitForWebhooks(ctx context.Context) {
 	}
 }
 
-// listed waits until this replica can judge: webhooks that are another's to
-// write may have been there long before.
-func waitForCaches(ctx context.Context, objects *snapshot.Store) {
+// waitForCaches waits until the caches are synced. It replaces waitForWebhooks
+// if the server does not write the webhook configurations: those may exist
+// before this replica can evaluate writes.
+func waitForCaches(ctx context.Context, store *snapshot.Store) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) {
-		_, ready := objects.View()
+		_, ready := store.View()
 		return ready, nil
 	})
 }
 
-// join adds a lookout to a server.
-func (l *canaryRunner) register(mgr manager.Manager, registry prometheus.Registerer, probes *probeServer) error {
-	if l == nil {
-		return nil
-	}
-	probes.addWarning("canary", l.record.Problem)
-	return errors.Join(registry.Register(l.record), mgr.Add(l.loop), mgr.Add(followerReporter{l.pod}))
-}
-
-// wrote is told that the webhook configurations were written.
+// webhooksWritten is called after the webhook configurations were written.
 func (l *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePolicyType) {
 	if l == nil {
 		return
@@ -103,7 +102,7 @@ func (l *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePol
 	l.once.Do(func() { close(l.configured) })
 }
 
-// arming is nil where nothing is armed.
+// registrarArming returns what decides on failurePolicy; nil without --arm.
 func (l *canaryRunner) registrarArming() webhook.Arming {
 	if l == nil || l.arming == nil {
 		return nil
@@ -111,10 +110,12 @@ func (l *canaryRunner) registrarArming() webhook.Arming {
 	return l.arming
 }
 
-// bystander tells each replica's pod that it does not lead.
+// followerReporter sets the canary condition of each replica's pod to "not the
+// leader". The leader's reporter replaces it.
 type followerReporter struct{ pod *canary.Pod }
 
-// NeedLeaderElection lets every replica tell so.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: it runs on every
+// replica.
 func (followerReporter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

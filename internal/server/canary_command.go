@@ -22,7 +22,7 @@ const (
 	exitNotRun = 2
 )
 
-// exitError is an error that has an exit code.
+// exitError is an error with an exit code.
 type exitError struct {
 	error
 
@@ -32,6 +32,8 @@ type exitError struct {
 // Unwrap implements errors.Is and errors.As.
 func (e *exitError) Unwrap() error { return e.error }
 
+// ExitCode returns the exit code for an error of the command: 1, unless the error
+// has another one.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code
@@ -39,7 +41,7 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// untriable is an error for which nothing could be tried.
+// notRun returns err with the exit code of a canary that could not run.
 func notRun(err error) error {
 	if err == nil {
 		return nil
@@ -53,17 +55,17 @@ type canaryOptions struct {
 	timeout                       time.Duration
 }
 
-// canaryCommand is the command that tries an installation once.
+// canaryCommand returns the command that runs the canary once.
 func canaryCommand() *cobra.Command {
 	var o canaryOptions
 	cmd := &cobra.Command{
 		Use:   "canary",
-		Short: "Try once, by dry runs, whether writes are judged",
+		Short: "Verify with dry runs that writes are evaluated",
 		Long: `canary sends dry runs through the API server: a PolicyProfile that must be
 rejected, one that must pass and, with --canary-namespace, an HTTPRoute without
-parents. Nothing is stored. It takes the right to create them.
+parents. Nothing is stored. You must be allowed to create these objects.
 
-Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
+Exit codes: 0 passed, 1 failed, 2 could not run.`,
 		Args: func(cmd *cobra.Command, args []string) error { return notRun(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -74,10 +76,10 @@ Exit codes: 0 passed, 1 failed, 2 could not be tried.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "deny, warn or audit: how the servers run")
-	f.StringVar(&o.namespace, "canary-namespace", "", "namespace of a route to try, too: any but that of the servers (default: none)")
-	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for the answers; a webhook that hangs takes up to six seconds")
-	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "text or json")
+	cliflag.EnumVar(f, &o.enforcement, "enforcement", guard.EnforceDeny, guard.Enforcements, "enforcement that the servers run with: deny, warn or audit")
+	f.StringVar(&o.namespace, "canary-namespace", "", "namespace in which to also create a route; not the namespace of the servers (default: none)")
+	f.DurationVar(&o.timeout, "timeout", canary.DefaultTimeout, "how long to wait for responses; a webhook that hangs takes up to six seconds")
+	cliflag.EnumVarP(f, &o.output, "output", "o", "text", []string{"text", "json"}, "output format: text or json")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(cliflag.Error(err)) })
 	return cmd
 }
@@ -96,15 +98,15 @@ func (o canaryOptions) run(cmd *cobra.Command) error {
 	}
 	r := c.Run(cmd.Context())
 	if err := write(cmd.OutOrStdout(), r, o.output); err != nil {
-		return notRun(fmt.Errorf("write the result: %w", err))
+		return notRun(fmt.Errorf("write result: %w", err))
 	}
 	switch r.Outcome {
 	case canary.Passed:
 		return nil
 	case canary.Failed:
-		return &exitError{errors.New("the canary failed"), exitFailed}
+		return &exitError{errors.New("canary failed"), exitFailed}
 	default:
-		return &exitError{errors.New("the canary could not be tried"), exitNotRun}
+		return &exitError{errors.New("canary could not run"), exitNotRun}
 	}
 }
 

@@ -16,27 +16,29 @@ import (
 // caSecret is the Secret that holds the certificate authority.
 const caSecret = "overrule-ca"
 
-// The ways to a serving certificate.
+// The values of --certificates.
 const (
 	certificatesSelf        = "self"
 	certificatesFiles       = "files"
 	certificatesCertManager = "cert-manager"
 )
 
-// identity is the serving certificate, and how clients come to trust it.
+// certProvider is the source of the serving certificate, and of its CA bundle for
+// the webhook configurations.
 type certProvider struct {
 	source    certs.Source
 	runnable  manager.Runnable
 	authority webhook.Authority
-	// foreign and annotations are the registrar's.
+	// The rest is for the registrar. externalBundle reports whether another client
+	// writes the caBundle; missingBundleRemedy is the advice if it is empty then.
 	externalBundle      func() bool
-	missingBundleRemedy string // what to do about a caBundle that nobody wrote
+	missingBundleRemedy string
 	annotations         map[string]string
-	loadTrusted         func(context.Context) // runs before a new leader writes; nil for nothing
+	loadTrusted         func(context.Context) // loads the published bundles before a new leader writes; may be nil
 	warnings            map[string]func() error
 }
 
-// newIdentity returns that of the way that the flags say.
+// newCertProvider returns the provider that --certificates selects.
 func newCertProvider(cfg *rest.Config, client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
 	switch o.certificates {
 	case certificatesFiles:
@@ -56,8 +58,8 @@ func newCertProvider(cfg *rest.Config, client kubernetes.Interface, o options, l
 	return &certProvider{source: authority, runnable: authority, authority: authority}, nil
 }
 
-// ofFiles is an identity that somebody mounts. Without a ca.crt it is theirs to
-// have it trusted.
+// newFilesProvider returns a provider that reads mounted files. Without a ca.crt
+// the caBundle is not written.
 func newFilesProvider(client kubernetes.Interface, o options, log logr.Logger) (*certProvider, error) {
 	opts := filesOptions(o, log)
 	if o.manageWebhooks {
@@ -70,13 +72,14 @@ func newFilesProvider(client kubernetes.Interface, o options, log logr.Logger) (
 	return &certProvider{
 		source: files, runnable: files, authority: unconfirmedSource{files},
 		externalBundle:      func() bool { return files.Healthy(nil) == nil && files.CABundle() == nil },
-		missingBundleRemedy: "put ca.crt beside tls.crt in " + o.certDir + ", or write the caBundle yourself",
+		missingBundleRemedy: "add ca.crt beside tls.crt in " + o.certDir + ", or set the caBundle yourself",
 		loadTrusted:         files.LoadTrusted,
 		warnings:            map[string]func() error{"certificate": files.Problem},
 	}, nil
 }
 
-// ofCertManager is an identity that cert-manager issues, and tells clients of.
+// newCertManagerProvider returns a provider whose certificate cert-manager issues;
+// its cainjector writes the caBundle.
 func newCertManagerProvider(cfg *rest.Config, o options, log logr.Logger) (*certProvider, error) {
 	reader, err := certs.NewCertificateReader(cfg)
 	if err != nil {
@@ -91,10 +94,10 @@ func newCertManagerProvider(cfg *rest.Config, o options, log logr.Logger) (*cert
 	}
 	return &certProvider{
 		source: source, runnable: source, authority: unconfirmedSource{source},
-		// Not before there is something to inject: a configuration without a
-		// caBundle makes every call fail.
+		// Only once there is a bundle to inject: with a configuration that has no
+		// caBundle every call fails.
 		externalBundle:      func() bool { return source.Healthy(nil) == nil },
-		missingBundleRemedy: "cert-manager's cainjector has not written it: look whether it runs, and at its log",
+		missingBundleRemedy: "cert-manager's cainjector has not set it; check that it runs, and its log",
 		annotations:         map[string]string{certs.InjectAnnotation: o.namespace + "/" + o.certificateName},
 		warnings:            map[string]func() error{"certificate": source.Problem},
 	}, nil
@@ -104,23 +107,24 @@ func filesOptions(o options, log logr.Logger) certs.FilesOptions {
 	return certs.FilesOptions{Dir: o.certDir, Name: certs.ServiceNames(o.service, o.namespace)[0], Log: log}
 }
 
-// unconfirmed is a source that does not wait for its bundle to be published.
+// unconfirmedSource is a source that does not wait for its bundle to be published.
 type unconfirmedSource struct{ certs.Source }
 
 // Published implements webhook.Authority.
 func (unconfirmedSource) Published([]byte) {}
 
-// addCallers has the server require certificates, if the flags say so.
-func addClientAuth(server *httpsServer, health *probeServer, o options, log logr.Logger) error {
+// addClientAuth makes the server require client certificates if --client-ca-file
+// is set.
+func addClientAuth(server *httpsServer, probes *probeServer, o options, log logr.Logger) error {
 	if o.clientCA == "" {
 		return nil
 	}
-	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
+	clientAuth, err := certs.NewClientAuth(certs.ClientAuthOptions{File: o.clientCA, Subjects: o.clientSubjects, Log: log})
 	if err != nil {
-		return fmt.Errorf("check callers: %w", err)
+		return fmt.Errorf("set up client authentication: %w", err)
 	}
-	server.clientAuth, server.runnables = callers, append(server.runnables, callers)
-	health.checks["callers"] = callers.Healthy
-	health.addCallerWarning(callers.Problem)
+	server.clientAuth, server.runnables = clientAuth, append(server.runnables, clientAuth)
+	probes.checks["callers"] = clientAuth.Healthy
+	probes.addCallerWarning(clientAuth.Problem)
 	return nil
 }

@@ -116,7 +116,7 @@ func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
 	assert.Len(t, door.runnables, 1)
 	assert.NotNil(t, door.tls().GetConfigForClient)
 
-	assert.ErrorContains(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "check callers: ")
+	assert.ErrorContains(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
 }
 
 func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {

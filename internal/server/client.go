@@ -9,12 +9,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// kubeconfigUsage is that of the flag that all commands have.
-const kubeconfigUsage = "path of a kubeconfig (default: that of $KUBECONFIG, else the cluster that it runs in, else ~/.kube/config)"
+// kubeconfigUsage is the help of --kubeconfig, which all commands have.
+const kubeconfigUsage = "path of a kubeconfig (default: $KUBECONFIG, else the in-cluster configuration, else ~/.kube/config)"
 
-// clusterOf returns how to reach the cluster that a kubeconfig names. Without one it
-// is that of $KUBECONFIG, of the pod that this runs in, or of ~/.kube/config, the
-// first that there is: a pod's own comes before what its home happens to have.
+// loadRESTConfig returns the client configuration of a kubeconfig. Without one it
+// uses the first of $KUBECONFIG, the in-cluster configuration and ~/.kube/config
+// that exists: in a pod, the pod's own comes before a file in its home.
 func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	var inClusterErr error
 	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
@@ -25,7 +25,7 @@ func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	rules.WarnIfAllMissing = false // the error tells it
+	rules.WarnIfAllMissing = false // the error reports it
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	switch {
 	case err == nil:
@@ -35,22 +35,24 @@ func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	case !clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("read kubeconfig %q: %w", rules.Precedence, err)
 	case inClusterErr != nil:
-		return nil, fmt.Errorf("find a cluster: there is none in %q, nor that of a pod (%w): give --kubeconfig, or set $KUBECONFIG", rules.Precedence, inClusterErr)
+		return nil, fmt.Errorf("no cluster configured: %q defines none, and there is no in-cluster configuration (%w); set --kubeconfig or $KUBECONFIG", rules.Precedence, inClusterErr)
 	default:
-		return nil, fmt.Errorf("find a cluster: $KUBECONFIG is %q, and there is none in it: give --kubeconfig, or set $KUBECONFIG to a file that names one", rules.Precedence)
+		return nil, fmt.Errorf("no cluster configured: $KUBECONFIG is %q, which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one", rules.Precedence)
 	}
 }
 
-// pings are the variables by which client-go says when a silent connection is
-// pinged, and when it is dead without an answer, in seconds. Its own values let a
-// dead watch pass for a live one for three quarters of a minute.
+// http2Pings are the environment variables by which client-go configures HTTP/2
+// health checks: after how many idle seconds it pings a connection, and after how
+// many it closes one that does not respond. With client-go's defaults a dead
+// watch is noticed after 45 seconds.
 var http2Pings = map[string]string{
 	"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5",
 	"HTTP2_PING_TIMEOUT_SECONDS":      "3",
 }
 
-// pingAPIServer has dead connections to the API server noticed within seconds,
-// unless the environment says otherwise. It comes before the first client.
+// configureHTTP2Pings makes client-go notice dead connections to the API server
+// within seconds, unless the environment sets other values. Call it before the
+// first client is created.
 func configureHTTP2Pings() error {
 	var errs []error
 	for name, seconds := range http2Pings {
@@ -59,7 +61,7 @@ func configureHTTP2Pings() error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("have connections to the API server pinged: %w", err)
+		return fmt.Errorf("configure HTTP/2 health checks of API server connections: %w", err)
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
 func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
 	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), written(t, "{")
 	for name, c := range map[string]struct{ flag, variable, want string }{
-		"at all":                        {"", "", `find a cluster: there is none in ["` + nowhere + `"], nor that of a pod (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined): give --kubeconfig, or set $KUBECONFIG`},
-		"in what the environment names": {"", nowhere, `find a cluster: $KUBECONFIG is ["` + nowhere + `"], and there is none in it: give --kubeconfig, or set $KUBECONFIG to a file that names one`},
+		"at all":                        {"", "", `no cluster configured: ["` + nowhere + `"] defines none, and there is no in-cluster configuration (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined); set --kubeconfig or $KUBECONFIG`},
+		"in what the environment names": {"", nowhere, `no cluster configured: $KUBECONFIG is ["` + nowhere + `"], which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one`},
 		"in a file that cannot be read": {"", broken, `read kubeconfig ["` + broken + `"]: error loading config file "` + broken + `": `},
 		"in the file that is given":     {nowhere, broken, `read kubeconfig "` + nowhere + `": stat ` + nowhere + `: no such file or directory`},
 		"in one that is broken":         {broken, "", `read kubeconfig "` + broken + `": error loading config file "` + broken + `": `},

@@ -13,16 +13,15 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// trouble tells in Events what /readyz notes: that somebody should look at a
-// replica though it does its work. Whoever reads no logs reads those.
+// warningEvents reports the warnings of /readyz as Events on the replica's pod.
 type warningEvents struct {
 	warnings  map[string]func() error
 	regarding *corev1.ObjectReference
 	events    webhook.EventRecorder
 }
 
-// noteEvery is the time between two looks. What stands at two of them in a row
-// is told: a start has many notes that do not last.
+// warningInterval is the time between two checks. A warning that is present in two
+// of them in a row is reported: at startup there are many that do not last.
 const warningInterval = 30 * time.Second
 
 func newWarningEvents(notes map[string]func() error, namespace string, events webhook.EventRecorder) *warningEvents {
@@ -31,11 +30,12 @@ func newWarningEvents(notes map[string]func() error, namespace string, events we
 	}}
 }
 
-// NeedLeaderElection lets every replica tell of itself.
-func (t *warningEvents) NeedLeaderElection() bool { return false }
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// reports its own warnings.
+func (w *warningEvents) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (t *warningEvents) Start(ctx context.Context) error {
+func (w *warningEvents) Start(ctx context.Context) error {
 	tick := time.NewTicker(warningInterval)
 	defer tick.Stop()
 	present, reported := map[string]bool{}, map[string]bool{}
@@ -44,16 +44,17 @@ func (t *warningEvents) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			t.check(present, reported)
+			w.check(present, reported)
 		}
 	}
 }
 
-// look tells of the notes that stood at the last look, each once for as long as
-// it stands: what it says may have a time in it.
-func (t *warningEvents) check(present map[string]bool, reported map[string]bool) {
-	for _, name := range slices.Sorted(maps.Keys(t.warnings)) {
-		err := t.warnings[name]()
+// check reports the warnings that were present at the last check, too. Each is
+// reported once until it disappears, even if its text changes: it may contain a
+// time.
+func (w *warningEvents) check(present, reported map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(w.warnings)) {
+		err := w.warnings[name]()
 		if err == nil {
 			delete(present, name)
 			delete(reported, name)
@@ -61,11 +62,11 @@ func (t *warningEvents) check(present map[string]bool, reported map[string]bool)
 		}
 		if present[name] && !reported[name] {
 			reported[name] = true
-			t.events.Eventf(t.regarding, nil, corev1.EventTypeWarning, warningReason(name), "Look", "%s", guard.EventNote(err.Error()))
+			w.events.Eventf(w.regarding, nil, corev1.EventTypeWarning, warningReason(name), "Check", "%s", guard.EventNote(err.Error()))
 		}
 		present[name] = true
 	}
 }
 
-// troubleReason is the reason of the Events of a note: CertificateTrouble.
-func warningReason(note string) string { return strings.ToUpper(note[:1]) + note[1:] + "Trouble" }
+// warningReason is the reason of the Events of a warning: CertificateWarning.
+func warningReason(name string) string { return strings.ToUpper(name[:1]) + name[1:] + "Warning" }

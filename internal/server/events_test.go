@@ -43,7 +43,7 @@ func TestTroubleThatLastsIsToldOnce(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
 		assert.NoError(t, reported.Start(ctx))
-		on := "Pod infra/" + hostname() + ": Warning CertificateTrouble Look: "
+		on := "Pod infra/" + hostname() + ": Warning CertificateWarning Check: "
 		assert.Equal(t, []string{on + "it ends in 40s", on + "it ends in 56m0s"}, d.lines)
 	})
 }

@@ -210,5 +210,5 @@ func TestBrokenConnectionsAreTheDebugLogs(t *testing.T) {
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 	errorLog(log).Print("TLS handshake error")
 	require.Len(t, lines, 1)
-	assert.Contains(t, lines[0], `"level"=1 "msg"="connection" "error"="TLS handshake error`)
+	assert.Contains(t, lines[0], `"level"=1 "msg"="connection error" "err"="TLS handshake error`)
 }

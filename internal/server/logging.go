@@ -10,7 +10,8 @@ import (
 
 func zapLevel(level int) zapcore.Level { return zapcore.Level(level) } //nolint:gosec // -1 to 2
 
-// errorLog takes the lines that net/http writes about broken connections.
+// errorLog returns a logger for what net/http reports about connections, which is
+// logged at debug level.
 func errorLog(log logr.Logger) *stdlog.Logger {
 	return stdlog.New(logWriter{log.V(1)}, "", 0)
 }
@@ -19,7 +20,7 @@ type logWriter struct{ log logr.Logger }
 
 // Write implements io.Writer.
 func (l logWriter) Write(p []byte) (int, error) {
-	l.log.Info("connection", "error", string(p))
+	l.log.Info("connection error", "err", string(p))
 	return len(p), nil
 }
 

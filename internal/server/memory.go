@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// heapShare is how much of the container's memory is the Go runtime's. The
-	// kernel counts more than that: sockets, and files that are mapped.
+	// heapRatio is the part of the container's memory limit that the Go runtime may
+	// use. The kernel counts more: sockets and mapped files.
 	heapRatio = 0.9
-	// resized is how often is asked for the limit: a pod can be resized in place.
+	// memoryRefreshInterval is how often the limit is read: pods can be resized in
+	// place.
 	memoryRefreshInterval = time.Minute
 )
 
-// limitMemory makes the collector work harder before the kernel kills, until ctx
-// ends. A GOMEMLIMIT that is set stays; without a limit there is none to keep.
-// Where it cannot be read the server goes without, and says so: it can judge.
+// setMemoryLimit sets GOMEMLIMIT from the container's limit, until ctx ends, so that
+// garbage is collected before the kernel kills the process. A GOMEMLIMIT that is
+// already set stays. If the limit cannot be read, that is logged, and there is none.
 func setMemoryLimit(ctx context.Context, log logr.Logger, provider memlimit.Provider) {
 	limit := func() (uint64, error) {
 		n, err := provider()
@@ -34,6 +35,6 @@ func setMemoryLimit(ctx context.Context, log logr.Logger, provider memlimit.Prov
 		memlimit.WithLogger(slog.New(logr.ToSlogHandler(log))),
 	)
 	if err != nil {
-		log.Info("the collector knows no memory limit; set GOMEMLIMIT to a little less than the container's", "cause", err.Error())
+		log.Info("cannot read the memory limit; set GOMEMLIMIT to 90% of the container's limit", "err", err.Error())
 	}
 }

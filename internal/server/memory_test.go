@@ -31,7 +31,7 @@ func TestTheCollectorKeepsToAShareOfTheContainersMemory(t *testing.T) {
 		"nothing where there is no limit":          {container: fails(memlimit.ErrNoLimit), want: math.MaxInt64},
 		"nothing outside of a container":           {container: fails(fmt.Errorf("look: %w", memlimit.ErrNoCgroup)), want: math.MaxInt64},
 		"nothing where there are no containers":    {container: fails(memlimit.ErrCgroupsNotSupported), want: math.MaxInt64},
-		"what it was where the limit is not known": {container: fails(errors.New("no such file")), want: before, said: `"the collector knows no memory limit; set GOMEMLIMIT to a little less than the container's" "cause"="failed to set GOMEMLIMIT: no such file"`},
+		"what it was where the limit is not known": {container: fails(errors.New("no such file")), want: before, said: `"cannot read the memory limit; set GOMEMLIMIT to 90% of the container's limit" "err"="failed to set GOMEMLIMIT: no such file"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOMEMLIMIT", c.set) // to be put back

@@ -6,12 +6,12 @@ import (
 	"overrule.dev/overrule/internal/build"
 )
 
-// buildInfo is a metric of which build runs: several at once, and a roll-out is
-// not over.
+// buildInfo is the metric overrule_build_info. During a rollout several builds
+// report it.
 func buildInfo(b build.Info) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "overrule_build_info",
-		Help: "1, with the version, the revision and the Go version that the server was built from.",
+		Help: "1, labelled with the version, revision and Go version of the build.",
 		ConstLabels: prometheus.Labels{
 			"version": b.Version, "revision": b.Revision, "goversion": b.Go,
 		},

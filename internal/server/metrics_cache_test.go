@@ -28,19 +28,19 @@ func TestTheMetricsTellTheAgeOfEachResource(t *testing.T) {
 		},
 	}
 	const want = `
-# HELP overrule_cache_age_seconds Time since a resource was known to be current, by an event, a bookmark or a list.
+# HELP overrule_cache_age_seconds Time since the last event, bookmark or list of a resource.
 # TYPE overrule_cache_age_seconds gauge
 overrule_cache_age_seconds{resource="authpolicies.kuadrant.io"} 40
 overrule_cache_age_seconds{resource="httproutes"} 15
-# HELP overrule_cache_current 1 while what is known of the cluster is fresh enough to judge by.
+# HELP overrule_cache_current 1 while no cache is stale.
 # TYPE overrule_cache_current gauge
 overrule_cache_current 1
-# HELP overrule_watch_failures_total Lists and watches of a resource that failed.
+# HELP overrule_watch_failures_total Failed lists and watches of a resource.
 # TYPE overrule_watch_failures_total counter
 overrule_watch_failures_total{resource="authpolicies.kuadrant.io"} 0
 overrule_watch_failures_total{resource="gateways"} 3
 overrule_watch_failures_total{resource="httproutes"} 5
-# HELP overrule_watch_lists_total Full lists of a resource.
+# HELP overrule_watch_lists_total Lists of a resource.
 # TYPE overrule_watch_lists_total counter
 overrule_watch_lists_total{resource="authpolicies.kuadrant.io"} 1
 overrule_watch_lists_total{resource="gateways"} 0

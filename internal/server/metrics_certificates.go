@@ -4,22 +4,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"overrule.dev/overrule/certs"
 )
 
-// expiring knows when certificates end, by their names.
+// expirySource returns when certificates expire, by name.
 type expirySource interface {
 	Expiries() map[string]time.Time
 }
 
-// expiries are the metric of when certificates end.
+// expiryCollector is the metric of when certificates expire.
 type expiryCollector struct {
 	sources []expirySource
 	desc    *prometheus.Desc
 }
 
-func newExpiryCollector(of ...expirySource) *expiryCollector {
-	return &expiryCollector{of, prometheus.NewDesc("overrule_certificate_expiry_timestamp_seconds",
-		"When a certificate that is in use ends, as seconds since 1970: the serving one, the authority that signed it, and the first of the authorities of callers.",
+func newExpiryCollector(sources ...expirySource) *expiryCollector {
+	return &expiryCollector{sources, prometheus.NewDesc("overrule_certificate_expiry_timestamp_seconds",
+		"Expiry of certificates in use, in seconds since 1970: the serving certificate, the authority that signed it, and the client CA that expires first.",
 		[]string{"certificate"}, nil)}
 }
 
@@ -28,21 +30,22 @@ func (e *expiryCollector) Describe(ch chan<- *prometheus.Desc) { ch <- e.desc }
 
 // Collect implements prometheus.Collector.
 func (e *expiryCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, of := range e.sources {
-		for name, at := range of.Expiries() {
+	for _, source := range e.sources {
+		for name, at := range source.Expiries() {
 			ch <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(at.Unix()), name)
 		}
 	}
 }
 
-// expire are those of the identity, and of callers who need a certificate.
-func (d *httpsServer) expire(i *certProvider) *expiryCollector {
-	var of []expirySource
-	if source, ok := i.source.(expirySource); ok {
-		of = append(of, source)
+// expirySources returns the serving certificate and, if clients need a
+// certificate, the client CAs.
+func expirySources(provider *certProvider, clientAuth *certs.ClientAuth) []expirySource {
+	var out []expirySource
+	if source, ok := provider.source.(expirySource); ok {
+		out = append(out, source)
 	}
-	if d.clientAuth != nil {
-		of = append(of, d.clientAuth)
+	if clientAuth != nil {
+		out = append(out, clientAuth)
 	}
-	return newExpiryCollector(of...)
+	return out
 }

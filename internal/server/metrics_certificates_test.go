@@ -19,7 +19,7 @@ func (e ends) Expiries() map[string]time.Time { return e }
 func TestTheMetricsTellWhenCertificatesEnd(t *testing.T) {
 	e := newExpiryCollector(ends{certs.NameServing: time.Unix(1767225600, 0), certs.NameAuthority: time.Unix(1798761600, 5)}, ends{certs.NameCallers: time.Unix(1, 0)}, ends(nil))
 	require.NoError(t, testutil.CollectAndCompare(e, strings.NewReader(`
-# HELP overrule_certificate_expiry_timestamp_seconds When a certificate that is in use ends, as seconds since 1970: the serving one, the authority that signed it, and the first of the authorities of callers.
+# HELP overrule_certificate_expiry_timestamp_seconds Expiry of certificates in use, in seconds since 1970: the serving certificate, the authority that signed it, and the client CA that expires first.
 # TYPE overrule_certificate_expiry_timestamp_seconds gauge
 overrule_certificate_expiry_timestamp_seconds{certificate="authority"} 1.7987616e+09
 overrule_certificate_expiry_timestamp_seconds{certificate="callers"} 1
@@ -33,7 +33,7 @@ overrule_certificate_expiry_timestamp_seconds{certificate="serving"} 1.7672256e+
 func TestEachWayAndTheCallersAreLookedAt(t *testing.T) {
 	for _, way := range []string{certificatesSelf, certificatesFiles, certificatesCertManager} {
 		i := identify(t, "--certificates="+way)
-		assert.Len(t, (&httpsServer{}).expire(i).sources, 1, way)
-		assert.Len(t, (&httpsServer{clientAuth: new(certs.ClientAuth)}).expire(i).sources, 2, way)
+		assert.Len(t, expirySources(i, nil), 1, way)
+		assert.Len(t, expirySources(i, new(certs.ClientAuth)), 2, way)
 	}
 }

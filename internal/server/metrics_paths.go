@@ -14,26 +14,26 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// censusAge is for how long a census holds: it looks at every path of the cluster,
-// and whoever scrapes asks for it as often as they like.
+// pathCountTTL is how long a count is reused: it visits every path of the cluster,
+// and scrapes may be frequent.
 const pathCountTTL = 30 * time.Second
 
-// noPolicy is the state of a path on which no policy of the kind falls.
+// noPolicy is the state of a path that no policy of the kind affects.
 const noPolicy = "none"
 
-// census counts the paths by policy kind and state.
+// pathCounter counts the paths by policy kind and state.
 type pathCounter struct {
 	engine *effective.Engine
 	log    logr.Logger
 
-	mu          sync.Mutex                  // of scrapes: one counts, the others wait for it
-	countedView weak.Pointer[snapshot.View] // what was counted, not kept alive by that
+	mu          sync.Mutex                  // concurrent scrapes wait for one count
+	countedView weak.Pointer[snapshot.View] // weak: an old view may be collected
 	countedAt   time.Time
 	counts      effective.Census
 }
 
-// count returns the counts of a view, or of an earlier one that is not older
-// than censusAge; nil if they cannot be told. They must not be edited.
+// count returns the counts of v, or of an earlier view that is not older than
+// pathCountTTL; nil if counting failed. Callers must not modify the result.
 func (c *pathCounter) count(v *snapshot.View) effective.Census {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,13 +42,14 @@ func (c *pathCounter) count(v *snapshot.View) effective.Census {
 	}
 	counts, err := c.countPaths(v)
 	if err != nil {
-		c.log.Error(err, "count paths; the metric overrule_paths is left out")
+		c.log.Error(err, "cannot count paths; omitting overrule_paths")
 	}
 	c.countedView, c.countedAt, c.counts = weak.Make(v), time.Now(), counts
 	return counts
 }
 
-// fresh counts. A panic is an error: what judges must outlive what only tells.
+// countPaths counts the paths of v. A panic becomes an error: a metric must not
+// end the process.
 func (c *pathCounter) countPaths(v *snapshot.View) (_ effective.Census, err error) {
 	defer background.Recovered(&err, "count")
 	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))

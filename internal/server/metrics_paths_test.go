@@ -86,7 +86,7 @@ func TestAPanicLeavesTheMetricOutAndIsLogged(t *testing.T) {
 	}
 	assert.Positive(t, testutil.CollectAndCount(held, "overrule_policies"))
 	require.Len(t, logged, 1)
-	assert.Contains(t, logged[0], "the metric overrule_paths is left out")
+	assert.Contains(t, logged[0], "omitting overrule_paths")
 	assert.Contains(t, logged[0], "panic: ")
 }
 

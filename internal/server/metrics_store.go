@@ -10,7 +10,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// holdings are metrics of what the store holds.
+// storeCollector is the metrics of the objects in the store.
 type storeCollector struct {
 	store *snapshot.Store
 	paths *pathCounter
@@ -21,28 +21,28 @@ func newStoreCollector(s *snapshot.Store, e *effective.Engine, log logr.Logger) 
 }
 
 var (
-	cacheReadyDesc = prometheus.NewDesc("overrule_cache_ready", "1 once every source has been listed.", nil, nil)
-	policiesDesc   = prometheus.NewDesc("overrule_policies", "Policies held, by kind.", []string{"kind"}, nil)
-	objectsDesc    = prometheus.NewDesc("overrule_objects", "Gateways, listener sets and routes held, by kind.", []string{"kind"}, nil)
+	cacheReadyDesc = prometheus.NewDesc("overrule_cache_ready", "1 once all informer caches are synced.", nil, nil)
+	policiesDesc   = prometheus.NewDesc("overrule_policies", "Policies in the cache, by kind.", []string{"kind"}, nil)
+	objectsDesc    = prometheus.NewDesc("overrule_objects", "Gateways, listener sets and routes in the cache, by kind.", []string{"kind"}, nil)
 	pathsDesc      = prometheus.NewDesc("overrule_paths",
-		"Paths by policy kind and what the policies on them come to: Enforced, PartiallyEnforced, Inactive, or none without a policy.",
+		"Paths by policy kind and state of the policies on them: Enforced, PartiallyEnforced, Inactive, or none without a policy.",
 		[]string{"policy_kind", "state"}, nil)
 )
 
 // Describe implements prometheus.Collector.
-func (h storeCollector) Describe(ch chan<- *prometheus.Desc) {
+func (c storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{cacheReadyDesc, policiesDesc, objectsDesc, pathsDesc} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (h storeCollector) Collect(ch chan<- prometheus.Metric) {
-	v, whole := h.store.View()
+func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
+	v, synced := c.store.View()
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	if whole {
+	if synced {
 		gauge(cacheReadyDesc, 1)
 	} else {
 		gauge(cacheReadyDesc, 0)
@@ -53,8 +53,8 @@ func (h storeCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, kind := range append([]string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet}, gateway.RouteKinds...) {
 		gauge(objectsDesc, float64(v.Count(gateway.GatewayKind(kind))), kind)
 	}
-	for kind, n := range h.paths.count(v) {
-		for state, n := range map[string]int{ // what is not there is 0: an alert may wait for it
+	for kind, n := range c.paths.count(v) {
+		for state, n := range map[string]int{ // 0 is reported, too, for alerts
 			string(api.Enforced): n.Enforced, string(api.PartiallyEnforced): n.PartiallyEnforced, string(api.Inactive): n.Inactive, noPolicy: n.None,
 		} {
 			gauge(pathsDesc, float64(n), kind.String(), state)

@@ -42,10 +42,10 @@ func TestTheMetricsTellWhatTheStoreHolds(t *testing.T) {
 	s.Apply(snapshot.Put(o))
 
 	const want = `
-# HELP overrule_cache_ready 1 once every source has been listed.
+# HELP overrule_cache_ready 1 once all informer caches are synced.
 # TYPE overrule_cache_ready gauge
 overrule_cache_ready 0
-# HELP overrule_objects Gateways, listener sets and routes held, by kind.
+# HELP overrule_objects Gateways, listener sets and routes in the cache, by kind.
 # TYPE overrule_objects gauge
 overrule_objects{kind="GRPCRoute"} 0
 overrule_objects{kind="Gateway"} 1
@@ -55,7 +55,7 @@ overrule_objects{kind="TCPRoute"} 0
 overrule_objects{kind="TLSRoute"} 0
 overrule_objects{kind="UDPRoute"} 0
 overrule_objects{kind="XListenerSet"} 0
-# HELP overrule_paths Paths by policy kind and what the policies on them come to: Enforced, PartiallyEnforced, Inactive, or none without a policy.
+# HELP overrule_paths Paths by policy kind and state of the policies on them: Enforced, PartiallyEnforced, Inactive, or none without a policy.
 # TYPE overrule_paths gauge
 overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Enforced"} 1
 overrule_paths{policy_kind="AuthPolicy.kuadrant.io",state="Inactive"} 0
@@ -65,7 +65,7 @@ overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Enforced"} 0
 overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="Inactive"} 0
 overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="PartiallyEnforced"} 0
 overrule_paths{policy_kind="RateLimitPolicy.kuadrant.io",state="none"} 2
-# HELP overrule_policies Policies held, by kind.
+# HELP overrule_policies Policies in the cache, by kind.
 # TYPE overrule_policies gauge
 overrule_policies{kind="AuthPolicy.kuadrant.io"} 1
 overrule_policies{kind="RateLimitPolicy.kuadrant.io"} 0

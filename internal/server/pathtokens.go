@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"maps"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
@@ -16,7 +15,8 @@ import (
 // pathSecret is the Secret that holds the tokens of the webhook path.
 const pathSecret = "overrule-path"
 
-// secretPath is what a caller has to know. Its zero value lets anybody call.
+// pathTokens are the tokens that the path of a webhook call must end with. The
+// zero value accepts every path.
 type pathTokens struct {
 	tokens   webhook.Tokens
 	source   webhook.TokenSource // for the configurations that the server writes
@@ -25,8 +25,8 @@ type pathTokens struct {
 	warning  func() error
 }
 
-// newSecretPath returns that of the flags: tokens that the replicas share where
-// they write the webhook configurations, and those of a file where others do.
+// newPathTokens returns tokens that the replicas share in a Secret if they write the
+// webhook configurations, else those of --path-token-file, if set.
 func newPathTokens(client kubernetes.Interface, o options, log logr.Logger) (*pathTokens, error) {
 	switch {
 	case o.manageWebhooks:
@@ -44,37 +44,25 @@ func newPathTokens(client kubernetes.Interface, o options, log logr.Logger) (*pa
 		}
 		return &pathTokens{tokens: file, runnable: file, healthy: file.Healthy, warning: file.Problem}, nil
 	case o.clientCA == "":
-		log.Info("anybody may call", "reason", errNoCallerAuth.Error())
+		log.Info("webhook calls are not authenticated", "reason", errNoCallerAuth.Error())
 		return &pathTokens{warning: func() error { return errNoCallerAuth }}, nil
 	}
 	return &pathTokens{}, nil
 }
 
-// errAnybody is a note, not a fault.
-var errNoCallerAuth = errors.New("anybody who reaches the webhook port can learn names and limits of policies: " +
-	"give --path-token-file or --client-ca-file")
+// errNoCallerAuth is a warning: the server works without caller authentication.
+var errNoCallerAuth = errors.New("any client that reaches the webhook port can read names and limits of policies: " +
+	"set --path-token-file or --client-ca-file")
 
-// guard has the server check the path.
-func (p *pathTokens) protect(server *httpsServer, health *probeServer) {
+// protect adds the tokens to the server and its probes.
+func (p *pathTokens) protect(server *httpsServer, probes *probeServer) {
 	if p.runnable != nil {
 		server.runnables = append(server.runnables, p.runnable)
 	}
 	if p.healthy != nil {
-		health.checks["path"] = p.healthy
+		probes.checks["path"] = p.healthy
 	}
 	if p.warning != nil {
-		health.addCallerWarning(p.warning)
+		probes.addCallerWarning(p.warning)
 	}
-}
-
-// noteCallers adds what somebody should look at of who may call.
-func (h *probeServer) addCallerWarning(note func() error) {
-	notes := map[string]func() error{}
-	maps.Copy(notes, h.warnings) // they are an identity's
-	if before := notes["callers"]; before != nil {
-		notes["callers"] = func() error { return errors.Join(before(), note()) }
-	} else {
-		notes["callers"] = note
-	}
-	h.warnings = notes
 }

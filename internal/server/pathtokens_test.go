@@ -38,7 +38,7 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 		"the server: a Secret":                 {tokens: true, source: true, feeder: true},
 		"others: a file":                       {args: []string{"--manage-webhooks=false", "--path-token-file=" + file}, tokens: true, feeder: true},
 		"others, with certificates of callers": {args: []string{"--manage-webhooks=false", "--client-ca-file=ca.crt"}},
-		"others, and anybody may call":         {args: []string{"--manage-webhooks=false"}, note: "anybody who reaches the webhook port can learn names and limits of policies: give --path-token-file or --client-ca-file"},
+		"others, without authentication":       {args: []string{"--manage-webhooks=false"}, note: "any client that reaches the webhook port can read names and limits of policies: set --path-token-file or --client-ca-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer

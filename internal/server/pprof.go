@@ -12,27 +12,28 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// profiling serves the profiles of the process, to this machine alone: they hold
-// pieces of what is in memory.
+// pprofServer serves pprof profiles on the loopback interface only: they contain
+// data from memory.
 type pprofServer struct {
 	address string
 	log     logr.Logger
 }
 
-// longestProfile is how long a profile may take on its way: the usual one runs
-// for 30 seconds.
+// profileTimeout limits how long a response may take. The default CPU profile takes
+// 30 seconds.
 const profileTimeout = 5 * time.Minute
 
-// NeedLeaderElection lets every replica be looked into.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// serves profiles.
 func (p *pprofServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (p *pprofServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.address)
 	if err != nil {
-		return fmt.Errorf("listen for whoever asks for profiles: %w", err)
+		return fmt.Errorf("listen for pprof: %w", err)
 	}
-	p.log.Info("serving profiles", "address", listener.Addr().String())
+	p.log.Info("serving pprof", "address", listener.Addr().String())
 	server := &http.Server{
 		Handler: pprofHandler(), ErrorLog: errorLog(p.log),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: profileTimeout, IdleTimeout: idleTimeout,
@@ -40,7 +41,7 @@ func (p *pprofServer) Start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve profiles: %w", err)
+		return fmt.Errorf("serve pprof: %w", err)
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func pprofHandler() http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux // not /cmdline: what it was started with is in its manifest
+	return mux // without /cmdline: the manifest has the arguments
 }
 
 // isLoopback reports whether address is HOST:PORT on the loopback interface.
@@ -60,5 +61,5 @@ func isLoopback(address string) bool {
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// none reports whether an address disables its listener.
+// isDisabled reports whether an address disables its listener.
 func isDisabled(address string) bool { return address == "" || address == "0" }

@@ -46,7 +46,7 @@ func TestProfilesAreServedUntilTheServerEnds(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, code, "nothing else is there")
 
 	taken := (&pprofServer{address: address, log: logr.Discard()}).Start(t.Context())
-	assert.ErrorContains(t, taken, "listen for whoever asks for profiles: listen tcp "+address)
+	assert.ErrorContains(t, taken, "listen for pprof: listen tcp "+address)
 	stop()
 	assert.NoError(t, <-ended)
 }

@@ -15,18 +15,23 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/cache"
+	"overrule.dev/overrule/internal/snapshot"
 )
 
-// health serves /healthz and /readyz. Unlike controller-runtime's it says why a
-// check fails, to whoever asks and, when that changes, in the log: a probe that
-// fails at three in the morning has to explain itself.
+// probeServer serves /healthz and /readyz. Unlike controller-runtime's probes it
+// gives the reason of each failure, in the response and, when the failing checks
+// change, in the log.
 type probeServer struct {
 	address string
 	checks  map[string]healthz.Checker
-	// notes tell what somebody should look at though the server does its work.
+	// warnings are problems that do not make the server unready, by name. /readyz
+	// lists them as [!].
 	warnings map[string]func() error
-	// serving, if set, is what probes are answered for: a server that is on its
-	// way out says so for as long as it answers calls.
+	// serving, if set, keeps the probes up during shutdown until the last call is
+	// answered.
 	serving *sync.WaitGroup
 	log     logr.Logger
 
@@ -34,10 +39,12 @@ type probeServer struct {
 	last string
 }
 
-// headerTimeout is how long the header of a probe, or of a request for a profile, may take.
+// headerTimeout limits how long a client may take to send the header of a probe or
+// of a request for a profile.
 const headerTimeout = 5 * time.Second
 
-// NeedLeaderElection lets every replica be probed.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// serves probes.
 func (h *probeServer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -63,7 +70,8 @@ func (h *probeServer) Start(ctx context.Context) error {
 	return nil
 }
 
-// check makes all checks: what fails, and a line for each.
+// check runs all checks. It returns the names of those that fail, and a line for
+// each check.
 func (h *probeServer) check(r *http.Request) (failing []string, lines string) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(h.checks)) {
@@ -77,11 +85,10 @@ func (h *probeServer) check(r *http.Request) (failing []string, lines string) {
 	return failing, text.String()
 }
 
-// gauge is what /readyz would answer when it is scraped. No probe has to come
-// first, and what a scrape finds is not logged: scrapes are no probes.
+// gauge is the metric of readiness. Each scrape runs the checks; it logs nothing.
 func (h *probeServer) gauge() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "overrule_ready", Help: "1 while the replica can judge, as /readyz says it.",
+		Name: "overrule_ready", Help: "1 while the replica is ready, as in /readyz.",
 	}, func() float64 {
 		if failing, _ := h.check(&http.Request{}); len(failing) > 0 {
 			return 0
@@ -106,14 +113,27 @@ func (h *probeServer) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, text.String())
 }
 
-// note adds one to the notes.
-func (h *probeServer) addWarning(name string, tell func() error) {
-	notes := map[string]func() error{name: tell}
-	maps.Copy(notes, h.warnings) // they are an identity's
-	h.warnings = notes
+// addWarning adds a warning that is in effect while get returns an error.
+func (h *probeServer) addWarning(name string, get func() error) {
+	warnings := map[string]func() error{name: get}
+	maps.Copy(warnings, h.warnings) // the caller may keep its map
+	h.warnings = warnings
 }
 
-// tell logs a change of what fails.
+// addCallerWarning adds to the warning "callers", which covers client
+// certificates and path tokens.
+func (h *probeServer) addCallerWarning(get func() error) {
+	warnings := map[string]func() error{}
+	maps.Copy(warnings, h.warnings)
+	if previous := warnings["callers"]; previous != nil {
+		warnings["callers"] = func() error { return errors.Join(previous(), get()) }
+	} else {
+		warnings["callers"] = get
+	}
+	h.warnings = warnings
+}
+
+// logChange logs when the set of failing checks changes.
 func (h *probeServer) logChange(failing, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,4 +146,20 @@ func (h *probeServer) logChange(failing, text string) {
 		return
 	}
 	h.log.Info("not ready", "checks", strings.Split(strings.TrimSpace(text), "\n"))
+}
+
+// readinessChecks are the checks of /readyz: the server is ready once it can
+// evaluate writes and clients trust its certificate, and while its cache is not stale.
+func readinessChecks(s *snapshot.Store, c certs.Source, w *cache.Watcher, d *httpsServer) map[string]healthz.Checker {
+	return map[string]healthz.Checker{
+		"caches": func(*http.Request) error {
+			if _, ready := s.View(); !ready {
+				return fmt.Errorf("not listed yet: %v", s.Waiting())
+			}
+			return nil
+		},
+		"certificate":     c.Healthy,
+		"cache-staleness": func(*http.Request) error { return w.Stale() },
+		"shutdown":        d.checkShutdown,
+	}
 }

@@ -189,8 +189,8 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 		span.End()
 	}
 	sent.shutdown(t.Context())
-	assert.Contains(t, n.text(), "the last traces were not sent", "it gives up")
-	assert.LessOrEqual(t, strings.Count(n.text(), "traces are lost"), 1)
+	assert.Contains(t, n.text(), "cannot send the last traces", "it gives up")
+	assert.LessOrEqual(t, strings.Count(n.text(), "cannot send traces"), 1)
 }
 
 func TestLostTracesAreToldOnceAMinute(t *testing.T) {
@@ -202,7 +202,7 @@ func TestLostTracesAreToldOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		require.Len(t, n.lines, 2)
-		assert.Contains(t, n.lines[0], `"msg"="traces are lost" "error"="connection refused" "errors"=1`)
+		assert.Contains(t, n.lines[0], `"msg"="cannot send traces" "error"="connection refused" "errors"=1`)
 		assert.Contains(t, n.lines[1], `"errors"=60`)
 	})
 }

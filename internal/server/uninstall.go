@@ -16,26 +16,27 @@ import (
 )
 
 const (
-	// configurations is the name of both webhook configurations.
+	// webhookConfigName is the name of both webhook configurations.
 	webhookConfigName = "overrule"
-	// webhooksBinding gives the server the right to write them (deploy/base).
+	// webhooksRoleBinding is the ClusterRoleBinding that allows the server to write
+	// them (deploy/base).
 	webhooksRoleBinding = "overrule-webhooks"
-	// looks is how often in a row, a second apart, they have to be away.
+	// requiredChecks is how many checks in a row, a second apart, must not find them.
 	requiredChecks = 5
 )
 
-// uninstallWebhooks is the command that the Helm chart runs before it deletes
-// anything: the configurations belong to no release, and while they are there
-// without a server every write that they are called for is refused.
+// uninstallWebhooks returns the command that the Helm chart runs before it deletes
+// anything: the webhook configurations do not belong to the release, and without a
+// server they reject every write that they select.
 func uninstallWebhooks() *cobra.Command {
 	var kubeconfig string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "uninstall-webhooks",
-		Short: "Take the webhook configurations away for good, before the server goes",
-		Long: `uninstall-webhooks takes away the server's right to write its webhook
-configurations (ClusterRoleBinding overrule-webhooks), deletes both of them, and
-looks on until they stay away. What is written from then on is not judged.`,
+		Short: "Remove the webhook configurations before the server is uninstalled",
+		Long: `uninstall-webhooks deletes the ClusterRoleBinding overrule-webhooks, which allows
+the server to write its webhook configurations. Then it deletes both of them, and
+checks that they are not recreated. Writes are not evaluated any more after that.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if minimum := requiredChecks * time.Second; timeout < minimum {
@@ -48,7 +49,7 @@ looks on until they stay away. What is written from then on is not judged.`,
 			cfg.UserAgent = "overrule/" + build.Read().Version
 			client, err := kubernetes.NewForConfig(cfg)
 			if err != nil {
-				return fmt.Errorf("make a client: %w", err)
+				return fmt.Errorf("create client: %w", err)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -56,22 +57,23 @@ looks on until they stay away. What is written from then on is not judged.`,
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to try before giving up")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait until the webhook configurations are removed")
 	return cmd
 }
 
-// remover deletes the webhook configurations until they stay away.
+// remover deletes the webhook configurations until they are not recreated.
 type remover struct {
 	client         kubernetes.Interface
-	requiredChecks int // in a row that have to find nothing
+	requiredChecks int // in a row that must find nothing
 	interval       time.Duration
 	out            io.Writer
-	deletions      map[string]int // how often each was deleted; nil before the first
+	deletions      map[string]int // of each object; nil before the first
 }
 
-// remove takes the right first: a leader that has it puts back what is deleted.
-// It may do so once more, by a write that is under way or was allowed by an API
-// server that has not heard of the binding's end; so one look is not enough.
+// remove deletes the ClusterRoleBinding first: a leader with that permission
+// recreates the configurations. It may do so once more, with a request that is in
+// flight or that an API server authorized before it observed the deletion of the
+// binding; so one check is not enough.
 func (r *remover) remove(ctx context.Context) error {
 	if _, err := r.delete(ctx, "ClusterRoleBinding "+webhooksRoleBinding, r.client.RbacV1().ClusterRoleBindings().Delete, webhooksRoleBinding); err != nil {
 		return err
@@ -85,13 +87,13 @@ func (r *remover) remove(ctx context.Context) error {
 			absent = 0
 		}
 		if absent == r.requiredChecks {
-			_, err := fmt.Fprintln(r.out, "the webhook configurations are gone: writes are not judged any more")
+			_, err := fmt.Fprintln(r.out, "webhook configurations removed: writes are no longer evaluated")
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the webhook configurations %s were deleted, and did not stay away in time: "+
-				"something other than this installation may put them back; end that, and try again: %w", webhookConfigName, context.Cause(ctx))
+			return fmt.Errorf("another client keeps recreating the webhook configurations %s, "+
+				"such as another installation or a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
 		case <-time.After(r.interval):
 		}
 	}
@@ -105,7 +107,7 @@ func (r *remover) deleteBoth(ctx context.Context) (bool, error) {
 	return validating || mutating, errors.Join(errValidating, errMutating)
 }
 
-// delete reports whether it was there.
+// delete reports whether the object existed.
 func (r *remover) delete(ctx context.Context, what string, del func(context.Context, string, metav1.DeleteOptions) error, name string) (bool, error) {
 	err := del(ctx, name, metav1.DeleteOptions{})
 	switch {
@@ -117,8 +119,8 @@ func (r *remover) delete(ctx context.Context, what string, del func(context.Cont
 	return true, r.report(what)
 }
 
-// tell says what was deleted, and that it was put back: each once, however
-// often that goes on.
+// report prints what was deleted, and what was recreated: each once, however often
+// that repeats.
 func (r *remover) report(what string) error {
 	if r.deletions == nil {
 		r.deletions = map[string]int{}
@@ -129,7 +131,7 @@ func (r *remover) report(what string) error {
 	case 1:
 		_, err = fmt.Fprintln(r.out, "deleted", what)
 	case 2:
-		_, err = fmt.Fprintf(r.out, "%s was put back: deleting it until it stays away\n", what)
+		_, err = fmt.Fprintf(r.out, "%s was recreated; deleting it again\n", what)
 	}
 	return err
 }

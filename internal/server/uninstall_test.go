@@ -24,9 +24,9 @@ import (
 const (
 	deletedBinding    = "deleted ClusterRoleBinding overrule-webhooks\n"
 	deletedValidating = "deleted ValidatingWebhookConfiguration overrule\n"
-	validatingIsBack  = "ValidatingWebhookConfiguration overrule was put back: deleting it until it stays away\n"
+	validatingIsBack  = "ValidatingWebhookConfiguration overrule was recreated; deleting it again\n"
 	deletedMutating   = "deleted MutatingWebhookConfiguration overrule\n"
-	allGone           = "the webhook configurations are gone: writes are not judged any more\n"
+	allGone           = "webhook configurations removed: writes are no longer evaluated\n"
 )
 
 var validatingResource = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
@@ -89,7 +89,7 @@ func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
 	var said strings.Builder
 	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "the webhook configurations overrule were deleted, and did not stay away in time")
+	require.ErrorContains(t, err, "another client keeps recreating the webhook configurations overrule")
 	assert.NotContains(t, said.String(), allGone)
 	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
 }

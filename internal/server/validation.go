@@ -18,11 +18,11 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// flagCheck is what has to hold for a flag.
+// flagCheck is a requirement on the value of a flag.
 type flagCheck struct {
 	flag        string
 	ok          bool
-	requirement string // that is not met unless ok
+	requirement string // reported unless ok
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	mustBeAddress     = "must be HOST:PORT or :PORT"
 )
 
-// failed returns an error for each check that does not hold.
+// flagErrors returns an error for each check that is not ok.
 func flagErrors(checks []flagCheck) error {
 	var errs []error
 	for _, c := range checks {
@@ -42,13 +42,13 @@ func flagErrors(checks []flagCheck) error {
 	return errors.Join(errs...)
 }
 
-// validate returns everything that is wrong with the options, which f set.
+// validate returns all errors of the options, which were parsed from f.
 func (o *options) validate(f *pflag.FlagSet) error {
 	return flagErrors(slices.Concat(o.valueChecks(), o.combinationChecks(f), o.armChecks()))
 }
 
-// values are the checks of flags by themselves. Those that a listener or the
-// API server makes anyway are left to them.
+// valueChecks are the checks of single flags. What a listener or the API server
+// validates is not checked here.
 func (o *options) valueChecks() []flagCheck {
 	least := resource.NewQuantity(webhook.DefaultBodyLimit, resource.BinarySI)
 	return []flagCheck{
@@ -58,12 +58,12 @@ func (o *options) valueChecks() []flagCheck {
 		{"webhook-bind-address", isHostPort(o.webhookAddress), mustBeAddress},
 		{"metrics-bind-address", o.metricsAddress == "0" || isHostPort(o.metricsAddress), mustBeAddress + `, or "0" for none`},
 		{"health-bind-address", isHostPort(o.healthAddress), mustBeAddress},
-		// Profiles show what is in memory.
+		// Profiles contain data from memory.
 		{"pprof-bind-address", isDisabled(o.pprofAddress) || isLoopback(o.pprofAddress), "must be a loopback address such as 127.0.0.1:6060; use kubectl port-forward to reach it"},
 		{"blast-radius-limit", o.blastRadius >= 0, mustNotBeNegative},
 		{"max-concurrent", o.maxConcurrent >= 0, mustNotBeNegative},
 		{"max-queue", o.maxQueue >= 0, mustNotBeNegative},
-		// A review that is larger than the limit would wait for ever, or exceed it.
+		// A review larger than the limit would wait forever, or exceed it.
 		{"max-bytes", o.maxBytes.IsZero() || o.maxBytes.Cmp(*least) >= 0, fmt.Sprintf("must be 0 or at least %s", least)},
 		{"max-object-bytes", o.maxObjectBytes.Sign() >= 0, mustNotBeNegative},
 		{"cert-validity", o.certValidity >= certs.MinLeafValidity, fmt.Sprintf("must be at least %s", certs.MinLeafValidity)},
@@ -77,9 +77,9 @@ func (o *options) valueChecks() []flagCheck {
 	}
 }
 
-// combinations are the checks of flags that would be ignored beside others,
-// where the server would then be less strict than its flags say, serve another
-// certificate, or leave marks in place.
+// combinationChecks reject flags that other flags would make ineffective: the
+// server would be less strict than its flags, serve another certificate, or leave
+// annotations in place.
 func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	checks := []flagCheck{
 		{"client-subject", len(o.clientSubjects) == 0 || o.clientCA != "", "requires --client-ca-file"},
@@ -98,7 +98,7 @@ func (o *options) combinationChecks(f *pflag.FlagSet) []flagCheck {
 	return checks
 }
 
-// arming are the checks of --arm.
+// armChecks are the checks of --arm.
 func (o *options) armChecks() []flagCheck {
 	if !o.arm {
 		return nil

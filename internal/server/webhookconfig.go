@@ -5,10 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/gateway"
@@ -16,51 +12,51 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// keepWebhooks has the webhook configurations written or, where somebody else
-// keeps them, looked at.
-func addWebhookConfig(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, l *canaryRunner, o options, probes *probeServer, m *webhook.Metrics, log logr.Logger) error {
-	if probes.warnings == nil {
-		probes.warnings = map[string]func() error{}
+// addWebhookConfig adds to the manager what writes the webhook configurations or,
+// with --manage-webhooks=false, what compares them with what the server needs.
+func (a *app) addWebhookConfig() error {
+	if !a.options.manageWebhooks {
+		inspector := a.newInspector()
+		a.probes.addWarning("webhooks", inspector.Problem)
+		return a.manager.Add(inspector)
 	}
-	if !o.manageWebhooks {
-		inspector := newInspector(client, w, i, p, o, log)
-		probes.warnings["webhooks"] = inspector.Problem
-		return mgr.Add(inspector)
-	}
-	registrar := newRegistrar(client, w, i, p, o, log)
-	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
-	registrar.Arming, registrar.Wrote = l.registrarArming(), l.webhooksWritten
-	probes.warnings["webhooks"] = registrar.Problem
-	return mgr.Add(&leaderRegistrar{registrar, i.loadTrusted})
+	registrar := a.newRegistrar()
+	a.probes.addWarning("webhooks", registrar.Problem)
+	return a.manager.Add(&leaderRegistrar{registrar, a.certificates.loadTrusted})
 }
 
-func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, o options, log logr.Logger) *webhook.Registrar {
+func (a *app) newRegistrar() *webhook.Registrar {
 	return &webhook.Registrar{
-		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.externalBundle, Untrusted: i.missingBundleRemedy, Changed: w.Changed(), Log: log.WithName("registrar"),
-		Configuration: configuration(i, o), Judged: evaluatedResources(w),
+		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.source,
+		Foreign: a.certificates.externalBundle, Untrusted: a.certificates.missingBundleRemedy,
+		Configuration: a.webhookConfiguration(), Judged: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
+		Arming: a.canary.registrarArming(), Wrote: a.canary.webhooksWritten,
+		Events: a.manager.GetEventRecorder("overrule"), Metrics: a.webhooks.Metrics, Log: a.log.WithName("registrar"),
 	}
 }
 
-func newInspector(client kubernetes.Interface, w *cache.Watcher, i *certProvider, p *pathTokens, o options, log logr.Logger) *webhook.Inspector {
+func (a *app) newInspector() *webhook.Inspector {
 	return &webhook.Inspector{
-		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
-		Configuration: configuration(i, o), Judged: evaluatedResources(w),
+		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.tokens, Every: 10 * time.Second, Log: a.log.WithName("inspector"),
+		Configuration: a.webhookConfiguration(), Judged: evaluatedResources(a.watcher),
 	}
 }
 
-// configuration is what the flags say of the webhook configurations.
-func configuration(i *certProvider, o options) webhook.Configuration {
+// webhookConfiguration is the part of the webhook configurations that the flags
+// determine.
+func (a *app) webhookConfiguration() webhook.Configuration {
 	return webhook.Configuration{
-		Name: webhookConfigName, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
-		FailurePolicy: o.failurePolicy,
-		Annotations:   i.annotations,
+		Name: webhookConfigName, Namespace: a.options.namespace, Service: a.options.service, Port: a.options.servicePort,
+		FailurePolicy: a.options.failurePolicy,
+		Annotations:   a.certificates.annotations,
 	}
 }
 
-// judgedOf tells what the policy kinds of a watcher want judged.
+// evaluatedResources returns a function that lists the resources whose writes
+// the webhooks evaluate. It reports false before discovery is complete.
 func evaluatedResources(w *cache.Watcher) func() (webhook.Evaluated, bool) {
 	return func() (webhook.Evaluated, bool) {
-		known := w.Discovered() // before they are asked for: once it is so, they are all there
+		known := w.Discovered() // before the lists are read: if it is true, they are complete
 		out := evaluatedKinds(w.Served())
 		for _, r := range w.Older() {
 			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
@@ -69,7 +65,8 @@ func evaluatedResources(w *cache.Watcher) func() (webhook.Evaluated, bool) {
 	}
 }
 
-// judged returns what the policy kinds that are served want judged.
+// evaluatedKinds returns the resources that must be evaluated for these policy
+// kinds.
 func evaluatedKinds(kinds []cache.Served) webhook.Evaluated {
 	var out webhook.Evaluated
 	for _, s := range kinds {
@@ -83,9 +80,9 @@ func evaluatedKinds(kinds []cache.Served) webhook.Evaluated {
 	return out
 }
 
-// subresources are those that store whole policies of a kind, if they are written in
-// another version than the one that is read. The API server converts a status if that
-// version has one, too; a scale is the same in all versions.
+// subresources returns the subresources by which a write in another version than
+// the watched one stores a whole policy. The API server converts a status if the
+// watched version has a status, too; a scale is the same in all versions.
 func subresources(s cache.Served) []webhook.Resource {
 	version := s.Version
 	if !s.Status {
@@ -97,27 +94,27 @@ func subresources(s cache.Served) []webhook.Resource {
 	}
 }
 
-// serviceLevels are those whose paths go through Services.
+// serviceLevels are the levels whose paths go through Services.
 var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, api.LevelService, api.LevelBackend}
 
-// onServices reports whether policies of a kind depend on Services. A profile
-// that lists no target kinds leaves them open, which is no wish for Services.
+// dependsOnServices reports whether policies of a kind depend on Services. A
+// profile that lists no target kinds does not.
 func dependsOnServices(k *policykind.Kind) bool {
 	return slices.ContainsFunc(serviceLevels, k.Has) ||
 		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
 }
 
-// successor is a registrar that learns what was published before it leads: the
-// replica that led may have had other files.
+// leaderRegistrar is a Registrar that first loads the published CA bundles: the
+// previous leader may have had other certificate files.
 type leaderRegistrar struct {
 	*webhook.Registrar
 	loadTrusted func(context.Context)
 }
 
 // Start implements manager.Runnable.
-func (s *leaderRegistrar) Start(ctx context.Context) error {
-	if s.loadTrusted != nil {
-		s.loadTrusted(ctx)
+func (r *leaderRegistrar) Start(ctx context.Context) error {
+	if r.loadTrusted != nil {
+		r.loadTrusted(ctx)
 	}
-	return s.Registrar.Start(ctx)
+	return r.Registrar.Start(ctx)
 }
