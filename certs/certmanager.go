@@ -51,11 +51,11 @@ var _ Source = (*CertManager)(nil)
 func NewCertificateReader(cfg *rest.Config) (client.Reader, error) {
 	scheme := runtime.NewScheme()
 	if err := certmanager.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("know the kinds of cert-manager: %w", err)
+		return nil, fmt.Errorf("register the kinds of cert-manager: %w", err)
 	}
 	reader, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make a client of certificates: %w", err)
+		return nil, fmt.Errorf("create client for certificates: %w", err)
 	}
 	return reader, nil
 }
@@ -70,7 +70,7 @@ func NewCertManager(opts CertManagerOptions) (*CertManager, error) {
 		errs = append(errs, errors.New("certificates: no client for certificates given"))
 	}
 	if opts.Namespace == "" || opts.Certificate == "" {
-		errs = append(errs, fmt.Errorf("certificates: certificate %q/%q: namespace and name are both needed", opts.Namespace, opts.Certificate))
+		errs = append(errs, fmt.Errorf("certificates: certificate %q/%q: namespace and name are required", opts.Namespace, opts.Certificate))
 	}
 	return &CertManager{Files: files, monitor: &certificateMonitor{
 		reader: opts.Reader, key: types.NamespacedName{Namespace: opts.Namespace, Name: opts.Certificate},

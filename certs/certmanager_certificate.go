@@ -43,10 +43,10 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 var (
 	// ErrNoCertManager is in a CertificateError where the API server does not
 	// know of Certificates.
-	ErrNoCertManager = errors.New("the cluster has no cert-manager.io/v1")
+	ErrNoCertManager = errors.New("API cert-manager.io/v1 is not served")
 
 	// ErrNoCertificate is in a CertificateError where there is none.
-	ErrNoCertificate = errors.New("there is none")
+	ErrNoCertificate = errors.New("not found")
 
 	// ErrNotIssued is in a CertificateError for one that is not Ready.
 	ErrNotIssued = errors.New("not Ready")
@@ -89,9 +89,9 @@ func (o *certificateMonitor) check(ctx context.Context) error {
 	previous := o.lastErr.Swap(&err)
 	switch {
 	case err == nil && (previous == nil || *previous != nil):
-		o.log.Info("the certificate is issued", "certificate", o.key.String())
+		o.log.Info("certificate is issued", "certificate", o.key.String())
 	case err != nil && (previous == nil || *previous == nil || (*previous).Error() != err.Error()):
-		o.log.Error(err, "the certificate is not issued")
+		o.log.Error(err, "certificate is not issued")
 	}
 	return err
 }
@@ -106,13 +106,13 @@ func (o *certificateMonitor) read(ctx context.Context) error {
 		o.secretName.Store(&c.Spec.SecretName)
 		return o.checkReady(&c)
 	case meta.IsNoMatchError(err):
-		return o.newError(ErrNoCertManager, "install cert-manager, or choose another way with --certificates")
+		return o.newError(ErrNoCertManager, "install cert-manager, or set --certificates to another source")
 	case apierrors.IsNotFound(err):
-		return o.newError(ErrNoCertificate, "apply it, or name another one with --certificate-name")
+		return o.newError(ErrNoCertificate, "apply it, or set --certificate-name")
 	case apierrors.IsForbidden(err):
-		return o.newError(err, "let the server get it")
+		return o.newError(err, "allow the server to get it")
 	}
-	return o.newError(err, "it is tried again")
+	return o.newError(err, "retrying")
 }
 
 // ready returns why a Certificate cannot be used yet.
@@ -125,9 +125,9 @@ func (o *certificateMonitor) checkReady(c *certmanager.Certificate) error {
 		says = append(says, fmt.Sprintf("%s is %s (%s): %s", condition.Type, condition.Status, condition.Reason, condition.Message))
 	}
 	if len(says) == 0 {
-		return o.newError(ErrNotIssued, "cert-manager has not looked at it yet: is its controller running?")
+		return o.newError(ErrNotIssued, "it has no conditions yet; check that cert-manager runs")
 	}
-	return o.newError(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "look at its issuer and its CertificateRequests")
+	return o.newError(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "check its issuer and its CertificateRequests")
 }
 
 func (o *certificateMonitor) newError(err error, remedy string) error {
@@ -145,7 +145,7 @@ func (o *certificateMonitor) problem() error {
 // delivery says where an issued certificate is to come from.
 func (o *certificateMonitor) mountHint(dir string) error {
 	if secret := o.secretName.Load(); secret != nil {
-		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s, and give the kubelet two minutes", o.key, *secret, dir)
+		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s; the kubelet takes up to two minutes", o.key, *secret, dir)
 	}
-	return fmt.Errorf("certificate %s was not looked at yet", o.key)
+	return fmt.Errorf("certificate %s was not read yet", o.key)
 }

@@ -78,18 +78,18 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 	}{
 		"no cert-manager": {
 			fail: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"}}, is: ErrNoCertManager,
-			want: "the cluster has no cert-manager.io/v1: install cert-manager, or choose another way with --certificates",
+			want: "API cert-manager.io/v1 is not served: install cert-manager, or set --certificates to another source",
 		},
-		"no Certificate": {is: ErrNoCertificate, want: "there is none: apply it, or name another one with --certificate-name"},
+		"no Certificate": {is: ErrNoCertificate, want: "not found: apply it, or set --certificate-name"},
 		"no right to it": {
 			fail: apierrors.NewForbidden(certificates, "serving", errors.New("no role")),
-			want: `certificates.cert-manager.io "serving" is forbidden: no role: let the server get it`,
+			want: `certificates.cert-manager.io "serving" is forbidden: no role: allow the server to get it`,
 		},
-		"no API server": {fail: refused, is: refused, want: "connection refused: it is tried again"},
-		"no controller": {there: []client.Object{certificate()}, is: ErrNotIssued, want: "not Ready: cert-manager has not looked at it yet: is its controller running?"},
+		"no API server": {fail: refused, is: refused, want: "connection refused: retrying"},
+		"no controller": {there: []client.Object{certificate()}, is: ErrNotIssued, want: "not Ready: it has no conditions yet; check that cert-manager runs"},
 		"no certificate yet": {
 			there: []client.Object{certificate(ready(cmmeta.ConditionFalse, "DoesNotExist", "Issuing"), issuing)}, is: ErrNotIssued,
-			want: "not Ready: Ready is False (DoesNotExist): Issuing; Issuing is True (DoesNotExist): Issuing certificate as Secret does not exist: look at its issuer and its CertificateRequests",
+			want: "not Ready: Ready is False (DoesNotExist): Issuing; Issuing is True (DoesNotExist): Issuing certificate as Secret does not exist: check its issuer and its CertificateRequests",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,15 +122,15 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
 	o.look()
-	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not looked at yet")
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not read yet")
 	require.NoError(t, o.monitor.check(t.Context()))
-	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+", and give the kubelet two minutes")
+	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+"; the kubelet takes up to two minutes")
 
 	files := issued(t, minted(t, epoch), 0)
 	delete(files, CAFile)
 	o.swap(files)
 	o.look()
-	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not there: put the authority there", "cainjector takes it from there, too")
+	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not found: provide the CA that signed tls.crt", "cainjector takes it from there, too")
 
 	changed := o.mount.Changed()
 	o.swap(issued(t, minted(t, epoch), 0))
@@ -156,7 +156,7 @@ func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
 func TestCertManagerOptionsThatCannotBeUsed(t *testing.T) {
 	_, err := NewCertManager(CertManagerOptions{})
 	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\n"+
-		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are both needed")
+		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are required")
 	_, err = NewCertificateReader(&rest.Config{Host: "://"})
-	assert.ErrorContains(t, err, "make a client of certificates: ")
+	assert.ErrorContains(t, err, "create client for certificates: ")
 }

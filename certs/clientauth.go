@@ -33,7 +33,7 @@ type ClientAuthOptions struct {
 var ErrNotAccepted = errors.New("not accepted")
 
 // ErrNoAuthorities is in the error of Callers that have nobody to trust yet.
-var ErrNoAuthorities = errors.New("no authorities of callers yet")
+var ErrNoAuthorities = errors.New("client CAs not loaded yet")
 
 // Callers demands certificates of those who call a server. It trusts the last
 // authorities that were good, for as long as the file holds anything else.
@@ -54,16 +54,16 @@ type clientTrust struct {
 // be used.
 func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
 	if slices.Contains(opts.Subjects, "") {
-		return nil, fmt.Errorf("callers: subjects %q: none may be empty", opts.Subjects)
+		return nil, fmt.Errorf("client CAs: subjects %q: must not be empty", opts.Subjects)
 	}
 	file, err := newWatchedFile(watchedFileOptions[clientTrust]{
-		subject: "callers", file: opts.File, poll: opts.PollInterval,
+		subject: "client CAs", file: opts.File, poll: opts.PollInterval,
 		read:  readClientTrust,
 		equal: func(was, now *clientTrust) bool { return bytes.Equal(was.bundle, now.bundle) },
 		logLoaded: func(now *clientTrust) {
-			opts.Log.Info("callers need a certificate", "file", opts.File, "authorities", now.authorities, "subjects", opts.Subjects)
+			opts.Log.Info("client CAs loaded", "file", opts.File, "authorities", now.authorities, "subjects", opts.Subjects)
 		},
-		errorMessage: "the authorities of callers cannot be read", log: opts.Log,
+		errorMessage: "cannot load client CAs", log: opts.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *ClientAuth) verifySubject(state tls.ConnectionState) error {
 	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.subjects, name) }) {
 		return nil
 	}
-	return fmt.Errorf("client certificate of %s: %w: it has to name one of %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
+	return fmt.Errorf("client certificate of %s: %w: must have one of the names %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
 }
 
 // namesOf are the common name and the alternative names of a certificate.
@@ -134,4 +134,4 @@ func certificateNames(cert *x509.Certificate) []string {
 func (c *ClientAuth) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
 
 // Problem returns what is wrong with the file though callers can be verified.
-func (c *ClientAuth) Problem() error { return c.problem("trusting the authorities before them") }
+func (c *ClientAuth) Problem() error { return c.problem("still trusting the previous CAs") }

@@ -31,7 +31,7 @@ func (c *ClientAuth) CheckConnection(r *http.Request) error {
 		return c.lastErr.wrap(ErrNoAuthorities)
 	}
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-		return errors.New("client certificate: none was shown")
+		return errors.New("client certificate required")
 	}
 	shown, now := r.TLS.PeerCertificates, time.Now()
 	v, _ := r.Context().Value(connStateKey{}).(*connState)

@@ -94,7 +94,7 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 	require.ErrorContains(t, g.CheckConnection(with(now.Add(-time.Minute))), "expired")
 
 	bare := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-	require.EqualError(t, g.CheckConnection(bare), "client certificate: none was shown")
+	require.EqualError(t, g.CheckConnection(bare), "client certificate required")
 	bare.TLS = alive.TLS
 	require.NoError(t, g.CheckConnection(bare), "a server that remembers nothing verifies each time")
 	require.ErrorIs(t, newGuarded(t, nil).CheckConnection(alive), ErrNoAuthorities)

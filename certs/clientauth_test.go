@@ -136,7 +136,7 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 	g := newGuarded(t, nil)
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
 	g.reload()
-	require.EqualError(t, g.Healthy(nil), "no authorities of callers yet: "+g.file+": not there: put certificates in PEM there")
+	require.EqualError(t, g.Healthy(nil), "client CAs not loaded yet: "+g.file+": not found: provide certificates in PEM format")
 	require.Error(t, g.call(previous), "nobody is let in before it is known who may")
 	require.NoError(t, g.Problem())
 
@@ -154,7 +154,7 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 	g.write(without(next.certPEM, 30))
 	g.reload()
 	require.NoError(t, g.Healthy(nil))
-	require.EqualError(t, g.Problem(), g.file+": breaks off in the middle of a block: put all of it there; trusting the authorities before them")
+	require.EqualError(t, g.Problem(), g.file+": truncated PEM block: provide the complete file; still trusting the previous CAs")
 	require.NoError(t, g.call(previous))
 
 	g.write(next.certPEM)
@@ -167,9 +167,9 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 
 func TestCallersOptionsThatCannotBeUsed(t *testing.T) {
 	for want, opts := range map[string]ClientAuthOptions{
-		"callers: no file given":                        {},
-		`callers: subjects ["a" ""]: none may be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},
-		"callers: poll interval must not be negative":   {File: "ca.crt", PollInterval: -1},
+		"client CAs: no file given":                        {},
+		`client CAs: subjects ["a" ""]: must not be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},
+		"client CAs: poll interval must not be negative":   {File: "ca.crt", PollInterval: -1},
 	} {
 		_, err := NewClientAuth(opts)
 		assert.EqualError(t, err, want)

@@ -45,7 +45,7 @@ type directory struct {
 func (f directory) watch(ctx context.Context, look func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		f.log.Error(err, "no events of files: they are polled", "every", f.poll.String())
+		f.log.Error(err, "file events are unavailable; polling", "interval", f.poll.String())
 		f.pollLoop(ctx, look)
 		return
 	}
@@ -127,7 +127,7 @@ func readAll(dir string, names []string) (map[string][]byte, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, &FileError{Path: path, Err: err, Remedy: "let the server read it"}
+			return nil, &FileError{Path: path, Err: err, Remedy: "make it readable for the server"}
 		}
 		out[name] = data
 	}

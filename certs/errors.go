@@ -15,7 +15,7 @@ type SecretError struct {
 
 // Error names the Secret, the key and the fault, and never what is stored.
 func (e *SecretError) Error() string {
-	return fmt.Sprintf("secret %s/%s: %s: %v; it will be written anew", e.Namespace, e.Name, e.Key, e.Err)
+	return fmt.Sprintf("secret %s/%s: %s: %v; it will be rewritten", e.Namespace, e.Name, e.Key, e.Err)
 }
 
 // Unwrap returns the fault.
@@ -36,17 +36,17 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 var (
 	// ErrMissing is in a FileError for a file that is not there.
-	ErrMissing = errors.New("not there")
+	ErrMissing = errors.New("not found")
 
 	// ErrTruncated is in a FileError for PEM that breaks off.
-	ErrTruncated = errors.New("breaks off in the middle of a block")
+	ErrTruncated = errors.New("truncated PEM block")
 
 	// ErrSwapped is in a FileError for a key where a certificate has to be, and
 	// the other way round.
-	ErrSwapped = errors.New("holds what belongs into the other file")
+	ErrSwapped = errors.New("certificate and key are swapped")
 
 	// ErrMismatch is in a FileError for files that do not belong together.
-	ErrMismatch = errors.New("does not belong to the certificate")
+	ErrMismatch = errors.New("does not match the certificate")
 
 	// ErrExpired is in a FileError for a certificate whose time is over.
 	ErrExpired = errors.New("expired")
@@ -54,15 +54,15 @@ var (
 	// ErrNotYetValid is in a FileError for a certificate whose time has not come.
 	ErrNotYetValid = errors.New("not valid yet")
 
-	// ErrNotPEM is in a SecretError or FileError for data that holds no certificate in PEM.
-	ErrNotPEM = errors.New("no certificate in PEM")
+	// ErrNotPEM is in a SecretError or FileError for data that holds no PEM certificate found.
+	ErrNotPEM = errors.New("no PEM certificate found")
 
 	// ErrNotAuthority is in a SecretError for a certificate that may not sign others.
 	ErrNotAuthority = errors.New("not a certificate authority")
 
 	// ErrContended is in the error of a write that another writer was faster
 	// than, time after time.
-	ErrContended = errors.New("written by another at the same time")
+	ErrContended = errors.New("concurrent update")
 )
 
 // fault is what is wrong with files as they are now. The zero value is for files

@@ -132,7 +132,7 @@ func (f *Files) read() (*certPair, error) {
 	switch {
 	case err != nil:
 	case len(p.ca) == 0 && (f.opts.RequireCA || f.CABundle() != nil):
-		err = &FileError{CAFile, ErrMissing, "put the authority there that signed " + CertFile}
+		err = &FileError{CAFile, ErrMissing, "provide the CA that signed " + CertFile}
 	default:
 		err = p.validate(f.opts.Name, f.opts.Clock.Now())
 	}
@@ -150,16 +150,16 @@ func (f *Files) recordError(err error) {
 	fresh := f.lastErr.set(err)
 	switch {
 	case err == nil && previous != nil:
-		f.opts.Log.Info("the certificate files are good again", "directory", f.opts.Dir)
+		f.opts.Log.Info("certificate files are valid again", "directory", f.opts.Dir)
 	case err != nil && fresh:
-		f.opts.Log.Error(err, "the certificate files cannot be served", "serving", f.describeServed())
+		f.opts.Log.Error(err, "invalid certificate files", "serving", f.describeServed())
 	}
 }
 
 // served says for people what is served.
 func (f *Files) describeServed() string {
 	if p := f.serving.Load(); p != nil {
-		return "the certificate before them, until " + formatTime(p.tls.Leaf.NotAfter)
+		return "the previous certificate, which expires at " + formatTime(p.tls.Leaf.NotAfter)
 	}
 	return "nothing"
 }

@@ -65,7 +65,7 @@ func encodeChain(chain []*x509.Certificate) []byte {
 
 // certificatesIn reads the certificates of a file, all of them good.
 func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, error) {
-	const remedy = "put certificates in PEM there"
+	const remedy = "provide certificates in PEM format"
 	data, there := files[name]
 	if !there {
 		return nil, &FileError{name, ErrMissing, remedy}
@@ -86,7 +86,7 @@ func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, 
 		certs = append(certs, cert)
 	}
 	if err := checkComplete(rest, len(certs)); err != nil {
-		return nil, &FileError{name, err, "put all of it there"}
+		return nil, &FileError{name, err, "provide the complete file"}
 	}
 	return certs, nil
 }
@@ -107,7 +107,7 @@ func checkKey(data []byte) error {
 	block, rest := pem.Decode(data)
 	switch {
 	case block == nil && bytes.Contains(rest, []byte("-----BEGIN")):
-		return &FileError{KeyFile, ErrTruncated, "put all of it there"}
+		return &FileError{KeyFile, ErrTruncated, "provide the complete file"}
 	case block == nil:
 		return &FileError{KeyFile, fmt.Errorf("no key: %w", errNoPEM), "put the key of " + CertFile + " there, in PEM"}
 	case block.Type == pemCertificate && !bytes.Contains(rest, []byte(pemKey)):
@@ -116,27 +116,27 @@ func checkKey(data []byte) error {
 	return nil
 }
 
-var errNoPEM = errors.New("nothing in PEM")
+var errNoPEM = errors.New("no PEM block found")
 
 // check returns why a client that asks for a name would refuse the pair.
 func (p *certPair) validate(name string, now time.Time) error {
 	leaf := p.tls.Leaf
 	switch {
 	case now.Before(leaf.NotBefore):
-		return &FileError{CertFile, fmt.Errorf("%w: it begins at %s", ErrNotYetValid, formatTime(leaf.NotBefore)),
-			"wait, or set the clock of this node right"}
+		return &FileError{CertFile, fmt.Errorf("%w: valid from %s", ErrNotYetValid, formatTime(leaf.NotBefore)),
+			"wait, or correct the clock of this node"}
 	case now.After(leaf.NotAfter):
 		return &FileError{CertFile, fmt.Errorf("%w at %s", ErrExpired, formatTime(leaf.NotAfter)), "renew it"}
 	}
 	if err := leaf.VerifyHostname(name); err != nil {
-		return &FileError{CertFile, err, "have it issued for " + name}
+		return &FileError{CertFile, err, "issue it for " + name}
 	}
 	if len(p.ca) == 0 {
 		return nil
 	}
 	chains, err := p.verify(p.ca, name, now)
 	if err != nil {
-		return &FileError{CAFile, fmt.Errorf("it does not verify %s: %w", CertFile, err), "put the authority there that signed " + CertFile}
+		return &FileError{CAFile, fmt.Errorf("does not verify %s: %w", CertFile, err), "provide the CA that signed " + CertFile}
 	}
 	p.roots, p.trustedUntil = nil, time.Time{}
 	for _, chain := range chains {

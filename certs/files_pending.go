@@ -47,11 +47,11 @@ func (h *pendingCert) ready(now time.Time) bool {
 func (h *pendingCert) reason(path string) error {
 	switch {
 	case h.waitingFor == nil:
-		return fmt.Errorf("%s: held until every API server trusts it, %s after its authority was published", path, bundlePropagation)
+		return fmt.Errorf("%s: waiting until every API server trusts it, %s after its CA was published", path, bundlePropagation)
 	case h.pendingSince.IsZero():
-		return fmt.Errorf("%s: held until it is trusted: %w", path, h.waitingFor)
+		return fmt.Errorf("%s: waiting until clients trust it: %w", path, h.waitingFor)
 	}
-	return fmt.Errorf("%s: held until %s at most: %w", path, formatTime(h.pendingSince.Add(pendingTimeout)), h.waitingFor)
+	return fmt.Errorf("%s: waiting until %s at most: %w", path, formatTime(h.pendingSince.Add(pendingTimeout)), h.waitingFor)
 }
 
 // passed books when the wait for trust was over.
@@ -85,7 +85,7 @@ func (f *Files) pendingFor(ctx context.Context, p *certPair, now time.Time) *pen
 		h = f.pendingReplacement(ctx, p, previous, now)
 	}
 	if h != nil && previous == nil {
-		f.opts.Log.Info("holding a new certificate", "why", h.reason(f.path(CertFile)).Error(), "serving", f.describeServed())
+		f.opts.Log.Info("new certificate is pending", "reason", h.reason(f.path(CertFile)).Error(), "serving", f.describeServed())
 	}
 	return h
 }
@@ -126,7 +126,7 @@ func (f *Files) pendingReplacement(ctx context.Context, p *certPair, previous *p
 		return h
 	}
 	if h.waitingFor != nil {
-		f.opts.Log.Error(h.waitingFor, "a certificate was held for as long as it may be, and calls may fail now", "file", f.path(CertFile))
+		f.opts.Log.Error(h.waitingFor, "serving a certificate that API servers may not trust; webhook calls may fail", "file", f.path(CertFile))
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (f *Files) verifies(s TrustedBundle, p *certPair, now time.Time) bool {
 }
 
 func notTrustedError(s TrustedBundle) error {
-	return fmt.Errorf("the caBundle of %s does not verify it yet: the leader adds %s to it once the same files are mounted there", s.Where, CAFile)
+	return fmt.Errorf("the caBundle of %s does not verify it yet; the leader adds %s once its pod has the same files", s.Where, CAFile)
 }
 
 func (f *Files) trustedBundles(ctx context.Context) ([]TrustedBundle, error) {
@@ -162,7 +162,7 @@ func (f *Files) trustedBundles(ctx context.Context) ([]TrustedBundle, error) {
 	defer cancel()
 	standing, err := f.opts.TrustedBundle(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find out which authorities API servers trust: %w", err)
+		return nil, fmt.Errorf("read the CA bundles that API servers trust: %w", err)
 	}
 	return standing, nil
 }
@@ -178,7 +178,7 @@ func (f *Files) LoadTrusted(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, pendingPoll, true, func(ctx context.Context) (bool, error) {
 		standing, err := f.trustedBundles(ctx)
 		if previous := f.loadTrustedErr.Swap(&err); err != nil && previous == nil {
-			f.opts.Log.Error(err, "the webhook configurations are not written before that is known")
+			f.opts.Log.Error(err, "cannot read the CA bundles that API servers trust; webhook configurations are not updated")
 		}
 		for _, s := range standing {
 			f.addFormerAuthorities(parseTrusted(s.CABundle), f.opts.Clock.Now())

@@ -77,10 +77,10 @@ func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *t
 	assert.False(t, m.serves(files))
 	assertBundle(t, m, next, old)
 	require.NoError(t, m.Healthy(nil))
-	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": held until 2026-01-01T00:05:00Z at most: "+
-		"the caBundle of mutate does not verify it yet: the leader adds ca.crt to it once the same files are mounted there; "+
-		"serving the certificate before them, until 2026-01-01T10:00:00Z")
-	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"))
+	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": waiting until 2026-01-01T00:05:00Z at most: "+
+		"the caBundle of mutate does not verify it yet; the leader adds ca.crt once its pod has the same files; "+
+		"serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
+	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"))
 
 	c.mutating = m.CABundle()
 	m.after(20 * time.Second)
@@ -90,13 +90,13 @@ func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *t
 	c.validating = m.CABundle()
 	m.after(2 * time.Second)
 	assert.False(t, m.serves(files), "an API server may not know yet")
-	assert.ErrorContains(t, m.Problem(), "tls.crt: held until every API server trusts it, 10s after its authority was published; serving the certificate before")
+	assert.ErrorContains(t, m.Problem(), "tls.crt: waiting until every API server trusts it, 10s after its CA was published; serving the previous certificate")
 	m.after(9 * time.Second)
 	assert.False(t, m.serves(files))
 	m.after(time.Second)
 	assert.True(t, m.serves(files))
 	require.NoError(t, m.Problem())
-	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"), "it is told once")
+	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"), "it is told once")
 	assert.NotContains(t, m.log.String(), "calls may fail")
 }
 
@@ -130,13 +130,13 @@ func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
 			m.swap(files)
 			m.look()
 			if fail != nil {
-				assert.ErrorContains(t, m.Problem(), "at most: find out which authorities API servers trust: "+fail.Error()+"; serving")
+				assert.ErrorContains(t, m.Problem(), "at most: read the CA bundles that API servers trust: "+fail.Error()+"; serving")
 			}
 			m.after(5*time.Minute - time.Second)
 			assert.False(t, m.serves(files))
 			m.after(time.Second)
 			assert.True(t, m.serves(files))
-			assert.Contains(t, m.log.String(), "a certificate was held for as long as it may be, and calls may fail now")
+			assert.Contains(t, m.log.String(), "serving a certificate that API servers may not trust; webhook calls may fail")
 		})
 	}
 }
@@ -152,15 +152,15 @@ func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testi
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	assert.EqualError(t, m.Healthy(nil), err.Error())
-	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": held until it is trusted: "+
-		"the caBundle of mutate does not verify it yet: the leader adds ca.crt to it once the same files are mounted there")
+	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": waiting until clients trust it: "+
+		"the caBundle of mutate does not verify it yet; the leader adds ca.crt once its pod has the same files")
 	m.after(time.Hour)
 	require.Error(t, m.Healthy(nil), "nobody could call it")
-	assert.Equal(t, 1, strings.Count(m.log.String(), "holding a new certificate"))
+	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"))
 
 	c.publish(append(append([]byte(nil), old.certPEM...), next.certPEM...))
 	m.after(2 * time.Second)
-	require.ErrorContains(t, m.Healthy(nil), "held until every API server trusts it")
+	require.ErrorContains(t, m.Healthy(nil), "waiting until every API server trusts it")
 	c.fail = errors.New("no connection")
 	m.after(9 * time.Second)
 	require.Error(t, m.Healthy(nil))
@@ -395,14 +395,14 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 			c.reads.Add(1)
 			return nil, fail
 		}
-		assert.EqualError(t, m.Problem(), "the webhook configurations are not written: find out which authorities API servers trust: forbidden")
+		assert.EqualError(t, m.Problem(), "the webhook configurations are not written: read the CA bundles that API servers trust: forbidden")
 		c.publish(theirs.certPEM)
 		return c.standing(ctx)
 	}
 	m.LoadTrusted(t.Context())
 	assertBundle(t, m, mine, theirs)
 	require.NoError(t, m.Problem())
-	assert.Equal(t, 1, strings.Count(m.log.String(), "are not written before that is known"))
+	assert.Equal(t, 1, strings.Count(m.log.String(), "webhook configurations are not updated"))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

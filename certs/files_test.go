@@ -133,7 +133,7 @@ func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
 	m = newMount(t, func(o *FilesOptions) { o.RequireCA = true })
 	m.swap(files)
 	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not there: put the authority there that signed tls.crt")
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not found: provide the CA that signed tls.crt")
 }
 
 func TestNewFilesAreServed(t *testing.T) {
@@ -155,7 +155,7 @@ func TestNewFilesAreServed(t *testing.T) {
 func TestAFolderOfPlainFilesIsServed(t *testing.T) {
 	m := newMount(t, nil)
 	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not there: put certificates in PEM there")
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not found: provide certificates in PEM format")
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorIs(t, err, ErrMissing)
@@ -168,7 +168,7 @@ func TestAFolderOfPlainFilesIsServed(t *testing.T) {
 	}
 	require.NoError(t, m.Healthy(nil))
 	require.NoError(t, m.Problem())
-	assert.Contains(t, m.log.String(), "the certificate files are good again")
+	assert.Contains(t, m.log.String(), "certificate files are valid again")
 }
 
 // without takes the last bytes of a file.
@@ -183,33 +183,33 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not there: put certificates in PEM there"},
-		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not there: put the key of tls.crt there"},
+		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not found: provide certificates in PEM format"},
+		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not found: put the key of tls.crt there"},
 		"an authority that was there and is gone": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
-			"ca.crt: not there: put the authority there that signed tls.crt"},
-		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no certificate in PEM: put all of it there"},
-		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: nothing in PEM: put the key of tls.crt there, in PEM"},
-		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no certificate in PEM: put all of it there"},
+			"ca.crt: not found: provide the CA that signed tls.crt"},
+		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no PEM certificate found: provide the complete file"},
+		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: put the key of tls.crt there, in PEM"},
+		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no PEM certificate found: provide the complete file"},
 		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = without(f[CertFile], 30) }, 0, ErrTruncated,
-			"tls.crt: breaks off in the middle of a block: put all of it there"},
+			"tls.crt: truncated PEM block: provide the complete file"},
 		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], without(long, 99)...) }, 0, ErrTruncated,
-			"tls.crt: breaks off in the middle of a block: put all of it there"},
+			"tls.crt: truncated PEM block: provide the complete file"},
 		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = without(f[KeyFile], 30) }, 0, ErrTruncated,
-			"tls.key: breaks off in the middle of a block: put all of it there"},
+			"tls.key: truncated PEM block: provide the complete file"},
 		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
-			"tls.key: does not belong to the certificate: tls: private key does not match public key: put the key of tls.crt there"},
+			"tls.key: does not match the certificate: tls: private key does not match public key: put the key of tls.crt there"},
 		"certificate and key swapped": {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped,
-			"tls.crt: holds what belongs into the other file: put the certificate there, and the key into tls.key"},
+			"tls.crt: certificate and key are swapped: put the certificate there, and the key into tls.key"},
 		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped,
-			"tls.key: holds what belongs into the other file: put the key there, and the certificate into tls.crt"},
+			"tls.key: certificate and key are swapped: put the key there, and the certificate into tls.crt"},
 		"another block": {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM,
-			`tls.crt: block of type "X": no certificate in PEM: put certificates in PEM there`},
+			`tls.crt: block of type "X": no PEM certificate found: provide certificates in PEM format`},
 		"a block that is no certificate": {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil,
-			"tls.crt: read certificate 1: x509: malformed certificate: put certificates in PEM there"},
+			"tls.crt: read certificate 1: x509: malformed certificate: provide certificates in PEM format"},
 		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
-			"ca.crt: it does not verify tls.crt: x509: certificate signed by unknown authority"},
+			"ca.crt: does not verify tls.crt: x509: certificate signed by unknown authority"},
 		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, 20)) }, 0, ErrNotYetValid,
-			"tls.crt: not valid yet: it begins at 2026-01-01T17:00:00Z: wait, or set the clock of this node right"},
+			"tls.crt: not valid yet: valid from 2026-01-01T17:00:00Z: wait, or correct the clock of this node"},
 		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
 			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
 		"one for another name": {func(f map[string][]byte) {
@@ -218,9 +218,9 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 			key, err := x509.MarshalPKCS8PrivateKey(l.tls.PrivateKey)
 			require.NoError(t, err)
 			f[CertFile], f[KeyFile] = encodeCertificates(l.tls.Leaf.Raw), pemOfKey(key)
-		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: have it issued for overrule.own.svc"},
+		}, 0, nil, "tls.crt: x509: certificate is valid for elsewhere, not overrule.own.svc: issue it for overrule.own.svc"},
 		"a file without an end": {func(f map[string][]byte) { f[CAFile] = bytes.Repeat([]byte("a"), fileLimit+1) }, 0, ErrNotPEM,
-			"ca.crt: more than 1048576 bytes: no certificate in PEM: let the server read it"},
+			"ca.crt: more than 1048576 bytes: no PEM certificate found: make it readable for the server"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,13 +237,13 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
 			problem := m.Problem()
 			require.ErrorContains(t, problem, m.dir+string(filepath.Separator)+test.want)
-			assert.ErrorContains(t, problem, "; serving the certificate before them, until 2026-01-01T10:00:00Z")
+			assert.ErrorContains(t, problem, "; serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
 			if test.is != nil {
 				require.ErrorIs(t, problem, test.is)
 			}
-			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"))
+			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
 			m.look()
-			assert.Equal(t, 1, strings.Count(m.log.String(), "cannot be served"), "it is told once")
+			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is told once")
 
 			m.clock.SetTime(at(11))
 			m.look()
@@ -277,7 +277,7 @@ func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
 	m.swap(files)
 	m.look()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
-		`: it does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: put the authority there that signed tls.crt`)
+		`: does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: provide the CA that signed tls.crt`)
 }
 
 func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
@@ -295,7 +295,7 @@ func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
 	m := newMount(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
 	m.look()
-	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: let the server read it")
+	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: make it readable for the server")
 }
 
 func TestFilesOptionsThatCannotBeUsed(t *testing.T) {

@@ -93,7 +93,7 @@ func NewPathTokens(opts PathTokensOptions) (*PathTokens, error) {
 	case opts.Secrets == nil:
 		return nil, errors.New("path tokens: no client for secrets given")
 	case opts.Namespace == "" || opts.SecretName == "":
-		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are both needed", opts.Namespace, opts.SecretName)
+		return nil, fmt.Errorf("path tokens: secret %q/%q: namespace and name are required", opts.Namespace, opts.SecretName)
 	case min(opts.PollInterval, opts.Spread, opts.Keep) < 0:
 		return nil, errors.New("path tokens: durations must not be negative")
 	}
@@ -121,7 +121,7 @@ func (t *PathTokens) Start(ctx context.Context) error {
 		case ctx.Err() == nil:
 			t.failure.Store(&err)
 			pause = retry.Step()
-			t.opts.Log.Error(err, "the tokens of the webhook path are not in step with their secret", "retryIn", pause.String())
+			t.opts.Log.Error(err, "cannot sync path tokens with their secret", "retryIn", pause.String())
 		}
 		t.wake.wait(ctx, t.opts.Clock, pause)
 	}
@@ -151,7 +151,7 @@ func (t *PathTokens) attempt(ctx context.Context) error {
 	}
 	stored, problem := decodeTokens(secret)
 	if problem != nil {
-		t.opts.Log.Error(problem, "the secret of the webhook path is damaged")
+		t.opts.Log.Error(problem, "the secret of the path tokens is invalid")
 	}
 	planned, steps := t.rules.plan(stored, t.localState(stored, now))
 	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodeTokens(planned, s) }); err != nil {

@@ -36,9 +36,9 @@ func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
 		read:  readTokens,
 		equal: func(was, now *[]string) bool { return slices.Equal(*was, *now) },
 		logLoaded: func(now *[]string) {
-			opts.Log.Info("the webhook path ends with a token", "file", opts.File, "tokens", len(*now))
+			opts.Log.Info("path tokens loaded", "file", opts.File, "tokens", len(*now))
 		},
-		errorMessage: "the tokens of the webhook path cannot be read", log: opts.Log,
+		errorMessage: "cannot load path tokens", log: opts.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
 }
 
 func readTokens(files map[string][]byte, name string) (*[]string, error) {
-	const remedy = `put tokens there, one a line, such as "openssl rand -hex 32" makes`
+	const remedy = `provide one token per line, such as the output of "openssl rand -hex 32"`
 	data, there := files[name]
 	if !there {
 		return nil, &FileError{name, ErrMissing, remedy}
@@ -55,7 +55,7 @@ func readTokens(files map[string][]byte, name string) (*[]string, error) {
 	tokens := strings.Fields(string(data))
 	for i, token := range tokens {
 		if !tokenPattern.MatchString(token) {
-			return nil, &FileError{name, fmt.Errorf("number %d is %w", i+1, ErrNoToken), remedy}
+			return nil, &FileError{name, fmt.Errorf("token %d: %w", i+1, ErrNoToken), remedy}
 		}
 	}
 	if len(tokens) == 0 {
@@ -82,4 +82,4 @@ func (f *PathTokenFile) Accepts(token string) (ok, known bool) {
 func (f *PathTokenFile) Healthy(*http.Request) error { return f.healthy(ErrNoTokenYet) }
 
 // Problem returns what is wrong with the file though tokens are known.
-func (f *PathTokenFile) Problem() error { return f.problem("accepting the tokens before them") }
+func (f *PathTokenFile) Problem() error { return f.problem("still accepting the previous tokens") }

@@ -31,7 +31,7 @@ func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 	_, known := f.Accepts("")
 	assert.False(t, known)
 	f.reload()
-	require.EqualError(t, f.Healthy(nil), "no token of the webhook path yet: "+name+`: not there: put tokens there, one a line, such as "openssl rand -hex 32" makes`)
+	require.EqualError(t, f.Healthy(nil), "no token of the webhook path yet: "+name+`: not found: provide one token per line, such as the output of "openssl rand -hex 32"`)
 	require.NoError(t, f.Problem())
 
 	write(tokA + "\n")
@@ -44,14 +44,14 @@ func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 	assert.True(t, accepts(tokA) && accepts(tokB))
 
 	for bad, says := range map[string]string{
-		"":                   "no token: at least 32 lower-case letters and digits",
-		tokC + "\nX":         "number 2 is no token: at least 32 lower-case letters and digits",
-		"ghp_" + tokC:        "number 1 is no token: at least 32 lower-case letters and digits",
-		tokC + "/../" + tokC: "number 1 is no token: at least 32 lower-case letters and digits",
+		"":                   "invalid token: must be 32 to 128 lower-case letters and digits",
+		tokC + "\nX":         "token 2: invalid token: must be 32 to 128 lower-case letters and digits",
+		"ghp_" + tokC:        "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
+		tokC + "/../" + tokC: "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
 	} {
 		write(bad)
 		require.ErrorIs(t, f.Problem(), ErrNoToken)
-		require.EqualError(t, f.Problem(), name+": "+says+`: put tokens there, one a line, such as "openssl rand -hex 32" makes; accepting the tokens before them`)
+		require.EqualError(t, f.Problem(), name+": "+says+`: provide one token per line, such as the output of "openssl rand -hex 32"; still accepting the previous tokens`)
 		require.NoError(t, f.Healthy(nil))
 		assert.True(t, accepts(tokA) && accepts(tokB))
 		assert.False(t, accepts(tokC))

@@ -163,7 +163,7 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 	}{
 		"deleted":                      {rotates: true, says: string(stepTokenRestored)},
 		"emptied":                      {func(_ *doorkeepers, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
-		"no token in place of it":      {put(keyToken, "x"), true, "token: no token: at least 32 lower-case letters and digits; it will be written anew"},
+		"no token in place of it":      {put(keyToken, "x"), true, "token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten"},
 		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
 		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
 		"a previous one added":         {put(keyPreviousToken, tokC), false, string(stepTokenRetired)},

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoToken is in a SecretError or FileError for what is no token of a path.
-var ErrNoToken = errors.New("no token: at least 32 lower-case letters and digits")
+var ErrNoToken = errors.New("invalid token: must be 32 to 128 lower-case letters and digits")
 
 // tokenPattern is what can be a segment of a webhook's path: the API server
 // takes no other. Its length is what nobody guesses.

@@ -125,7 +125,7 @@ func TestATokenThatIsNoneIsLeftOutAndNotTold(t *testing.T) {
 				Data:       map[string][]byte{keyToken: []byte(data), keyNextToken: []byte(tokB)},
 			})
 			require.ErrorIs(t, err, ErrNoToken)
-			assert.EqualError(t, err, "secret own/overrule-path: token: no token: at least 32 lower-case letters and digits; it will be written anew")
+			assert.EqualError(t, err, "secret own/overrule-path: token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten")
 			assert.Equal(t, tokenState{next: tokB}, got)
 		})
 	}

@@ -100,7 +100,7 @@ func (a *Authority) runOnce(ctx context.Context, retry *wait.Backoff) time.Durat
 	}
 	a.failure.Store(&err)
 	pause := retry.Step()
-	a.opts.Log.Error(err, "certificates are not in step with their secret", "retryIn", pause.String())
+	a.opts.Log.Error(err, "cannot sync certificates with their secret", "retryIn", pause.String())
 	return pause
 }
 
@@ -151,7 +151,7 @@ func (a *Authority) Published(bundle []byte) {
 	}
 	trusted, err := parseBundle(bundle)
 	if err != nil && !errors.Is(err, ErrNotPEM) {
-		a.opts.Log.Info("the published bundle holds what is no authority", "problem", err.Error())
+		a.opts.Log.Info("the published bundle contains invalid certificates", "err", err.Error())
 	}
 	a.published, a.trusted = bytes.Clone(bundle), trusted
 	a.wakeUp()

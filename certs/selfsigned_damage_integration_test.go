@@ -32,7 +32,7 @@ func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
 	}{
 		"the certificate cut off": {cut(keyCert), []string{"tls.crt and tls.key: ", string(stepRestored)}},
 		"the key cut off":         {cut(keyKey), []string{"tls.crt and tls.key: ", string(stepRestored)}},
-		"the bundle cut off":      {cut(keyBundle), []string{"ca-bundle.crt: no certificate in PEM"}},
+		"the bundle cut off":      {cut(keyBundle), []string{"ca-bundle.crt: no PEM certificate found"}},
 		"key of another":          {func(s *corev1.Secret) { s.Data[keyKey] = foreign.keyPEM }, []string{"private key does not match", string(stepRestored)}},
 		"swapped":                 {func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = s.Data[keyKey], s.Data[keyCert] }, []string{"tls.crt and tls.key: ", string(stepRestored)}},
 		"emptied":                 {put(nil, nil), []string{string(stepRestored), string(stepStaged)}},

@@ -47,7 +47,7 @@ func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time
 func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, born time.Time) (*leaf, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("read back serving certificate: %w", err)
+		return nil, fmt.Errorf("parse serving certificate: %w", err)
 	}
 	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
 	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(born, cert.NotAfter)}, nil

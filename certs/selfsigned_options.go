@@ -82,10 +82,10 @@ func (o Options) checkTarget() error {
 		errs = append(errs, errors.New("certificates: no client for secrets given"))
 	}
 	if o.Namespace == "" || o.SecretName == "" {
-		errs = append(errs, fmt.Errorf("certificates: secret %q/%q: namespace and name are both needed", o.Namespace, o.SecretName))
+		errs = append(errs, fmt.Errorf("certificates: secret %q/%q: namespace and name are required", o.Namespace, o.SecretName))
 	}
 	if len(o.Names) == 0 || slices.Contains(o.Names, "") {
-		errs = append(errs, fmt.Errorf("certificates: names to serve %q: give at least one, and none empty", o.Names))
+		errs = append(errs, fmt.Errorf("certificates: names to serve %q: must have at least one, and none empty", o.Names))
 	}
 	return errors.Join(errs...)
 }
@@ -93,10 +93,10 @@ func (o Options) checkTarget() error {
 func (o Options) checkLifetimes() error {
 	var errs []error
 	if o.LeafValidity < MinLeafValidity {
-		errs = append(errs, fmt.Errorf("certificates: serving certificate validity %s is too short; give at least %s", o.LeafValidity, MinLeafValidity))
+		errs = append(errs, fmt.Errorf("certificates: serving certificate validity %s is too short: must be at least %s", o.LeafValidity, MinLeafValidity))
 	}
 	if o.CAValidity < MinCALives*o.LeafValidity {
-		errs = append(errs, fmt.Errorf("certificates: authority validity %s is less than %d times the %s of a serving certificate; raise it or lower the other",
+		errs = append(errs, fmt.Errorf("certificates: authority validity %s is less than %d times the %s of a serving certificate: increase it, or decrease that of the serving certificate",
 			o.CAValidity, MinCALives, o.LeafValidity))
 	}
 	if min(o.PublishTimeout, o.PropagationDelay, o.PollInterval) < 0 {

@@ -40,7 +40,7 @@ const (
 	stepRestored  step = "restored the certificate authority from memory"
 	stepStaged    step = "staged the next certificate authority"
 	stepDiscarded step = "discarded a staged certificate authority that has expired"
-	stepConfirmed step = "saw the staged certificate authority published"
+	stepConfirmed step = "confirmed that the staged certificate authority is published"
 	stepPromoted  step = "promoted the staged certificate authority to sign"
 	stepDropped   step = "dropped retired certificate authorities from the bundle"
 )

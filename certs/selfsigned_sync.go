@@ -42,7 +42,7 @@ func (a *Authority) attempt(ctx context.Context) error {
 	}
 	stored, problem := decode(secret)
 	if problem != nil {
-		a.opts.Log.Error(problem, "the secret of the certificate authority is damaged")
+		a.opts.Log.Error(problem, "the secret of the certificate authority is invalid")
 	}
 	a.confirmed = a.confirmed.observe(stored.publishedAt, now)
 	planned, steps, err := a.rules.plan(stored, a.localState(now))

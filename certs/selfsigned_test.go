@@ -338,7 +338,7 @@ func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {
 	d := newDesk(t)
 	d.Published(encodeCertificates([]byte("x")))
 	require.Len(t, d.log, 1)
-	assert.Contains(t, d.log[0], "no authority")
+	assert.Contains(t, d.log[0], "invalid certificates")
 }
 
 func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {

@@ -99,7 +99,7 @@ func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
 		assert.ErrorContains(t, err, "certificates: ", args)
 	}
 	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parsed(t, "--certificates=cert-manager"), logr.Discard())
-	require.ErrorContains(t, err, "make a client of certificates: ")
+	require.ErrorContains(t, err, "create client for certificates: ")
 }
 
 func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {

@@ -67,7 +67,7 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 
 func TestAPathThatCannotBeGuardedIsAnError(t *testing.T) {
 	_, err := newPathTokens(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
-	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are both needed`)
+	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are required`)
 }
 
 func TestNotesOfOneNameAreToldTogether(t *testing.T) {
