@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// board shows a bundle, and tells when it changes. Its methods are safe for
-// concurrent use. Make one with newBoard.
+// bundlePublisher has the current bundle, and notifies of changes. Its methods are
+// safe for concurrent use. Create it with newBundlePublisher.
 type bundlePublisher struct {
 	mu      sync.Mutex
 	bundle  []byte
@@ -16,27 +16,27 @@ type bundlePublisher struct {
 func newBundlePublisher() *bundlePublisher { return &bundlePublisher{changed: make(chan struct{})} }
 
 // CABundle implements Source.
-func (b *bundlePublisher) CABundle() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.bundle)
+func (p *bundlePublisher) CABundle() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return bytes.Clone(p.bundle)
 }
 
 // Changed implements Source.
-func (b *bundlePublisher) Changed() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.changed
+func (p *bundlePublisher) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
 }
 
-// show tells the bundle from now on.
-func (b *bundlePublisher) publish(bundle []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if bytes.Equal(b.bundle, bundle) {
+// publish sets the bundle, and notifies if it changed.
+func (p *bundlePublisher) publish(bundle []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if bytes.Equal(p.bundle, bundle) {
 		return
 	}
-	b.bundle = bundle
-	close(b.changed)
-	b.changed = make(chan struct{})
+	p.bundle = bundle
+	close(p.changed)
+	p.changed = make(chan struct{})
 }

@@ -18,57 +18,57 @@ import (
 )
 
 const (
-	// certificateTimeout bounds one read of a Certificate.
+	// certificateTimeout limits one read of a Certificate.
 	certificateTimeout = 10 * time.Second
-	// settledPoll is how often a Certificate is read that is Ready.
+	// readyPoll is how often a Certificate is read that is Ready.
 	readyPoll = time.Minute
 )
 
-// CertificateError says what is missing for a Certificate of cert-manager's to
-// be issued, and what to do about it.
+// CertificateError is why a Certificate of cert-manager is not issued, with what to do
+// about it.
 type CertificateError struct {
 	Namespace, Name string
 	Err             error
 	Remedy          string
 }
 
-// Error names the Certificate, what is missing and the remedy.
+// Error returns the Certificate, the error and the remedy.
 func (e *CertificateError) Error() string {
 	return fmt.Sprintf("certificate %s/%s: %v: %s", e.Namespace, e.Name, e.Err, e.Remedy)
 }
 
-// Unwrap returns what is missing.
+// Unwrap implements errors.Is and errors.As.
 func (e *CertificateError) Unwrap() error { return e.Err }
 
 var (
-	// ErrNoCertManager is in a CertificateError where the API server does not
-	// know of Certificates.
+	// ErrNoCertManager is in a CertificateError if the API server does not serve
+	// Certificates.
 	ErrNoCertManager = errors.New("API cert-manager.io/v1 is not served")
 
-	// ErrNoCertificate is in a CertificateError where there is none.
+	// ErrNoCertificate is in a CertificateError if the Certificate does not exist.
 	ErrNoCertificate = errors.New("not found")
 
-	// ErrNotIssued is in a CertificateError for one that is not Ready.
+	// ErrNotIssued is in a CertificateError if the Certificate is not Ready.
 	ErrNotIssued = errors.New("not Ready")
 )
 
-// order is a Certificate that was asked for.
+// certificateMonitor reads a Certificate, and records why it is not issued.
 type certificateMonitor struct {
 	reader client.Reader
 	key    types.NamespacedName
 	poll   time.Duration // while it is not Ready
 	log    logr.Logger
 
-	lastErr    atomic.Pointer[error] // nil before the first look
+	lastErr    atomic.Pointer[error] // nil before the first read
 	secretName atomic.Pointer[string]
 }
 
-// follow looks after the Certificate until ctx ends.
-func (o *certificateMonitor) run(ctx context.Context) {
+// run reads the Certificate periodically until ctx ends.
+func (m *certificateMonitor) run(ctx context.Context) {
 	for {
 		pause := readyPoll
-		if err := o.check(ctx); err != nil {
-			pause = o.poll
+		if err := m.check(ctx); err != nil {
+			pause = m.poll
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -80,72 +80,72 @@ func (o *certificateMonitor) run(ctx context.Context) {
 	}
 }
 
-// look reads the Certificate, and books and logs what is missing.
-func (o *certificateMonitor) check(ctx context.Context) error {
-	err := o.read(ctx)
+// check reads the Certificate, and stores and logs its error.
+func (m *certificateMonitor) check(ctx context.Context) error {
+	err := m.read(ctx)
 	if ctx.Err() != nil {
 		return err
 	}
-	previous := o.lastErr.Swap(&err)
+	previous := m.lastErr.Swap(&err)
 	switch {
 	case err == nil && (previous == nil || *previous != nil):
-		o.log.Info("certificate is issued", "certificate", o.key.String())
+		m.log.Info("certificate is issued", "certificate", m.key.String())
 	case err != nil && (previous == nil || *previous == nil || (*previous).Error() != err.Error()):
-		o.log.Error(err, "certificate is not issued")
+		m.log.Error(err, "certificate is not issued")
 	}
 	return err
 }
 
-func (o *certificateMonitor) read(ctx context.Context) error {
+func (m *certificateMonitor) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
 	var c certmanager.Certificate
-	err := o.reader.Get(ctx, o.key, &c)
+	err := m.reader.Get(ctx, m.key, &c)
 	switch {
 	case err == nil:
-		o.secretName.Store(&c.Spec.SecretName)
-		return o.checkReady(&c)
+		m.secretName.Store(&c.Spec.SecretName)
+		return m.checkReady(&c)
 	case meta.IsNoMatchError(err):
-		return o.newError(ErrNoCertManager, "install cert-manager, or set --certificates to another source")
+		return m.newError(ErrNoCertManager, "install cert-manager, or set --certificates to another source")
 	case apierrors.IsNotFound(err):
-		return o.newError(ErrNoCertificate, "apply it, or set --certificate-name")
+		return m.newError(ErrNoCertificate, "apply it, or set --certificate-name")
 	case apierrors.IsForbidden(err):
-		return o.newError(err, "allow the server to get it")
+		return m.newError(err, "allow the server to get it")
 	}
-	return o.newError(err, "retrying")
+	return m.newError(err, "retrying")
 }
 
-// ready returns why a Certificate cannot be used yet.
-func (o *certificateMonitor) checkReady(c *certmanager.Certificate) error {
-	var says []string
+// checkReady returns an error unless the Certificate is Ready.
+func (m *certificateMonitor) checkReady(c *certmanager.Certificate) error {
+	var conditions []string
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == certmanager.CertificateConditionReady && condition.Status == cmmeta.ConditionTrue {
 			return nil
 		}
-		says = append(says, fmt.Sprintf("%s is %s (%s): %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+		conditions = append(conditions, fmt.Sprintf("%s is %s (%s): %s", condition.Type, condition.Status, condition.Reason, condition.Message))
 	}
-	if len(says) == 0 {
-		return o.newError(ErrNotIssued, "it has no conditions yet; check that cert-manager runs")
+	if len(conditions) == 0 {
+		return m.newError(ErrNotIssued, "it has no conditions yet; check that cert-manager runs")
 	}
-	return o.newError(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(says, "; ")), "check its issuer and its CertificateRequests")
+	return m.newError(fmt.Errorf("%w: %s", ErrNotIssued, strings.Join(conditions, "; ")), "check its issuer and its CertificateRequests")
 }
 
-func (o *certificateMonitor) newError(err error, remedy string) error {
-	return &CertificateError{Namespace: o.key.Namespace, Name: o.key.Name, Err: err, Remedy: remedy}
+func (m *certificateMonitor) newError(err error, remedy string) error {
+	return &CertificateError{Namespace: m.key.Namespace, Name: m.key.Name, Err: err, Remedy: remedy}
 }
 
-// problem returns what is missing; nil also before the first look.
-func (o *certificateMonitor) problem() error {
-	if missing := o.lastErr.Load(); missing != nil {
-		return *missing
+// problem returns the last error; nil also before the first read.
+func (m *certificateMonitor) problem() error {
+	if err := m.lastErr.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
 
-// delivery says where an issued certificate is to come from.
-func (o *certificateMonitor) mountHint(dir string) error {
-	if secret := o.secretName.Load(); secret != nil {
-		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s; the kubelet takes up to two minutes", o.key, *secret, dir)
+// mountHint returns how to mount the Secret of an issued Certificate.
+func (m *certificateMonitor) mountHint(dir string) error {
+	if secret := m.secretName.Load(); secret != nil {
+		return fmt.Errorf("certificate %s is issued: mount its Secret %s at %s; the kubelet takes up to two minutes", m.key, *secret, dir)
 	}
-	return fmt.Errorf("certificate %s was not read yet", o.key)
+	return fmt.Errorf("certificate %s was not read yet", m.key)
 }

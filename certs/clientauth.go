@@ -14,29 +14,29 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// CallersOptions is what Callers needs to know. File is required.
+// ClientAuthOptions configures a ClientAuth. File is required.
 type ClientAuthOptions struct {
-	// File holds the authorities, in PEM, that sign the certificates of callers.
+	// File has the CAs, in PEM, that sign client certificates.
 	File string
-	// Subjects are the common names and alternative names of which a caller has
-	// to have one; whoever the authorities signed may call if there are none.
+	// Subjects are the common names and alternative names of which a client must
+	// have one. If empty, every client of the CAs is accepted.
 	Subjects []string
-	// PollInterval is how often the file is read even if no event of the file
-	// system came (default DefaultFilePoll).
+	// PollInterval is how often the file is read without a file system event
+	// (default DefaultFilePoll).
 	PollInterval time.Duration
-	// Log takes one line for each new content of the file, and for each new fault.
+	// Log gets one line for each new content of the file and for each new error.
 	Log logr.Logger
 }
 
-// ErrNotAccepted is in the error of a handshake with a client whose certificate
-// is good and names nobody who may call.
+// ErrNotAccepted is in the error of a handshake with a client whose certificate is
+// valid and has none of the Subjects.
 var ErrNotAccepted = errors.New("not accepted")
 
-// ErrNoAuthorities is in the error of Callers that have nobody to trust yet.
+// ErrNoAuthorities is in the error of a ClientAuth before its CAs are loaded.
 var ErrNoAuthorities = errors.New("client CAs not loaded yet")
 
-// Callers demands certificates of those who call a server. It trusts the last
-// authorities that were good, for as long as the file holds anything else.
+// ClientAuth requires client certificates of the clients of a server. While its file
+// is invalid it trusts the last valid CAs.
 type ClientAuth struct {
 	*watchedFile[clientTrust]
 
@@ -47,11 +47,11 @@ type clientTrust struct {
 	bundle      []byte
 	authorities int
 	pool        *x509.CertPool
-	firstExpiry time.Time // of the authority that expires first
+	firstExpiry time.Time // of the CA that expires first
 }
 
-// NewCallers returns Callers that read nothing until Start, or why opts cannot
-// be used.
+// NewClientAuth returns a ClientAuth that reads nothing until Start, or the error of
+// opts.
 func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
 	if slices.Contains(opts.Subjects, "") {
 		return nil, fmt.Errorf("client CAs: subjects %q: must not be empty", opts.Subjects)
@@ -59,9 +59,9 @@ func NewClientAuth(opts ClientAuthOptions) (*ClientAuth, error) {
 	file, err := newWatchedFile(watchedFileOptions[clientTrust]{
 		subject: "client CAs", file: opts.File, poll: opts.PollInterval,
 		read:  readClientTrust,
-		equal: func(was, now *clientTrust) bool { return bytes.Equal(was.bundle, now.bundle) },
-		logLoaded: func(now *clientTrust) {
-			opts.Log.Info("client CAs loaded", "file", opts.File, "authorities", now.authorities, "subjects", opts.Subjects)
+		equal: func(a, b *clientTrust) bool { return bytes.Equal(a.bundle, b.bundle) },
+		logLoaded: func(loaded *clientTrust) {
+			opts.Log.Info("client CAs loaded", "file", opts.File, "authorities", loaded.authorities, "subjects", opts.Subjects)
 		},
 		errorMessage: "cannot load client CAs", log: opts.Log,
 	})
@@ -84,9 +84,8 @@ func readClientTrust(files map[string][]byte, name string) (*clientTrust, error)
 	return trusted, nil
 }
 
-// Require returns base with the demand for a certificate: each handshake is held
-// to the authorities of its moment. No session is resumed, for that would skip
-// them.
+// Require returns base with client certificates required. Each handshake is verified
+// with the current CAs. Sessions are not resumed, which would skip that.
 func (c *ClientAuth) Require(base *tls.Config) *tls.Config {
 	required := base.Clone()
 	required.ClientAuth = tls.RequireAndVerifyClientCert
@@ -105,7 +104,7 @@ func (c *ClientAuth) Require(base *tls.Config) *tls.Config {
 	return required
 }
 
-// verify holds a certificate that was verified to the subjects.
+// verifySubject checks the names of a verified certificate.
 func (c *ClientAuth) verifySubject(state tls.ConnectionState) error {
 	if len(c.subjects) == 0 {
 		return nil
@@ -118,7 +117,8 @@ func (c *ClientAuth) verifySubject(state tls.ConnectionState) error {
 	return fmt.Errorf("client certificate of %s: %w: must have one of the names %s", strings.Join(names, ", "), ErrNotAccepted, strings.Join(c.subjects, ", "))
 }
 
-// namesOf are the common name and the alternative names of a certificate.
+// certificateNames returns the common name and the alternative names of a
+// certificate.
 func certificateNames(cert *x509.Certificate) []string {
 	names := slices.Concat([]string{cert.Subject.CommonName}, cert.DNSNames, cert.EmailAddresses)
 	for _, uri := range cert.URIs {
@@ -130,8 +130,8 @@ func certificateNames(cert *x509.Certificate) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Healthy is a readiness check: nil once there are authorities to trust.
+// Healthy is a readiness check: nil once the CAs are loaded.
 func (c *ClientAuth) Healthy(*http.Request) error { return c.healthy(ErrNoAuthorities) }
 
-// Problem returns what is wrong with the file though callers can be verified.
+// Problem returns the error of the file while clients are verified with previous CAs.
 func (c *ClientAuth) Problem() error { return c.problem("still trusting the previous CAs") }

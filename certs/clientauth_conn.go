@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// visit is what is remembered of a connection: the authorities to which its
-// certificate was held last.
+// connState has the CAs that last verified the certificate of a connection.
 type connState struct{ verifiedWith atomic.Pointer[clientTrust] }
 
 type connStateKey struct{}
 
-// ConnContext is an http.Server's ConnContext. Without it, Standing verifies a
-// certificate with each request.
+// ConnContext is the ConnContext of an http.Server. Without it, CheckConnection
+// verifies the certificate of each request.
 func (c *ClientAuth) ConnContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connStateKey{}, new(connState))
 }
 
-// CheckConnection returns why whoever sent a request may not call any more: a handshake
-// holds a certificate to the authorities of its moment, and a connection can
-// outlive them, and the certificate.
+// CheckConnection returns an error if the client certificate of a request is not valid
+// any more: its connection can outlive the certificate and the CAs that verified the
+// handshake.
 func (c *ClientAuth) CheckConnection(r *http.Request) error {
 	trusted := c.current.Load()
 	if trusted == nil {
@@ -34,8 +33,8 @@ func (c *ClientAuth) CheckConnection(r *http.Request) error {
 		return errors.New("client certificate required")
 	}
 	shown, now := r.TLS.PeerCertificates, time.Now()
-	v, _ := r.Context().Value(connStateKey{}).(*connState)
-	if v != nil && v.verifiedWith.Load() == trusted && now.Before(shown[0].NotAfter) {
+	state, _ := r.Context().Value(connStateKey{}).(*connState)
+	if state != nil && state.verifiedWith.Load() == trusted && now.Before(shown[0].NotAfter) {
 		return nil
 	}
 	intermediates := x509.NewCertPool()
@@ -45,8 +44,8 @@ func (c *ClientAuth) CheckConnection(r *http.Request) error {
 	_, err := shown[0].Verify(x509.VerifyOptions{
 		Roots: trusted.pool, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
-	if err == nil && v != nil {
-		v.verifiedWith.Store(trusted)
+	if err == nil && state != nil {
+		state.verifiedWith.Store(trusted)
 	}
 	return err
 }

@@ -15,59 +15,59 @@ import (
 )
 
 const (
-	// mountedData is the link by which Kubernetes swaps all files of a mount at
-	// once.
+	// dataLink is the symbolic link by which the kubelet replaces all files of a
+	// mount at once.
 	dataLink = "..data"
-	// settling is how long a change is waited out: files that are copied one by
-	// one do not fit each other in between.
+	// debounce is the wait after an event: files that are copied one by one do not
+	// match in between.
 	debounce = 100 * time.Millisecond
-	// fileLimit is more than any bundle of authorities takes.
+	// fileLimit is the maximum size of a file, more than any CA bundle needs.
 	fileLimit = 1 << 20
-	// swaps is how often a folder is read anew that is swapped meanwhile.
+	// maxReads limits how often files are read again that were replaced meanwhile.
 	maxReads = 5
 )
 
-// folder is a directory of files that others change. The certwatcher package of
-// controller-runtime cannot take its place: it reads a certificate and a key
-// alone, one after the other, so that a swapped mount can mix two moments; it
-// does not see that only ca.crt has changed; it needs a good pair to start with;
-// and it keeps no error that a readiness check could return.
+// directory is a directory of files that change. The certwatcher package of
+// controller-runtime cannot replace it: it reads only a certificate and a key, one
+// after the other, so it can mix two versions of a mount; it does not notice that
+// only ca.crt changed; it needs a valid pair to start with; and it keeps no error
+// for a readiness check.
 type directory struct {
 	path string
-	poll time.Duration // at most this between two looks
+	poll time.Duration // maximum time between two reads
 	log  logr.Logger
-	// hurry, if set, reports whether to look again after holdPoll.
+	// fastPoll, if set, reports whether to read again after pendingPoll.
 	fastPoll func() bool
 }
 
-// follow looks now, after each change, and every poll, until ctx ends. The
-// events only save time: on file systems that have none, polling does it all.
-func (f directory) watch(ctx context.Context, look func()) {
+// watch calls onChange now, after each change, and after each poll interval, until
+// ctx ends. Events only save time: file systems without them are polled.
+func (d directory) watch(ctx context.Context, onChange func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		f.log.Error(err, "file events are unavailable; polling", "interval", f.poll.String())
-		f.pollLoop(ctx, look)
+		d.log.Error(err, "file events are unavailable; polling", "interval", d.poll.String())
+		d.pollLoop(ctx, onChange)
 		return
 	}
 	defer func() { _ = watcher.Close() }()
 	for ctx.Err() == nil {
-		_ = watcher.Add(f.path) // before the look, so that none is missed; a folder that is not there is tried again
-		look()
-		f.waitForChange(ctx, watcher.Events, watcher.Errors)
+		_ = watcher.Add(d.path) // before the read, so that no change is missed; retried if the directory does not exist
+		onChange()
+		d.waitForChange(ctx, watcher.Events, watcher.Errors)
 	}
 }
 
-func (f directory) pollLoop(ctx context.Context, look func()) {
+func (d directory) pollLoop(ctx context.Context, onChange func()) {
 	for ctx.Err() == nil {
-		look()
-		f.waitForChange(ctx, nil, nil)
+		onChange()
+		d.waitForChange(ctx, nil, nil)
 	}
 }
 
-// pause waits for a change that is over, or for the next poll.
-func (f directory) waitForChange(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) {
-	next := f.poll
-	if f.fastPoll != nil && f.fastPoll() {
+// waitForChange waits until a change is complete, or for the next poll.
+func (d directory) waitForChange(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
+	next := d.poll
+	if d.fastPoll != nil && d.fastPoll() {
 		next = min(next, pendingPoll)
 	}
 	timer := time.NewTimer(next)
@@ -79,41 +79,41 @@ func (f directory) waitForChange(ctx context.Context, events <-chan fsnotify.Eve
 		case <-timer.C:
 			return
 		case <-events:
-		case <-faults: //nolint:errcheck // too many at once, say: there is something to see
+		case <-errs: //nolint:errcheck // such as an overflow: read the files
 		}
-		timer.Reset(min(debounce, f.poll))
+		timer.Reset(min(debounce, d.poll))
 	}
 }
 
-// read returns the contents of files as they were at one moment, if the folder
-// is a mount of Kubernetes; none for one that is not there. Of any other folder,
-// what is read may not belong together.
-func (f directory) read(names ...string) (map[string][]byte, error) {
+// read returns the contents of files by name, without those that do not exist. They
+// are of one version if the directory is a mount of Kubernetes; else they may not
+// match.
+func (d directory) read(names ...string) (map[string][]byte, error) {
 	for try := 1; ; try++ {
-		now := f.dataDir()
+		now := d.dataDir()
 		out, err := readAll(now, names)
-		if f.dataDir() == now || try == maxReads {
-			return out, f.withPublicPath(err)
+		if d.dataDir() == now || try == maxReads {
+			return out, d.withPublicPath(err)
 		}
 	}
 }
 
-// data is where the files are just now.
-func (f directory) dataDir() string {
-	target, err := os.Readlink(filepath.Join(f.path, dataLink))
+// dataDir is the directory that has the files now.
+func (d directory) dataDir() string {
+	target, err := os.Readlink(filepath.Join(d.path, dataLink))
 	switch {
 	case err != nil:
-		return f.path
+		return d.path
 	case filepath.IsAbs(target):
 		return target
 	}
-	return filepath.Join(f.path, target)
+	return filepath.Join(d.path, target)
 }
 
-// renamed names a file as people know it.
-func (f directory) withPublicPath(err error) error {
+// withPublicPath replaces the path in a FileError by the configured one.
+func (d directory) withPublicPath(err error) error {
 	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = filepath.Join(f.path, filepath.Base(fault.Path))
+		fault.Path = filepath.Join(d.path, filepath.Base(fault.Path))
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func readAll(dir string, names []string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// readFile returns what a file holds: never nil, and at most fileLimit.
+// readFile returns the content of a file: never nil, and at most fileLimit bytes.
 func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is a flag's
 	if err != nil {
@@ -151,7 +151,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// withoutPath takes the path out of an error that is told beside it.
+// withoutPath removes the path from err; the caller adds it.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

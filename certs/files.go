@@ -15,48 +15,46 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// DefaultFilePoll is FilesOptions.PollInterval if it does not say otherwise.
+// DefaultFilePoll is the default of FilesOptions.PollInterval.
 const DefaultFilePoll = 10 * time.Second
 
-// FilesOptions is what Files needs to know. Dir and Name are required.
+// FilesOptions configures Files. Dir and Name are required.
 type FilesOptions struct {
-	// Dir holds CertFile, KeyFile and, if clients are to be told, CAFile.
+	// Dir has CertFile, KeyFile and, to publish a CA bundle, CAFile.
 	Dir string
-	// Name is the one that clients verify: the first of ServiceNames.
+	// Name is the server name that clients verify: the first of ServiceNames.
 	Name string
-	// NeedCA makes it a fault if there is no CAFile.
+	// RequireCA makes a missing CAFile an error.
 	RequireCA bool
-	// PollInterval is how often the files are read even if no event of the file
-	// system came (default DefaultFilePoll).
+	// PollInterval is how often the files are read without a file system event
+	// (default DefaultFilePoll).
 	PollInterval time.Duration
-	// Standing, if set, reads the bundles that clients verify the server by, where
-	// somebody writes CABundle to them. A certificate of a wholly new authority is
-	// then held until it stands there, and CABundle has the authorities that the
-	// files had before for an hour more. It must honour ctx.
+	// TrustedBundle, if set, reads the published bundles that clients verify the
+	// server with. A certificate of a new authority is then pending until they
+	// contain the authority, and CABundle keeps the previous authorities of the
+	// files for one hour. It must honour ctx.
 	TrustedBundle func(ctx context.Context) ([]TrustedBundle, error)
-	// Clock is the real one if nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Log takes one line for each certificate, and for each new fault.
+	// Log gets one line for each certificate and for each new error.
 	Log logr.Logger
 }
 
-// Files is a Source whose certificate others write into files. It serves the
-// last pair that was good and that clients trust, for as long as the files hold
-// anything else.
+// Files is a Source that reads files. It serves the last certificate that was valid
+// and trusted by clients, also while the files are invalid.
 type Files struct {
 	*bundleOverlap
 	opts           FilesOptions
 	dir            directory
-	serving        atomic.Pointer[certPair]    // nil until the first that is good
-	pending        atomic.Pointer[pendingCert] // nil for nothing
-	lastErr        lastError                   // of the files as they are now
-	loadTrustedErr atomic.Pointer[error]       // why Recall has failed
+	serving        atomic.Pointer[certPair]    // nil until the first valid one
+	pending        atomic.Pointer[pendingCert] // nil if none is pending
+	lastErr        lastError                   // of the last read of the files
+	loadTrustedErr atomic.Pointer[error]       // of LoadTrusted
 }
 
 var _ Source = (*Files)(nil)
 
-// NewFiles returns a Files that reads nothing until Start, or every reason why
-// opts cannot be used.
+// NewFiles returns a Files that reads nothing until Start, or all errors of opts.
 func NewFiles(opts FilesOptions) (*Files, error) {
 	opts.PollInterval = cmp.Or(opts.PollInterval, DefaultFilePoll)
 	if opts.Clock == nil {
@@ -80,8 +78,8 @@ func NewFiles(opts FilesOptions) (*Files, error) {
 	return f, errors.Join(errs...)
 }
 
-// Start follows the files until ctx ends, and then returns nil. Call it once.
-// The last certificate is still served after it has returned.
+// Start watches the files until ctx ends, and then returns nil. Call it once. After
+// it returned the last certificate is still served.
 func (f *Files) Start(ctx context.Context) error {
 	f.dir.watch(ctx, func() { f.reload(ctx) })
 	return nil
@@ -90,7 +88,7 @@ func (f *Files) Start(ctx context.Context) error {
 // NeedLeaderElection tells controller-runtime to run Files on every replica.
 func (f *Files) NeedLeaderElection() bool { return false }
 
-// look reads the files, and serves what they hold if that is good and trusted.
+// reload reads the files, and serves their certificate if it is valid and trusted.
 func (f *Files) reload(ctx context.Context) {
 	now := f.opts.Clock.Now()
 	p := f.usablePair(now)
@@ -99,7 +97,7 @@ func (f *Files) reload(ctx context.Context) {
 		return
 	}
 	held := f.pendingFor(ctx, p, now)
-	f.setAuthorities(p.ca, now) // before anybody sees what it verifies
+	f.setAuthorities(p.ca, now) // before clients can get a certificate that it verifies
 	f.pending.Store(held)
 	if held != nil || p.equal(f.serving.Load()) {
 		return
@@ -108,8 +106,8 @@ func (f *Files) reload(ctx context.Context) {
 	f.opts.Log.Info("serving a new certificate", "file", f.path(CertFile), "notAfter", formatTime(p.tls.Leaf.NotAfter))
 }
 
-// good returns the pair to go by: that of the files or, while they are bad, the
-// good one that is held; nil for none.
+// usablePair returns the pair of the files or, while they are invalid, the valid one
+// that is pending; nil for none.
 func (f *Files) usablePair(now time.Time) *certPair {
 	p, err := f.read()
 	f.recordError(err)
@@ -144,19 +142,19 @@ func (f *Files) read() (*certPair, error) {
 
 func (f *Files) path(name string) string { return filepath.Join(f.opts.Dir, name) }
 
-// book keeps what is wrong with the files, and logs it where that is new.
+// recordError stores the result of a read of the files, and logs changes.
 func (f *Files) recordError(err error) {
 	previous := f.lastErr.get()
-	fresh := f.lastErr.set(err)
+	changed := f.lastErr.set(err)
 	switch {
 	case err == nil && previous != nil:
 		f.opts.Log.Info("certificate files are valid again", "directory", f.opts.Dir)
-	case err != nil && fresh:
+	case err != nil && changed:
 		f.opts.Log.Error(err, "invalid certificate files", "serving", f.describeServed())
 	}
 }
 
-// served says for people what is served.
+// describeServed describes the serving certificate for messages.
 func (f *Files) describeServed() string {
 	if p := f.serving.Load(); p != nil {
 		return "the previous certificate, which expires at " + formatTime(p.tls.Leaf.NotAfter)
@@ -164,8 +162,8 @@ func (f *Files) describeServed() string {
 	return "nothing"
 }
 
-// Problem returns what is wrong with the files though a certificate is served,
-// or what they wait for; nil if nothing is.
+// Problem returns the error of the files, or what a pending certificate waits for,
+// while a certificate is served; else nil.
 func (f *Files) Problem() error {
 	fault, p, held, forgot := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
 	switch {
@@ -183,7 +181,8 @@ func (f *Files) Problem() error {
 	return nil
 }
 
-// late reports whether less than a tenth is left of the life of a certificate.
+// nearExpiry reports whether less than a tenth of the lifetime of a certificate is
+// left.
 func nearExpiry(c *tls.Certificate, now time.Time) bool {
 	return c.Leaf.NotAfter.Sub(now) < c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)/10
 }
@@ -197,8 +196,8 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return p.tls, nil
 }
 
-// Healthy implements Source. Files that went bad are no fault while what they
-// held before can be served: see Problem.
+// Healthy implements Source. It ignores invalid files while the previous certificate
+// is valid: see Problem.
 func (f *Files) Healthy(*http.Request) error {
 	p := f.serving.Load()
 	if p == nil {
@@ -210,7 +209,8 @@ func (f *Files) Healthy(*http.Request) error {
 	return nil
 }
 
-// because adds to err what is wrong with the files, or what they wait for.
+// withCause adds to err the error of the files, or what a pending certificate waits
+// for.
 func (f *Files) withCause(err error) error {
 	if h := f.pending.Load(); h != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
 		return fmt.Errorf("%w: %w", err, h.reason(f.path(CertFile)))

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// overlapping is how long clients are told an authority that the files do not
-// have any more: a kubelet brings new files to a replica within two minutes or
-// so, and what the old authority signed is served until then.
+// overlapDuration is how long an authority stays in the bundle after it was removed
+// from the files: the kubelet updates the files of each replica within about two
+// minutes, and until then a replica serves a certificate of the old authority.
 const overlapDuration = time.Hour
 
-// overlap is what clients are to trust: the authorities of the files and, for a
-// while, those before them. Its methods are safe for concurrent use. Make one
-// with newOverlap.
+// bundleOverlap is a bundle of the authorities of the files and, for a while, the
+// former ones. Its methods are safe for concurrent use. Create it with
+// newBundleOverlap.
 type bundleOverlap struct {
 	*bundlePublisher
-	duration time.Duration // how long after, 0 for not at all
+	duration time.Duration // for former authorities; 0: they are not kept
 
 	mu          sync.Mutex
-	authorities []*x509.Certificate        // of the files, none before they are known
-	former      map[string]formerAuthority // by DER; it stays when it has lapsed, so that it does not begin anew
+	authorities []*x509.Certificate        // of the files; empty before they are read
+	former      map[string]formerAuthority // by DER; kept after until, so that it is not extended
 }
 
 type formerAuthority struct {
@@ -36,8 +36,8 @@ func newBundleOverlap(lasts time.Duration) *bundleOverlap {
 	return &bundleOverlap{bundlePublisher: newBundlePublisher(), duration: lasts, former: map[string]formerAuthority{}}
 }
 
-// trust tells the authorities of the files, and from now on those that they have
-// no more as former ones.
+// setAuthorities sets the authorities of the files. Those that were removed become
+// former ones.
 func (o *bundleOverlap) setAuthorities(ca []*x509.Certificate, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,8 +50,8 @@ func (o *bundleOverlap) setAuthorities(ca []*x509.Certificate, now time.Time) {
 	o.update(now)
 }
 
-// adopt tells as former ones what clients were told by others, a leader before
-// this one. What it knows of already ends when it would have.
+// addFormerAuthorities adds authorities that another replica published. The time of
+// those that are known already is not extended.
 func (o *bundleOverlap) addFormerAuthorities(certs []*x509.Certificate, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,15 +63,15 @@ func (o *bundleOverlap) addFormerAuthorities(certs []*x509.Certificate, now time
 	o.update(now)
 }
 
-// lapse takes away those whose time is over.
+// dropExpired removes former authorities whose time is over.
 func (o *bundleOverlap) dropExpired(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.update(now)
 }
 
-// tell shows the bundle: without authorities in the files it is another's to
-// write.
+// update publishes the bundle, unless the files have no authority: then another
+// client writes the caBundle.
 func (o *bundleOverlap) update(now time.Time) {
 	maps.DeleteFunc(o.former, func(_ string, f formerAuthority) bool { return now.After(f.cert.NotAfter) })
 	if len(o.authorities) == 0 {
@@ -86,8 +86,8 @@ func (o *bundleOverlap) update(now time.Time) {
 	o.publish(encodeChain(bundle))
 }
 
-// trustedIn are the certificates of a bundle as a client reads it: what is none
-// is passed over.
+// parseTrusted returns the certificates of a bundle as clients parse it: invalid
+// ones are ignored.
 func parseTrusted(bundle []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {

@@ -12,33 +12,31 @@ import (
 	"time"
 )
 
-// Files of a folder of certificates, named as in a Secret of type
-// kubernetes.io/tls.
+// Names of certificate files, as in a Secret of type kubernetes.io/tls.
 const (
 	CertFile = "tls.crt"
 	KeyFile  = "tls.key"
 	CAFile   = "ca.crt"
 )
 
-// pair is a serving certificate with the authorities that verify it.
+// certPair is a serving certificate and its key, with the authorities that verify it.
 type certPair struct {
 	tls *tls.Certificate
 	ca  []*x509.Certificate // none if there is no ca.crt
-	// trustedUntil is when the authority of ca ends that verifies the certificate,
-	// the last if there are more; known once it was checked.
+	// trustedUntil is the last expiry of roots; set by validate.
 	trustedUntil time.Time
-	// roots are all of ca that verify it; known once it was checked.
+	// roots are the authorities of ca that verify the certificate; set by validate.
 	roots []*x509.Certificate
 }
 
-// readPair makes a pair of the contents of files. Its errors are *FileError
-// whose path is a name alone.
+// readCertPair parses the contents of files, by name. Its errors are *FileError whose
+// path is a name only.
 func readCertPair(files map[string][]byte) (*certPair, error) {
 	chain, err := certificatesIn(files, CertFile)
 	if err != nil {
 		return nil, err
 	}
-	if _, there := files[KeyFile]; !there {
+	if _, ok := files[KeyFile]; !ok {
 		return nil, &FileError{KeyFile, ErrMissing, "put the key of " + CertFile + " there"}
 	}
 	if err := checkKey(files[KeyFile]); err != nil {
@@ -49,7 +47,7 @@ func readCertPair(files map[string][]byte) (*certPair, error) {
 		return nil, &FileError{KeyFile, fmt.Errorf("%w: %w", ErrMismatch, err), "put the key of " + CertFile + " there"}
 	}
 	p := &certPair{tls: &served}
-	if _, there := files[CAFile]; there {
+	if _, ok := files[CAFile]; ok {
 		p.ca, err = certificatesIn(files, CAFile)
 	}
 	return p, err
@@ -63,11 +61,11 @@ func encodeChain(chain []*x509.Certificate) []byte {
 	return encodeCertificates(ders...)
 }
 
-// certificatesIn reads the certificates of a file, all of them good.
+// certificatesIn parses the certificates of a file, all of which must be valid PEM.
 func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, error) {
 	const remedy = "provide certificates in PEM format"
-	data, there := files[name]
-	if !there {
+	data, ok := files[name]
+	if !ok {
 		return nil, &FileError{name, ErrMissing, remedy}
 	}
 	var certs []*x509.Certificate
@@ -91,7 +89,8 @@ func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, 
 	return certs, nil
 }
 
-// whole returns what is wrong with PEM that has found blocks and then a rest.
+// checkComplete returns an error unless a file with that many PEM blocks, followed by
+// rest, is complete.
 func checkComplete(rest []byte, blocks int) error {
 	switch {
 	case bytes.Contains(rest, []byte("-----BEGIN")):
@@ -102,7 +101,7 @@ func checkComplete(rest []byte, blocks int) error {
 	return nil
 }
 
-// checkKey returns what is wrong with a key by itself.
+// checkKey returns the error of a key file by itself.
 func checkKey(data []byte) error {
 	block, rest := pem.Decode(data)
 	switch {
@@ -118,7 +117,7 @@ func checkKey(data []byte) error {
 
 var errNoPEM = errors.New("no PEM block found")
 
-// check returns why a client that asks for a name would refuse the pair.
+// validate returns why a client that connects to name would reject the pair.
 func (p *certPair) validate(name string, now time.Time) error {
 	leaf := p.tls.Leaf
 	switch {
@@ -146,8 +145,9 @@ func (p *certPair) validate(name string, now time.Time) error {
 	return nil
 }
 
-// succeeds reports whether whoever trusts q trusts p, with any of the authorities
-// that verify q; of no use before q was checked, or without a ca.crt.
+// trustedWherever reports whether every client that trusts q trusts p, with any of the
+// authorities that verify q. It is false before q was validated, or without a
+// ca.crt.
 func (p *certPair) trustedWherever(q *certPair, name string, now time.Time) bool {
 	return len(q.roots) > 0 && !slices.ContainsFunc(q.roots, func(root *x509.Certificate) bool {
 		_, err := p.verify([]*x509.Certificate{root}, name, now)
@@ -155,7 +155,8 @@ func (p *certPair) trustedWherever(q *certPair, name string, now time.Time) bool
 	})
 }
 
-// verify does what an API server will do that trusts these, and returns how.
+// verify returns the chains by which an API server that trusts these authorities
+// verifies the pair.
 func (p *certPair) verify(trusted []*x509.Certificate, name string, now time.Time) ([][]*x509.Certificate, error) {
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	for _, ca := range trusted {
@@ -173,18 +174,18 @@ func (p *certPair) verify(trusted []*x509.Certificate, name string, now time.Tim
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		// x509's own text has the time of now, and so never is the same again.
+		// x509's error contains the current time, so it would be logged each time.
 		return nil, fmt.Errorf("authority %q is valid from %s to %s: %w", invalid.Cert.Subject, formatTime(invalid.Cert.NotBefore), formatTime(invalid.Cert.NotAfter), ErrExpired)
 	}
 	return chains, err
 }
 
-// same reports whether two pairs serve the same, with the same trust.
+// equal reports whether certificate and authorities are the same.
 func (p *certPair) equal(q *certPair) bool {
 	return q != nil && p.sameLeaf(q) && bytes.Equal(encodeChain(p.ca), encodeChain(q.ca))
 }
 
-// sameLeaf reports whether two pairs serve the same.
+// sameLeaf reports whether the certificate chains are the same.
 func (p *certPair) sameLeaf(q *certPair) bool {
 	return bytes.Equal(bytes.Join(p.tls.Certificate, nil), bytes.Join(q.tls.Certificate, nil))
 }

@@ -10,40 +10,39 @@ import (
 )
 
 const (
-	// holdSettling is what a caBundle takes, once it is stored, to be in force on
-	// every API server.
+	// bundlePropagation is how long a stored caBundle takes to be used by every API
+	// server.
 	bundlePropagation = 10 * time.Second
-	// holdLimit is how long a certificate is held at most: by then a kubelet has
-	// brought the files to the leader, or something is broken that waiting does
-	// not mend.
+	// pendingTimeout limits how long a certificate is pending: by then the kubelet
+	// has updated the leader's files, or waiting longer does not help.
 	pendingTimeout = 5 * time.Minute
-	// holdPoll is how often clients' trust is read meanwhile.
+	// pendingPoll is how often the published bundles are read meanwhile.
 	pendingPoll = 2 * time.Second
-	// standingTimeout ends a read of it that hangs.
+	// trustedBundlesTimeout limits such a read.
 	trustedBundlesTimeout = 5 * time.Second
 )
 
-// TrustedBundle is a bundle that clients verify the server by just now.
+// TrustedBundle is a published bundle, with which clients verify the server.
 type TrustedBundle struct {
-	Where    string // it stands, for people
+	Where    string // for messages
 	CABundle []byte
 }
 
-// hold is a good pair that is not served before clients trust it. It is
+// pendingCert is a valid pair that is not served before clients trust it. It is
 // immutable.
 type pendingCert struct {
 	pair         *certPair
-	pendingSince time.Time // zero for no limit: serving it would help nobody
-	trustedSince time.Time // since when they do; zero while they do not
-	waitingFor   error     // what for; nil once they do
+	pendingSince time.Time // zero: no limit, as no client trusts it
+	trustedSince time.Time // since when clients trust it; zero while they do not
+	waitingFor   error     // nil once clients trust it
 }
 
-// over reports whether the pair is to be served.
+// ready reports whether the pair can be served.
 func (h *pendingCert) ready(now time.Time) bool {
 	return !h.trustedSince.IsZero() && now.Sub(h.trustedSince) >= bundlePropagation || !h.pendingSince.IsZero() && now.Sub(h.pendingSince) >= pendingTimeout
 }
 
-// note says what is held, and why.
+// reason describes what the pair waits for.
 func (h *pendingCert) reason(path string) error {
 	switch {
 	case h.waitingFor == nil:
@@ -54,7 +53,7 @@ func (h *pendingCert) reason(path string) error {
 	return fmt.Errorf("%s: waiting until %s at most: %w", path, formatTime(h.pendingSince.Add(pendingTimeout)), h.waitingFor)
 }
 
-// passed books when the wait for trust was over.
+// observeTrust updates trustedSince.
 func (h *pendingCert) observeTrust(now time.Time) {
 	switch {
 	case h.waitingFor != nil:
@@ -64,8 +63,8 @@ func (h *pendingCert) observeTrust(now time.Time) {
 	}
 }
 
-// holding returns the hold on p, nil if it is to be served. Nothing is held that
-// is trusted wherever what is served now is, and nothing while what is served is
+// pendingFor returns p as pending, nil if it can be served. A pair is not delayed if
+// all clients that trust the serving pair trust it, or if the serving pair has
 // expired.
 func (f *Files) pendingFor(ctx context.Context, p *certPair, now time.Time) *pendingCert {
 	if f.opts.TrustedBundle == nil || len(p.ca) == 0 {
@@ -90,9 +89,9 @@ func (f *Files) pendingFor(ctx context.Context, p *certPair, now time.Time) *pen
 	return h
 }
 
-// starting returns the hold on the first pair of a replica. It is held where it is
-// known that no client trusts it: others answer, or nobody could. If this replica
-// leads, it has it trusted by itself.
+// pendingAtStart returns the first pair of a replica as pending, nil if it can be
+// served. It is pending if no published bundle verifies it: other replicas answer
+// then. If this replica is the leader, it publishes the bundle itself.
 func (f *Files) pendingAtStart(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
 	standing, err := f.trustedBundles(ctx)
 	if err != nil {
@@ -103,7 +102,7 @@ func (f *Files) pendingAtStart(ctx context.Context, p *certPair, previous *pendi
 		h.waitingFor = notTrustedError(standing[0])
 	}
 	if previous == nil && h.waitingFor == nil {
-		return nil // it stands there since before this replica began
+		return nil // it was trusted before this replica started
 	}
 	if previous != nil {
 		h.trustedSince = previous.trustedSince
@@ -115,7 +114,8 @@ func (f *Files) pendingAtStart(ctx context.Context, p *certPair, previous *pendi
 	return h
 }
 
-// replacing returns the hold on a pair that another one is served before.
+// pendingReplacement returns p, which replaces another pair, as pending; nil if it
+// can be served.
 func (f *Files) pendingReplacement(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
 	h := &pendingCert{pair: p, pendingSince: now, waitingFor: f.checkTrusted(ctx, p, now)}
 	if previous != nil {
@@ -131,7 +131,7 @@ func (f *Files) pendingReplacement(ctx context.Context, p *certPair, previous *p
 	return nil
 }
 
-// untrusted returns why not every client trusts p.
+// checkTrusted returns an error unless every client trusts p.
 func (f *Files) checkTrusted(ctx context.Context, p *certPair, now time.Time) error {
 	standing, err := f.trustedBundles(ctx)
 	if err != nil {
@@ -167,10 +167,10 @@ func (f *Files) trustedBundles(ctx context.Context) ([]TrustedBundle, error) {
 	return standing, nil
 }
 
-// LoadTrusted learns what clients trust just now, and has CABundle tell it for an
-// hour beside what the files have. Call it before the bundle is first written
-// over what another replica wrote, who may have had other files. It tries until
-// that is known or ctx ends, and Problem says what it fails at.
+// LoadTrusted reads the published bundles, and keeps their authorities in CABundle
+// for one hour. Call it before CABundle is first published: the replica that
+// published before may have had other files. It retries until it succeeds or ctx
+// ends; Problem returns its error meanwhile.
 func (f *Files) LoadTrusted(ctx context.Context) {
 	if f.opts.TrustedBundle == nil {
 		return

@@ -11,32 +11,31 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// PathFileOptions is what a PathFile needs to know. File is required.
+// PathTokenFileOptions configures a PathTokenFile. File is required.
 type PathTokenFileOptions struct {
-	// File holds tokens, one a line: each is accepted. So one can follow another.
+	// File has one token per line. Each is accepted, so that tokens can be rotated.
 	File string
-	// PollInterval is how often the file is read even if no event of the file
-	// system came (default DefaultFilePoll).
+	// PollInterval is how often the file is read without a file system event
+	// (default DefaultFilePoll).
 	PollInterval time.Duration
-	// Log takes one line for each new content of the file, and for each new fault.
-	// It is never given a token.
+	// Log gets one line for each new content of the file and for each new error.
+	// Tokens are never logged.
 	Log logr.Logger
 }
 
-// PathFile is the tokens of a webhook's path where others keep the webhook
-// configurations. It accepts the last tokens that were good, for as long as the
-// file holds anything else.
+// PathTokenFile reads path tokens from a file, if the server does not write the webhook
+// configurations. While the file is invalid it accepts the last valid tokens.
 type PathTokenFile struct{ *watchedFile[[]string] }
 
-// NewPathFile returns a PathFile that reads nothing until Start, or why opts
-// cannot be used.
+// NewPathTokenFile returns a PathTokenFile that reads nothing until Start, or the error
+// of opts.
 func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
 	file, err := newWatchedFile(watchedFileOptions[[]string]{
 		subject: "path tokens", file: opts.File, poll: opts.PollInterval,
 		read:  readTokens,
-		equal: func(was, now *[]string) bool { return slices.Equal(*was, *now) },
-		logLoaded: func(now *[]string) {
-			opts.Log.Info("path tokens loaded", "file", opts.File, "tokens", len(*now))
+		equal: func(a, b *[]string) bool { return slices.Equal(*a, *b) },
+		logLoaded: func(loaded *[]string) {
+			opts.Log.Info("path tokens loaded", "file", opts.File, "tokens", len(*loaded))
 		},
 		errorMessage: "cannot load path tokens", log: opts.Log,
 	})
@@ -48,8 +47,8 @@ func NewPathTokenFile(opts PathTokenFileOptions) (*PathTokenFile, error) {
 
 func readTokens(files map[string][]byte, name string) (*[]string, error) {
 	const remedy = `provide one token per line, such as the output of "openssl rand -hex 32"`
-	data, there := files[name]
-	if !there {
+	data, ok := files[name]
+	if !ok {
 		return nil, &FileError{name, ErrMissing, remedy}
 	}
 	tokens := strings.Fields(string(data))
@@ -64,8 +63,8 @@ func readTokens(files map[string][]byte, name string) (*[]string, error) {
 	return &tokens, nil
 }
 
-// Accepts reports whether a path that ends with a token may be called. known is
-// false as long as no token is known.
+// Accepts reports whether a path with this token is accepted. known is false before
+// any token is known.
 func (f *PathTokenFile) Accepts(token string) (ok, known bool) {
 	tokens := f.current.Load()
 	if tokens == nil {
@@ -78,8 +77,8 @@ func (f *PathTokenFile) Accepts(token string) (ok, known bool) {
 	return ok, true
 }
 
-// Healthy is a readiness check: nil once there is a token to accept.
+// Healthy is a readiness check: nil once a token is known.
 func (f *PathTokenFile) Healthy(*http.Request) error { return f.healthy(ErrNoTokenYet) }
 
-// Problem returns what is wrong with the file though tokens are known.
+// Problem returns the error of the file while previous tokens are accepted.
 func (f *PathTokenFile) Problem() error { return f.problem("still accepting the previous tokens") }

@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrNoToken is in a SecretError or FileError for what is no token of a path.
+// ErrNoToken is in a SecretError or FileError for an invalid token.
 var ErrNoToken = errors.New("invalid token: must be 32 to 128 lower-case letters and digits")
 
-// tokenPattern is what can be a segment of a webhook's path: the API server
-// takes no other. Its length is what nobody guesses.
+// tokenPattern matches tokens: the API server accepts only such segments in the path of
+// a webhook. The minimum length makes them hard to guess.
 var tokenPattern = regexp.MustCompile(`^[a-z0-9]{32,128}$`)
 
 // newToken returns a token of 32 random bytes.
@@ -31,21 +31,21 @@ const (
 	keyPreviousToken = "previous"
 )
 
-// paths is what the Secret of PathTokens records. Every token in it is
-// accepted; the current one stands in the webhook configurations, or soon will.
+// tokenState is what the Secret of PathTokens records. All its tokens are accepted; the
+// current one is, or will soon be, in the webhook configurations.
 type tokenState struct {
 	current  string
-	next     string // staged: accepted by all before anybody is told it
-	previous string // until the configurations have current, and some time after
+	next     string // staged: all replicas accept it before it is published
+	previous string // accepted until some time after the configurations have current
 }
 
-// pathKnowledge is what one replica knows beside the Secret: how long it has
-// been so. Nothing in the Secret is dated, and so no two clocks have to agree.
+// localTokenState is what one replica knows in addition to the Secret: durations. The
+// Secret has no times, so clocks need not agree.
 type localTokenState struct {
 	lastState    tokenState
-	lastAge      time.Duration // since last was read
-	stagedFor    time.Duration // for how long next has been known
-	publishedFor time.Duration // for how long current has stood in the configurations; 0: it does not
+	lastAge      time.Duration // since lastState was read
+	stagedFor    time.Duration // how long next has been known
+	publishedFor time.Duration // how long current has been in the configurations; 0: it is not
 }
 
 const (
@@ -56,51 +56,51 @@ const (
 	stepTokenRetired  step = "retired the previous token of the webhook path"
 )
 
-// pathRules decide when a token follows another.
+// tokenRules decide when a token is replaced.
 type tokenRules struct {
 	propagation time.Duration // until every replica has read what is staged
-	retention   time.Duration // for which an old token is accepted once nobody needs it
+	retention   time.Duration // for which an old token is accepted once it is unused
 }
 
-// plan returns what the Secret should record, given what it does.
+// plan returns the state that the Secret should record, given the one that it records.
 func (r tokenRules) plan(stored tokenState, k localTokenState) (p tokenState, steps []step) {
 	p = stored
-	did := func(s step) { steps = append(steps, s) }
+	record := func(s step) { steps = append(steps, s) }
 	switch {
 	case p.current == "" && k.lastState.current == "":
 		p.current = newToken()
-		did(stepTokenCreated)
+		record(stepTokenCreated)
 	case p.current == "":
-		// Whoever deleted it may have had a reason: another follows.
+		// It may have been deleted because it was disclosed, so it is rotated.
 		p.current = k.lastState.current
-		did(stepTokenRestored)
+		record(stepTokenRestored)
 		if p.next == "" {
 			p.next = newToken()
-			did(stepTokenStaged)
+			record(stepTokenStaged)
 		}
-	case k.lastAge < r.propagation && p.editedSince(k.lastState): // else a whole rotation may have been missed
+	case k.lastAge < r.propagation && p.editedSince(k.lastState): // else this replica may have missed a whole rotation
 		p.current, p.next = k.lastState.current, p.current
-		did(stepTokenStaged)
+		record(stepTokenStaged)
 	}
 	p = p.withoutDuplicates()
-	// One at a time: as long as previous is there it may be what is called.
+	// One rotation at a time: while previous is set, clients may still use it.
 	if p.next != "" && p.previous == "" && k.stagedFor >= r.propagation {
 		p = tokenState{current: p.next, previous: p.current}
-		did(stepTokenPromoted)
+		record(stepTokenPromoted)
 	} else if p.previous != "" && k.publishedFor >= r.retention {
 		p.previous = ""
-		did(stepTokenRetired)
+		record(stepTokenRetired)
 	}
 	return p, steps
 }
 
-// edited reports whether somebody put another current token there: what no
-// promotion leads to.
+// editedSince reports whether another client replaced the current token: that it is
+// not the result of a promotion.
 func (p tokenState) editedSince(last tokenState) bool {
 	return last.current != "" && p.current != last.current && p.current != last.next && p.previous != last.current
 }
 
-// once takes out what stands there twice.
+// withoutDuplicates removes tokens that are present twice.
 func (p tokenState) withoutDuplicates() tokenState {
 	if p.next == p.current {
 		p.next = ""
@@ -121,8 +121,8 @@ func (p tokenState) all() []string {
 	return out
 }
 
-// decodePaths reads what a Secret records; nil records nothing. What cannot be
-// read is left out, and is in the error.
+// decodeTokens returns the state that a Secret records; nil records nothing. The error
+// joins those of invalid tokens, which the state lacks.
 func decodeTokens(secret *corev1.Secret) (p tokenState, err error) {
 	if secret == nil {
 		return tokenState{}, nil
@@ -144,7 +144,7 @@ func (p *tokenState) fields() map[string]*string {
 	return map[string]*string{keyToken: &p.current, keyNextToken: &p.next, keyPreviousToken: &p.previous}
 }
 
-// encodePaths writes p into a Secret and leaves alone what is not ours in it.
+// encodeTokens writes p into a Secret and keeps all other keys.
 func encodeTokens(p tokenState, secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -16,18 +16,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// vault reads and writes the one Secret.
+// secretStore reads, writes and watches one Secret.
 type secretStore struct {
 	client          corev1client.SecretInterface
 	namespace, name string
 }
 
-// read returns the Secret as the API server's storage has it now, not as a
-// cache does; nil if there is none.
+// read returns the Secret from the API server, not from a cache; nil if it does not
+// exist.
 func (v secretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := v.client.Get(ctx, v.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil // absence is an answer, and a state of its own
+		return nil, nil // absence is a state, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s/%s: %w", v.namespace, v.name, err)
@@ -35,8 +35,8 @@ func (v secretStore) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// write makes the Secret what encode does of it, if found, which read returned,
-// is still what is stored; ErrContended if it is not. A new one is of type kind.
+// write updates the Secret with encode. stored is what read returned; if the Secret
+// has changed since, write returns ErrContended. A new Secret has the type kind.
 func (v secretStore) write(ctx context.Context, stored *corev1.Secret, kind corev1.SecretType, encode func(*corev1.Secret)) error {
 	if stored == nil {
 		return v.create(ctx, kind, encode)
@@ -72,25 +72,24 @@ func (v secretStore) create(ctx context.Context, kind corev1.SecretType, encode 
 	return fmt.Errorf("create secret %s/%s: %w", v.namespace, v.name, err)
 }
 
-// watch hints at every change of the Secret until ctx ends. An event says only
-// that there is something to read: the loop reads the storage itself, so a
-// late event can never bring an old state back.
-func (v secretStore) watch(ctx context.Context, log logr.Logger, hint func()) {
+// watch calls notify at each change of the Secret until ctx ends. Callers then read
+// the Secret from the API server, so a late event cannot bring back an old state.
+func (v secretStore) watch(ctx context.Context, log logr.Logger, notify func()) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		Logger:        &log,
 		ListerWatcher: v.listerWatcher(),
 		ObjectType:    &corev1.Secret{},
 		Transform:     withoutContent,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { hint() },
-			UpdateFunc: func(any, any) { hint() },
-			DeleteFunc: func(any) { hint() },
+			AddFunc:    func(any) { notify() },
+			UpdateFunc: func(any, any) { notify() },
+			DeleteFunc: func(any) { notify() },
 		},
 	})
 	informer.RunWithContext(ctx)
 }
 
-// listerWatcher sees the one Secret, as far as the rights go.
+// listerWatcher lists and watches the one Secret, so that RBAC can be limited to it.
 func (v secretStore) listerWatcher() cache.ListerWatcher {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, v.name).String()
 	return &cache.ListWatch{
@@ -105,7 +104,7 @@ func (v secretStore) listerWatcher() cache.ListerWatcher {
 	}
 }
 
-// withoutContent keeps keys out of the informer's cache, which nobody reads.
+// withoutContent keeps private keys out of the informer's cache, which is not read.
 func withoutContent(obj any) (any, error) {
 	if secret, ok := obj.(*corev1.Secret); ok {
 		return &corev1.Secret{TypeMeta: secret.TypeMeta, ObjectMeta: secret.ObjectMeta}, nil

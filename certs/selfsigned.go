@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// minPause keeps a moment that has come, and cannot be acted on, from
-	// turning the loop into a spin.
+	// minDelay keeps the loop from spinning if a planned time has come and cannot be
+	// acted on.
 	minDelay = 200 * time.Millisecond
-	// firstRetry and lastRetry bound the pause after a failure.
+	// initialBackoff and maxBackoff bound the delay after a failure.
 	initialBackoff = 250 * time.Millisecond
 	maxBackoff     = 10 * time.Second
 )
 
-// Authority is a Publisher that manages its certificates by itself, in a Secret
-// that it shares with the other replicas. Make one with New and run Start.
+// Authority is a Publisher with a certificate authority of its own, in a Secret
+// that all replicas share. Create it with New and run Start.
 type Authority struct {
 	opts  Options
 	rules rotationRules
 	store secretStore
 
-	wake    wakeup               // to read the Secret now
+	wake    wakeup               // wakes the loop to read the Secret
 	serving atomic.Pointer[leaf] // nil until the first is signed
 	failure atomic.Pointer[error]
 
@@ -39,16 +39,15 @@ type Authority struct {
 
 	publishedMu sync.Mutex
 	published   []byte
-	trusted     []*x509.Certificate // published, read
+	trusted     []*x509.Certificate // the certificates of published
 
-	lastState state // what was last acted on; the loop's alone, as is confirmed
+	lastState state // as last applied; only used by the loop, like confirmed
 	confirmed observation
 }
 
 var _ Publisher = (*Authority)(nil)
 
-// New returns an Authority that does nothing until Start, or every reason why
-// opts cannot be used.
+// New returns an Authority that does nothing until Start, or all errors of opts.
 func New(opts Options) (*Authority, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -63,18 +62,18 @@ func New(opts Options) (*Authority, error) {
 	}, nil
 }
 
-// Start keeps the certificates until ctx ends, and then returns nil: a failure
-// is logged and tried again, for what is served stays good meanwhile. Call it
-// once. After it has returned the last certificate is still served, so that a
-// server can drain.
+// Start manages the certificates until ctx ends, and then returns nil. A failure is
+// logged and retried: the certificate in use stays valid meanwhile. Call it once.
+// After it returned the last certificate is still served, so that a server can
+// drain.
 func (a *Authority) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { a.store.watch(ctx, a.opts.Log, a.wakeUp) })
 	defer watching.Wait()
 	retry := newBackoff()
 	for ctx.Err() == nil {
-		pause := a.runOnce(ctx, &retry)
-		a.wake.wait(ctx, a.opts.Clock, pause)
+		delay := a.runOnce(ctx, &retry)
+		a.wake.wait(ctx, a.opts.Clock, delay)
 	}
 	return nil
 }
@@ -87,7 +86,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: initialBackoff, Factor: 2, Jitter: 0.2, Steps: 10, Cap: maxBackoff}
 }
 
-// round synchronises once and returns how long to wait for the next time.
+// runOnce syncs once and returns the delay until the next sync.
 func (a *Authority) runOnce(ctx context.Context, retry *wait.Backoff) time.Duration {
 	err := a.sync(ctx)
 	if err == nil {
@@ -104,13 +103,13 @@ func (a *Authority) runOnce(ctx context.Context, retry *wait.Backoff) time.Durat
 	return pause
 }
 
-// untilNext is the time to the next moment of the plan, or to the next poll.
+// nextDelay is the time until the next planned change, or until the next poll.
 func (a *Authority) nextDelay() time.Duration {
 	at := earlier(a.rules.nextAt(a.lastState, a.confirmed), a.serving.Load().renewAt)
 	return max(minDelay, min(a.opts.PollInterval, at.Sub(a.opts.Clock.Now())))
 }
 
-// hint has the loop read the Secret now.
+// wakeUp makes the loop read the Secret now.
 func (a *Authority) wakeUp() { a.wake.signal() }
 
 // GetCertificate implements Source.
@@ -134,7 +133,7 @@ func (a *Authority) Healthy(*http.Request) error {
 	return nil
 }
 
-// because adds the last failure to err, if there is one.
+// withCause adds the last failure to err, if there is one.
 func (a *Authority) withCause(err error) error {
 	if failure := a.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", err, *failure)
@@ -142,7 +141,7 @@ func (a *Authority) withCause(err error) error {
 	return err
 }
 
-// Published implements Publisher. What is no bundle confirms nothing.
+// Published implements Publisher. Invalid bundles confirm nothing.
 func (a *Authority) Published(bundle []byte) {
 	a.publishedMu.Lock()
 	defer a.publishedMu.Unlock()

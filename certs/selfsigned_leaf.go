@@ -24,14 +24,14 @@ type leaf struct {
 
 func (l *leaf) notAfter() time.Time { return l.tls.Leaf.NotAfter }
 
-// lastCallAt is half way from the planned renewal to the end: renewing has
-// then failed for long enough to do without what it was waiting for.
+// renewDeadline is half way from the planned renewal to the expiry. After it the
+// leaf is renewed even if the Secret cannot be read.
 func (l *leaf) renewDeadline() time.Time {
 	return l.renewAt.Add(l.notAfter().Sub(l.renewAt) / 2)
 }
 
-// issue signs a certificate for names with a key of its own. It never outlives
-// its authority.
+// issueLeaf signs a certificate with a new key. It expires no later than its
+// authority.
 func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,13 +44,13 @@ func issueLeaf(ca *signer, names []string, validity time.Duration, now time.Time
 	return newLeaf(der, key, ca.cert, now)
 }
 
-func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, born time.Time) (*leaf, error) {
+func newLeaf(der []byte, key crypto.Signer, issuer *x509.Certificate, issued time.Time) (*leaf, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, fmt.Errorf("parse serving certificate: %w", err)
 	}
 	pair := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}
-	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(born, cert.NotAfter)}, nil
+	return &leaf{tls: pair, issuer: issuer, renewAt: jitteredRenewal(issued, cert.NotAfter)}, nil
 }
 
 func leafTemplate(ca *signer, names []string, validity time.Duration, now time.Time) *x509.Certificate {
@@ -61,7 +61,7 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
 	}
-	// A common name is bounded and read by nobody; the first name is for people.
+	// The common name has a length limit, and clients ignore it: it is for people.
 	if len(names[0]) <= maxNameLength {
 		template.Subject = pkix.Name{CommonName: names[0]}
 	}
@@ -75,13 +75,13 @@ func leafTemplate(ca *signer, names []string, validity time.Duration, now time.T
 	return template
 }
 
-// jittered is two thirds into a life or up to a thirtieth of it earlier, so that
-// replicas started together do not renew together.
-func jitteredRenewal(born, end time.Time) time.Time {
-	life := end.Sub(born)
-	spread := life / 30
+// jitteredRenewal is after two thirds of the lifetime, or up to a thirtieth of it
+// earlier, so that replicas that started together do not renew together.
+func jitteredRenewal(issued, end time.Time) time.Time {
+	lifetime := end.Sub(issued)
+	spread := lifetime / 30
 	if spread <= 0 {
-		return born
+		return issued
 	}
-	return born.Add(life*2/3 + spread - wait.Jitter(spread, 1))
+	return issued.Add(lifetime*2/3 + spread - wait.Jitter(spread, 1))
 }

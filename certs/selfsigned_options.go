@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Durations that Options has if it does not say otherwise.
+// Defaults of Options.
 const (
 	DefaultCAValidity       = 365 * 24 * time.Hour
 	DefaultLeafValidity     = 30 * 24 * time.Hour
@@ -20,49 +20,49 @@ const (
 	DefaultPollInterval     = time.Minute
 )
 
-// Bounds of the lives in Options.
+// Limits of Options.
 const (
-	// MinLeafValidity keeps lifetimes well above the one second that X.509
-	// dates resolve.
+	// MinLeafValidity keeps lifetimes well above the resolution of X.509 dates, one
+	// second.
 	MinLeafValidity = 5 * time.Second
-	// MinCALives is how many leaf lifetimes an authority lives at least: it is
-	// followed at two thirds of its life and must then outlast a whole leaf.
+	// MinCALives is the minimum lifetime of an authority, in leaf lifetimes: it is
+	// replaced after two thirds of its lifetime and must then outlast a whole leaf.
 	MinCALives = 3
 )
 
-// Options is what an Authority needs to know. Secrets, Namespace, SecretName
-// and Names are required.
+// Options configures an Authority. Secrets, Namespace, SecretName and Names are
+// required.
 type Options struct {
-	// Secrets reaches the API server; a kubernetes.Interface's CoreV1() is one.
+	// Secrets is the client, such as a kubernetes.Interface's CoreV1().
 	Secrets corev1client.SecretsGetter
 	// Namespace and SecretName are the Secret that the replicas share.
 	Namespace, SecretName string
 	// Names are the DNS names and IP addresses to serve; see ServiceNames.
 	Names []string
 
-	// CAValidity is the life of an authority (default DefaultCAValidity).
+	// CAValidity is the lifetime of an authority (default DefaultCAValidity).
 	CAValidity time.Duration
-	// LeafValidity is the life of a serving certificate (default
+	// LeafValidity is the lifetime of a serving certificate (default
 	// DefaultLeafValidity), at most a third of CAValidity.
 	LeafValidity time.Duration
-	// PublishTimeout is how long a staged authority waits for Published before
-	// it signs all the same, for a bundle that people copy by hand (default a
+	// PublishTimeout is how long a staged authority waits for Published before it
+	// starts to sign anyway. It covers bundles that people copy by hand (default a
 	// twelfth of CAValidity).
 	PublishTimeout time.Duration
-	// PropagationDelay is what a published bundle takes to be in force on every
-	// API server (default DefaultPropagationDelay, less for short lifetimes).
+	// PropagationDelay is how long a published bundle takes to be used by every API
+	// server (default DefaultPropagationDelay, less for short lifetimes).
 	PropagationDelay time.Duration
-	// PollInterval is how often the Secret is read even if no watch event came
-	// (default DefaultPollInterval, less for short lifetimes).
+	// PollInterval is how often the Secret is read without a watch event (default
+	//  DefaultPollInterval, less for short lifetimes).
 	PollInterval time.Duration
 
-	// Clock is the real one if nil.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// Log takes one line for each phase of a rotation and for each failure.
+	// Log gets one line for each phase of a rotation and for each failure.
 	Log logr.Logger
 }
 
-// complete returns o with its defaults, or every reason why it cannot be used.
+// complete returns o with defaults, or all errors of o.
 func (o Options) complete() (Options, error) {
 	o.Names = slices.Clone(o.Names)
 	o.CAValidity = cmp.Or(o.CAValidity, DefaultCAValidity)
@@ -105,15 +105,15 @@ func (o Options) checkLifetimes() error {
 	return errors.Join(errs...)
 }
 
-// rules are the parts of o that decide on rotation.
+// rules returns the parts of o that decide on rotation.
 func (o Options) rules() rotationRules {
 	return rotationRules{
 		name:           o.SecretName,
 		caValidity:     o.CAValidity,
 		leafValidity:   o.LeafValidity,
 		publishTimeout: o.PublishTimeout,
-		// A new leader may be one poll behind, and publishes an older bundle
-		// again until it has caught up.
+		// A new leader may be one poll behind, and publish an older bundle again
+		// until it has read the Secret.
 		propagation: o.PropagationDelay + o.PollInterval,
 	}
 }

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// rules decide when an authority follows another.
+// rotationRules decide when an authority is replaced.
 type rotationRules struct {
 	name                        string
 	caValidity, leafValidity    time.Duration
 	publishTimeout, propagation time.Duration
 }
 
-// knowledge is what one replica knows beside the Secret.
+// localState is what one replica knows in addition to the Secret.
 type localState struct {
 	now       time.Time
-	lastState state               // the Secret as this replica last acted on it
-	published []*x509.Certificate // what clients were last seen to trust
+	lastState state               // the Secret as this replica last applied it
+	published []*x509.Certificate // the authorities that clients trust
 	confirmed observation         // of the Secret's publishedAt
 }
 
-// sighting is when a replica first saw a moment that the Secret records. Another
-// replica's clock wrote it: what has to pass since then is counted by one's own.
+// observation is when this replica first observed a time that the Secret records.
+// That time is from the clock of another replica, so durations are measured from
+// the observation, by the local clock.
 type observation struct{ value, observedAt time.Time }
 
 func (s observation) observe(of, now time.Time) observation {
@@ -32,7 +33,7 @@ func (s observation) observe(of, now time.Time) observation {
 	return observation{of, now}
 }
 
-// step is a change that a plan makes, for the log.
+// step is a change that plan makes, as it is logged.
 type step string
 
 const (
@@ -45,7 +46,7 @@ const (
 	stepDropped   step = "dropped retired certificate authorities from the bundle"
 )
 
-// draft is a state on its way to what it should be.
+// draft is the state that plan works on.
 type draft struct {
 	rotationRules
 	localState
@@ -53,9 +54,9 @@ type draft struct {
 	steps []step
 }
 
-// plan returns what the Secret should record, given what it does. It is pure
-// but for the keys of new authorities, and idempotent: planned again at the
-// same moment, its result stays as it is.
+// plan returns the state that the Secret should record, given the one that it
+// records. It has no side effects, apart from the generation of keys, and is
+// idempotent: with its own result and the same time it changes nothing.
 func (r rotationRules) plan(stored state, k localState) (state, []step, error) {
 	d := &draft{rotationRules: r, localState: k, state: stored}
 	d.normalize()
@@ -73,10 +74,10 @@ func (r rotationRules) plan(stored state, k localState) (state, []step, error) {
 
 func (d *draft) record(s step) { d.steps = append(d.steps, s) }
 
-// mend fills in what the Secret should say and does not: a moment that is
-// missing counts from now, the latest it can have been.
+// normalize fills in missing values. A missing time is set to now, the latest that
+// it can have been.
 func (d *draft) normalize() {
-	// Raised before anything is signed for longer, and lowered by a promotion.
+	// It is raised before anything is signed for longer, and lowered by a promotion.
 	d.state.leafValidity = max(d.state.leafValidity, d.rotationRules.leafValidity)
 	if d.next != nil && d.stagedAt.IsZero() {
 		d.stagedAt = d.now
@@ -84,12 +85,12 @@ func (d *draft) normalize() {
 	if len(d.retired) > 0 && d.retiredUntil.IsZero() {
 		d.state = d.retire(d.now)
 	}
-	if len(d.retired) == 0 && !d.retiredUntil.IsZero() { // the bundle lost them
+	if len(d.retired) == 0 && !d.retiredUntil.IsZero() { // removed from the bundle
 		d.state = d.retire(d.now, d.lastState.retired...)
 	}
 }
 
-// drop ends the trust in what is retired and has nothing alive.
+// dropExpired removes authorities of which no certificate can be valid any more.
 func (d *draft) dropExpired() {
 	previous := len(d.retired)
 	over := !d.now.Before(d.retiredUntil)
@@ -103,9 +104,9 @@ func (d *draft) dropExpired() {
 	}
 }
 
-// ensureSigner finds an authority to sign with where the Secret gives none:
-// this replica's own if it is good, for its clients trust it already; then the
-// staged one, which they may; a new one last.
+// ensureSigner finds an authority to sign with if the Secret has none: first the
+// one in memory, which clients trust already, then the staged one, which they may
+// trust, else a new one.
 func (d *draft) ensureSigner() error {
 	switch {
 	case d.current.usable(d.now):
@@ -119,8 +120,8 @@ func (d *draft) ensureSigner() error {
 	return d.create()
 }
 
-// restore puts back the authority in memory. Whoever deleted or broke the
-// Secret may have known the key, so a new one is staged to follow.
+// restore writes the authority in memory to the Secret, and stages a new one:
+// the key may be known to the one who deleted or edited the Secret.
 func (d *draft) restore() error {
 	d.state.leafValidity = max(d.state.leafValidity, d.lastState.leafValidity)
 	d.current = d.lastState.current
@@ -134,11 +135,11 @@ func (d *draft) restore() error {
 }
 
 func (d *draft) create() error {
-	made, err := newSigner(d.name, d.caValidity, d.now)
+	created, err := newSigner(d.name, d.caValidity, d.now)
 	if err != nil {
 		return err
 	}
-	d.current = made
+	d.current = created
 	d.record(stepCreated)
 	return nil
 }
@@ -151,11 +152,11 @@ func (d *draft) stage() error {
 }
 
 func (d *draft) stageNew() error {
-	made, err := newSigner(d.name, d.caValidity, d.now)
+	created, err := newSigner(d.name, d.caValidity, d.now)
 	if err != nil {
 		return err
 	}
-	d.next, d.stagedAt, d.publishedAt = made, d.now, time.Time{}
+	d.next, d.stagedAt, d.publishedAt = created, d.now, time.Time{}
 	d.record(stepStaged)
 	return nil
 }
@@ -187,11 +188,11 @@ func (d *draft) promote() {
 	d.record(stepPromoted)
 }
 
-// promotionAt is when the staged authority of s signs: once the bundle that
-// holds it has been published and had time to spread, or after publishWait if
-// nobody says that it was published. Either way while a quarter of the life is
-// left that the signing one had when it was staged: its leaves end with it, and
-// there must be time to replace them.
+// promotionAt is when the staged authority of s starts to sign: a propagation delay
+// after the bundle with it was published, or publishTimeout after staging if that
+// is not confirmed. At the latest it is when a quarter is left of the time that
+// the current one had at staging: its leaves expire with it, and there must be
+// time to replace them.
 func (r rotationRules) promotionAt(s state, confirmed observation) time.Time {
 	latest := s.stagedAt.Add(s.current.cert.NotAfter.Sub(s.stagedAt) * 3 / 4)
 	if s.publishedAt.IsZero() {
@@ -204,7 +205,7 @@ func (r rotationRules) promotionAt(s state, confirmed observation) time.Time {
 	return earlier(since.Add(r.propagation), latest)
 }
 
-// nextAt is when s should next be planned by the clock alone.
+// nextAt is the next time at which plan may change s.
 func (r rotationRules) nextAt(s state, confirmed observation) time.Time {
 	at := renewalTime(s.current.cert)
 	if s.next != nil {
@@ -216,7 +217,7 @@ func (r rotationRules) nextAt(s state, confirmed observation) time.Time {
 	return at
 }
 
-// leafDue tells whether a replica that serves l must sign another under s.
+// needsLeaf reports whether a replica that serves l must sign a new leaf under s.
 func needsLeaf(l *leaf, s state, now time.Time) bool {
 	return l == nil || !s.trusts(l.issuer) || !now.Before(l.renewAt)
 }

@@ -11,7 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the Secret holds. The first two are those of its type, kubernetes.io/tls.
+// Keys and annotations of the Secret. The first two are those of its type,
+// kubernetes.io/tls.
 const (
 	keyCert     = corev1.TLSCertKey
 	keyKey      = corev1.TLSPrivateKeyKey
@@ -25,7 +26,7 @@ const (
 	annotationLeafValidity = "overrule.dev/leaf-validity"
 )
 
-// moments pairs each moment of s with its annotation.
+// timestamps returns the times of s by their annotation.
 func (s *state) timestamps() map[string]*time.Time {
 	return map[string]*time.Time{
 		annotationStagedAt:     &s.stagedAt,
@@ -34,9 +35,8 @@ func (s *state) timestamps() map[string]*time.Time {
 	}
 }
 
-// decode reads what secret records; nil records nothing. The error joins a
-// SecretError for each part that cannot be read, and the state holds the rest:
-// one broken part costs no more than itself.
+// decode returns the state that secret records; nil records nothing. The error joins
+// a SecretError for each invalid part; the state has the valid parts.
 func decode(secret *corev1.Secret) (state, error) {
 	if secret == nil {
 		return state{}, nil
@@ -52,7 +52,7 @@ func decode(secret *corev1.Secret) (state, error) {
 	return s, errors.Join(r.errs...)
 }
 
-// reader reads the parts of a Secret and gathers what is wrong with them.
+// secretDecoder decodes the parts of a Secret and collects their errors.
 type secretDecoder struct {
 	secret *corev1.Secret
 	errs   []error
@@ -62,7 +62,7 @@ func (r *secretDecoder) addError(key string, err error) {
 	r.errs = append(r.errs, &SecretError{Namespace: r.secret.Namespace, Name: r.secret.Name, Key: key, Err: err})
 }
 
-// signer reads a pair; both parts absent are no fault.
+// signer decodes a certificate and its key. It is no error if both are missing.
 func (r *secretDecoder) signer(certKey, keyKey string) *signer {
 	cert, key := r.secret.Data[certKey], r.secret.Data[keyKey]
 	if len(cert) == 0 && len(key) == 0 {
@@ -100,7 +100,7 @@ func (r *secretDecoder) timestamps(s *state) {
 	}
 }
 
-// parsed is text as parse reads it, or zero and a fault.
+// parseAnnotation returns the parsed text, or zero after adding an error.
 func parseAnnotation[T any](r *secretDecoder, name, text string, parse func(string) (T, error)) T {
 	value, err := parse(text)
 	if err != nil {
@@ -109,7 +109,7 @@ func parseAnnotation[T any](r *secretDecoder, name, text string, parse func(stri
 	return value
 }
 
-// encode writes s into secret and leaves alone what is not ours in it.
+// encode writes s into secret and keeps all other keys and annotations.
 func encode(s state, secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// skew is how far a start of validity lies in the past, and for how much longer
-// than anything can live that an authority signed it is trusted: for clocks that
-// disagree by that much. It is no part of a life: lives are counted from birth.
+// clockSkew is the tolerated difference between clocks. The validity of certificates
+// starts that much before they are issued, and a retired authority is trusted for
+// that much longer than its leaves can be valid. Lifetimes are counted from the
+// issue time.
 const clockSkew = 3 * time.Hour
 
 // maxNameLength keeps a common name, with its date, within X.509's 64 characters.
@@ -24,32 +25,32 @@ const maxNameLength = 40
 type signer struct {
 	cert *x509.Certificate
 	key  crypto.Signer
-	// As stored: kept so that writing back what was read changes no byte.
+	// As stored, so that encoding what was decoded changes no byte.
 	certPEM, keyPEM []byte
 }
 
-// usable tells whether s can sign at now. A start of validity ahead of now is
-// another replica's clock, not a fault.
+// usable reports whether s can sign at now. A start of validity after now is due to
+// another replica's clock, and no error.
 func (s *signer) usable(now time.Time) bool {
 	return s != nil && now.Before(s.cert.NotAfter)
 }
 
-// birthOf is when a certificate was signed, by the clock of who signed it. One
-// that is too short-lived to be dated back by us is another's.
+// issueTime is when a certificate was signed, by the clock of its signer. One whose
+// validity is shorter than clockSkew was not signed by this package.
 func issueTime(cert *x509.Certificate) time.Time {
-	if birth := cert.NotBefore.Add(clockSkew); birth.Before(cert.NotAfter) {
-		return birth
+	if issued := cert.NotBefore.Add(clockSkew); issued.Before(cert.NotAfter) {
+		return issued
 	}
 	return cert.NotBefore
 }
 
-// renewalOf is two thirds into the life of cert.
+// renewalTime is after two thirds of the lifetime of cert.
 func renewalTime(cert *x509.Certificate) time.Time {
-	birth := issueTime(cert)
-	return birth.Add(cert.NotAfter.Sub(birth) * 2 / 3)
+	issued := issueTime(cert)
+	return issued.Add(cert.NotAfter.Sub(issued) * 2 / 3)
 }
 
-// mint makes an authority that signs itself.
+// newSigner creates a self-signed authority.
 func newSigner(name string, validity time.Duration, now time.Time) (*signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,13 +74,13 @@ func authorityTemplate(name string, validity time.Duration, now time.Time) *x509
 		name = name[:maxNameLength]
 	}
 	return &x509.Certificate{
-		// The date tells two authorities apart for people; programs go by key id.
+		// The date is for people; programs distinguish authorities by key id.
 		Subject:               pkix.Name{CommonName: name + "@" + now.UTC().Format(time.RFC3339)},
 		NotBefore:             now.Add(-clockSkew),
 		NotAfter:              now.Add(validity),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
-		MaxPathLenZero:        true, // signs leaves alone
+		MaxPathLenZero:        true, // signs leaves only
 	}
 }

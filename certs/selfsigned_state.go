@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// state is what the Secret records. It is a value: methods never edit what a
-// copy shares.
+// state is what the Secret records. It is a value: methods never modify data that
+// copies share.
 type state struct {
-	current *signer             // signs every new leaf; nil if there is none, or none readable
-	next    *signer             // staged: trusted, signs nothing yet
-	retired []*x509.Certificate // trusted for what they signed, sign nothing any more
+	current *signer             // signs new leaves; nil if missing or unreadable
+	next    *signer             // staged: trusted, does not sign yet
+	retired []*x509.Certificate // trusted for existing leaves, do not sign any more
 
 	stagedAt     time.Time     // when next was staged
-	publishedAt  time.Time     // when next was seen in the published bundle
-	retiredUntil time.Time     // when nothing that retired signed can be alive
-	leafValidity time.Duration // the longest life that any replica gives a leaf
+	publishedAt  time.Time     // when next was observed in the published bundle
+	retiredUntil time.Time     // when no leaf of retired can be valid any more
+	leafValidity time.Duration // the longest validity of leaves that any replica signs
 }
 
 // trusted lists every authority to trust: signing, staged, retired.
@@ -34,7 +34,7 @@ func (s state) trusts(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(s.trusted(), cert.Equal)
 }
 
-// bundle is trusted in PEM.
+// bundle returns the trusted authorities in PEM.
 func (s state) bundle() []byte {
 	var ders [][]byte
 	for _, cert := range s.trusted() {
@@ -44,7 +44,7 @@ func (s state) bundle() []byte {
 }
 
 // retire adds to the retired authorities those of certs that s does not trust
-// already, and keeps all of them until nothing they signed by now can be alive.
+// already. All of them are kept until no leaf that they signed can be valid.
 func (s state) retire(now time.Time, certs ...*x509.Certificate) state {
 	s.retired = slices.Clone(s.retired)
 	for _, cert := range certs {
@@ -56,7 +56,7 @@ func (s state) retire(now time.Time, certs ...*x509.Certificate) state {
 	return s
 }
 
-// withoutRetired drops the retired authorities that drop names.
+// withoutRetired removes the retired authorities for which drop returns true.
 func (s state) withoutRetired(drop func(*x509.Certificate) bool) state {
 	s.retired = slices.DeleteFunc(slices.Clone(s.retired), drop)
 	if len(s.retired) == 0 {
@@ -65,7 +65,7 @@ func (s state) withoutRetired(drop func(*x509.Certificate) bool) state {
 	return s
 }
 
-// withoutNext takes the staged authority away.
+// withoutNext removes the staged authority.
 func (s state) withoutNext() state {
 	s.next, s.stagedAt, s.publishedAt = nil, time.Time{}, time.Time{}
 	return s

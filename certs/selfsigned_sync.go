@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// syncTimeout bounds one synchronisation, so that an API server that hangs
-	// is tried again.
+	// syncTimeout limits one sync, so that requests to an API server that hangs are
+	// retried.
 	syncTimeout = 20 * time.Second
-	// maxAttempts is how often to plan anew after losing to other replicas.
+	// maxAttempts limits retries after conflicts with other replicas.
 	maxAttempts = 5
 )
 
-// sync reads the Secret, moves it on if it is time, and serves what it says.
+// sync reads the Secret, advances the rotation if it is due, and applies the result.
 func (a *Authority) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -31,10 +31,11 @@ func (a *Authority) sync(ctx context.Context) error {
 	return nil
 }
 
-// attempt is one pass of sync; ErrContended if another replica was faster.
+// attempt is one try of sync. It returns ErrContended on a conflict with another
+// replica.
 func (a *Authority) attempt(ctx context.Context) error {
-	// Before the read: whatever is signed then lives from before the moment at
-	// which another replica could retire its issuer.
+	// Taken before the read: the validity of what is signed below then starts before
+	// another replica can retire the issuer.
 	now := a.opts.Clock.Now()
 	secret, err := a.store.read(ctx)
 	if err != nil {
@@ -64,8 +65,8 @@ func (a *Authority) localState(now time.Time) localState {
 	return localState{now: now, lastState: a.lastState, published: a.trusted, confirmed: a.confirmed}
 }
 
-// afterFailedWrite goes on with what is stored where that is good: a replica
-// that may not write still follows those that can.
+// handleWriteError applies the stored state if it is usable: a replica that is not
+// allowed to write follows those that are.
 func (a *Authority) handleWriteError(stored state, now time.Time, failure error) error {
 	if errors.Is(failure, ErrContended) || !stored.current.usable(now) {
 		return failure
@@ -73,8 +74,8 @@ func (a *Authority) handleWriteError(stored state, now time.Time, failure error)
 	return errors.Join(failure, a.apply(stored, now))
 }
 
-// adopt tells the bundle of s, then serves a certificate that it verifies. The
-// order matters: nobody sees a certificate before what verifies it.
+// apply publishes the bundle of s, then serves a certificate that it verifies. The
+// order matters: clients must get the bundle first.
 func (a *Authority) apply(s state, now time.Time) error {
 	a.lastState, a.confirmed = s, a.confirmed.observe(s.publishedAt, now)
 	a.publish(s.bundle())
@@ -86,7 +87,7 @@ func (a *Authority) apply(s state, now time.Time) error {
 
 func (a *Authority) serve(s state, now time.Time) error {
 	validity := a.opts.LeafValidity
-	if s.leafValidity > 0 { // else not recorded yet, as by a replica that cannot write
+	if s.leafValidity > 0 { // 0: not recorded yet
 		validity = min(validity, s.leafValidity)
 	}
 	signed, err := issueLeaf(s.current, a.opts.Names, validity, now)
@@ -99,9 +100,9 @@ func (a *Authority) serve(s state, now time.Time) error {
 	return nil
 }
 
-// lastCall renews without a fresh read of the Secret once it can wait no
-// longer. If the authority was followed meanwhile the new certificate is worth
-// no less than the one that is about to expire.
+// renewWithoutSecret renews the certificate after its renewDeadline although the
+// Secret cannot be read. If the authority was replaced meanwhile, the new
+// certificate is no worse than the one that is about to expire.
 func (a *Authority) renewWithoutSecret() error {
 	now := a.opts.Clock.Now()
 	serving := a.serving.Load()

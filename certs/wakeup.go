@@ -7,26 +7,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// hints wake a loop: one is enough for any number of events.
+// wakeup wakes a loop. Any number of pending signals count as one.
 type wakeup chan struct{}
 
 func newWakeup() wakeup { return make(wakeup, 1) }
 
-// hint has the loop look now.
-func (h wakeup) signal() {
+// signal ends the current wait, or the next one.
+func (w wakeup) signal() {
 	select {
-	case h <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
 }
 
-// sleep waits for a hint, or for a pause to be over.
-func (h wakeup) wait(ctx context.Context, c clock.Clock, pause time.Duration) {
-	timer := c.NewTimer(pause)
+// wait returns after a signal, after delay, or when ctx ends.
+func (w wakeup) wait(ctx context.Context, c clock.Clock, delay time.Duration) {
+	timer := c.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-h:
+	case <-w:
 	case <-timer.C():
 	}
 }

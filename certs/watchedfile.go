@@ -12,27 +12,28 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// followed is a file that others change. It keeps the last content that was
-// good, for as long as the file holds anything else.
+// watchedFile is a file that changes. It keeps the last valid content while the file
+// is invalid.
 type watchedFile[T any] struct {
 	watchedFileOptions[T]
 
 	dir     directory
-	current atomic.Pointer[T] // nil until the first that is good
-	lastErr lastError         // of the file as it is now
+	current atomic.Pointer[T] // nil until the first valid one
+	lastErr lastError         // of the last read of the file
 }
 
-// followedOptions is what a followed file needs to know: all of it.
+// watchedFileOptions configures a watchedFile. All but poll are required.
 type watchedFileOptions[T any] struct {
-	subject string // is read from it, for errors
+	subject string // what the file has, for errors
 	file    string
-	// poll is how often it is read if no event came: 0 for DefaultFilePoll.
+	// poll is how often the file is read without an event (default
+	// DefaultFilePoll).
 	poll time.Duration
-	// read makes of the file by that name what it holds, or a *FileError.
+	// read parses the file of that name; its errors are *FileError.
 	read  func(files map[string][]byte, name string) (*T, error)
-	equal func(was, now *T) bool
-	// tell logs a content that is new, and unread is the message of a fault.
-	logLoaded    func(now *T)
+	equal func(a, b *T) bool
+	// logLoaded logs new content; errorMessage is the log message of an error.
+	logLoaded    func(*T)
 	errorMessage string
 	log          logr.Logger
 }
@@ -48,26 +49,27 @@ func newWatchedFile[T any](o watchedFileOptions[T]) (*watchedFile[T], error) {
 	return &watchedFile[T]{watchedFileOptions: o, dir: directory{path: filepath.Dir(o.file), poll: poll, log: o.log}}, nil
 }
 
-// Start follows the file until ctx ends, and then returns nil. Call it once.
+// Start watches the file until ctx ends, and then returns nil. Call it once.
 func (f *watchedFile[T]) Start(ctx context.Context) error {
 	f.dir.watch(ctx, f.reload)
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to follow it on every replica.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica watches
+// the file.
 func (f *watchedFile[T]) NeedLeaderElection() bool { return false }
 
 func (f *watchedFile[T]) reload() {
-	now, err := f.load()
-	if fresh := f.lastErr.set(err); err != nil {
-		if fresh {
+	loaded, err := f.load()
+	if changed := f.lastErr.set(err); err != nil {
+		if changed {
 			f.log.Error(err, f.errorMessage)
 		}
 		return
 	}
-	if was := f.current.Load(); was == nil || !f.equal(was, now) {
-		f.current.Store(now)
-		f.logLoaded(now)
+	if previous := f.current.Load(); previous == nil || !f.equal(previous, loaded) {
+		f.current.Store(loaded)
+		f.logLoaded(loaded)
 	}
 }
 
@@ -77,14 +79,14 @@ func (f *watchedFile[T]) load() (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := f.read(files, name)
+	loaded, err := f.read(files, name)
 	if fault, ok := errors.AsType[*FileError](err); ok {
 		fault.Path = f.file
 	}
-	return now, err
+	return loaded, err
 }
 
-// healthy is nil once something good was read, and else notYet and why.
+// healthy returns nil once valid content was read, else notYet with the cause.
 func (f *watchedFile[T]) healthy(notYet error) error {
 	if f.current.Load() != nil {
 		return nil
@@ -92,8 +94,8 @@ func (f *watchedFile[T]) healthy(notYet error) error {
 	return f.lastErr.wrap(notYet)
 }
 
-// problem is what is wrong with the file though something good is known, and
-// what is done about it.
+// problem returns the error of the file, followed by instead, while earlier content is
+// in use; else nil.
 func (f *watchedFile[T]) problem(instead string) error {
 	if err := f.lastErr.get(); err != nil && f.current.Load() != nil {
 		return fmt.Errorf("%w; %s", err, instead)

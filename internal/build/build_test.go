@@ -89,6 +89,6 @@ func TestAVersionThatCannotBeWrittenIsAnError(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		err := Info{}.write(full{}, "overrule", format)
 		require.ErrorIs(t, err, errFull, format)
-		assert.ErrorContains(t, err, "write the version", format)
+		assert.ErrorContains(t, err, "write version", format)
 	}
 }

@@ -13,47 +13,46 @@ import (
 )
 
 const (
-	// keep is how long an answer is good: a right that is given or taken away
-	// counts that much later at most.
+	// answerTTL is how long a result is cached: changes of RBAC take effect after
+	// that time at most.
 	answerTTL = 10 * time.Second
-	// most is how many answers are kept.
+	// maxAnswers limits the number of cached results.
 	maxAnswers = 4096
-	// patience is how long the API server may take. Who asks may have less; the
-	// answer then is there for the retry.
+	// reviewTimeout limits a request. The caller may have less time; the result is
+	// then cached for its retry.
 	reviewTimeout = 10 * time.Second
 )
 
-// errNotEvaluated tells that the API server could not say.
-var errNotEvaluated = errors.New("the API server could not find it out")
+// errNotEvaluated is the error of a review that the API server could not evaluate.
+var errNotEvaluated = errors.New("the API server could not evaluate the review")
 
 type reviewFunc func(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
 
-// answers asks equal questions once at a time and keeps the answers, yes and
-// no, for seconds. Errors are not kept.
+// reviewCache sends one request at a time for equal reviews, and caches the results,
+// positive and negative, for answerTTL. Errors are not cached.
 type reviewCache struct {
 	reviewFunc reviewFunc
 	cache      *cache.LRUExpireCache
 	inFlight   singleflight.Group
 }
 
-func newReviewCache(ask reviewFunc) *reviewCache {
-	return &reviewCache{reviewFunc: ask, cache: cache.NewLRUExpireCache(maxAnswers)}
+func newReviewCache(review reviewFunc) *reviewCache {
+	return &reviewCache{reviewFunc: review, cache: cache.NewLRUExpireCache(maxAnswers)}
 }
 
-// get answers a question, until ctx ends.
-func (a *reviewCache) get(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+// get returns the result of a review, or an error when ctx ends.
+func (c *reviewCache) get(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	encoded, err := json.Marshal(spec) // maps are written in order
 	if err != nil {
-		return false, fmt.Errorf("write the question: %w", err)
+		return false, fmt.Errorf("encode review: %w", err)
 	}
 	key := string(encoded)
-	if known, ok := a.cache.Get(key); ok {
-		return known == true, nil
+	if cached, ok := c.cache.Get(key); ok {
+		return cached == true, nil
 	}
-	// whoever asks first must not take the answer away from the others by
-	// leaving: the call lives on without them
+	// The request is shared, so it must not be cancelled with its first caller.
 	callCtx := context.WithoutCancel(ctx)
-	done := a.inFlight.DoChan(key, func() (any, error) { return a.review(callCtx, key, spec) })
+	done := c.inFlight.DoChan(key, func() (any, error) { return c.review(callCtx, key, spec) })
 	select {
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
@@ -62,17 +61,17 @@ func (a *reviewCache) get(ctx context.Context, spec authorizationv1.SubjectAcces
 	}
 }
 
-// review asks, and keeps the answer.
-func (a *reviewCache) review(ctx context.Context, key string, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+// review sends the request, and caches the result.
+func (c *reviewCache) review(ctx context.Context, key string, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	status, err := a.reviewFunc(ctx, spec)
+	status, err := c.reviewFunc(ctx, spec)
 	if err != nil {
 		return false, err
 	}
 	if !status.Allowed && !status.Denied && status.EvaluationError != "" {
 		return false, fmt.Errorf("%w: %s", errNotEvaluated, status.EvaluationError)
 	}
-	a.cache.Add(key, status.Allowed, answerTTL)
+	c.cache.Add(key, status.Allowed, answerTTL)
 	return status.Allowed, nil
 }

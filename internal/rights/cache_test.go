@@ -146,11 +146,11 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}{
 		"an error of the call": {
 			err: broken, want: broken,
-			text: "ask whether user alice may override Paint infra/red: connection refused",
+			text: "check whether user alice is allowed to override Paint infra/red: connection refused",
 		},
 		"an answer that says that it could not be evaluated": {
 			answer: status{EvaluationError: "authorizer is down"}, want: errNotEvaluated,
-			text: "ask whether user alice may override Paint infra/red: the API server could not find it out: authorizer is down",
+			text: "check whether user alice is allowed to override Paint infra/red: the API server could not evaluate the review: authorizer is down",
 		},
 	}
 	for name, test := range tests {

@@ -154,7 +154,7 @@ func TestRightsOnAnAPIServer(t *testing.T) {
 		user, config := named("overrider"), rest.CopyConfig(asker.Config)
 		config.Host = "https://127.0.0.1:1"
 		_, err := rights.New(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
-		assert.ErrorContains(t, err, "ask whether user overrider may override AuthPolicy infra/gw-policy: ")
+		assert.ErrorContains(t, err, "check whether user overrider is allowed to override AuthPolicy infra/gw-policy: ")
 		assert.ErrorContains(t, err, "connection refused")
 	})
 }

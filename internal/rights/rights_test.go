@@ -155,10 +155,10 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	paint := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"}
 
 	may, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "ask whether user alice may override Paint infra/red: you may not ask")
+	require.EqualError(t, err, "check whether user alice is allowed to override Paint infra/red: you may not ask")
 	assert.False(t, may)
 	may, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "ask whether the user may override Paint infra/red: you may not ask")
+	require.EqualError(t, err, "check whether the user is allowed to override Paint infra/red: you may not ask")
 	assert.False(t, may)
 }
 
