@@ -24,16 +24,16 @@ import (
 var certificates = schema.GroupResource{Group: "cert-manager.io", Resource: "certificates"}
 
 // ordered is a mount whose files cert-manager issues.
-type ordered struct {
-	*mount
+type testCertManager struct {
+	*testFiles
 	*CertManager
 	cluster client.WithWatch
 	fail    error // of the next reads
 }
 
-func newOrder(t *testing.T, there ...client.Object) *ordered {
+func newTestCertManager(t *testing.T, there ...client.Object) *testCertManager {
 	t.Helper()
-	o := &ordered{mount: newMount(t, nil)}
+	o := &testCertManager{testFiles: newTestFiles(t, nil)}
 	scheme := runtime.NewScheme()
 	require.NoError(t, certmanager.AddToScheme(scheme))
 	o.cluster = fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
@@ -46,10 +46,10 @@ func newOrder(t *testing.T, there ...client.Object) *ordered {
 		},
 	})
 	source, err := NewCertManager(CertManagerOptions{
-		FilesOptions: o.mount.opts, Reader: reader, Namespace: "own", Certificate: "serving", CertificatePoll: time.Millisecond,
+		FilesOptions: o.testFiles.opts, Reader: reader, Namespace: "own", Certificate: "serving", CertificatePoll: time.Millisecond,
 	})
 	require.NoError(t, err)
-	o.CertManager, o.mount.Files = source, source.Files
+	o.CertManager, o.testFiles.Files = source, source.Files
 	return o
 }
 
@@ -93,9 +93,9 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOrder(t, c.there...)
+			o := newTestCertManager(t, c.there...)
 			o.fail = c.fail
-			o.look()
+			o.reloadNow()
 			require.ErrorIs(t, o.monitor.check(t.Context()), o.monitor.problem())
 			want := "certificate own/serving: " + c.want
 			err := o.Healthy(nil)
@@ -107,8 +107,8 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 				require.ErrorIs(t, err, c.is)
 			}
 
-			o.swap(issued(t, minted(t, epoch), 0))
-			o.look()
+			o.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+			o.reloadNow()
 			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
 			assert.EqualError(t, o.Problem(), want)
 
@@ -120,21 +120,21 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 }
 
 func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
-	o := newOrder(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
-	o.look()
+	o := newTestCertManager(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
+	o.reloadNow()
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not read yet")
 	require.NoError(t, o.monitor.check(t.Context()))
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving is issued: mount its Secret serving-cert at "+o.dir+"; the kubelet takes up to two minutes")
 
-	files := issued(t, minted(t, epoch), 0)
+	files := issueFiles(t, newTestSigner(t, epoch), 0)
 	delete(files, CAFile)
 	o.swap(files)
-	o.look()
+	o.reloadNow()
 	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not found: provide the CA that signed tls.crt", "cainjector takes it from there, too")
 
-	changed := o.mount.Changed()
-	o.swap(issued(t, minted(t, epoch), 0))
-	o.look()
+	changed := o.testFiles.Changed()
+	o.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	o.reloadNow()
 	require.NoError(t, o.Healthy(nil))
 	require.NoError(t, o.Problem())
 	assert.Nil(t, o.CABundle(), "cainjector writes it")
@@ -142,7 +142,7 @@ func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 }
 
 func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
-	o := newOrder(t)
+	o := newTestCertManager(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- o.Start(ctx) }()

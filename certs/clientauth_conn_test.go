@@ -16,7 +16,7 @@ import (
 )
 
 // kept is a client that keeps its connection.
-func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
+func (g *authServer) kept(cert tls.Certificate) (ask func() int) {
 	g.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.CheckConnection(r); err != nil {
@@ -46,10 +46,10 @@ func (g *guarded) kept(cert tls.Certificate) (ask func() int) {
 }
 
 func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
-	old, next := minted(t, time.Now()), minted(t, time.Now())
-	g := newGuarded(t, old.certPEM)
+	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
+	g := newAuthServer(t, old.certPEM)
 	g.reload()
-	ask := g.kept(caller(t, old, named("a")))
+	ask := g.kept(newClientCertificate(t, old, withCommonName("a")))
 	is := func(want int, why string) {
 		t.Helper()
 		assert.Equal(t, want, ask(), why)
@@ -60,7 +60,7 @@ func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
 	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
 	g.reload()
 	is(http.StatusOK, "another one beside its own")
-	g.write(without(next.certPEM, 30))
+	g.write(truncate(next.certPEM, 30))
 	g.reload()
 	is(http.StatusOK, "a file that is no good changes nothing")
 
@@ -76,13 +76,13 @@ func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
 
 func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 	now := time.Now()
-	ca := minted(t, now)
-	g := newGuarded(t, ca.certPEM)
+	ca := newTestSigner(t, now)
+	g := newAuthServer(t, ca.certPEM)
 	g.reload()
 	with := func(notAfter time.Time) *http.Request {
-		template := named("a")
+		template := withCommonName("a")
 		template.NotBefore, template.NotAfter = now.Add(-hour), notAfter
-		cert, err := x509.ParseCertificate(caller(t, ca, template).Certificate[0])
+		cert, err := x509.ParseCertificate(newClientCertificate(t, ca, template).Certificate[0])
 		require.NoError(t, err)
 		r := httptest.NewRequestWithContext(g.ConnContext(t.Context(), nil), http.MethodPost, "/", nil)
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
@@ -97,13 +97,13 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 	require.EqualError(t, g.CheckConnection(bare), "client certificate required")
 	bare.TLS = alive.TLS
 	require.NoError(t, g.CheckConnection(bare), "a server that remembers nothing verifies each time")
-	require.ErrorIs(t, newGuarded(t, nil).CheckConnection(alive), ErrNoAuthorities)
+	require.ErrorIs(t, newAuthServer(t, nil).CheckConnection(alive), ErrNoAuthorities)
 }
 
 func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {
-	ca := minted(t, time.Now())
-	g := newGuarded(t, ca.certPEM, "a")
+	ca := newTestSigner(t, time.Now())
+	g := newAuthServer(t, ca.certPEM, "a")
 	g.reload()
-	ask := g.kept(caller(t, ca, named("a")))
+	ask := g.kept(newClientCertificate(t, ca, withCommonName("a")))
 	assert.Equal(t, http.StatusOK, ask())
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // caller is a client certificate.
-func caller(t *testing.T, ca *signer, template x509.Certificate) tls.Certificate {
+func newClientCertificate(t *testing.T, ca *signer, template x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -40,21 +40,21 @@ func caller(t *testing.T, ca *signer, template x509.Certificate) tls.Certificate
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-func named(name string) x509.Certificate {
+func withCommonName(name string) x509.Certificate {
 	return x509.Certificate{Subject: pkix.Name{CommonName: name}}
 }
 
 // guarded is a server that demands certificates.
-type guarded struct {
+type authServer struct {
 	*ClientAuth
 	t      *testing.T
 	server *httptest.Server
 	file   string
 }
 
-func newGuarded(t *testing.T, ca []byte, subjects ...string) *guarded {
+func newAuthServer(t *testing.T, ca []byte, subjects ...string) *authServer {
 	t.Helper()
-	g := &guarded{t: t, file: filepath.Join(t.TempDir(), "clients.crt")}
+	g := &authServer{t: t, file: filepath.Join(t.TempDir(), "clients.crt")}
 	if ca != nil {
 		g.write(ca)
 	}
@@ -71,13 +71,13 @@ func newGuarded(t *testing.T, ca []byte, subjects ...string) *guarded {
 	return g
 }
 
-func (g *guarded) write(ca []byte) {
+func (g *authServer) write(ca []byte) {
 	g.t.Helper()
 	require.NoError(g.t, os.WriteFile(g.file, ca, 0o600))
 }
 
 // call is a call of a client with a connection of its own.
-func (g *guarded) call(certs ...tls.Certificate) error {
+func (g *authServer) call(certs ...tls.Certificate) error {
 	g.t.Helper()
 	own := g.server.Client().Transport.(*http.Transport).Clone()
 	own.TLSClientConfig.Certificates = certs
@@ -93,8 +93,8 @@ func (g *guarded) call(certs ...tls.Certificate) error {
 
 func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 	now := time.Now()
-	ca, other := minted(t, now), minted(t, now)
-	expired := named("kube-apiserver")
+	ca, other := newTestSigner(t, now), newTestSigner(t, now)
+	expired := withCommonName("kube-apiserver")
 	expired.NotBefore, expired.NotAfter = now.Add(-2*hour), now.Add(-hour)
 	spiffe, err := url.Parse("spiffe://cluster/apiserver")
 	require.NoError(t, err)
@@ -104,23 +104,23 @@ func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 		as       x509.Certificate
 		refused  string
 	}{
-		"any that the authorities signed":      {by: ca, as: named("anybody")},
-		"one that another signed":              {by: other, as: named("kube-apiserver"), refused: "unknown certificate authority"},
+		"any that the authorities signed":      {by: ca, as: withCommonName("anybody")},
+		"one that another signed":              {by: other, as: withCommonName("kube-apiserver"), refused: "unknown certificate authority"},
 		"one that is expired":                  {by: ca, as: expired, refused: "certificate"},
-		"one by its common name":               {subjects: []string{"other", "kube-apiserver"}, by: ca, as: named("kube-apiserver")},
+		"one by its common name":               {subjects: []string{"other", "kube-apiserver"}, by: ca, as: withCommonName("kube-apiserver")},
 		"one by its DNS name":                  {subjects: []string{"api.internal"}, by: ca, as: x509.Certificate{DNSNames: []string{"api.internal"}}},
 		"one by its URI":                       {subjects: []string{spiffe.String()}, by: ca, as: x509.Certificate{URIs: []*url.URL{spiffe}}},
 		"one by its address":                   {subjects: []string{"10.0.0.1"}, by: ca, as: x509.Certificate{IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)}}},
 		"one by its e-mail":                    {subjects: []string{"a@b.c"}, by: ca, as: x509.Certificate{EmailAddresses: []string{"a@b.c"}}},
-		"another name":                         {subjects: []string{"kube-apiserver"}, by: ca, as: named("system:node:a"), refused: "bad certificate"},
+		"another name":                         {subjects: []string{"kube-apiserver"}, by: ca, as: withCommonName("system:node:a"), refused: "bad certificate"},
 		"no name, where none is not a subject": {subjects: []string{"kube-apiserver"}, by: ca, as: x509.Certificate{}, refused: "bad certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGuarded(t, ca.certPEM, c.subjects...)
+			g := newAuthServer(t, ca.certPEM, c.subjects...)
 			g.reload()
 			require.NoError(t, g.Healthy(nil))
 			require.ErrorContains(t, g.call(), "certificate required")
-			err := g.call(caller(t, c.by, c.as))
+			err := g.call(newClientCertificate(t, c.by, c.as))
 			if c.refused == "" {
 				assert.NoError(t, err)
 				return
@@ -131,9 +131,9 @@ func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 }
 
 func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
-	old, next := minted(t, time.Now()), minted(t, time.Now())
-	previous, after := caller(t, old, named("a")), caller(t, next, named("a"))
-	g := newGuarded(t, nil)
+	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
+	previous, after := newClientCertificate(t, old, withCommonName("a")), newClientCertificate(t, next, withCommonName("a"))
+	g := newAuthServer(t, nil)
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
 	g.reload()
 	require.EqualError(t, g.Healthy(nil), "client CAs not loaded yet: "+g.file+": not found: provide certificates in PEM format")
@@ -151,7 +151,7 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 	require.NoError(t, g.call(previous))
 	require.NoError(t, g.call(after))
 
-	g.write(without(next.certPEM, 30))
+	g.write(truncate(next.certPEM, 30))
 	g.reload()
 	require.NoError(t, g.Healthy(nil))
 	require.EqualError(t, g.Problem(), g.file+": truncated PEM block: provide the complete file; still trusting the previous CAs")

@@ -14,7 +14,7 @@ import (
 )
 
 // started follows the files of a mount until the test ends.
-func started(t *testing.T, m *mount) {
+func startFiles(t *testing.T, m *testFiles) {
 	t.Helper()
 	m.opts.Log = logr.Discard()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -26,7 +26,7 @@ func started(t *testing.T, m *mount) {
 	})
 }
 
-func (m *mount) eventuallyServes(files map[string][]byte) {
+func (m *testFiles) eventuallyServes(files map[string][]byte) {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool {
 		cert, err := m.GetCertificate(nil)
@@ -35,33 +35,33 @@ func (m *mount) eventuallyServes(files map[string][]byte) {
 }
 
 func TestASwapIsSeenByItsEvent(t *testing.T) {
-	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = time.Hour }), minted(t, epoch)
-	first, second := issued(t, ca, 0), issued(t, ca, 1)
+	m, ca := newTestFiles(t, func(o *FilesOptions) { o.PollInterval = time.Hour }), newTestSigner(t, epoch)
+	first, second := issueFiles(t, ca, 0), issueFiles(t, ca, 1)
 	m.swap(first)
-	started(t, m)
+	startFiles(t, m)
 	m.eventuallyServes(first)
 	m.swap(second)
 	m.eventuallyServes(second)
 }
 
 func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
-	m, ca := newMount(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), minted(t, epoch)
-	started(t, m)
+	m, ca := newTestFiles(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), newTestSigner(t, epoch)
+	startFiles(t, m)
 	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.lastErr.err.Load() != nil }, time.Minute, time.Millisecond)
-	first := issued(t, ca, 0)
+	first := issueFiles(t, ca, 0)
 	m.swap(first)
 	m.eventuallyServes(first)
 }
 
 func TestWithoutEventsAFolderIsPolled(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	first, second := issued(t, ca, 0), issued(t, ca, 1)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	first, second := issueFiles(t, ca, 0), issueFiles(t, ca, 1)
 	m.swap(first)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		directory{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.pollLoop(ctx, m.look)
+		directory{path: m.dir, poll: time.Millisecond, log: logr.Discard()}.pollLoop(ctx, m.reloadNow)
 	}()
 	m.eventuallyServes(first)
 	m.swap(second)
@@ -72,8 +72,8 @@ func TestWithoutEventsAFolderIsPolled(t *testing.T) {
 
 // Whatever the moment, a key fits its certificate, and the bundle verifies it.
 func TestFilesThatAreSwappedWhileTheyAreReadBelongTogether(t *testing.T) {
-	m := newMount(t, nil)
-	pairs := []map[string][]byte{issued(t, minted(t, epoch), 0), issued(t, minted(t, epoch), 0)}
+	m := newTestFiles(t, nil)
+	pairs := []map[string][]byte{issueFiles(t, newTestSigner(t, epoch), 0), issueFiles(t, newTestSigner(t, epoch), 0)}
 	m.swap(pairs[0])
 	done := make(chan struct{})
 	go func() {

@@ -15,14 +15,14 @@ import (
 )
 
 // standings is what clients trust, and why that cannot be read.
-type standings struct {
+type publishedBundles struct {
 	mutating, validating []byte
 	fail                 error
 	absent               bool
 	reads                atomic.Int32
 }
 
-func (c *standings) standing(ctx context.Context) ([]TrustedBundle, error) {
+func (c *publishedBundles) read(ctx context.Context) ([]TrustedBundle, error) {
 	c.reads.Add(1)
 	if _, bounded := ctx.Deadline(); !bounded {
 		return nil, errors.New("a read may hang for ever")
@@ -33,32 +33,32 @@ func (c *standings) standing(ctx context.Context) ([]TrustedBundle, error) {
 	return []TrustedBundle{{"mutate", c.mutating}, {"validate", c.validating}}, nil
 }
 
-func (c *standings) publish(bundle []byte) { c.mutating, c.validating = bundle, bundle }
+func (c *publishedBundles) publish(bundle []byte) { c.mutating, c.validating = bundle, bundle }
 
 // trustedMount serves a certificate of ca, which clients trust.
-func trustedMount(t *testing.T, ca *signer) (*mount, *standings) {
+func newTrustedFiles(t *testing.T, ca *signer) (*testFiles, *publishedBundles) {
 	t.Helper()
-	c := &standings{}
+	c := &publishedBundles{}
 	c.publish(ca.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
-	m.swap(issued(t, ca, 0))
-	m.look()
+	m := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read })
+	m.swap(issueFiles(t, ca, 0))
+	m.reloadNow()
 	require.NoError(t, m.Problem())
 	return m, c
 }
 
-func (m *mount) after(d time.Duration) {
+func (m *testFiles) advance(d time.Duration) {
 	m.clock.Step(d)
-	m.look()
+	m.reloadNow()
 }
 
-func (m *mount) serves(files map[string][]byte) bool {
+func (m *testFiles) serves(files map[string][]byte) bool {
 	m.t.Helper()
 	return string(encodeCertificates(m.served().Raw)) == string(files[CertFile])
 }
 
 // assertBundle expects a bundle, whatever the order after its first.
-func assertBundle(t *testing.T, m *mount, want ...*signer) {
+func assertBundle(t *testing.T, m *testFiles, want ...*signer) {
 	t.Helper()
 	got := parseTrusted(m.CABundle())
 	require.Len(t, got, len(want))
@@ -69,11 +69,11 @@ func assertBundle(t *testing.T, m *mount, want ...*signer) {
 }
 
 func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *testing.T) {
-	old, next := minted(t, epoch), minted(t, epoch)
-	m, c := trustedMount(t, old)
-	files := issued(t, next, 0)
+	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, old)
+	files := issueFiles(t, next, 0)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.False(t, m.serves(files))
 	assertBundle(t, m, next, old)
 	require.NoError(t, m.Healthy(nil))
@@ -83,17 +83,17 @@ func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *t
 	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"))
 
 	c.mutating = m.CABundle()
-	m.after(20 * time.Second)
+	m.advance(20 * time.Second)
 	assert.False(t, m.serves(files), "one configuration has it")
 	assert.ErrorContains(t, m.Problem(), "the caBundle of validate does not verify it yet")
 
 	c.validating = m.CABundle()
-	m.after(2 * time.Second)
+	m.advance(2 * time.Second)
 	assert.False(t, m.serves(files), "an API server may not know yet")
 	assert.ErrorContains(t, m.Problem(), "tls.crt: waiting until every API server trusts it, 10s after its CA was published; serving the previous certificate")
-	m.after(9 * time.Second)
+	m.advance(9 * time.Second)
 	assert.False(t, m.serves(files))
-	m.after(time.Second)
+	m.advance(time.Second)
 	assert.True(t, m.serves(files))
 	require.NoError(t, m.Problem())
 	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"), "it is told once")
@@ -101,19 +101,19 @@ func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *t
 }
 
 func TestTrustThatIsTakenBackStartsTheWaitAnew(t *testing.T) {
-	old, next := minted(t, epoch), minted(t, epoch)
-	m, c := trustedMount(t, old)
-	files := issued(t, next, 0)
+	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, old)
+	files := issueFiles(t, next, 0)
 	m.swap(files)
 	c.publish(next.certPEM)
-	m.look()
+	m.reloadNow()
 	c.publish(old.certPEM)
-	m.after(9 * time.Second)
+	m.advance(9 * time.Second)
 	c.publish(next.certPEM)
-	m.after(time.Second)
-	m.after(9 * time.Second)
+	m.advance(time.Second)
+	m.advance(9 * time.Second)
 	assert.False(t, m.serves(files))
-	m.after(time.Second)
+	m.advance(time.Second)
 	assert.True(t, m.serves(files))
 }
 
@@ -124,17 +124,17 @@ func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
 		"the API server cannot be reached": context.DeadlineExceeded,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, c := trustedMount(t, minted(t, epoch))
+			m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 			c.fail = fail
-			files := issued(t, minted(t, epoch), 0)
+			files := issueFiles(t, newTestSigner(t, epoch), 0)
 			m.swap(files)
-			m.look()
+			m.reloadNow()
 			if fail != nil {
 				assert.ErrorContains(t, m.Problem(), "at most: read the CA bundles that API servers trust: "+fail.Error()+"; serving")
 			}
-			m.after(5*time.Minute - time.Second)
+			m.advance(5*time.Minute - time.Second)
 			assert.False(t, m.serves(files))
-			m.after(time.Second)
+			m.advance(time.Second)
 			assert.True(t, m.serves(files))
 			assert.Contains(t, m.log.String(), "serving a certificate that API servers may not trust; webhook calls may fail")
 		})
@@ -142,113 +142,113 @@ func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
 }
 
 func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testing.T) {
-	old, next := minted(t, epoch), minted(t, epoch)
-	c := &standings{}
+	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	c := &publishedBundles{}
 	c.publish(old.certPEM)
-	m, files := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing }), issued(t, next, 0)
+	m, files := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read }), issueFiles(t, next, 0)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assertBundle(t, m, next) // for when it leads: it recalls the other then
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	assert.EqualError(t, m.Healthy(nil), err.Error())
 	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": waiting until clients trust it: "+
 		"the caBundle of mutate does not verify it yet; the leader adds ca.crt once its pod has the same files")
-	m.after(time.Hour)
+	m.advance(time.Hour)
 	require.Error(t, m.Healthy(nil), "nobody could call it")
 	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"))
 
 	c.publish(append(append([]byte(nil), old.certPEM...), next.certPEM...))
-	m.after(2 * time.Second)
+	m.advance(2 * time.Second)
 	require.ErrorContains(t, m.Healthy(nil), "waiting until every API server trusts it")
 	c.fail = errors.New("no connection")
-	m.after(9 * time.Second)
+	m.advance(9 * time.Second)
 	require.Error(t, m.Healthy(nil))
 	c.fail = nil
-	m.after(time.Second)
+	m.advance(time.Second)
 	require.NoError(t, m.Healthy(nil))
 	assert.True(t, m.serves(files))
 }
 
 func TestAReplicaThatStartsServesWhatItIsGivenInstead(t *testing.T) {
-	old := minted(t, epoch)
-	c := &standings{}
+	old := newTestSigner(t, epoch)
+	c := &publishedBundles{}
 	c.publish(old.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
-	m.swap(issued(t, minted(t, epoch), 0))
-	m.look()
+	m := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read })
+	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	m.reloadNow()
 	require.Error(t, m.Healthy(nil))
-	files := issued(t, old, 0)
+	files := issueFiles(t, old, 0)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.True(t, m.serves(files))
 }
 
 func TestAReplicaThatStartsIsNotHeldUpForNothing(t *testing.T) {
-	ca, other := minted(t, epoch), minted(t, epoch)
-	for name, c := range map[string]*standings{
+	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	for name, c := range map[string]*publishedBundles{
 		"it stands in the configurations":        {mutating: ca.certPEM, validating: ca.certPEM},
 		"there are none yet":                     {absent: true},
 		"what stands cannot be read":             {mutating: other.certPEM, validating: other.certPEM, fail: errors.New("forbidden")},
 		"one of the two is another's, or broken": {mutating: other.certPEM, validating: ca.certPEM},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, files := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing }), issued(t, ca, 0)
+			m, files := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read }), issueFiles(t, ca, 0)
 			m.swap(files)
-			m.look()
+			m.reloadNow()
 			assert.True(t, m.serves(files))
 		})
 	}
 }
 
 func TestNothingIsHeldWhileWhatIsServedIsExpired(t *testing.T) {
-	m, _ := trustedMount(t, minted(t, epoch))
+	m, _ := newTrustedFiles(t, newTestSigner(t, epoch))
 
 	m.clock.SetTime(at(10.5))
-	files := issued(t, minted(t, epoch), 10)
+	files := issueFiles(t, newTestSigner(t, epoch), 10)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.True(t, m.serves(files), "what was served is expired")
 
-	files = issued(t, minted(t, epoch), 10.5)
+	files = issueFiles(t, newTestSigner(t, epoch), 10.5)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	require.False(t, m.serves(files))
 	m.clock.SetTime(at(20.4))
-	m.look()
+	m.reloadNow()
 	assert.True(t, m.serves(files), "it expired meanwhile")
 }
 
 func TestWhatEverybodyTrustsAlreadyIsServedAtOnce(t *testing.T) {
-	ca := minted(t, epoch)
-	m, c := trustedMount(t, ca)
+	ca := newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, ca)
 	c.fail = errors.New("nobody has to ask")
 	previous := c.reads.Load()
-	files := issued(t, ca, 1)
+	files := issueFiles(t, ca, 1)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.True(t, m.serves(files), "the authority that signed what is served")
 	assert.Equal(t, previous, c.reads.Load())
 
 	// API servers may know but the one of the two that signed what is served.
-	next := minted(t, epoch)
+	next := newTestSigner(t, epoch)
 	files[CAFile] = append([]byte(nil), append(ca.certPEM, next.certPEM...)...)
 	m.swap(files)
-	m.look()
-	held := issued(t, next, 1)
+	m.reloadNow()
+	held := issueFiles(t, next, 1)
 	held[CAFile] = files[CAFile]
 	m.swap(held)
-	m.look()
+	m.reloadNow()
 	assert.False(t, m.serves(held), "trusted by the files before, and not yet by all")
 }
 
 func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
-	m, next := newMount(t, nil), minted(t, epoch)
-	m.swap(issued(t, minted(t, epoch), 0))
-	m.look()
-	files := issued(t, next, 0)
+	m, next := newTestFiles(t, nil), newTestSigner(t, epoch)
+	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	m.reloadNow()
+	files := issueFiles(t, next, 0)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.True(t, m.serves(files))
 	assertBundle(t, m, next)
 	m.LoadTrusted(t.Context())
@@ -256,138 +256,138 @@ func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
 }
 
 func TestAFirstAuthorityIsHeldBesideTheOneThatOthersWrote(t *testing.T) {
-	theirs, ours := minted(t, epoch), minted(t, epoch)
-	c := &standings{}
+	theirs, ours := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	c := &publishedBundles{}
 	c.publish(theirs.certPEM)
-	m := newMount(t, func(o *FilesOptions) { o.TrustedBundle = c.standing })
-	first := issued(t, theirs, 0)
+	m := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read })
+	first := issueFiles(t, theirs, 0)
 	delete(first, CAFile)
 	m.swap(first)
-	m.look()
+	m.reloadNow()
 	require.Nil(t, m.CABundle())
 	assert.Zero(t, c.reads.Load())
-	m.swap(issued(t, ours, 0))
-	m.look()
+	m.swap(issueFiles(t, ours, 0))
+	m.reloadNow()
 	assert.True(t, m.serves(first))
 	assertBundle(t, m, ours, theirs)
 }
 
 func TestWhereNobodyCallsACertificateIsHeldForAMoment(t *testing.T) {
-	m, c := trustedMount(t, minted(t, epoch))
+	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	c.absent = true
-	files := issued(t, minted(t, epoch), 0)
+	files := issueFiles(t, newTestSigner(t, epoch), 0)
 	m.swap(files)
-	m.look()
-	m.after(10 * time.Second)
+	m.reloadNow()
+	m.advance(10 * time.Second)
 	assert.True(t, m.serves(files))
 }
 
 func TestFilesThatGoBadDoNotEndTheWait(t *testing.T) {
-	next := minted(t, epoch)
-	m, c := trustedMount(t, minted(t, epoch))
-	files := issued(t, next, 0)
+	next := newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
+	files := issueFiles(t, next, 0)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	m.swap(map[string][]byte{CertFile: files[CertFile]})
-	m.look()
+	m.reloadNow()
 	assert.ErrorIs(t, m.Problem(), ErrMissing, "the fault is what somebody has to mend")
 	c.publish(m.CABundle())
-	m.after(time.Second)
-	m.after(10 * time.Second)
+	m.advance(time.Second)
+	m.advance(10 * time.Second)
 	assert.True(t, m.serves(files), "they were good")
 }
 
 func TestAHeldCertificateThatExpiresIsDropped(t *testing.T) {
-	m, c := trustedMount(t, minted(t, epoch))
+	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	c.fail = errors.New("no")
 	m.clock.SetTime(at(9.95))
 	previous := m.served()
-	files := issued(t, minted(t, epoch), -0.01)
+	files := issueFiles(t, newTestSigner(t, epoch), -0.01)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	require.NotNil(t, m.pending.Load())
 	m.swap(nil)
 	m.clock.SetTime(at(9.995))
-	m.look()
+	m.reloadNow()
 	assert.Nil(t, m.pending.Load())
 	assert.Equal(t, previous, m.served())
 }
 
 func TestFilesThatAreTakenBackEndTheWait(t *testing.T) {
-	old, next := minted(t, epoch), minted(t, epoch)
-	m, _ := trustedMount(t, old)
+	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, _ := newTrustedFiles(t, old)
 	was := map[string][]byte{}
 	for _, name := range []string{CertFile, KeyFile, CAFile} {
 		data, err := readFile(filepath.Join(m.dir, name))
 		require.NoError(t, err)
 		was[name] = data
 	}
-	m.swap(issued(t, next, 0))
-	m.look()
+	m.swap(issueFiles(t, next, 0))
+	m.reloadNow()
 	require.Error(t, m.Problem())
 	m.swap(was)
-	m.look()
+	m.reloadNow()
 	require.NoError(t, m.Problem())
 	assert.True(t, m.serves(was))
 	assertBundle(t, m, old, next)
 }
 
 func TestAFormerAuthorityIsToldForAnHour(t *testing.T) {
-	a, b, z := minted(t, epoch), minted(t, epoch), minted(t, epoch)
-	m, c := trustedMount(t, a)
-	m.swap(issued(t, b, 0))
-	m.look()
-	m.after(30 * time.Minute)
-	m.swap(issued(t, z, 0))
-	m.look()
+	a, b, z := newTestSigner(t, epoch), newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, a)
+	m.swap(issueFiles(t, b, 0))
+	m.reloadNow()
+	m.advance(30 * time.Minute)
+	m.swap(issueFiles(t, z, 0))
+	m.reloadNow()
 	assertBundle(t, m, z, b, a)
-	m.after(30*time.Minute - time.Second)
+	m.advance(30*time.Minute - time.Second)
 	assertBundle(t, m, z, b, a)
 	changed := m.Changed()
-	m.after(time.Second)
+	m.advance(time.Second)
 	assertBundle(t, m, z, b)
 	<-changed
 	c.publish(a.certPEM) // not written anew yet
 	m.LoadTrusted(t.Context())
 	assertBundle(t, m, z, b)
-	m.after(30 * time.Minute)
+	m.advance(30 * time.Minute)
 	assertBundle(t, m, z)
 
-	m.swap(issued(t, a, 1))
-	m.look()
+	m.swap(issueFiles(t, a, 1))
+	m.reloadNow()
 	assertBundle(t, m, a, z)
-	m.after(10 * time.Minute)
-	m.swap(issued(t, z, 1))
-	m.look()
-	m.after(59 * time.Minute)
+	m.advance(10 * time.Minute)
+	m.swap(issueFiles(t, z, 1))
+	m.reloadNow()
+	m.advance(59 * time.Minute)
 	assertBundle(t, m, z, a)
 }
 
 func TestAFormerAuthorityThatExpiresIsToldNoMore(t *testing.T) {
-	ca := minted(t, epoch)
-	m, _ := trustedMount(t, ca)
-	next := minted(t, at(ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
+	ca := newTestSigner(t, epoch)
+	m, _ := newTrustedFiles(t, ca)
+	next := newTestSigner(t, at(ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
 	m.clock.SetTime(ca.cert.NotAfter.Add(-20 * time.Minute))
-	m.swap(issued(t, next, ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
-	m.look()
+	m.swap(issueFiles(t, next, ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
+	m.reloadNow()
 	assertBundle(t, m, next, ca)
-	m.after(21 * time.Minute)
+	m.advance(21 * time.Minute)
 	assertBundle(t, m, next)
 }
 
 func TestALeaderRecallsWhatItsPredecessorPublished(t *testing.T) {
-	mine, theirs := minted(t, epoch), minted(t, epoch)
-	m, c := trustedMount(t, mine)
+	mine, theirs := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, mine)
 	c.mutating = []byte("no certificate at all\n" + string(theirs.certPEM) + string(pemOfKey([]byte("x"))) + string(encodeCertificates([]byte("none"))))
 	m.LoadTrusted(t.Context())
 	assertBundle(t, m, mine, theirs)
-	m.after(time.Hour)
+	m.advance(time.Hour)
 	assertBundle(t, m, mine)
 }
 
 func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
-	mine, theirs := minted(t, epoch), minted(t, epoch)
-	m, c := trustedMount(t, mine)
+	mine, theirs := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, mine)
 	fail := errors.New("forbidden")
 	previous := c.reads.Load()
 	m.opts.TrustedBundle = func(ctx context.Context) ([]TrustedBundle, error) {
@@ -397,7 +397,7 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 		}
 		assert.EqualError(t, m.Problem(), "the webhook configurations are not written: read the CA bundles that API servers trust: forbidden")
 		c.publish(theirs.certPEM)
-		return c.standing(ctx)
+		return c.read(ctx)
 	}
 	m.LoadTrusted(t.Context())
 	assertBundle(t, m, mine, theirs)
@@ -406,33 +406,33 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.fail, m.opts.TrustedBundle = fail, c.standing
+	c.fail, m.opts.TrustedBundle = fail, c.read
 	m.LoadTrusted(ctx) // ends
 }
 
 func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {
-	next := minted(t, epoch)
-	m, c := trustedMount(t, minted(t, epoch))
+	next := newTestSigner(t, epoch)
+	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	m.Files.dir.poll = time.Hour
-	files := issued(t, next, 0)
+	files := issueFiles(t, next, 0)
 	m.swap(files)
 	c.publish(next.certPEM)
 	previous := c.reads.Load()
-	started(t, m)
+	startFiles(t, m)
 	require.Eventually(t, func() bool { return c.reads.Load() > previous }, time.Minute, time.Millisecond)
 	m.clock.Step(bundlePropagation)
 	m.eventuallyServes(files)
 }
 
 func TestACertificateSucceedsAnotherOnlyWithAllItsAuthorities(t *testing.T) {
-	ca, next := minted(t, epoch), minted(t, epoch)
+	ca, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	of := func(files map[string][]byte) *certPair {
 		p, err := readCertPair(files)
 		require.NoError(t, err)
 		require.NoError(t, p.validate(servedName, at(1)))
 		return p
 	}
-	p, renewed, other := of(issued(t, ca, 0)), of(issued(t, ca, 1)), of(issued(t, next, 0))
+	p, renewed, other := of(issueFiles(t, ca, 0)), of(issueFiles(t, ca, 1)), of(issueFiles(t, next, 0))
 	assert.Equal(t, []*x509.Certificate{ca.cert}, p.roots)
 	assert.True(t, renewed.trustedWherever(p, servedName, at(1)))
 	assert.False(t, other.trustedWherever(p, servedName, at(1)))

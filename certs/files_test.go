@@ -21,42 +21,42 @@ const servedName = "overrule.own.svc"
 
 // mount is a folder of files as a kubelet makes it, and a Files that a test has
 // look at it.
-type mount struct {
+type testFiles struct {
 	*Files
 	t     *testing.T
 	dir   string
 	clock *clocktesting.FakeClock
-	log   lines
+	log   logBuffer
 	swaps int
 }
 
 // lines are what was logged. Several goroutines may write them.
-type lines struct {
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *lines) WriteString(s string) {
+func (l *logBuffer) WriteString(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.WriteString(s)
 }
 
-func (l *lines) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *lines) Reset() {
+func (l *logBuffer) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Reset()
 }
 
-func newMount(t *testing.T, change func(*FilesOptions)) *mount {
+func newTestFiles(t *testing.T, change func(*FilesOptions)) *testFiles {
 	t.Helper()
-	m := &mount{t: t, dir: filepath.Join(t.TempDir(), "certs"), clock: clocktesting.NewFakeClock(epoch)}
+	m := &testFiles{t: t, dir: filepath.Join(t.TempDir(), "certs"), clock: clocktesting.NewFakeClock(epoch)}
 	opts := FilesOptions{Dir: m.dir, Name: servedName, Clock: m.clock, Log: funcr.New(func(_, args string) {
 		m.log.WriteString(args + "\n")
 	}, funcr.Options{})}
@@ -70,7 +70,7 @@ func newMount(t *testing.T, change func(*FilesOptions)) *mount {
 }
 
 // swap mounts other files, all at once.
-func (m *mount) swap(files map[string][]byte) {
+func (m *testFiles) swap(files map[string][]byte) {
 	m.t.Helper()
 	m.swaps++
 	data := "..data_" + strings.Repeat("i", m.swaps)
@@ -84,9 +84,9 @@ func (m *mount) swap(files map[string][]byte) {
 	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, dataLink)))
 }
 
-func (m *mount) look() { m.Files.reload(m.t.Context()) }
+func (m *testFiles) reloadNow() { m.Files.reload(m.t.Context()) }
 
-func (m *mount) served() *x509.Certificate {
+func (m *testFiles) served() *x509.Certificate {
 	m.t.Helper()
 	cert, err := m.GetCertificate(nil)
 	require.NoError(m.t, err)
@@ -94,7 +94,7 @@ func (m *mount) served() *x509.Certificate {
 }
 
 // issued are the files of a certificate for servedName, good for ten hours.
-func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
+func issueFiles(t *testing.T, ca *signer, hours float64) map[string][]byte {
 	t.Helper()
 	l, err := issueLeaf(ca, []string{servedName}, 10*hour, at(hours))
 	require.NoError(t, err)
@@ -104,11 +104,11 @@ func issued(t *testing.T, ca *signer, hours float64) map[string][]byte {
 }
 
 func TestFilesAreServedWithTheirAuthority(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	m.swap(files)
 	changed := m.Changed()
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, files[CertFile], encodeCertificates(m.served().Raw))
 	assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
 	<-changed
@@ -117,54 +117,54 @@ func TestFilesAreServedWithTheirAuthority(t *testing.T) {
 	assert.False(t, m.NeedLeaderElection())
 
 	m.log.Reset()
-	m.look()
+	m.reloadNow()
 	assert.Empty(t, m.log.String(), "nothing new is nothing to tell")
 }
 
 func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	delete(files, CAFile)
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	require.NoError(t, m.Healthy(nil))
 	assert.Nil(t, m.CABundle())
 
-	m = newMount(t, func(o *FilesOptions) { o.RequireCA = true })
+	m = newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+": not found: provide the CA that signed tls.crt")
 }
 
 func TestNewFilesAreServed(t *testing.T) {
-	m, ca, next := newMount(t, nil), minted(t, epoch), minted(t, epoch)
-	m.swap(issued(t, ca, 0))
-	m.look()
-	renewed := issued(t, ca, 1)
+	m, ca, next := newTestFiles(t, nil), newTestSigner(t, epoch), newTestSigner(t, epoch)
+	m.swap(issueFiles(t, ca, 0))
+	m.reloadNow()
+	renewed := issueFiles(t, ca, 1)
 	m.swap(renewed)
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, renewed[CertFile], encodeCertificates(m.served().Raw))
 
 	both := bytes.Join([][]byte{ca.certPEM, next.certPEM}, nil)
 	renewed[CAFile] = both
 	m.swap(renewed)
-	m.look()
+	m.reloadNow()
 	assert.Equal(t, string(both), string(m.CABundle()), "an authority that joins is told with no new certificate")
 }
 
 func TestAFolderOfPlainFilesIsServed(t *testing.T) {
-	m := newMount(t, nil)
-	m.look()
+	m := newTestFiles(t, nil)
+	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not found: provide certificates in PEM format")
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorIs(t, err, ErrMissing)
 
 	require.NoError(t, os.MkdirAll(m.dir, 0o700))
-	files := issued(t, minted(t, epoch), 0)
+	files := issueFiles(t, newTestSigner(t, epoch), 0)
 	for _, name := range []string{CertFile, KeyFile, CAFile} {
 		require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), files[name], 0o600))
-		m.look()
+		m.reloadNow()
 	}
 	require.NoError(t, m.Healthy(nil))
 	require.NoError(t, m.Problem())
@@ -172,11 +172,11 @@ func TestAFolderOfPlainFilesIsServed(t *testing.T) {
 }
 
 // without takes the last bytes of a file.
-func without(data []byte, last int) []byte { return data[:len(data)-last] }
+func truncate(data []byte, last int) []byte { return data[:len(data)-last] }
 
 func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
-	ca, other := minted(t, epoch), minted(t, epoch)
-	long := issued(t, other, 0)[CertFile]
+	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
+	long := issueFiles(t, other, 0)[CertFile]
 	tests := map[string]struct {
 		change func(files map[string][]byte)
 		hours  float64
@@ -190,11 +190,11 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no PEM certificate found: provide the complete file"},
 		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: put the key of tls.crt there, in PEM"},
 		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no PEM certificate found: provide the complete file"},
-		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = without(f[CertFile], 30) }, 0, ErrTruncated,
+		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated,
 			"tls.crt: truncated PEM block: provide the complete file"},
-		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], without(long, 99)...) }, 0, ErrTruncated,
+		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated,
 			"tls.crt: truncated PEM block: provide the complete file"},
-		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = without(f[KeyFile], 30) }, 0, ErrTruncated,
+		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated,
 			"tls.key: truncated PEM block: provide the complete file"},
 		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
 			"tls.key: does not match the certificate: tls: private key does not match public key: put the key of tls.crt there"},
@@ -208,9 +208,9 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 			"tls.crt: read certificate 1: x509: malformed certificate: provide certificates in PEM format"},
 		"the authority of another": {func(f map[string][]byte) { f[CAFile] = other.certPEM }, 0, nil,
 			"ca.crt: does not verify tls.crt: x509: certificate signed by unknown authority"},
-		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, 20)) }, 0, ErrNotYetValid,
+		"one that is not valid yet": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, 20)) }, 0, ErrNotYetValid,
 			"tls.crt: not valid yet: valid from 2026-01-01T17:00:00Z: wait, or correct the clock of this node"},
-		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issued(t, ca, -9)) }, 2, ErrExpired,
+		"one that is expired": {func(f map[string][]byte) { maps.Copy(f, issueFiles(t, ca, -9)) }, 2, ErrExpired,
 			"tls.crt: expired at 2026-01-01T01:00:00Z: renew it"},
 		"one for another name": {func(f map[string][]byte) {
 			l, err := issueLeaf(ca, []string{"elsewhere"}, 10*hour, epoch)
@@ -224,14 +224,14 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, good := newMount(t, nil), issued(t, ca, 0)
+			m, good := newTestFiles(t, nil), issueFiles(t, ca, 0)
 			m.clock.SetTime(at(test.hours))
 			m.swap(good)
-			m.look()
-			bad := issued(t, ca, 0)
+			m.reloadNow()
+			bad := issueFiles(t, ca, 0)
 			test.change(bad)
 			m.swap(bad)
-			m.look()
+			m.reloadNow()
 			require.NoError(t, m.Healthy(nil), "what was good is served")
 			assert.Equal(t, good[CertFile], encodeCertificates(m.served().Raw))
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
@@ -242,22 +242,22 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 				require.ErrorIs(t, problem, test.is)
 			}
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
-			m.look()
+			m.reloadNow()
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is told once")
 
 			m.clock.SetTime(at(11))
-			m.look()
+			m.reloadNow()
 			require.ErrorContains(t, m.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z: "+m.dir)
 
-			m.swap(issued(t, ca, 11))
-			m.look()
+			m.swap(issueFiles(t, ca, 11))
+			m.reloadNow()
 			require.NoError(t, m.Healthy(nil))
 			require.NoError(t, m.Problem())
 
-			alone := newMount(t, func(o *FilesOptions) { o.RequireCA = true })
+			alone := newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 			alone.clock.SetTime(at(test.hours))
 			alone.swap(bad)
-			alone.look()
+			alone.reloadNow()
 			require.ErrorIs(t, alone.Healthy(nil), ErrNotReady)
 			require.ErrorContains(t, alone.Healthy(nil), test.want)
 			assert.NoError(t, alone.Problem(), "readiness says it")
@@ -266,8 +266,8 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 }
 
 func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
-	m, ca := newMount(t, nil), minted(t, epoch)
-	files := issued(t, ca, 0)
+	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
+	files := issueFiles(t, ca, 0)
 	short := authorityTemplate("ca", hour, epoch)
 	short.Subject, short.SubjectKeyId = ca.cert.Subject, ca.cert.SubjectKeyId
 	der, err := x509.CreateCertificate(rand.Reader, short, short, ca.key.Public(), ca.key)
@@ -275,15 +275,15 @@ func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
 	files[CAFile] = encodeCertificates(der)
 	m.clock.SetTime(at(2))
 	m.swap(files)
-	m.look()
+	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CAFile)+
 		`: does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: provide the CA that signed tls.crt`)
 }
 
 func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
-	m := newMount(t, nil)
-	m.swap(issued(t, minted(t, epoch), 0))
-	m.look()
+	m := newTestFiles(t, nil)
+	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
+	m.reloadNow()
 	m.clock.SetTime(at(8))
 	require.NoError(t, m.Problem())
 	m.clock.SetTime(at(9.5))
@@ -292,9 +292,9 @@ func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
 }
 
 func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
-	m := newMount(t, nil)
+	m := newTestFiles(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
-	m.look()
+	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: make it readable for the server")
 }
 

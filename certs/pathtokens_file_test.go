@@ -13,7 +13,7 @@ import (
 )
 
 func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
-	var log lines
+	var log logBuffer
 	name := filepath.Join(t.TempDir(), "tokens")
 	f, err := NewPathTokenFile(PathTokenFileOptions{File: name, Log: funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})})
 	require.NoError(t, err)

@@ -24,18 +24,18 @@ const pathSecretName = "overrule-path"
 
 // doorkeepers are replicas that share tokens, on a real API server and by the
 // real clock, with times that are cut short.
-type doorkeepers struct {
-	*fleet
-	log  lines
+type tokenReplicas struct {
+	*testReplicas
+	log  logBuffer
 	keep time.Duration
 }
 
-func newDoorkeepers(t *testing.T, keep time.Duration) *doorkeepers {
+func newTokenReplicas(t *testing.T, keep time.Duration) *tokenReplicas {
 	t.Helper()
-	return &doorkeepers{fleet: newFleet(t), keep: keep}
+	return &tokenReplicas{testReplicas: newTestReplicas(t), keep: keep}
 }
 
-func (d *doorkeepers) startWith(client kubernetes.Interface) *PathTokens {
+func (d *tokenReplicas) startWith(client kubernetes.Interface) *PathTokens {
 	d.t.Helper()
 	tokens, err := NewPathTokens(PathTokensOptions{
 		Secrets: client.CoreV1(), Namespace: d.namespace, SecretName: pathSecretName,
@@ -50,7 +50,7 @@ func (d *doorkeepers) startWith(client kubernetes.Interface) *PathTokens {
 	return tokens
 }
 
-func (d *doorkeepers) start(n int) []*PathTokens {
+func (d *tokenReplicas) start(n int) []*PathTokens {
 	d.t.Helper()
 	var out []*PathTokens
 	for range n {
@@ -62,7 +62,7 @@ func (d *doorkeepers) start(n int) []*PathTokens {
 	return out
 }
 
-func (d *doorkeepers) edit(change func(*corev1.Secret)) {
+func (d *tokenReplicas) edit(change func(*corev1.Secret)) {
 	d.t.Helper()
 	secrets := d.client.CoreV1().Secrets(d.namespace)
 	d.eventually(func() error {
@@ -76,7 +76,7 @@ func (d *doorkeepers) edit(change func(*corev1.Secret)) {
 	})
 }
 
-func (d *doorkeepers) delete() {
+func (d *tokenReplicas) delete() {
 	d.t.Helper()
 	require.NoError(d.t, d.client.CoreV1().Secrets(d.namespace).Delete(d.t.Context(), pathSecretName, metav1.DeleteOptions{}))
 }
@@ -84,7 +84,7 @@ func (d *doorkeepers) delete() {
 // call has every replica called by the token that the leader tells, without a
 // pause, as an API server does that has it a moment later. The function that is
 // returned ends that, and gives the calls and those that were refused.
-func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
+func callContinuously(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
 	done := make(chan struct{})
 	var calling sync.WaitGroup
 	var calls, refused int
@@ -115,7 +115,7 @@ func call(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, ref
 }
 
 // rotated waits until all replicas tell another token than before, and returns it.
-func (d *doorkeepers) rotated(replicas []*PathTokens, previous string) string {
+func (d *tokenReplicas) awaitRotation(replicas []*PathTokens, previous string) string {
 	d.t.Helper()
 	var now string
 	d.eventually(func() error {
@@ -131,7 +131,7 @@ func (d *doorkeepers) rotated(replicas []*PathTokens, previous string) string {
 }
 
 func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(3)
 	token := replicas[0].Token()
 	for _, r := range replicas {
@@ -153,16 +153,16 @@ func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
 }
 
 func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
-	put := func(key, value string) func(*doorkeepers, *corev1.Secret) {
-		return func(_ *doorkeepers, s *corev1.Secret) { s.Data[key] = []byte(value) }
+	put := func(key, value string) func(*tokenReplicas, *corev1.Secret) {
+		return func(_ *tokenReplicas, s *corev1.Secret) { s.Data[key] = []byte(value) }
 	}
 	for name, c := range map[string]struct {
-		damage  func(*doorkeepers, *corev1.Secret) // nil: it is deleted
+		damage  func(*tokenReplicas, *corev1.Secret) // nil: it is deleted
 		rotates bool
 		says    string
 	}{
 		"deleted":                      {rotates: true, says: string(stepTokenRestored)},
-		"emptied":                      {func(_ *doorkeepers, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
+		"emptied":                      {func(_ *tokenReplicas, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
 		"no token in place of it":      {put(keyToken, "x"), true, "token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten"},
 		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
 		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
@@ -170,10 +170,10 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 		"keys of somebody else":        {put("theirs", "x"), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoorkeepers(t, 200*time.Millisecond)
+			d := newTokenReplicas(t, 200*time.Millisecond)
 			replicas := d.start(3)
 			previous := replicas[0].Token()
-			finish := call(replicas[0], replicas)
+			finish := callContinuously(replicas[0], replicas)
 			if c.damage == nil {
 				d.delete()
 			} else {
@@ -181,7 +181,7 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 			}
 			now := previous
 			if c.rotates {
-				now = d.rotated(replicas, previous)
+				now = d.awaitRotation(replicas, previous)
 				d.eventually(func() error {
 					for _, r := range replicas {
 						if ok, _ := r.Accepts(previous); ok {
@@ -209,11 +209,11 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 }
 
 func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
-	d := newDoorkeepers(t, 50*time.Millisecond)
+	d := newTokenReplicas(t, 50*time.Millisecond)
 	replicas := d.start(2)
 	previous := replicas[0].Token()
 	d.delete()
-	now := d.rotated(replicas, previous)
+	now := d.awaitRotation(replicas, previous)
 	time.Sleep(300 * time.Millisecond) // six times as long as it is kept
 	ok, _ := replicas[1].Accepts(previous)
 	assert.True(t, ok, "nobody said that the configurations have the new one")
@@ -227,7 +227,7 @@ func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
 }
 
 func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+	d := newTokenReplicas(t, time.Hour)
 	config := rest.AnonymousClientConfig(d.config)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
@@ -245,7 +245,7 @@ func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
 }
 
 func TestAnImmutableSecretOfThePathIsServedAsItIs(t *testing.T) {
-	d := newDoorkeepers(t, time.Hour)
+	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(2)
 	token := replicas[0].Token()
 	d.edit(func(s *corev1.Secret) { s.Immutable = new(true); s.Data[keyNextToken] = []byte(tokB) })
@@ -255,7 +255,7 @@ func TestAnImmutableSecretOfThePathIsServedAsItIs(t *testing.T) {
 		}
 		return nil
 	})
-	finish := call(replicas[0], replicas)
+	finish := callContinuously(replicas[0], replicas)
 	d.eventually(func() error {
 		if log := d.log.String(); !strings.Contains(log, "update secret") || !strings.Contains(log, "immutable") {
 			return fmt.Errorf("it does not say that it cannot write")

@@ -18,10 +18,10 @@ import (
 // Whatever a hand does to the Secret while replicas run: no handshake fails, the
 // Secret is whole again, and the log tells what was found and what was done.
 func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
-	foreign := minted(t, epoch)
-	expired := minted(t, at(-200))
+	foreign := newTestSigner(t, epoch)
+	expired := newTestSigner(t, at(-200))
 	cut := func(key string) func(*corev1.Secret) {
-		return func(s *corev1.Secret) { s.Data[key] = without(s.Data[key], 30) }
+		return func(s *corev1.Secret) { s.Data[key] = truncate(s.Data[key], 30) }
 	}
 	put := func(cert, key []byte) func(*corev1.Secret) {
 		return func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = cert, key }
@@ -44,8 +44,8 @@ func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
 		"no annotations":          {func(s *corev1.Secret) { s.Annotations = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFleet(t)
-			var log lines
+			f := newTestReplicas(t)
+			var log logBuffer
 			f.log = funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})
 			f.start()
 			f.start()
@@ -53,10 +53,10 @@ func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
 			signs := f.stored().current.cert
 			defer f.publishFrom(f.replicas[0])()
 			f.eventually(func() error { return f.allVerify(f.clientBundle()) })
-			finish := f.load()
+			finish := f.handshakeContinuously()
 
 			f.edit(c.damage)
-			f.eventually(func() error { return f.whole(signs.Raw, log.String(), c.says) })
+			f.eventually(func() error { return f.checkSecret(signs.Raw, log.String(), c.says) })
 			shakes, failures := finish()
 			assert.Empty(t, failures, "of %d handshakes", shakes)
 			assert.NotContains(t, log.String(), "PRIVATE")
@@ -65,7 +65,7 @@ func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
 }
 
 // edit is a hand that edits the Secret, whatever the replicas do meanwhile.
-func (f *fleet) edit(change func(*corev1.Secret)) {
+func (f *testReplicas) edit(change func(*corev1.Secret)) {
 	f.t.Helper()
 	f.eventually(func() error {
 		secret, err := f.client.CoreV1().Secrets(f.namespace).Get(f.t.Context(), secretName, metav1.GetOptions{})
@@ -80,7 +80,7 @@ func (f *fleet) edit(change func(*corev1.Secret)) {
 
 // whole checks that the Secret can be read, trusts an authority, and that the
 // log says what it has to.
-func (f *fleet) whole(trusted []byte, log string, says []string) error {
+func (f *testReplicas) checkSecret(trusted []byte, log string, says []string) error {
 	secret := f.secret()
 	s, err := decode(secret)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *fleet) whole(trusted []byte, log string, says []string) error {
 }
 
 func TestASecretOfAnotherTypeWillDo(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	_, err := f.client.CoreV1().Secrets(f.namespace).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secretName}, Type: corev1.SecretTypeOpaque,
 	}, metav1.CreateOptions{})
@@ -111,14 +111,14 @@ func TestASecretOfAnotherTypeWillDo(t *testing.T) {
 
 // Nobody can write it any more; what it says stays good.
 func TestAnImmutableSecretIsServedAndComplainedAbout(t *testing.T) {
-	f := newFleet(t)
-	var log lines
+	f := newTestReplicas(t)
+	var log logBuffer
 	f.log = funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})
 	f.start()
 	f.eventually(func() error { return f.allVerify(f.replicas[0].CABundle()) })
 	defer f.publishFrom(f.replicas[0])()
 	f.eventually(func() error { return f.allVerify(f.clientBundle()) })
-	finish := f.load()
+	finish := f.handshakeContinuously()
 	f.edit(func(s *corev1.Secret) { s.Immutable = new(true); delete(s.Data, keyBundle) })
 	f.eventually(func() error {
 		if text := log.String(); !strings.Contains(text, "update secret "+f.namespace+"/"+secretName) || !strings.Contains(text, "immutable") {

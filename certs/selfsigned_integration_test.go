@@ -24,7 +24,7 @@ import (
 )
 
 func TestReplicasThatRaceAgreeOnOneAuthority(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	const replicas = 5
 	for range replicas {
 		f.start()
@@ -44,18 +44,18 @@ func TestReplicasThatRaceAgreeOnOneAuthority(t *testing.T) {
 }
 
 func TestHandshakesGoOnWhileCertificatesAreRenewedAndTheAuthorityRotates(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	f.start()
 	f.start()
 	f.eventually(func() error { return f.allVerify(f.replicas[0].CABundle()) })
 	stop := f.publishFrom(f.replicas[0])
 	f.eventually(func() error { return f.allVerify(f.clientBundle()) })
 
-	load := f.load()
+	load := f.handshakeContinuously()
 	authorities, leaves := map[string]bool{}, map[string]bool{}
 	for range 400 { // 200 hours: two lives of an authority, twenty of a leaf
 		f.clock.Step(30 * time.Minute)
-		f.settle()
+		f.waitSettled()
 		for _, replica := range f.replicas {
 			leaves[string(replica.serving.Load().tls.Leaf.Raw)] = true
 			authorities[string(replica.serving.Load().issuer.Raw)] = true
@@ -71,20 +71,20 @@ func TestHandshakesGoOnWhileCertificatesAreRenewedAndTheAuthorityRotates(t *test
 }
 
 func TestTheHolderOfAnOldBundleStillVerifiesUntilThePromotion(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	f.start()
 	f.start()
 	f.eventually(func() error { return f.allVerify(f.replicas[0].CABundle()) })
 	old := f.replicas[0].CABundle()
 
 	f.clock.SetTime(at(60))
-	f.eventually(func() error { return f.trust(2) })
+	f.eventually(func() error { return f.checkBundles(2) })
 	both := f.replicas[0].CABundle()
-	f.settle()
+	f.waitSettled()
 	require.NoError(t, f.allVerify(old), "staged alone changes nothing that is served")
 
 	f.replicas[1].Published(both)
-	f.eventually(func() error { return f.annotated(annotationPublishedAt) })
+	f.eventually(func() error { return f.checkAnnotation(annotationPublishedAt) })
 	require.NoError(t, f.allVerify(old), "published and not yet spread")
 
 	f.clock.Step(2 * hour)
@@ -92,27 +92,27 @@ func TestTheHolderOfAnOldBundleStillVerifiesUntilThePromotion(t *testing.T) {
 		if s := f.stored(); s.next != nil || len(s.retired) != 1 {
 			return errors.New("not promoted yet")
 		}
-		return f.trust(2)
+		return f.checkBundles(2)
 	})
 	require.NoError(t, f.allVerify(both))
 	f.clock.Step(10 * hour)
 	f.eventually(func() error { return f.allVerify(onlyFirst(f.stored().bundle())) })
 	require.NoError(t, f.allVerify(both))
 	f.clock.Step(4 * hour)
-	f.eventually(func() error { return f.trust(1) })
+	f.eventually(func() error { return f.checkBundles(1) })
 	require.NoError(t, f.allVerify(f.replicas[0].CABundle()))
 	require.Error(t, f.allVerify(old))
 }
 
 func TestADeletedSecretIsRestoredAndTheAuthorityFollowed(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	f.start()
 	f.start()
 	f.eventually(func() error { return f.allVerify(f.replicas[0].CABundle()) })
 	old := f.replicas[0].CABundle()
 
 	require.NoError(t, f.client.CoreV1().Secrets(f.namespace).Delete(t.Context(), secretName, metav1.DeleteOptions{}))
-	f.eventually(func() error { return f.trust(2) })
+	f.eventually(func() error { return f.checkBundles(2) })
 	require.NoError(t, f.allVerify(old), "clients have no other bundle yet")
 	assert.True(t, bytes.HasPrefix(f.secret().Data[keyBundle], old))
 }
@@ -120,11 +120,11 @@ func TestADeletedSecretIsRestoredAndTheAuthorityFollowed(t *testing.T) {
 func TestADamagedSecretIsMended(t *testing.T) {
 	for name, damage := range map[string]func(*corev1.Secret){
 		"a broken certificate":         func(s *corev1.Secret) { s.Data[keyCert] = []byte("x") },
-		"a key of another certificate": func(s *corev1.Secret) { s.Data[keyKey] = minted(t, epoch).keyPEM },
+		"a key of another certificate": func(s *corev1.Secret) { s.Data[keyKey] = newTestSigner(t, epoch).keyPEM },
 		"emptied":                      func(s *corev1.Secret) { s.Data = map[string][]byte{keyCert: {}, keyKey: {}} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFleet(t)
+			f := newTestReplicas(t)
 			f.start()
 			f.start()
 			f.eventually(func() error { return f.allVerify(f.replicas[0].CABundle()) })
@@ -135,7 +135,7 @@ func TestADamagedSecretIsMended(t *testing.T) {
 			secret.Labels = map[string]string{"theirs": "stays"}
 			_, err := f.client.CoreV1().Secrets(f.namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
 			require.NoError(t, err)
-			f.eventually(func() error { return f.trust(2) })
+			f.eventually(func() error { return f.checkBundles(2) })
 			require.NoError(t, f.allVerify(old))
 			mended := f.secret()
 			_, err = decode(mended)
@@ -146,7 +146,7 @@ func TestADamagedSecretIsMended(t *testing.T) {
 }
 
 func TestADamagedSecretWithNobodyToMendItGetsANewAuthority(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	_, err := f.client.CoreV1().Secrets(f.namespace).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secretName},
 		Type:       corev1.SecretTypeTLS,
@@ -159,29 +159,29 @@ func TestADamagedSecretWithNobodyToMendItGetsANewAuthority(t *testing.T) {
 }
 
 func TestAnAuthorityStartedBeforeItsAPIServerCatchesUp(t *testing.T) {
-	f := newFleet(t)
-	gate := &gate{}
-	gate.shut(true)
+	f := newTestReplicas(t)
+	gate := &outage{}
+	gate.set(true)
 	config := rest.CopyConfig(f.config)
 	config.Wrap(gate.wrap)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	replica := f.startWith(client.CoreV1(), nil)
 	f.eventually(func() error {
-		if err := replica.Healthy(nil); !errors.Is(err, errShut) {
+		if err := replica.Healthy(nil); !errors.Is(err, errOutage) {
 			return fmt.Errorf("want a reason why it is not ready, got: %w", cmp.Or(err, errNone))
 		}
 		return nil
 	})
-	gate.shut(false)
+	gate.set(false)
 	f.eventually(func() error { return f.allVerify(replica.CABundle()) })
 
-	gate.shut(true)
+	gate.set(true)
 	require.NoError(t, replica.Healthy(nil), "away again: what is served stays good")
 }
 
 func TestANamespaceThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
-	f := newFleet(t)
+	f := newTestReplicas(t)
 	f.namespace += "-later"
 	replica := f.startWith(f.client.CoreV1(), nil)
 	f.eventually(func() error {
@@ -195,29 +195,29 @@ func TestANamespaceThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
 }
 
 // gate stands between a client and the API server.
-type gate struct {
+type outage struct {
 	mu     sync.Mutex
 	closed bool
 }
 
 var (
-	errShut = errors.New("the gate is shut")
-	errNone = errors.New("no error")
+	errOutage = errors.New("the gate is shut")
+	errNone   = errors.New("no error")
 )
 
-func (g *gate) shut(shut bool) {
+func (g *outage) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = shut
 }
 
-func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+func (g *outage) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
 		closed := g.closed
 		g.mu.Unlock()
 		if closed {
-			return nil, errShut
+			return nil, errOutage
 		}
 		return next.RoundTrip(r)
 	})

@@ -59,7 +59,7 @@ func run(m *testing.M) int {
 
 // fleet is the replicas of one server, in a namespace of their own on a real
 // API server, each behind a real listener. Their clock is moved by hand.
-type fleet struct {
+type testReplicas struct {
 	t         *testing.T
 	config    *rest.Config
 	client    kubernetes.Interface
@@ -72,10 +72,10 @@ type fleet struct {
 }
 
 // newFleet runs the test in parallel with others.
-func newFleet(t *testing.T) *fleet {
+func newTestReplicas(t *testing.T) *testReplicas {
 	t.Helper()
 	t.Parallel()
-	f := &fleet{t: t, config: rest.CopyConfig(apiServer), clock: clocktesting.NewFakeClock(epoch), log: testr.New(t)}
+	f := &testReplicas{t: t, config: rest.CopyConfig(apiServer), clock: clocktesting.NewFakeClock(epoch), log: testr.New(t)}
 	f.config.QPS = -1
 	client, err := kubernetes.NewForConfig(f.config)
 	require.NoError(t, err)
@@ -85,17 +85,17 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-func (f *fleet) makeNamespace() {
+func (f *testReplicas) makeNamespace() {
 	f.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	_, err := f.client.CoreV1().Namespaces().Create(f.t.Context(), namespace, metav1.CreateOptions{})
 	require.NoError(f.t, err)
 }
 
-func (f *fleet) start() { f.startWith(f.client.CoreV1(), f.clock) }
+func (f *testReplicas) start() { f.startWith(f.client.CoreV1(), f.clock) }
 
 // startWith runs a replica until the test ends; a nil clock is the real one.
-func (f *fleet) startWith(secrets corev1client.SecretsGetter, clock clock.Clock) *Authority {
+func (f *testReplicas) startWith(secrets corev1client.SecretsGetter, clock clock.Clock) *Authority {
 	f.t.Helper()
 	opts := Options{
 		Secrets: secrets, Namespace: f.namespace, SecretName: secretName, Names: ServiceNames("overrule", "own"),
@@ -116,7 +116,7 @@ func (f *fleet) startWith(secrets corev1client.SecretsGetter, clock clock.Clock)
 	return authority
 }
 
-func (f *fleet) listen(authority *Authority) {
+func (f *testReplicas) listen(authority *Authority) {
 	config := TLSConfig(authority)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(f.t, err)
@@ -128,12 +128,12 @@ func (f *fleet) listen(authority *Authority) {
 			if err != nil {
 				return
 			}
-			go shake(conn)
+			go handshake(conn)
 		}
 	}()
 }
 
-func shake(conn net.Conn) {
+func handshake(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	if secure, ok := conn.(*tls.Conn); ok && secure.Handshake() == nil {
 		_, _ = secure.Read(make([]byte, 1)) // until the client goes
@@ -143,13 +143,13 @@ func shake(conn net.Conn) {
 // eventually waits for check. A timer that was being set while the clock was
 // moved rings too late, which only a clock that stands still makes visible: so
 // now and then every replica gets a hint.
-func (f *fleet) eventually(check func() error) {
+func (f *testReplicas) eventually(check func() error) {
 	f.t.Helper()
 	var err error
 	checks := 0
 	satisfied := func() bool {
 		if checks++; checks%10 == 0 {
-			f.hint()
+			f.wakeUp()
 		}
 		err = check()
 		return err == nil
@@ -159,7 +159,7 @@ func (f *fleet) eventually(check func() error) {
 }
 
 // allVerify makes a handshake with each replica, trusting bundle alone.
-func (f *fleet) allVerify(bundle []byte) error {
+func (f *testReplicas) allVerify(bundle []byte) error {
 	var errs []error
 	for _, address := range f.addresses {
 		errs = append(errs, dial(address, bundle, f.clock))
@@ -168,7 +168,7 @@ func (f *fleet) allVerify(bundle []byte) error {
 }
 
 // trust checks that every replica tells the stored bundle, of count authorities.
-func (f *fleet) trust(count int) error {
+func (f *testReplicas) checkBundles(count int) error {
 	want := f.stored()
 	if len(want.trusted()) != count {
 		return fmt.Errorf("%d authorities stored, want %d", len(want.trusted()), count)
@@ -181,21 +181,21 @@ func (f *fleet) trust(count int) error {
 	return nil
 }
 
-func (f *fleet) annotated(name string) error {
+func (f *testReplicas) checkAnnotation(name string) error {
 	if f.secret().Annotations[name] == "" {
 		return fmt.Errorf("annotation %s is not there yet", name)
 	}
 	return nil
 }
 
-func (f *fleet) secret() *corev1.Secret {
+func (f *testReplicas) secret() *corev1.Secret {
 	f.t.Helper()
 	secret, err := f.client.CoreV1().Secrets(f.namespace).Get(f.t.Context(), secretName, metav1.GetOptions{})
 	require.NoError(f.t, err)
 	return secret
 }
 
-func (f *fleet) stored() state {
+func (f *testReplicas) stored() state {
 	f.t.Helper()
 	secret, err := f.client.CoreV1().Secrets(f.namespace).Get(f.t.Context(), secretName, metav1.GetOptions{})
 	if err != nil {
@@ -206,7 +206,7 @@ func (f *fleet) stored() state {
 }
 
 // settle waits until no replica has anything to do at this moment.
-func (f *fleet) settle() {
+func (f *testReplicas) waitSettled() {
 	f.t.Helper()
 	f.eventually(func() error {
 		now, s := f.clock.Now(), f.stored()
@@ -218,17 +218,17 @@ func (f *fleet) settle() {
 				return fmt.Errorf("replica %d has a leaf to renew", i)
 			}
 		}
-		return f.trust(len(s.trusted()))
+		return f.checkBundles(len(s.trusted()))
 	})
 }
 
-func (f *fleet) hint() {
+func (f *testReplicas) wakeUp() {
 	for _, replica := range f.replicas {
 		replica.wakeUp()
 	}
 }
 
-func (f *fleet) clientBundle() []byte {
+func (f *testReplicas) clientBundle() []byte {
 	if bundle := f.trusted.Load(); bundle != nil {
 		return *bundle
 	}
@@ -237,7 +237,7 @@ func (f *fleet) clientBundle() []byte {
 
 // publishFrom does what a leader does: it gives the clients every new bundle,
 // and then confirms it.
-func (f *fleet) publishFrom(source Publisher) (stop func()) {
+func (f *testReplicas) publishFrom(source Publisher) (stop func()) {
 	done := make(chan struct{})
 	var publishing sync.WaitGroup
 	publishing.Go(func() {
@@ -257,7 +257,7 @@ func (f *fleet) publishFrom(source Publisher) (stop func()) {
 
 // load makes handshakes with every replica without a pause, until the returned
 // function is called: it gives their number and what went wrong.
-func (f *fleet) load() (finish func() (int, []error)) {
+func (f *testReplicas) handshakeContinuously() (finish func() (int, []error)) {
 	var mu sync.Mutex
 	var failures []error
 	var shakes atomic.Int64

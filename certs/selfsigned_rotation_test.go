@@ -17,7 +17,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // about hour 60; a leaf lives for 10 hours, with three of leeway.
 var testRules = rotationRules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishTimeout: 8 * hour, propagation: hour}
 
-func minted(t *testing.T, at time.Time) *signer {
+func newTestSigner(t *testing.T, at time.Time) *signer {
 	t.Helper()
 	s, err := newSigner("ca", testRules.caValidity, at)
 	require.NoError(t, err)
@@ -29,9 +29,9 @@ func at(hours float64) time.Time {
 }
 
 func TestPlan(t *testing.T) {
-	made := minted(t, epoch) // stands for one that the plan mints
-	old, young, other := minted(t, epoch), minted(t, at(60)), minted(t, at(50))
-	draw := picturesOf(map[*signer]string{old: "old", young: "young", other: "other"})
+	made := newTestSigner(t, epoch) // stands for one that the plan mints
+	old, young, other := newTestSigner(t, epoch), newTestSigner(t, at(60)), newTestSigner(t, at(50))
+	draw := nameStates(map[*signer]string{old: "old", young: "young", other: "other"})
 	stable := state{current: old, leafValidity: 10 * hour}
 	staged := state{current: old, next: young, stagedAt: at(60), leafValidity: 10 * hour}
 	confirmed := staged
@@ -183,14 +183,14 @@ func TestPlan(t *testing.T) {
 }
 
 // picture is a state with names for its authorities, new for any that has none.
-type picture struct {
+type namedState struct {
 	current, next                       string
 	retired                             []string
 	stagedAt, publishedAt, retiredUntil time.Time
 	leafValidity                        time.Duration
 }
 
-func picturesOf(names map[*signer]string) func(state) picture {
+func nameStates(names map[*signer]string) func(state) namedState {
 	named := func(cert *x509.Certificate) string {
 		for signer, name := range names {
 			if signer.cert.Equal(cert) {
@@ -199,8 +199,8 @@ func picturesOf(names map[*signer]string) func(state) picture {
 		}
 		return "new"
 	}
-	return func(s state) picture {
-		p := picture{stagedAt: s.stagedAt, publishedAt: s.publishedAt, retiredUntil: s.retiredUntil, leafValidity: s.leafValidity}
+	return func(s state) namedState {
+		p := namedState{stagedAt: s.stagedAt, publishedAt: s.publishedAt, retiredUntil: s.retiredUntil, leafValidity: s.leafValidity}
 		if s.current != nil {
 			p.current = named(s.current.cert)
 		}

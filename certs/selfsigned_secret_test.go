@@ -14,11 +14,11 @@ import (
 )
 
 // stored is a Secret in the middle of everything.
-func stored(t *testing.T) (*corev1.Secret, state) {
+func newStoredSecret(t *testing.T) (*corev1.Secret, state) {
 	t.Helper()
 	s := state{
-		current: minted(t, at(60)), next: minted(t, at(120)),
-		retired:  []*x509.Certificate{minted(t, epoch).cert},
+		current: newTestSigner(t, at(60)), next: newTestSigner(t, at(120)),
+		retired:  []*x509.Certificate{newTestSigner(t, epoch).cert},
 		stagedAt: at(120), publishedAt: at(121).Add(time.Nanosecond), retiredUntil: at(130), leafValidity: 10 * hour,
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "ca"}}
@@ -27,14 +27,14 @@ func stored(t *testing.T) (*corev1.Secret, state) {
 }
 
 func TestSecretKeepsEveryPartOfTheState(t *testing.T) {
-	secret, s := stored(t)
+	secret, s := newStoredSecret(t)
 	got, err := decode(secret)
 	require.NoError(t, err)
 	assert.Equal(t, s, got)
 }
 
 func TestSecretKeepsWhatIsNotOurs(t *testing.T) {
-	_, s := stored(t)
+	_, s := newStoredSecret(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b", annotationStagedAt: "old"}},
 		Data:       map[string][]byte{"theirs": []byte("x"), keyNextCert: []byte("old"), keyNextKey: []byte("old")},
@@ -58,7 +58,7 @@ func TestDecodeOfNothingIsNoFault(t *testing.T) {
 }
 
 func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
-	_, foreign := stored(t)
+	_, foreign := newStoredSecret(t)
 	serving, err := issueLeaf(foreign.current, []string{"a"}, hour, at(61))
 	require.NoError(t, err)
 	servingPEM := encodeCertificates(serving.tls.Certificate[0])
@@ -71,17 +71,17 @@ func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
 	}{
 		"a certificate that is no PEM": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyCert] = []byte("x") },
-			lost:    loseCurrent,
+			lost:    removeCurrent,
 			says:    "secret own/ca: tls.crt and tls.key: ",
 		},
 		"a key that is missing": {
 			breakIt: func(s *corev1.Secret) { delete(s.Data, keyKey) },
-			lost:    loseCurrent,
+			lost:    removeCurrent,
 			says:    "secret own/ca: tls.crt and tls.key: ",
 		},
 		"a key of another certificate": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyKey] = s.Data[keyNextKey] },
-			lost:    loseCurrent,
+			lost:    removeCurrent,
 			says:    "does not match",
 		},
 		"a staged certificate that is no authority": {
@@ -127,7 +127,7 @@ func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			secret, want := stored(t)
+			secret, want := newStoredSecret(t)
 			test.breakIt(secret)
 			test.lost(&want)
 			got, err := decode(secret)
@@ -143,7 +143,7 @@ func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
 	}
 }
 
-func loseCurrent(s *state) {
+func removeCurrent(s *state) {
 	s.retired = append([]*x509.Certificate{s.current.cert}, s.retired...)
 	s.current = nil
 }

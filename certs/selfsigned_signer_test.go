@@ -33,7 +33,7 @@ func TestMintedAuthority(t *testing.T) {
 }
 
 func TestIssuedLeaf(t *testing.T) {
-	ca := minted(t, epoch)
+	ca := newTestSigner(t, epoch)
 	tests := map[string]struct {
 		now                 time.Time
 		validity            time.Duration
@@ -62,7 +62,7 @@ func TestIssuedLeaf(t *testing.T) {
 }
 
 func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
-	ca := minted(t, epoch)
+	ca := newTestSigner(t, epoch)
 	seen := map[time.Time]bool{}
 	for range 50 {
 		l, err := issueLeaf(ca, []string{"a"}, 10*hour, at(10)) // lives from hour 10 to 20
@@ -77,7 +77,7 @@ func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
 }
 
 func TestLeafDue(t *testing.T) {
-	old, young := minted(t, epoch), minted(t, at(60))
+	old, young := newTestSigner(t, epoch), newTestSigner(t, at(60))
 	l, err := issueLeaf(old, []string{"a"}, 10*hour, at(60))
 	require.NoError(t, err)
 	retiring := state{current: young, retired: []*x509.Certificate{old.cert}}
@@ -88,7 +88,7 @@ func TestLeafDue(t *testing.T) {
 }
 
 func TestNextAt(t *testing.T) {
-	old, young := minted(t, epoch), minted(t, at(60))
+	old, young := newTestSigner(t, epoch), newTestSigner(t, at(60))
 	renewal := renewalTime(old.cert)
 	tests := map[string]struct {
 		state state
@@ -118,7 +118,7 @@ func TestAnAuthorityIsRenewedAtTwoThirdsOfItsLifeHoweverShort(t *testing.T) {
 }
 
 func TestWhatIsConfirmedByAnotherClockIsCountedByOnesOwn(t *testing.T) {
-	old, young := minted(t, epoch), minted(t, at(60))
+	old, young := newTestSigner(t, epoch), newTestSigner(t, at(60))
 	s := state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}
 	for name, c := range map[string]struct {
 		seen observation

@@ -95,7 +95,7 @@ func (c *cluster) handshake(seed uint64) {
 	}
 }
 
-func (c *cluster) any() *replica { return c.replicas[c.rand.IntN(len(c.replicas))] }
+func (c *cluster) anyReplica() *replica { return c.replicas[c.rand.IntN(len(c.replicas))] }
 
 func (c *cluster) damage() {
 	for _, r := range c.replicas { // a replica far behind would bring back what it knows
@@ -111,10 +111,10 @@ func (c *cluster) damage() {
 	default:
 		c.secret.Annotations = nil
 	}
-	c.sync(c.any())
+	c.sync(c.anyReplica())
 }
 
-func (c *cluster) turn() {
+func (c *cluster) step() {
 	c.now = c.now.Add(time.Duration(c.rand.IntN(20)+1) * time.Minute)
 	for i, r := range c.replicas {
 		switch {
@@ -168,7 +168,7 @@ func simulate(t *testing.T, seed uint64, offsets []time.Duration) {
 	}
 	c.publish()
 	for range 1500 {
-		c.turn()
+		c.step()
 		c.handshake(seed)
 		require.LessOrEqual(t, len(c.replicas[0].last.trusted()), 8, "the bundle must not grow without end")
 	}

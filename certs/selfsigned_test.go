@@ -68,7 +68,7 @@ func (s *stubSecrets) put(secret *corev1.Secret) (*corev1.Secret, error) {
 }
 
 // desk is an Authority over a stub, synchronised by hand.
-type desk struct {
+type testAuthority struct {
 	*Authority
 	t       *testing.T
 	clock   *clocktesting.FakeClock
@@ -77,9 +77,9 @@ type desk struct {
 	onLog   func(line string)
 }
 
-func newDesk(t *testing.T) *desk {
+func newTestAuthority(t *testing.T) *testAuthority {
 	t.Helper()
-	d := &desk{t: t, clock: clocktesting.NewFakeClock(epoch), secrets: &stubSecrets{}}
+	d := &testAuthority{t: t, clock: clocktesting.NewFakeClock(epoch), secrets: &stubSecrets{}}
 	authority, err := New(Options{
 		Secrets: d.secrets, Namespace: "own", SecretName: "ca", Names: []string{"a"},
 		CAValidity: 90 * hour, LeafValidity: 10 * hour, Clock: d.clock, Log: d.logger(),
@@ -89,7 +89,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) logger() logr.Logger {
+func (d *testAuthority) logger() logr.Logger {
 	return funcr.New(func(_, args string) {
 		d.log = append(d.log, args)
 		if d.onLog != nil {
@@ -98,9 +98,9 @@ func (d *desk) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (d *desk) to(hours float64) { d.clock.SetTime(at(hours)) }
+func (d *testAuthority) setTime(hours float64) { d.clock.SetTime(at(hours)) }
 
-func (d *desk) served() *tls.Certificate {
+func (d *testAuthority) served() *tls.Certificate {
 	d.t.Helper()
 	cert, err := d.GetCertificate(nil)
 	require.NoError(d.t, err)
@@ -108,7 +108,7 @@ func (d *desk) served() *tls.Certificate {
 }
 
 func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	_, err := d.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
@@ -116,7 +116,7 @@ func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
 }
 
 func TestNotReadySaysWhy(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	d.secrets.failGet = errors.New("connection refused")
 	retry := newBackoff()
 	assert.Positive(t, d.runOnce(t.Context(), &retry))
@@ -129,7 +129,7 @@ func TestNotReadySaysWhy(t *testing.T) {
 }
 
 func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	d.secrets.failGet = errors.New("down")
 	retry := newBackoff()
 	first := d.runOnce(t.Context(), &retry)
@@ -146,7 +146,7 @@ func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
 }
 
 func TestAnEndingContextIsNoFailure(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.secrets.failGet = ctx.Err()
@@ -156,7 +156,7 @@ func TestAnEndingContextIsNoFailure(t *testing.T) {
 }
 
 func TestNothingIsServedThatIsNotStored(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	d.secrets.failPut = apierrors.NewForbidden(secrets, "ca", errors.New("no rights"))
 	require.ErrorContains(t, d.sync(t.Context()), "create secret own/ca: ")
 	require.ErrorIs(t, d.Healthy(nil), ErrNotReady)
@@ -164,13 +164,13 @@ func TestNothingIsServedThatIsNotStored(t *testing.T) {
 }
 
 func TestServedCertificateIsRenewedInTime(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first := d.served()
-	d.to(4)
+	d.setTime(4)
 	require.NoError(t, d.sync(t.Context()))
 	assert.Same(t, first, d.served(), "not two thirds over yet")
-	d.to(6.7)
+	d.setTime(6.7)
 	require.NoError(t, d.sync(t.Context()))
 	assert.NotSame(t, first, d.served())
 	assert.Equal(t, at(16.7), d.served().Leaf.NotAfter)
@@ -178,18 +178,18 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 }
 
 func TestTheLoopWakesForTheNextMoment(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	retry := newBackoff()
 	assert.Equal(t, DefaultPollInterval, d.runOnce(t.Context(), &retry))
 	d.opts.PollInterval = 1000 * hour
 	pause := d.nextDelay()
 	assert.Equal(t, d.serving.Load().renewAt, d.clock.Now().Add(pause))
-	d.to(60)
+	d.setTime(60)
 	assert.Equal(t, minDelay, d.nextDelay(), "never a spin")
 }
 
 func TestLosingToAnotherReplicaIsPlannedAnew(t *testing.T) {
-	winner, loser := newDesk(t), newDesk(t)
+	winner, loser := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, winner.sync(t.Context()))
 	loser.secrets.beforePut = func() {
 		loser.secrets.stored = winner.secrets.stored
@@ -206,10 +206,10 @@ func TestConflictsWithoutEndAreAFailure(t *testing.T) {
 		"deleted meantime": apierrors.NewNotFound(secrets, "ca"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newTestAuthority(t)
 			require.NoError(t, d.sync(t.Context()))
 			served, tries := d.served(), 0
-			d.to(65)
+			d.setTime(65)
 			d.secrets.failPut, d.secrets.beforePut = conflict, func() { tries++ }
 			require.ErrorIs(t, d.sync(t.Context()), ErrContended)
 			assert.Equal(t, maxAttempts, tries)
@@ -219,18 +219,18 @@ func TestConflictsWithoutEndAreAFailure(t *testing.T) {
 }
 
 func TestAReplicaThatMayNotWriteFollowsWhatIsStored(t *testing.T) {
-	writer, reader := newDesk(t), newDesk(t)
+	writer, reader := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, writer.sync(t.Context()))
 	reader.secrets.stored = writer.secrets.stored
 	reader.secrets.failPut = apierrors.NewForbidden(secrets, "ca", errors.New("no rights"))
-	reader.to(61)
+	reader.setTime(61)
 	require.ErrorContains(t, reader.sync(t.Context()), "update secret own/ca: ")
 	require.NoError(t, reader.Healthy(nil))
 	assert.Equal(t, writer.CABundle(), reader.CABundle())
 }
 
 func TestNoLeafOutlivesWhatTheSecretSays(t *testing.T) {
-	short, long := newDesk(t), newDesk(t)
+	short, long := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, short.sync(t.Context()))
 	long.opts.LeafValidity, long.rules.leafValidity = 20*hour, 20*hour
 	long.secrets.stored = short.secrets.stored
@@ -239,41 +239,41 @@ func TestNoLeafOutlivesWhatTheSecretSays(t *testing.T) {
 	assert.Equal(t, at(10), long.served().Leaf.NotAfter, "others count on ten hours")
 
 	long.secrets.failPut = nil
-	long.to(6.7)
+	long.setTime(6.7)
 	require.NoError(t, long.sync(t.Context()))
 	assert.Equal(t, at(26.7), long.served().Leaf.NotAfter, "recorded, so others know")
 }
 
 func TestALeafCountsFromBeforeTheReadThatAllowsIt(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	d.secrets.duringGet = func() { d.clock.Step(hour) } // a promotion may come in between
 	require.NoError(t, d.sync(t.Context()))
 	assert.Equal(t, at(10), d.served().Leaf.NotAfter)
 }
 
 func TestRenewalWaitsForTheSecretUntilTheLastCall(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first := d.served()
 	d.secrets.failGet = errors.New("down")
-	d.to(7)
+	d.setTime(7)
 	require.Error(t, d.sync(t.Context()))
 	assert.Same(t, first, d.served(), "its issuer may have been followed: better read first")
-	d.to(9)
+	d.setTime(9)
 	require.Error(t, d.sync(t.Context()))
 	assert.NotSame(t, first, d.served(), "about to expire: nothing to lose")
 	require.NoError(t, d.Healthy(nil))
 }
 
 func TestExpiredIsNotHealthy(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
-	d.to(10)
+	d.setTime(10)
 	require.ErrorContains(t, d.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z")
 }
 
 func TestADamagedSecretIsMendedAndServingGoesOn(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first, bundle := d.served(), d.CABundle()
 	d.secrets.stored.Data[keyKey] = []byte("broken")
@@ -287,7 +287,7 @@ func TestADamagedSecretIsMendedAndServingGoesOn(t *testing.T) {
 }
 
 func TestADamagedSecretThatCannotBeWrittenStopsNothing(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first, bundle := d.served(), d.CABundle()
 	d.secrets.stored.Data[keyKey] = []byte("broken")
@@ -299,7 +299,7 @@ func TestADamagedSecretThatCannotBeWrittenStopsNothing(t *testing.T) {
 }
 
 func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	for range 3 {
 		require.NoError(t, d.sync(t.Context()))
 	}
@@ -307,10 +307,10 @@ func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
 }
 
 func TestPublishedMovesARotationOn(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	previous, changed := d.CABundle(), d.Changed()
-	d.to(61)
+	d.setTime(61)
 	require.NoError(t, d.sync(t.Context()))
 	select {
 	case <-changed:
@@ -335,14 +335,14 @@ func TestPublishedMovesARotationOn(t *testing.T) {
 }
 
 func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	d.Published(encodeCertificates([]byte("x")))
 	require.Len(t, d.log, 1)
 	assert.Contains(t, d.log[0], "invalid certificates")
 }
 
 func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	served := 0
 	d.onLog = func(line string) {
 		if !strings.Contains(line, "serving a new certificate") {
@@ -354,7 +354,7 @@ func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
 		assert.True(t, slices.ContainsFunc(trusted, d.serving.Load().issuer.Equal))
 	}
 	require.NoError(t, d.sync(t.Context()))
-	other := newDesk(t)
+	other := newTestAuthority(t)
 	require.NoError(t, other.sync(t.Context()))
 	d.secrets.stored = other.secrets.stored // somebody puts another authority there
 	require.NoError(t, d.sync(t.Context()))
@@ -362,16 +362,16 @@ func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
 }
 
 func TestChangedIsSilentWhileTheBundleStays(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	changed := d.Changed()
-	d.to(7)
+	d.setTime(7)
 	require.NoError(t, d.sync(t.Context()))
 	assert.Equal(t, changed, d.Changed())
 }
 
 func TestTLSConfig(t *testing.T) {
-	d := newDesk(t)
+	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	config := TLSConfig(d.Authority)
 	assert.EqualValues(t, tls.VersionTLS13, config.MinVersion)

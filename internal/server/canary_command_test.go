@@ -16,8 +16,8 @@ import (
 
 func TestThePodIsThatOfTheEnvironment(t *testing.T) {
 	t.Setenv("POD_NAME", "overrule-abc")
-	assert.Equal(t, "overrule-abc", parsed(t).podName)
-	assert.Equal(t, "other", parsed(t, "--pod-name=other").podName)
+	assert.Equal(t, "overrule-abc", parseOptions(t).podName)
+	assert.Equal(t, "other", parseOptions(t, "--pod-name=other").podName)
 }
 
 func TestACanaryThatCannotBeTriedEndsWithTwo(t *testing.T) {

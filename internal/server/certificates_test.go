@@ -22,9 +22,9 @@ import (
 )
 
 // identify starts the identity of some flags.
-func identify(t *testing.T, args ...string) *certProvider {
+func newTestProvider(t *testing.T, args ...string) *certProvider {
 	t.Helper()
-	i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+	i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parseOptions(t, args...), logr.Discard())
 	require.NoError(t, err)
 	return i
 }
@@ -41,7 +41,7 @@ func (i *certProvider) start(t *testing.T) {
 }
 
 // mounted is a folder with a serving certificate that signs itself.
-func mounted(t *testing.T, withCA bool) string {
+func writeCertificates(t *testing.T, withCA bool) string {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
 		"cert-manager: its cainjector, always":   {way: certificatesCertManager, withCA: true, foreign: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := identify(t, "--certificates="+c.way, "--cert-dir="+mounted(t, c.withCA))
+			i := newTestProvider(t, "--certificates="+c.way, "--cert-dir="+writeCertificates(t, c.withCA))
 			assert.False(t, i.externalBundle(), "nobody knows before the files were read")
 			i.start(t)
 			require.Eventually(t, func() bool { return i.source.Healthy(nil) == nil }, time.Minute, time.Millisecond)
@@ -80,13 +80,13 @@ func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
 
 func TestCertManagerIsToldWhatToInject(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "own")
-	i := identify(t, "--certificates=cert-manager", "--certificate-name=mine")
+	i := newTestProvider(t, "--certificates=cert-manager", "--certificate-name=mine")
 	assert.Equal(t, map[string]string{"cert-manager.io/inject-ca-from": "own/mine"}, i.annotations)
-	assert.Empty(t, identify(t, "--certificates=files").annotations)
+	assert.Empty(t, newTestProvider(t, "--certificates=files").annotations)
 }
 
 func TestAnAuthorityOfItsOwnIsForeignToNobody(t *testing.T) {
-	i := identify(t)
+	i := newTestProvider(t)
 	assert.Nil(t, i.externalBundle)
 	assert.Equal(t, i.source, i.authority)
 }
@@ -95,32 +95,32 @@ func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
 	for _, args := range [][]string{
 		{"--certificates=files", "--cert-dir="}, {"--certificates=cert-manager", "--certificate-name="}, {"--ca-validity=1h", "--cert-validity=1h"},
 	} {
-		_, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parsed(t, args...), logr.Discard())
+		_, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parseOptions(t, args...), logr.Discard())
 		assert.ErrorContains(t, err, "certificates: ", args)
 	}
-	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parsed(t, "--certificates=cert-manager"), logr.Discard())
+	_, err := newCertProvider(&rest.Config{Host: "://"}, fake.NewClientset(), parseOptions(t, "--certificates=cert-manager"), logr.Discard())
 	require.ErrorContains(t, err, "create client for certificates: ")
 }
 
 func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
-	door, probes := &httpsServer{certificates: newGiven(t)}, &probeServer{checks: map[string]healthz.Checker{}}
-	require.NoError(t, addClientAuth(door, probes, parsed(t), logr.Discard()))
+	door, probes := &httpsServer{certificates: newTestSource(t)}, &probeServer{checks: map[string]healthz.Checker{}}
+	require.NoError(t, addClientAuth(door, probes, parseOptions(t), logr.Discard()))
 	assert.Nil(t, door.clientAuth)
 	assert.NotContains(t, probes.checks, "callers")
 	assert.Nil(t, door.tls().GetConfigForClient)
 
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	require.NoError(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file), logr.Discard()))
+	require.NoError(t, addClientAuth(door, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard()))
 	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before there is anybody to trust")
 	require.NoError(t, probes.warnings["callers"]())
 	assert.Len(t, door.runnables, 1)
 	assert.NotNil(t, door.tls().GetConfigForClient)
 
-	assert.ErrorContains(t, addClientAuth(door, probes, parsed(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
+	assert.ErrorContains(t, addClientAuth(door, probes, parseOptions(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
 }
 
 func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
-	door := &httpsServer{certificates: newGiven(t), webhooks: hooks(), log: logr.Discard()}
+	door := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
 	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)
 	door.clientAuth = callers

@@ -11,13 +11,13 @@ import (
 )
 
 // leads writes a kubeconfig that leads to a host.
-func leads(t *testing.T, host string) string {
+func writeKubeconfigFor(t *testing.T, host string) string {
 	t.Helper()
-	return written(t, `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "`+host+`"}}],
+	return writeKubeconfig(t, `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "`+host+`"}}],
 		users: [{name: u, user: {}}], contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}`)
 }
 
-func written(t *testing.T, text string) string {
+func writeKubeconfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -25,7 +25,7 @@ func written(t *testing.T, text string) string {
 }
 
 // outside has a test run in no pod, with a home that has a kubeconfig of this path.
-func outside(t *testing.T, home string) {
+func outsideCluster(t *testing.T, home string) {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("KUBECONFIG", "")
@@ -47,9 +47,9 @@ func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
 				if host == "" {
 					return ""
 				}
-				return leads(t, host)
+				return writeKubeconfigFor(t, host)
 			}
-			outside(t, file(c.home))
+			outsideCluster(t, file(c.home))
 			t.Setenv("KUBECONFIG", file(c.variable))
 			cfg, err := loadRESTConfig(file(c.flag))
 			require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
 }
 
 func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
-	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), written(t, "{")
+	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), writeKubeconfig(t, "{")
 	for name, c := range map[string]struct{ flag, variable, want string }{
 		"at all":                        {"", "", `no cluster configured: ["` + nowhere + `"] defines none, and there is no in-cluster configuration (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined); set --kubeconfig or $KUBECONFIG`},
 		"in what the environment names": {"", nowhere, `no cluster configured: $KUBECONFIG is ["` + nowhere + `"], which defines none; set --kubeconfig, or $KUBECONFIG to a file that defines one`},
@@ -68,7 +68,7 @@ func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
 		"in one that is broken":         {broken, "", `read kubeconfig "` + broken + `": error loading config file "` + broken + `": `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outside(t, nowhere)
+			outsideCluster(t, nowhere)
 			t.Setenv("KUBECONFIG", c.variable)
 			for _, args := range [][]string{nil, {"canary"}, {"uninstall-webhooks"}} {
 				cmd := NewCommand()

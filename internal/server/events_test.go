@@ -14,9 +14,9 @@ import (
 )
 
 // diary takes down Events.
-type diary struct{ lines []string }
+type eventLog struct{ lines []string }
 
-func (d *diary) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+func (d *eventLog) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
 	on := about.(*corev1.ObjectReference)
 	d.lines = append(d.lines, fmt.Sprintf("%s %s/%s: %s %s %s: "+note, append([]any{on.Kind, on.Namespace, on.Name, eventtype, reason, action}, args...)...))
 }
@@ -34,7 +34,7 @@ func TestTroubleThatLastsIsToldOnce(t *testing.T) {
 		}
 		twice := between(0, 100*time.Second)
 		again := between(200*time.Second, time.Hour)
-		d := &diary{}
+		d := &eventLog{}
 		reported := newWarningEvents(map[string]func() error{
 			"certificate": func() error { return errors.Join(twice(), again()) },
 			"webhooks":    between(0, 40*time.Second), // of a start, which does not last

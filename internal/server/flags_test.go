@@ -12,7 +12,7 @@ import (
 )
 
 // parsed are the options that some arguments give.
-func parsed(t *testing.T, args ...string) options {
+func parseOptions(t *testing.T, args ...string) options {
 	t.Helper()
 	var o options
 	f := pflag.NewFlagSet("overrule", pflag.ContinueOnError)
@@ -24,7 +24,7 @@ func parsed(t *testing.T, args ...string) options {
 func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	t.Setenv("POD_NAME", "")
-	o := parsed(t)
+	o := parseOptions(t)
 	want := options{
 		namespace: "overrule-system", service: "overrule", servicePort: 443,
 		webhookAddress: ":9443", metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
@@ -41,21 +41,21 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 
 func TestTheNamespaceIsThatOfThePod(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "elsewhere")
-	assert.Equal(t, "elsewhere", parsed(t).namespace)
-	assert.Equal(t, "there", parsed(t, "--namespace=there").namespace)
+	assert.Equal(t, "elsewhere", parseOptions(t).namespace)
+	assert.Equal(t, "there", parseOptions(t, "--namespace=there").namespace)
 }
 
 func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "8Mi": 8 << 20, "8388608": 8 << 20, "64Mi": 64 << 20, "1G": 1e9} {
-		o := parsed(t, "--max-bytes="+text)
+		o := parseOptions(t, "--max-bytes="+text)
 		assert.Equal(t, want, o.maxBytes.Value(), text)
 	}
-	assert.ErrorContains(t, started(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
+	assert.ErrorContains(t, runCommand(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
 }
 
 func TestAuditIsAnEnforcementForShort(t *testing.T) {
 	for arg, want := range map[string]guard.Enforcement{"--audit=false": "deny", "--audit": "audit", "--enforcement=audit": "audit"} {
-		o := parsed(t, arg)
+		o := parseOptions(t, arg)
 		o.complete()
 		assert.Equal(t, want, o.enforcement, arg)
 	}
@@ -77,7 +77,7 @@ func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
 		"version":        {[]string{"version", "--output=xml"}, `invalid value "xml" for --output: must be one of text, json`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.EqualError(t, started(t, c.args...), c.want)
+			assert.EqualError(t, runCommand(t, c.args...), c.want)
 		})
 	}
 }

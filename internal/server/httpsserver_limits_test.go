@@ -20,16 +20,16 @@ import (
 )
 
 // besieged is a server that clients abuse.
-type besieged struct {
+type limitedServer struct {
 	t            *testing.T
-	certificates *given
+	certificates *testSource
 	url, address string
 }
 
-func besiege(t *testing.T, connections int) *besieged {
+func newLimitedServer(t *testing.T, connections int) *limitedServer {
 	t.Helper()
-	b := &besieged{t: t, certificates: newGiven(t)}
-	url, leave, ended := opened(t, &httpsServer{address: "127.0.0.1:0", connections: connections, webhooks: hooks(), certificates: b.certificates})
+	b := &limitedServer{t: t, certificates: newTestSource(t)}
+	url, leave, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: connections, webhooks: newTestWebhooks(), certificates: b.certificates})
 	b.url, b.address = url, strings.TrimPrefix(url, "https://")
 	t.Cleanup(func() {
 		leave()
@@ -39,7 +39,7 @@ func besiege(t *testing.T, connections int) *besieged {
 }
 
 // answers fails unless a client on a connection of its own is answered.
-func (b *besieged) answers() {
+func (b *limitedServer) requireResponds() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
@@ -52,7 +52,7 @@ func (b *besieged) answers() {
 	assert.Equal(b.t, http.StatusOK, response.StatusCode)
 }
 
-func (b *besieged) request(ctx context.Context, body io.Reader) *http.Request {
+func (b *limitedServer) request(ctx context.Context, body io.Reader) *http.Request {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+webhook.PathValidate, body)
 	require.NoError(b.t, err)
@@ -62,24 +62,24 @@ func (b *besieged) request(ctx context.Context, body io.Reader) *http.Request {
 
 // As 10,000 connections at a limit of 2,048.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
-	b := besiege(t, 20)
+	b := newLimitedServer(t, 20)
 	for range 500 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.address)
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 	}
-	b.answers()
+	b.requireResponds()
 }
 
 func TestConnectionsWithoutARequestMakeRoom(t *testing.T) {
-	b := besiege(t, 2)
+	b := newLimitedServer(t, 2)
 	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	for range 6 {
 		conn, err := dialer.DialContext(t.Context(), "tcp", b.address)
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 	}
-	b.answers()
+	b.requireResponds()
 }
 
 func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
@@ -91,18 +91,18 @@ func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
 		"an empty line":                       "\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := besiege(t, 2)
+			b := newLimitedServer(t, 2)
 			for range 6 {
-				_, err := io.WriteString(b.certificates.call(t, b.url), say)
+				_, err := io.WriteString(b.certificates.dial(t, b.url), say)
 				require.NoError(t, err)
 			}
-			b.answers()
+			b.requireResponds()
 		})
 	}
 }
 
 func TestHTTP2IsNotServed(t *testing.T) {
-	b := besiege(t, 10)
+	b := newLimitedServer(t, 10)
 	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos = []string{"h2"}
 	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
@@ -112,16 +112,16 @@ func TestHTTP2IsNotServed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "http/1.1", conn.(*tls.Conn).ConnectionState().NegotiatedProtocol)
 	require.NoError(t, conn.Close())
-	b.answers()
+	b.requireResponds()
 }
 
 // endless is a body of so many blanks.
-type endless struct {
+type endlessReader struct {
 	left int
 	sent atomic.Int64
 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *endlessReader) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
@@ -135,8 +135,8 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
 	for name, length := range map[string]int64{"told": 100 << 20, "in chunks": -1} {
 		t.Run(name, func(t *testing.T) {
-			b := besiege(t, 10)
-			body := &endless{left: 100 << 20}
+			b := newLimitedServer(t, 10)
+			body := &endlessReader{left: 100 << 20}
 			r := b.request(t.Context(), body)
 			r.ContentLength = length
 			response, err := b.certificates.client().Do(r)
@@ -145,7 +145,7 @@ func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
 				require.NoError(t, response.Body.Close())
 			}
 			assert.Less(t, body.sent.Load(), int64(50<<20), "most of it was never read")
-			b.answers()
+			b.requireResponds()
 		})
 	}
 }
@@ -154,10 +154,10 @@ func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
 func TestAGzipBombStaysPacked(t *testing.T) {
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)
-	_, err := io.Copy(packer, &endless{left: 64 << 20})
+	_, err := io.Copy(packer, &endlessReader{left: 64 << 20})
 	require.NoError(t, err)
 	require.NoError(t, packer.Close())
-	b := besiege(t, 10)
+	b := newLimitedServer(t, 10)
 	r := b.request(t.Context(), &bomb)
 	r.Header.Set("Content-Encoding", "gzip")
 	response, err := b.certificates.client().Do(r)
@@ -167,11 +167,11 @@ func TestAGzipBombStaysPacked(t *testing.T) {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "the body is no AdmissionReview: ")
-	b.answers()
+	b.requireResponds()
 }
 
 func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
-	b := besiege(t, 10)
+	b := newLimitedServer(t, 10)
 	for length, want := range map[int]int{
 		headerBytes / 2: http.StatusOK,
 		headerBytes * 2: http.StatusRequestHeaderFieldsTooLarge,
@@ -183,14 +183,14 @@ func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		assert.Equal(t, want, response.StatusCode, length)
 	}
-	b.answers()
+	b.requireResponds()
 }
 
 func TestWhoOffersAnOlderTLSIsRefused(t *testing.T) {
-	b := besiege(t, 10)
+	b := newLimitedServer(t, 10)
 	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	_, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", b.address)
 	require.ErrorContains(t, err, "remote error: tls: protocol version not supported")
-	b.answers()
+	b.requireResponds()
 }

@@ -28,39 +28,41 @@ import (
 )
 
 // given is a Source with one certificate.
-type given struct {
+type testSource struct {
 	pair tls.Certificate
 	ca   []byte
 }
 
-func newGiven(t *testing.T) *given {
+func newTestSource(t *testing.T) *testSource {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(certificate, key)
 	require.NoError(t, err)
-	return &given{pair, certificate}
+	return &testSource{pair, certificate}
 }
 
-func (g *given) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &g.pair, nil }
-func (g *given) CABundle() []byte                                              { return g.ca }
-func (g *given) Changed() <-chan struct{}                                      { return nil }
-func (g *given) Healthy(*http.Request) error                                   { return nil }
+func (g *testSource) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return &g.pair, nil
+}
+func (g *testSource) CABundle() []byte            { return g.ca }
+func (g *testSource) Changed() <-chan struct{}    { return nil }
+func (g *testSource) Healthy(*http.Request) error { return nil }
 
 // client trusts the source, and keeps its connections.
-func (g *given) client() *http.Client {
+func (g *testSource) client() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(g.ca)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
 }
 
 // feeder is a Runnable that tells when it ends.
-type feeder struct {
+type testRunnable struct {
 	fail  error
 	ended atomic.Bool
 }
 
-func (f *feeder) Start(ctx context.Context) error {
+func (f *testRunnable) Start(ctx context.Context) error {
 	if f.fail != nil {
 		return f.fail
 	}
@@ -70,7 +72,7 @@ func (f *feeder) Start(ctx context.Context) error {
 }
 
 // opened starts a server on a free port, and returns how to end it.
-func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
+func startServer(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	address := make(chan string, 1)
 	d.log = funcr.New(func(_, args string) {
@@ -91,18 +93,18 @@ func opened(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc,
 	}
 }
 
-func hooks() *webhook.Server {
+func newTestWebhooks() *webhook.Server {
 	return webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard()})
 }
 
 func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
-	certificates, f := newGiven(t), &feeder{}
+	certificates, f := newTestSource(t), &testRunnable{}
 	var serving sync.WaitGroup
 	d := &httpsServer{
-		address: "127.0.0.1:0", connections: 10, drainPeriod: 300 * time.Millisecond, webhooks: hooks(), certificates: certificates,
+		address: "127.0.0.1:0", connections: 10, drainPeriod: 300 * time.Millisecond, webhooks: newTestWebhooks(), certificates: certificates,
 		runnables: []manager.Runnable{f}, serving: &serving,
 	}
-	url, leave, ended := opened(t, d)
+	url, leave, ended := startServer(t, d)
 	served := make(chan struct{})
 	go func() {
 		serving.Wait()
@@ -149,16 +151,16 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 }
 
 func TestServerEndsIfAFeederFails(t *testing.T) {
-	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: hooks(), certificates: newGiven(t), runnables: []manager.Runnable{
-		&feeder{fail: errors.New("the cluster is away")},
+	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: newTestWebhooks(), certificates: newTestSource(t), runnables: []manager.Runnable{
+		&testRunnable{fail: errors.New("the cluster is away")},
 	}}
 	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
 }
 
 func TestConnectionsOverTheLimitWait(t *testing.T) {
-	certificates := newGiven(t)
-	d := &httpsServer{address: "127.0.0.1:0", connections: 2, webhooks: hooks(), certificates: certificates}
-	url, leave, ended := opened(t, d)
+	certificates := newTestSource(t)
+	d := &httpsServer{address: "127.0.0.1:0", connections: 2, webhooks: newTestWebhooks(), certificates: certificates}
+	url, leave, ended := startServer(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
@@ -201,7 +203,7 @@ func TestServerReportsThatItsPortIsInUse(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()
-	d := &httpsServer{address: taken.Addr().String(), connections: 10, webhooks: hooks(), certificates: newGiven(t)}
+	d := &httpsServer{address: taken.Addr().String(), connections: 10, webhooks: newTestWebhooks(), certificates: newTestSource(t)}
 	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
 }
 

@@ -16,21 +16,23 @@ import (
 )
 
 // pipes is a listener of connections whose deadlines follow the clock of synctest.
-type pipes struct {
+type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
 
-func (p *pipes) dial() net.Conn {
+func (p *pipeListener) dial() net.Conn {
 	here, there := net.Pipe()
 	p.conns <- here
 	return there
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
@@ -39,12 +41,12 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error {
+func (p *pipeListener) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+func (p *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestHowLongAConnectionMayWait(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -70,8 +72,8 @@ func TestHowLongAConnectionMayWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				certificates, listener := newGiven(t), newPipes()
-				server := (&httpsServer{webhooks: hooks(), certificates: certificates}).server(newConnTracker(10))
+				certificates, listener := newTestSource(t), newPipeListener()
+				server := (&httpsServer{webhooks: newTestWebhooks(), certificates: certificates}).server(newConnTracker(10))
 				var serving sync.WaitGroup
 				serving.Go(func() { assert.ErrorIs(t, server.ServeTLS(listener, "", ""), http.ErrServerClosed) })
 				conn := listener.dial()

@@ -22,43 +22,43 @@ import (
 )
 
 // counted is a cluster with its census.
-func counted(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCounter) {
+func newTestCounter(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCounter) {
 	t.Helper()
 	c, err := fixture.New(size)
 	require.NoError(t, err)
 	return c, &pathCounter{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
-func (c *pathCounter) now(s *snapshot.Store) effective.Census {
+func (c *pathCounter) countStore(s *snapshot.Store) effective.Census {
 	v, _ := s.View()
 	return c.count(v)
 }
 
 // same tells that two counts are one: nothing was counted for the second.
-func same(a, b effective.Census) bool {
+func sameCount(a, b effective.Census) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 func TestScrapesThatComeTogetherCountOnce(t *testing.T) {
-	c, paths := counted(t, fixture.Size{Gateways: 10, Routes: 300})
+	c, paths := newTestCounter(t, fixture.Size{Gateways: 10, Routes: 300})
 	got := make([]effective.Census, 8)
 	var scrapes sync.WaitGroup
 	for i := range got {
-		scrapes.Go(func() { got[i] = paths.now(c.Store) })
+		scrapes.Go(func() { got[i] = paths.countStore(c.Store) })
 	}
 	scrapes.Wait()
 	require.NotEmpty(t, got[0])
 	for _, other := range got {
-		assert.True(t, same(got[0], other))
+		assert.True(t, sameCount(got[0], other))
 	}
 }
 
 func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
-	c, paths := counted(t, fixture.Size{Gateways: 1, Routes: 10})
+	c, paths := newTestCounter(t, fixture.Size{Gateways: 1, Routes: 10})
 	age := func() { paths.countedAt = paths.countedAt.Add(-2 * pathCountTTL) }
-	first := paths.now(c.Store)
+	first := paths.countStore(c.Store)
 	age()
-	assert.True(t, same(first, paths.now(c.Store)), "nothing changed: it holds for ever")
+	assert.True(t, sameCount(first, paths.countStore(c.Store)), "nothing changed: it holds for ever")
 
 	v, _ := c.Store.View()
 	var last api.Ref
@@ -67,9 +67,9 @@ func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 	}
 	c.Store.Apply(snapshot.Delete(last))
 	paths.countedAt = time.Now()
-	assert.True(t, same(first, paths.now(c.Store)), "it is not old yet")
+	assert.True(t, sameCount(first, paths.countStore(c.Store)), "it is not old yet")
 	age()
-	after := paths.now(c.Store)
+	after := paths.countStore(c.Store)
 	assert.Less(t, total(after[c.Auth.Ref()]), total(first[c.Auth.Ref()]))
 }
 

@@ -42,7 +42,7 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			p, err := newPathTokens(fake.NewClientset(), parsed(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+			p, err := newPathTokens(fake.NewClientset(), parseOptions(t, c.args...), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
 			require.NoError(t, err)
 			assert.Equal(t, c.tokens, p.tokens != nil)
 			assert.Equal(t, c.source, p.source != nil)
@@ -86,13 +86,13 @@ func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
 	tokens, err := certs.NewPathTokenFile(certs.PathTokenFileOptions{File: file})
 	require.NoError(t, err)
-	certificates := newGiven(t)
+	certificates := newTestSource(t)
 	d := &httpsServer{
 		address: "127.0.0.1:0", connections: 10, certificates: certificates,
 		webhooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
 	}
 	d.runnables = append(d.runnables, tokens)
-	url, leave, ended := opened(t, d)
+	url, leave, ended := startServer(t, d)
 	defer func() { leave(); assert.NoError(t, <-ended) }()
 	require.Eventually(t, func() bool { return tokens.Healthy(nil) == nil }, time.Minute, time.Millisecond)
 

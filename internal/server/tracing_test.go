@@ -25,12 +25,12 @@ import (
 )
 
 // notes takes down log lines.
-type notes struct {
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (n *notes) logger() logr.Logger {
+func (n *logBuffer) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -38,14 +38,14 @@ func (n *notes) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (n *notes) text() string {
+func (n *logBuffer) text() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(n.lines, "\n")
 }
 
 // environment gives a test these variables of OpenTelemetry and no others.
-func environment(t *testing.T, variables map[string]string) {
+func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, name := range []string{
 		"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -77,8 +77,8 @@ func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
 		"a protocol, but no": {map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, c.variables)
-			n := &notes{}
+			setEnvironment(t, c.variables)
+			n := &logBuffer{}
 			traces := newTracing(t.Context(), "x", n.logger())
 			defer traces.shutdown(t.Context())
 			if c.protocol == "" {
@@ -113,8 +113,8 @@ func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, c.variables)
-			n := &notes{}
+			setEnvironment(t, c.variables)
+			n := &logBuffer{}
 			traces := newTracing(t.Context(), "x", n.logger())
 			assert.Nil(t, traces.tracer())
 			assert.Contains(t, n.text(), c.want)
@@ -125,8 +125,8 @@ func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
 }
 
 func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
-	environment(t, nil)
-	n := &notes{}
+	setEnvironment(t, nil)
+	n := &logBuffer{}
 	cfg := &rest.Config{}
 	traces := newTracing(t.Context(), "x", n.logger())
 	traces.instrument(cfg)
@@ -138,12 +138,12 @@ func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
 func TestSpansArriveWithWhoSentThem(t *testing.T) {
 	for protocol, receiver := range map[string]*traces.Receiver{protocolHTTP: traces.OverHTTP(t), protocolGRPC: traces.OverGRPC(t)} {
 		t.Run(protocol, func(t *testing.T) {
-			environment(t, map[string]string{
+			setEnvironment(t, map[string]string{
 				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
 				"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x",
 				"OTEL_RESOURCE_ATTRIBUTES":   "deployment.environment.name=test,service.version=mine",
 			})
-			sent := newTracing(t.Context(), "infra", (&notes{}).logger())
+			sent := newTracing(t.Context(), "infra", (&logBuffer{}).logger())
 			_, span := sent.tracer().Start(t.Context(), "validate")
 			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*maxAttributeLength)))
 			span.End()
@@ -166,8 +166,8 @@ func TestSpansArriveWithWhoSentThem(t *testing.T) {
 
 func TestASamplerThatIsOffSendsNothing(t *testing.T) {
 	receiver := traces.OverHTTP(t)
-	environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
-	sent := newTracing(t.Context(), "x", (&notes{}).logger())
+	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
+	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
 	_, span := sent.tracer().Start(t.Context(), "validate")
 	assert.False(t, span.IsRecording())
 	span.End()
@@ -179,10 +179,10 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }() // it takes connections and never answers
-	environment(t, map[string]string{
+	setEnvironment(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_BSP_MAX_QUEUE_SIZE": "8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
 	})
-	n := &notes{}
+	n := &logBuffer{}
 	sent := newTracing(t.Context(), "x", n.logger())
 	for range 10_000 { // far more than the queue holds: the rest is dropped
 		_, span := sent.tracer().Start(t.Context(), "validate")
@@ -195,7 +195,7 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 
 func TestLostTracesAreToldOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &notes{}
+		n := &logBuffer{}
 		c := &traceErrorHandler{log: n.logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
 		for range 119 { // of two minutes, a second each
 			c.Handle(errors.New("connection refused"))
@@ -209,8 +209,8 @@ func TestLostTracesAreToldOnceAMinute(t *testing.T) {
 
 func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
 	receiver := traces.OverHTTP(t)
-	environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
-	sent := newTracing(t.Context(), "x", (&notes{}).logger())
+	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
+	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
 	var parents []string
 	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		parents = append(parents, r.Header.Get("Traceparent"))

@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-func leadsTo(service, bundle string) admissionregistrationv1.WebhookClientConfig {
+func clientConfig(service, bundle string) admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{
 		Service: &admissionregistrationv1.ServiceReference{Namespace: "overrule-system", Name: service}, CABundle: []byte(bundle),
 	}
@@ -30,22 +30,22 @@ func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
 	url, meta := "https://elsewhere", metav1.ObjectMeta{Name: webhookConfigName}
 	client := fake.NewClientset(
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionregistrationv1.MutatingWebhook{
-			{Name: "m", ClientConfig: leadsTo("overrule", "one")},
-			{Name: "added", ClientConfig: leadsTo("another", "theirs")},
+			{Name: "m", ClientConfig: clientConfig("overrule", "one")},
+			{Name: "added", ClientConfig: clientConfig("another", "theirs")},
 		}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionregistrationv1.ValidatingWebhook{
-			{Name: "v", ClientConfig: leadsTo("overrule", "two")},
+			{Name: "v", ClientConfig: clientConfig("overrule", "two")},
 			{Name: "url", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: []byte("theirs")}},
 		}},
 	)
-	got, err := trustedBundles(client, parsed(t))(t.Context())
+	got, err := trustedBundles(client, parseOptions(t))(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []certs.TrustedBundle{
 		{Where: "m in the mutating webhook configuration overrule", CABundle: []byte("one")},
 		{Where: "v in the validating webhook configuration overrule", CABundle: []byte("two")},
 	}, got)
 
-	got, err = trustedBundles(fake.NewClientset(), parsed(t))(t.Context())
+	got, err = trustedBundles(fake.NewClientset(), parseOptions(t))(t.Context())
 	require.NoError(t, err, "before there are any")
 	assert.Empty(t, got)
 }
@@ -59,7 +59,7 @@ func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
 		client.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("forbidden")
 		})
-		_, err := trustedBundles(client, parsed(t))(t.Context())
+		_, err := trustedBundles(client, parseOptions(t))(t.Context())
 		assert.EqualError(t, err, want)
 	}
 }
@@ -67,7 +67,7 @@ func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
 func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 	reads := func(args ...string) int {
 		client := fake.NewClientset()
-		i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, client, parsed(t, args...), logr.Discard())
+		i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, client, parseOptions(t, args...), logr.Discard())
 		require.NoError(t, err)
 		if i.loadTrusted != nil {
 			i.loadTrusted(t.Context())
@@ -84,7 +84,7 @@ func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, recalled := fake.NewClientset(), false
 	s := &leaderRegistrar{&webhook.Registrar{
-		Client: client, Authority: newIdentityOfFiles(t), Log: logr.Discard(),
+		Client: client, Authority: newFilesAuthority(t), Log: logr.Discard(),
 		Judged: func() (webhook.Evaluated, bool) {
 			assert.True(t, recalled)
 			cancel()
@@ -96,7 +96,7 @@ func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	assert.True(t, recalled)
 }
 
-func newIdentityOfFiles(t *testing.T) webhook.Authority {
+func newFilesAuthority(t *testing.T) webhook.Authority {
 	t.Helper()
-	return identify(t, "--certificates=files").authority
+	return newTestProvider(t, "--certificates=files").authority
 }

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	deletedBinding    = "deleted ClusterRoleBinding overrule-webhooks\n"
-	deletedValidating = "deleted ValidatingWebhookConfiguration overrule\n"
-	validatingIsBack  = "ValidatingWebhookConfiguration overrule was recreated; deleting it again\n"
-	deletedMutating   = "deleted MutatingWebhookConfiguration overrule\n"
-	allGone           = "webhook configurations removed: writes are no longer evaluated\n"
+	deletedBinding      = "deleted ClusterRoleBinding overrule-webhooks\n"
+	deletedValidating   = "deleted ValidatingWebhookConfiguration overrule\n"
+	validatingRecreated = "ValidatingWebhookConfiguration overrule was recreated; deleting it again\n"
+	deletedMutating     = "deleted MutatingWebhookConfiguration overrule\n"
+	allRemoved          = "webhook configurations removed: writes are no longer evaluated\n"
 )
 
 var validatingResource = admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
@@ -50,15 +50,15 @@ func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
 		back    int // how often the leader still puts one back
 		want    string
 	}{
-		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allGone},
-		"with a leader behind":    {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
-		"with one far behind":     {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingIsBack + allGone},
-		"one that is half gone":   {objects: installed()[2:4], want: deletedValidating + allGone},
-		"one that was never here": {want: allGone},
+		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allRemoved},
+		"with a leader behind":    {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"with one far behind":     {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"one that is half gone":   {objects: installed()[2:4], want: deletedValidating + allRemoved},
+		"one that was never here": {want: allRemoved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(c.objects...)
-			putBack(client, c.back)
+			recreateConfiguration(client, c.back)
 			var said strings.Builder
 			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context()))
 			assert.Equal(t, c.want, said.String())
@@ -71,7 +71,7 @@ func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
 
 // putBack lets someone write the validating configuration again so many times,
 // each just after it was deleted; a negative number never ends.
-func putBack(client *fake.Clientset, times int) {
+func recreateConfiguration(client *fake.Clientset, times int) {
 	client.PrependReactor("delete", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if times != 0 {
 			times--
@@ -83,14 +83,14 @@ func putBack(client *fake.Clientset, times int) {
 
 func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
 	client := fake.NewClientset(installed()...)
-	putBack(client, -1)
+	recreateConfiguration(client, -1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	var said strings.Builder
 	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "another client keeps recreating the webhook configurations overrule")
-	assert.NotContains(t, said.String(), allGone)
+	assert.NotContains(t, said.String(), allRemoved)
 	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
 }
 
@@ -110,7 +110,7 @@ func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
 			err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context())
 			require.True(t, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(t, err, want)
-			assert.NotContains(t, said.String(), allGone)
+			assert.NotContains(t, said.String(), allRemoved)
 		})
 	}
 }
