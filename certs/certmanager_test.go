@@ -65,7 +65,7 @@ func ready(status cmmeta.ConditionStatus, reason, message string) certmanager.Ce
 	return certmanager.CertificateCondition{Type: certmanager.CertificateConditionReady, Status: status, Reason: reason, Message: message}
 }
 
-func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
+func TestCertificateErrorsAreReported(t *testing.T) {
 	issuing := certmanager.CertificateCondition{
 		Type: certmanager.CertificateConditionIssuing, Status: cmmeta.ConditionTrue, Reason: "DoesNotExist", Message: "Issuing certificate as Secret does not exist",
 	}
@@ -119,7 +119,7 @@ func TestWhatACertificateWaitsForIsSaid(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
+func TestIssuedCertificateThatIsNotMounted(t *testing.T) {
 	o := newTestCertManager(t, certificate(ready(cmmeta.ConditionTrue, "Ready", "Certificate is up to date")))
 	o.reloadNow()
 	require.ErrorContains(t, o.Healthy(nil), "; certificate own/serving was not read yet")
@@ -141,7 +141,7 @@ func TestACertificateThatIsIssuedIsToBeMounted(t *testing.T) {
 	<-changed
 }
 
-func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
+func TestCertificateIsPolledUntilReady(t *testing.T) {
 	o := newTestCertManager(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestACertificateIsLookedAfterUntilItIsReady(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestCertManagerOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidCertManagerOptions(t *testing.T) {
 	_, err := NewCertManager(CertManagerOptions{})
 	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\n"+
 		"certificates: no client for certificates given\ncertificates: certificate \"\"/\"\": namespace and name are required")

@@ -45,7 +45,7 @@ func (g *authServer) kept(cert tls.Certificate) (ask func() int) {
 	}
 }
 
-func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
+func TestConnectionIsRejectedAfterItsCAIsRemoved(t *testing.T) {
 	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
 	g := newAuthServer(t, old.certPEM)
 	g.reload()
@@ -74,7 +74,7 @@ func TestAConnectionDoesNotOutliveTheAuthoritiesThatLetItIn(t *testing.T) {
 	is(http.StatusOK, "its own is back")
 }
 
-func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
+func TestConnectionIsRejectedAfterItsCertificateExpires(t *testing.T) {
 	now := time.Now()
 	ca := newTestSigner(t, now)
 	g := newAuthServer(t, ca.certPEM)
@@ -100,7 +100,7 @@ func TestAConnectionDoesNotOutliveItsCertificate(t *testing.T) {
 	require.ErrorIs(t, newAuthServer(t, nil).CheckConnection(alive), ErrNoAuthorities)
 }
 
-func TestWhoIsLetInByASubjectStaysSo(t *testing.T) {
+func TestConnectionWithAcceptedSubjectStaysValid(t *testing.T) {
 	ca := newTestSigner(t, time.Now())
 	g := newAuthServer(t, ca.certPEM, "a")
 	g.reload()

@@ -91,7 +91,7 @@ func (g *authServer) call(certs ...tls.Certificate) error {
 	return response.Body.Close()
 }
 
-func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
+func TestClientCertificatesAreVerified(t *testing.T) {
 	now := time.Now()
 	ca, other := newTestSigner(t, now), newTestSigner(t, now)
 	expired := withCommonName("kube-apiserver")
@@ -130,7 +130,7 @@ func TestACallerNeedsACertificateOfTheAuthorities(t *testing.T) {
 	}
 }
 
-func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
+func TestClientCAsAreReloaded(t *testing.T) {
 	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
 	previous, after := newClientCertificate(t, old, withCommonName("a")), newClientCertificate(t, next, withCommonName("a"))
 	g := newAuthServer(t, nil)
@@ -165,7 +165,7 @@ func TestTheAuthoritiesOfCallersAreReadAgain(t *testing.T) {
 	assert.False(t, g.NeedLeaderElection())
 }
 
-func TestCallersOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidClientAuthOptions(t *testing.T) {
 	for want, opts := range map[string]ClientAuthOptions{
 		"client CAs: no file given":                        {},
 		`client CAs: subjects ["a" ""]: must not be empty`: {File: "ca.crt", Subjects: []string{"a", ""}},

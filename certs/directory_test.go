@@ -34,7 +34,7 @@ func (m *testFiles) eventuallyServes(files map[string][]byte) {
 	}, time.Minute, time.Millisecond)
 }
 
-func TestASwapIsSeenByItsEvent(t *testing.T) {
+func TestReplacedFilesAreReloadedAfterAnEvent(t *testing.T) {
 	m, ca := newTestFiles(t, func(o *FilesOptions) { o.PollInterval = time.Hour }), newTestSigner(t, epoch)
 	first, second := issueFiles(t, ca, 0), issueFiles(t, ca, 1)
 	m.swap(first)
@@ -44,7 +44,7 @@ func TestASwapIsSeenByItsEvent(t *testing.T) {
 	m.eventuallyServes(second)
 }
 
-func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
+func TestMissingDirectoryIsPolled(t *testing.T) {
 	m, ca := newTestFiles(t, func(o *FilesOptions) { o.PollInterval = 5 * time.Millisecond }), newTestSigner(t, epoch)
 	startFiles(t, m)
 	require.Eventually(t, func() bool { return m.Healthy(nil) != nil && m.lastErr.err.Load() != nil }, time.Minute, time.Millisecond)
@@ -53,7 +53,7 @@ func TestAFolderThatComesLaterIsPolledFor(t *testing.T) {
 	m.eventuallyServes(first)
 }
 
-func TestWithoutEventsAFolderIsPolled(t *testing.T) {
+func TestDirectoryIsPolledWithoutEvents(t *testing.T) {
 	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
 	first, second := issueFiles(t, ca, 0), issueFiles(t, ca, 1)
 	m.swap(first)
@@ -71,7 +71,7 @@ func TestWithoutEventsAFolderIsPolled(t *testing.T) {
 }
 
 // Whatever the moment, a key fits its certificate, and the bundle verifies it.
-func TestFilesThatAreSwappedWhileTheyAreReadBelongTogether(t *testing.T) {
+func TestFilesReplacedDuringAReadAreConsistent(t *testing.T) {
 	m := newTestFiles(t, nil)
 	pairs := []map[string][]byte{issueFiles(t, newTestSigner(t, epoch), 0), issueFiles(t, newTestSigner(t, epoch), 0)}
 	m.swap(pairs[0])
@@ -98,7 +98,7 @@ func TestFilesThatAreSwappedWhileTheyAreReadBelongTogether(t *testing.T) {
 	}
 }
 
-func TestAnAbsoluteLinkIsFollowed(t *testing.T) {
+func TestAbsoluteLinkIsFollowed(t *testing.T) {
 	dir, data := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, CAFile), []byte("x"), 0o600))
 	require.NoError(t, os.Symlink(data, filepath.Join(dir, dataLink)))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFaultIsNewOnceAndAgainAfterItWasMended(t *testing.T) {
+func TestLastErrorReportsChanges(t *testing.T) {
 	var f lastError
 	notYet := errors.New("nothing yet")
 	require.NoError(t, f.get())

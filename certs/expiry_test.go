@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryWayTellsWhenItsCertificatesEnd(t *testing.T) {
+func TestExpiriesOfEachSource(t *testing.T) {
 	d := newTestAuthority(t)
 	assert.Empty(t, d.Expiries(), "nothing is served yet")
 	require.NoError(t, d.sync(t.Context()))

@@ -68,7 +68,7 @@ func assertBundle(t *testing.T, m *testFiles, want ...*signer) {
 	}
 }
 
-func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *testing.T) {
+func TestCertificateOfNewAuthorityIsPendingUntilTrusted(t *testing.T) {
 	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, old)
 	files := issueFiles(t, next, 0)
@@ -100,7 +100,7 @@ func TestACertificateOfAWhollyNewAuthorityIsHeldUntilEveryAPIServerTrustsIt(t *t
 	assert.NotContains(t, m.log.String(), "calls may fail")
 }
 
-func TestTrustThatIsTakenBackStartsTheWaitAnew(t *testing.T) {
+func TestRemovedTrustRestartsTheWait(t *testing.T) {
 	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, old)
 	files := issueFiles(t, next, 0)
@@ -117,7 +117,7 @@ func TestTrustThatIsTakenBackStartsTheWaitAnew(t *testing.T) {
 	assert.True(t, m.serves(files))
 }
 
-func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
+func TestPendingCertificateTimesOut(t *testing.T) {
 	for name, fail := range map[string]error{
 		"nobody publishes it":              nil,
 		"what stands cannot be read":       errors.New("forbidden"),
@@ -141,7 +141,7 @@ func TestACertificateIsHeldForFiveMinutesAtMost(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testing.T) {
+func TestStartingReplicaWaitsUntilNewAuthorityIsTrusted(t *testing.T) {
 	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	c := &publishedBundles{}
 	c.publish(old.certPEM)
@@ -170,7 +170,7 @@ func TestAReplicaThatStartsWithAWhollyNewAuthorityWaitsUntilItIsTrusted(t *testi
 	assert.True(t, m.serves(files))
 }
 
-func TestAReplicaThatStartsServesWhatItIsGivenInstead(t *testing.T) {
+func TestStartingReplicaServesReplacedFiles(t *testing.T) {
 	old := newTestSigner(t, epoch)
 	c := &publishedBundles{}
 	c.publish(old.certPEM)
@@ -184,7 +184,7 @@ func TestAReplicaThatStartsServesWhatItIsGivenInstead(t *testing.T) {
 	assert.True(t, m.serves(files))
 }
 
-func TestAReplicaThatStartsIsNotHeldUpForNothing(t *testing.T) {
+func TestStartingReplicaServesTrustedCertificateAtOnce(t *testing.T) {
 	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	for name, c := range map[string]*publishedBundles{
 		"it stands in the configurations":        {mutating: ca.certPEM, validating: ca.certPEM},
@@ -201,7 +201,7 @@ func TestAReplicaThatStartsIsNotHeldUpForNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsHeldWhileWhatIsServedIsExpired(t *testing.T) {
+func TestNothingIsPendingWhileServedCertificateIsExpired(t *testing.T) {
 	m, _ := newTrustedFiles(t, newTestSigner(t, epoch))
 
 	m.clock.SetTime(at(10.5))
@@ -219,7 +219,7 @@ func TestNothingIsHeldWhileWhatIsServedIsExpired(t *testing.T) {
 	assert.True(t, m.serves(files), "it expired meanwhile")
 }
 
-func TestWhatEverybodyTrustsAlreadyIsServedAtOnce(t *testing.T) {
+func TestTrustedCertificateIsServedAtOnce(t *testing.T) {
 	ca := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, ca)
 	c.fail = errors.New("nobody has to ask")
@@ -242,7 +242,7 @@ func TestWhatEverybodyTrustsAlreadyIsServedAtOnce(t *testing.T) {
 	assert.False(t, m.serves(held), "trusted by the files before, and not yet by all")
 }
 
-func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
+func TestWithoutTrustedBundleNothingIsPending(t *testing.T) {
 	m, next := newTestFiles(t, nil), newTestSigner(t, epoch)
 	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
 	m.reloadNow()
@@ -255,7 +255,7 @@ func TestWithoutStandingNothingIsHeldAndNothingIsKept(t *testing.T) {
 	assertBundle(t, m, next)
 }
 
-func TestAFirstAuthorityIsHeldBesideTheOneThatOthersWrote(t *testing.T) {
+func TestFirstAuthorityIsPublishedWithTheExistingOne(t *testing.T) {
 	theirs, ours := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	c := &publishedBundles{}
 	c.publish(theirs.certPEM)
@@ -272,7 +272,7 @@ func TestAFirstAuthorityIsHeldBesideTheOneThatOthersWrote(t *testing.T) {
 	assertBundle(t, m, ours, theirs)
 }
 
-func TestWhereNobodyCallsACertificateIsHeldForAMoment(t *testing.T) {
+func TestWithoutConfigurationsCertificateIsPendingBriefly(t *testing.T) {
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	c.absent = true
 	files := issueFiles(t, newTestSigner(t, epoch), 0)
@@ -282,7 +282,7 @@ func TestWhereNobodyCallsACertificateIsHeldForAMoment(t *testing.T) {
 	assert.True(t, m.serves(files))
 }
 
-func TestFilesThatGoBadDoNotEndTheWait(t *testing.T) {
+func TestInvalidFilesDoNotEndTheWait(t *testing.T) {
 	next := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	files := issueFiles(t, next, 0)
@@ -297,7 +297,7 @@ func TestFilesThatGoBadDoNotEndTheWait(t *testing.T) {
 	assert.True(t, m.serves(files), "they were good")
 }
 
-func TestAHeldCertificateThatExpiresIsDropped(t *testing.T) {
+func TestPendingCertificateThatExpiresIsDropped(t *testing.T) {
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	c.fail = errors.New("no")
 	m.clock.SetTime(at(9.95))
@@ -313,7 +313,7 @@ func TestAHeldCertificateThatExpiresIsDropped(t *testing.T) {
 	assert.Equal(t, previous, m.served())
 }
 
-func TestFilesThatAreTakenBackEndTheWait(t *testing.T) {
+func TestRevertedFilesEndTheWait(t *testing.T) {
 	old, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, _ := newTrustedFiles(t, old)
 	was := map[string][]byte{}
@@ -332,7 +332,7 @@ func TestFilesThatAreTakenBackEndTheWait(t *testing.T) {
 	assertBundle(t, m, old, next)
 }
 
-func TestAFormerAuthorityIsToldForAnHour(t *testing.T) {
+func TestFormerAuthorityIsPublishedForAnHour(t *testing.T) {
 	a, b, z := newTestSigner(t, epoch), newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, a)
 	m.swap(issueFiles(t, b, 0))
@@ -363,7 +363,7 @@ func TestAFormerAuthorityIsToldForAnHour(t *testing.T) {
 	assertBundle(t, m, z, a)
 }
 
-func TestAFormerAuthorityThatExpiresIsToldNoMore(t *testing.T) {
+func TestExpiredFormerAuthorityIsRemoved(t *testing.T) {
 	ca := newTestSigner(t, epoch)
 	m, _ := newTrustedFiles(t, ca)
 	next := newTestSigner(t, at(ca.cert.NotAfter.Sub(epoch).Hours()-0.5))
@@ -375,7 +375,7 @@ func TestAFormerAuthorityThatExpiresIsToldNoMore(t *testing.T) {
 	assertBundle(t, m, next)
 }
 
-func TestALeaderRecallsWhatItsPredecessorPublished(t *testing.T) {
+func TestLoadTrustedKeepsPublishedAuthorities(t *testing.T) {
 	mine, theirs := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, mine)
 	c.mutating = []byte("no certificate at all\n" + string(theirs.certPEM) + string(pemOfKey([]byte("x"))) + string(encodeCertificates([]byte("none"))))
@@ -385,7 +385,7 @@ func TestALeaderRecallsWhatItsPredecessorPublished(t *testing.T) {
 	assertBundle(t, m, mine)
 }
 
-func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
+func TestLoadTrustedReportsErrorsAndRetries(t *testing.T) {
 	mine, theirs := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, mine)
 	fail := errors.New("forbidden")
@@ -410,7 +410,7 @@ func TestARecallThatFailsIsToldAndTriedAgain(t *testing.T) {
 	m.LoadTrusted(ctx) // ends
 }
 
-func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {
+func TestPendingCertificateIsPolledFaster(t *testing.T) {
 	next := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, newTestSigner(t, epoch))
 	m.Files.dir.poll = time.Hour
@@ -424,7 +424,7 @@ func TestAHeldCertificateIsLookedAtSooner(t *testing.T) {
 	m.eventuallyServes(files)
 }
 
-func TestACertificateSucceedsAnotherOnlyWithAllItsAuthorities(t *testing.T) {
+func TestTrustedWherever(t *testing.T) {
 	ca, next := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	of := func(files map[string][]byte) *certPair {
 		p, err := readCertPair(files)

@@ -121,7 +121,7 @@ func TestFilesAreServedWithTheirAuthority(t *testing.T) {
 	assert.Empty(t, m.log.String(), "nothing new is nothing to tell")
 }
 
-func TestFilesWithoutAnAuthorityLeaveTheBundleAlone(t *testing.T) {
+func TestFilesWithoutAnAuthorityHaveNoBundle(t *testing.T) {
 	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
 	files := issueFiles(t, ca, 0)
 	delete(files, CAFile)
@@ -152,7 +152,7 @@ func TestNewFilesAreServed(t *testing.T) {
 	assert.Equal(t, string(both), string(m.CABundle()), "an authority that joins is told with no new certificate")
 }
 
-func TestAFolderOfPlainFilesIsServed(t *testing.T) {
+func TestPlainFilesAreServed(t *testing.T) {
 	m := newTestFiles(t, nil)
 	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, CertFile)+": not found: provide certificates in PEM format")
@@ -174,7 +174,7 @@ func TestAFolderOfPlainFilesIsServed(t *testing.T) {
 // without takes the last bytes of a file.
 func truncate(data []byte, last int) []byte { return data[:len(data)-last] }
 
-func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
+func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	long := issueFiles(t, other, 0)[CertFile]
 	tests := map[string]struct {
@@ -265,7 +265,7 @@ func TestFilesThatAreBadAreNamedAndWhatWasGoodIsServed(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
+func TestExpiredAuthorityIsReported(t *testing.T) {
 	m, ca := newTestFiles(t, nil), newTestSigner(t, epoch)
 	files := issueFiles(t, ca, 0)
 	short := authorityTemplate("ca", hour, epoch)
@@ -280,7 +280,7 @@ func TestAnAuthorityThatIsExpiredIsNamed(t *testing.T) {
 		`: does not verify tls.crt: authority "CN=`+ca.cert.Subject.CommonName+`" is valid from 2025-12-31T21:00:00Z to 2026-01-01T01:00:00Z: expired: provide the CA that signed tls.crt`)
 }
 
-func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
+func TestCertificateNearExpiryIsReported(t *testing.T) {
 	m := newTestFiles(t, nil)
 	m.swap(issueFiles(t, newTestSigner(t, epoch), 0))
 	m.reloadNow()
@@ -291,14 +291,14 @@ func TestACertificateThatIsNotRenewedIsToldInTime(t *testing.T) {
 	assert.EqualError(t, m.Problem(), filepath.Join(m.dir, CertFile)+": expires at 2026-01-01T10:00:00Z: renew it")
 }
 
-func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
+func TestUnreadableFileIsReported(t *testing.T) {
 	m := newTestFiles(t, nil)
 	require.NoError(t, os.MkdirAll(filepath.Join(m.dir, KeyFile), 0o700))
 	m.reloadNow()
 	assert.EqualError(t, m.Healthy(nil), "no serving certificate yet: "+filepath.Join(m.dir, KeyFile)+": is a directory: make it readable for the server")
 }
 
-func TestFilesOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidFilesOptions(t *testing.T) {
 	_, err := NewFiles(FilesOptions{PollInterval: -1})
 	assert.EqualError(t, err, "certificates: no directory of files given\ncertificates: no name to serve given\ncertificates: poll interval must not be negative")
 }

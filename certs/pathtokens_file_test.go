@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
+func TestTokensOfAFileAreAccepted(t *testing.T) {
 	var log logBuffer
 	name := filepath.Join(t.TempDir(), "tokens")
 	f, err := NewPathTokenFile(PathTokenFileOptions{File: name, Log: funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})})
@@ -66,7 +66,7 @@ func TestTheTokensOfAFileAreAcceptedEachOfThem(t *testing.T) {
 	}
 }
 
-func TestAFileOfTokensIsFollowed(t *testing.T) {
+func TestTokenFileIsReloaded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tokens")
 	f, err := NewPathTokenFile(PathTokenFileOptions{File: name})
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAFileOfTokensIsFollowed(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-func TestOptionsOfAPathThatCannotBeUsed(t *testing.T) {
+func TestInvalidPathTokenOptions(t *testing.T) {
 	_, err := NewPathTokenFile(PathTokenFileOptions{})
 	require.EqualError(t, err, "path tokens: no file given")
 	_, err = NewPathTokenFile(PathTokenFileOptions{File: "x", PollInterval: -1})

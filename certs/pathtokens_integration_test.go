@@ -130,7 +130,7 @@ func (d *tokenReplicas) awaitRotation(replicas []*PathTokens, previous string) s
 	return now
 }
 
-func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
+func TestReplicasShareTokens(t *testing.T) {
 	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(3)
 	token := replicas[0].Token()
@@ -152,7 +152,7 @@ func TestReplicasShareATokenAndNoneIsLoggedOrGuessed(t *testing.T) {
 	assert.NotContains(t, d.log.String(), token)
 }
 
-func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
+func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
 	put := func(key, value string) func(*tokenReplicas, *corev1.Secret) {
 		return func(_ *tokenReplicas, s *corev1.Secret) { s.Data[key] = []byte(value) }
 	}
@@ -208,7 +208,7 @@ func TestWhateverIsDoneToTheSecretOfThePathNoCallIsRefused(t *testing.T) {
 	}
 }
 
-func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
+func TestTokenIsAcceptedUntilNextIsPublished(t *testing.T) {
 	d := newTokenReplicas(t, 50*time.Millisecond)
 	replicas := d.start(2)
 	previous := replicas[0].Token()
@@ -226,7 +226,7 @@ func TestATokenStaysAcceptedAsLongAsTheConfigurationsMayHaveIt(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
+func TestReadOnlyReplicaFollowsTokens(t *testing.T) {
 	d := newTokenReplicas(t, time.Hour)
 	config := rest.AnonymousClientConfig(d.config)
 	config.QPS = -1
@@ -244,7 +244,7 @@ func TestAReplicaThatMayNotWriteFollowsThoseThatDo(t *testing.T) {
 	assert.Empty(t, poor.Token())
 }
 
-func TestAnImmutableSecretOfThePathIsServedAsItIs(t *testing.T) {
+func TestImmutableTokenSecretIsUsed(t *testing.T) {
 	d := newTokenReplicas(t, time.Hour)
 	replicas := d.start(2)
 	token := replicas[0].Token()

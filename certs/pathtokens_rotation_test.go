@@ -20,7 +20,7 @@ var (
 	pathTimes        = tokenRules{propagation: 20 * time.Second, retention: 5 * time.Minute}
 )
 
-func TestATokenFollowsAnotherInSteps(t *testing.T) {
+func TestTokenPlan(t *testing.T) {
 	fresh := "a token that was not there before"
 	for name, c := range map[string]struct {
 		found tokenState
@@ -95,14 +95,14 @@ func TestATokenFollowsAnotherInSteps(t *testing.T) {
 	}
 }
 
-func TestTokensAreNeverTheSameAndFitAPath(t *testing.T) {
+func TestNewTokens(t *testing.T) {
 	a, b := newToken(), newToken()
 	assert.NotEqual(t, a, b)
 	assert.Regexp(t, tokenPattern, a)
 	assert.Empty(t, validation.IsDNS1123Subdomain(a), "the API server takes no other segment")
 }
 
-func TestTheSecretOfAPathKeepsItAndWhatIsNotOurs(t *testing.T) {
+func TestTokenSecretKeepsOtherKeys(t *testing.T) {
 	secret := &corev1.Secret{Data: map[string][]byte{"theirs": []byte("x"), keyPreviousToken: []byte("old")}}
 	p := tokenState{current: tokA, next: tokB}
 	encodeTokens(p, secret)
@@ -115,7 +115,7 @@ func TestTheSecretOfAPathKeepsItAndWhatIsNotOurs(t *testing.T) {
 	assert.Equal(t, tokenState{}, got)
 }
 
-func TestATokenThatIsNoneIsLeftOutAndNotTold(t *testing.T) {
+func TestInvalidTokenIsIgnoredAndNotLogged(t *testing.T) {
 	for name, data := range map[string]string{
 		"too short": tok("s")[1:], "upper case": strings.ToUpper(tokA), "a line end": tokA + "\n", "a slash": tokA + "/", "too long": strings.Repeat("x", 129),
 	} {

@@ -17,7 +17,7 @@ import (
 
 // Whatever a hand does to the Secret while replicas run: no handshake fails, the
 // Secret is whole again, and the log tells what was found and what was done.
-func TestASecretThatIsEditedByHandCostsNoHandshake(t *testing.T) {
+func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 	foreign := newTestSigner(t, epoch)
 	expired := newTestSigner(t, at(-200))
 	cut := func(key string) func(*corev1.Secret) {
@@ -97,7 +97,7 @@ func (f *testReplicas) checkSecret(trusted []byte, log string, says []string) er
 	return nil
 }
 
-func TestASecretOfAnotherTypeWillDo(t *testing.T) {
+func TestSecretOfAnotherTypeIsUsed(t *testing.T) {
 	f := newTestReplicas(t)
 	_, err := f.client.CoreV1().Secrets(f.namespace).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secretName}, Type: corev1.SecretTypeOpaque,
@@ -110,7 +110,7 @@ func TestASecretOfAnotherTypeWillDo(t *testing.T) {
 }
 
 // Nobody can write it any more; what it says stays good.
-func TestAnImmutableSecretIsServedAndComplainedAbout(t *testing.T) {
+func TestImmutableSecretIsUsedAndReported(t *testing.T) {
 	f := newTestReplicas(t)
 	var log logBuffer
 	f.log = funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{})

@@ -23,7 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestReplicasThatRaceAgreeOnOneAuthority(t *testing.T) {
+func TestConcurrentReplicasAgreeOnOneAuthority(t *testing.T) {
 	f := newTestReplicas(t)
 	const replicas = 5
 	for range replicas {
@@ -43,7 +43,7 @@ func TestReplicasThatRaceAgreeOnOneAuthority(t *testing.T) {
 	assert.Len(t, s.trusted(), 1)
 }
 
-func TestHandshakesGoOnWhileCertificatesAreRenewedAndTheAuthorityRotates(t *testing.T) {
+func TestRotationFailsNoHandshake(t *testing.T) {
 	f := newTestReplicas(t)
 	f.start()
 	f.start()
@@ -70,7 +70,7 @@ func TestHandshakesGoOnWhileCertificatesAreRenewedAndTheAuthorityRotates(t *test
 	assert.GreaterOrEqual(t, len(leaves), 40, "certificates served")
 }
 
-func TestTheHolderOfAnOldBundleStillVerifiesUntilThePromotion(t *testing.T) {
+func TestOldBundleVerifiesUntilPromotion(t *testing.T) {
 	f := newTestReplicas(t)
 	f.start()
 	f.start()
@@ -104,7 +104,7 @@ func TestTheHolderOfAnOldBundleStillVerifiesUntilThePromotion(t *testing.T) {
 	require.Error(t, f.allVerify(old))
 }
 
-func TestADeletedSecretIsRestoredAndTheAuthorityFollowed(t *testing.T) {
+func TestDeletedSecretIsRestoredAndAuthorityRotated(t *testing.T) {
 	f := newTestReplicas(t)
 	f.start()
 	f.start()
@@ -117,7 +117,7 @@ func TestADeletedSecretIsRestoredAndTheAuthorityFollowed(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(f.secret().Data[keyBundle], old))
 }
 
-func TestADamagedSecretIsMended(t *testing.T) {
+func TestInvalidSecretIsRepaired(t *testing.T) {
 	for name, damage := range map[string]func(*corev1.Secret){
 		"a broken certificate":         func(s *corev1.Secret) { s.Data[keyCert] = []byte("x") },
 		"a key of another certificate": func(s *corev1.Secret) { s.Data[keyKey] = newTestSigner(t, epoch).keyPEM },
@@ -145,7 +145,7 @@ func TestADamagedSecretIsMended(t *testing.T) {
 	}
 }
 
-func TestADamagedSecretWithNobodyToMendItGetsANewAuthority(t *testing.T) {
+func TestInvalidSecretIsReplacedByStartingReplica(t *testing.T) {
 	f := newTestReplicas(t)
 	_, err := f.client.CoreV1().Secrets(f.namespace).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secretName},
@@ -158,7 +158,7 @@ func TestADamagedSecretWithNobodyToMendItGetsANewAuthority(t *testing.T) {
 	assert.Equal(t, f.replicas[0].CABundle(), f.secret().Data[keyBundle])
 }
 
-func TestAnAuthorityStartedBeforeItsAPIServerCatchesUp(t *testing.T) {
+func TestAuthorityStartedBeforeItsAPIServer(t *testing.T) {
 	f := newTestReplicas(t)
 	gate := &outage{}
 	gate.set(true)
@@ -180,7 +180,7 @@ func TestAnAuthorityStartedBeforeItsAPIServerCatchesUp(t *testing.T) {
 	require.NoError(t, replica.Healthy(nil), "away again: what is served stays good")
 }
 
-func TestANamespaceThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
+func TestMissingNamespaceIsReportedAndRetried(t *testing.T) {
 	f := newTestReplicas(t)
 	f.namespace += "-later"
 	replica := f.startWith(f.client.CoreV1(), nil)

@@ -9,7 +9,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-func TestOptionsThatCannotBeUsed(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Options)
 		says   string
@@ -35,7 +35,7 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestAllFaultsOfOptionsAtOnce(t *testing.T) {
+func TestAllErrorsOfOptionsAreReported(t *testing.T) {
 	_, err := New(Options{LeafValidity: -1})
 	assert.ErrorContains(t, err, "no client")
 	assert.ErrorContains(t, err, "names to serve")

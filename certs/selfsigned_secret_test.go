@@ -26,14 +26,14 @@ func newStoredSecret(t *testing.T) (*corev1.Secret, state) {
 	return secret, s
 }
 
-func TestSecretKeepsEveryPartOfTheState(t *testing.T) {
+func TestSecretRoundTrip(t *testing.T) {
 	secret, s := newStoredSecret(t)
 	got, err := decode(secret)
 	require.NoError(t, err)
 	assert.Equal(t, s, got)
 }
 
-func TestSecretKeepsWhatIsNotOurs(t *testing.T) {
+func TestSecretKeepsOtherKeys(t *testing.T) {
 	_, s := newStoredSecret(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b", annotationStagedAt: "old"}},
@@ -47,7 +47,7 @@ func TestSecretKeepsWhatIsNotOurs(t *testing.T) {
 	assert.NotContains(t, secret.Annotations, annotationStagedAt)
 }
 
-func TestDecodeOfNothingIsNoFault(t *testing.T) {
+func TestDecodeEmptySecret(t *testing.T) {
 	for name, secret := range map[string]*corev1.Secret{"absent": nil, "empty": {}, "made ahead, by a chart": {Data: map[string][]byte{keyCert: {}, keyKey: {}}}} {
 		t.Run(name, func(t *testing.T) {
 			s, err := decode(secret)
@@ -57,7 +57,7 @@ func TestDecodeOfNothingIsNoFault(t *testing.T) {
 	}
 }
 
-func TestOneBrokenPartCostsNoMoreThanItself(t *testing.T) {
+func TestDecodeInvalidParts(t *testing.T) {
 	_, foreign := newStoredSecret(t)
 	serving, err := issueLeaf(foreign.current, []string{"a"}, hour, at(61))
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ func pemOfKey(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der})
 }
 
-func TestMintedAuthority(t *testing.T) {
+func TestNewSigner(t *testing.T) {
 	s, err := newSigner(strings.Repeat("long", 40), 365*24*hour, epoch)
 	require.NoError(t, err)
 	assert.True(t, s.cert.IsCA)
@@ -32,7 +32,7 @@ func TestMintedAuthority(t *testing.T) {
 	assert.NotEmpty(t, s.cert.SubjectKeyId, "two authorities of one name are told apart by it")
 }
 
-func TestIssuedLeaf(t *testing.T) {
+func TestIssueLeaf(t *testing.T) {
 	ca := newTestSigner(t, epoch)
 	tests := map[string]struct {
 		now                 time.Time
@@ -61,7 +61,7 @@ func TestIssuedLeaf(t *testing.T) {
 	}
 }
 
-func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
+func TestLeafRenewalTime(t *testing.T) {
 	ca := newTestSigner(t, epoch)
 	seen := map[time.Time]bool{}
 	for range 50 {
@@ -76,7 +76,7 @@ func TestLeafIsRenewedAtTwoThirdsOfItsLifeOrALittleBefore(t *testing.T) {
 	assert.Greater(t, len(seen), 1, "replicas must not all renew together")
 }
 
-func TestLeafDue(t *testing.T) {
+func TestNeedsLeaf(t *testing.T) {
 	old, young := newTestSigner(t, epoch), newTestSigner(t, at(60))
 	l, err := issueLeaf(old, []string{"a"}, 10*hour, at(60))
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestNextAt(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityIsRenewedAtTwoThirdsOfItsLifeHoweverShort(t *testing.T) {
+func TestAuthorityRenewalTime(t *testing.T) {
 	for _, life := range []time.Duration{15 * time.Second, 3 * hour, 90 * hour} {
 		s, err := newSigner("ca", life, epoch)
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestAnAuthorityIsRenewedAtTwoThirdsOfItsLifeHoweverShort(t *testing.T) {
 	assert.Equal(t, at(1), renewalTime(theirs), "one that was not dated back, put there by hand")
 }
 
-func TestWhatIsConfirmedByAnotherClockIsCountedByOnesOwn(t *testing.T) {
+func TestPromotionUsesTheLocalClock(t *testing.T) {
 	old, young := newTestSigner(t, epoch), newTestSigner(t, at(60))
 	s := state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}
 	for name, c := range map[string]struct {

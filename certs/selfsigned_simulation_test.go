@@ -139,7 +139,7 @@ func (c *cluster) step() {
 // Whatever the order of events, every client verifies every replica at any time,
 // and rotation goes on for ever, as often as it should and no more: also where
 // clocks of replicas are off. Clients' clocks are right.
-func TestRotationLosesNoHandshake(t *testing.T) {
+func TestSimulatedRotationFailsNoHandshake(t *testing.T) {
 	for name, offsets := range map[string][]time.Duration{
 		"right clocks":            {0, 0, 0},
 		"all two hours ahead":     {2 * hour, 2 * hour, 2 * hour},

@@ -115,7 +115,7 @@ func TestNotReadyBeforeTheFirstCertificate(t *testing.T) {
 	assert.Nil(t, d.CABundle())
 }
 
-func TestNotReadySaysWhy(t *testing.T) {
+func TestNotReadyHasAReason(t *testing.T) {
 	d := newTestAuthority(t)
 	d.secrets.failGet = errors.New("connection refused")
 	retry := newBackoff()
@@ -128,7 +128,7 @@ func TestNotReadySaysWhy(t *testing.T) {
 	require.NoError(t, d.Healthy(nil))
 }
 
-func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
+func TestFailuresAreRetriedWithBackoff(t *testing.T) {
 	d := newTestAuthority(t)
 	d.secrets.failGet = errors.New("down")
 	retry := newBackoff()
@@ -145,7 +145,7 @@ func TestFailuresAreRetriedMoreAndMoreSlowly(t *testing.T) {
 	assert.Less(t, d.runOnce(t.Context(), &retry), 2*initialBackoff, "after a success it starts over")
 }
 
-func TestAnEndingContextIsNoFailure(t *testing.T) {
+func TestCancelledContextIsNoFailure(t *testing.T) {
 	d := newTestAuthority(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -155,7 +155,7 @@ func TestAnEndingContextIsNoFailure(t *testing.T) {
 	assert.Empty(t, d.log)
 }
 
-func TestNothingIsServedThatIsNotStored(t *testing.T) {
+func TestNothingIsServedBeforeItIsStored(t *testing.T) {
 	d := newTestAuthority(t)
 	d.secrets.failPut = apierrors.NewForbidden(secrets, "ca", errors.New("no rights"))
 	require.ErrorContains(t, d.sync(t.Context()), "create secret own/ca: ")
@@ -177,7 +177,7 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 	assert.Equal(t, 1, d.secrets.writes, "a leaf is no business of the secret")
 }
 
-func TestTheLoopWakesForTheNextMoment(t *testing.T) {
+func TestLoopWakesForThePlannedTime(t *testing.T) {
 	d := newTestAuthority(t)
 	retry := newBackoff()
 	assert.Equal(t, DefaultPollInterval, d.runOnce(t.Context(), &retry))
@@ -188,7 +188,7 @@ func TestTheLoopWakesForTheNextMoment(t *testing.T) {
 	assert.Equal(t, minDelay, d.nextDelay(), "never a spin")
 }
 
-func TestLosingToAnotherReplicaIsPlannedAnew(t *testing.T) {
+func TestConflictIsRetried(t *testing.T) {
 	winner, loser := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, winner.sync(t.Context()))
 	loser.secrets.beforePut = func() {
@@ -200,7 +200,7 @@ func TestLosingToAnotherReplicaIsPlannedAnew(t *testing.T) {
 	assert.True(t, loser.serving.Load().issuer.Equal(winner.serving.Load().issuer))
 }
 
-func TestConflictsWithoutEndAreAFailure(t *testing.T) {
+func TestPersistentConflictsAreAFailure(t *testing.T) {
 	for name, conflict := range map[string]error{
 		"a conflict":       apierrors.NewConflict(secrets, "ca", errors.New("changed")),
 		"deleted meantime": apierrors.NewNotFound(secrets, "ca"),
@@ -218,7 +218,7 @@ func TestConflictsWithoutEndAreAFailure(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatMayNotWriteFollowsWhatIsStored(t *testing.T) {
+func TestReadOnlyReplicaFollowsTheSecret(t *testing.T) {
 	writer, reader := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, writer.sync(t.Context()))
 	reader.secrets.stored = writer.secrets.stored
@@ -229,7 +229,7 @@ func TestAReplicaThatMayNotWriteFollowsWhatIsStored(t *testing.T) {
 	assert.Equal(t, writer.CABundle(), reader.CABundle())
 }
 
-func TestNoLeafOutlivesWhatTheSecretSays(t *testing.T) {
+func TestLeafValidityIsLimitedByTheSecret(t *testing.T) {
 	short, long := newTestAuthority(t), newTestAuthority(t)
 	require.NoError(t, short.sync(t.Context()))
 	long.opts.LeafValidity, long.rules.leafValidity = 20*hour, 20*hour
@@ -244,14 +244,14 @@ func TestNoLeafOutlivesWhatTheSecretSays(t *testing.T) {
 	assert.Equal(t, at(26.7), long.served().Leaf.NotAfter, "recorded, so others know")
 }
 
-func TestALeafCountsFromBeforeTheReadThatAllowsIt(t *testing.T) {
+func TestLeafIsIssuedAtTheTimeBeforeTheRead(t *testing.T) {
 	d := newTestAuthority(t)
 	d.secrets.duringGet = func() { d.clock.Step(hour) } // a promotion may come in between
 	require.NoError(t, d.sync(t.Context()))
 	assert.Equal(t, at(10), d.served().Leaf.NotAfter)
 }
 
-func TestRenewalWaitsForTheSecretUntilTheLastCall(t *testing.T) {
+func TestRenewalWithoutTheSecretAfterTheDeadline(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first := d.served()
@@ -272,7 +272,7 @@ func TestExpiredIsNotHealthy(t *testing.T) {
 	require.ErrorContains(t, d.Healthy(nil), "serving certificate expired at 2026-01-01T10:00:00Z")
 }
 
-func TestADamagedSecretIsMendedAndServingGoesOn(t *testing.T) {
+func TestInvalidSecretIsRepairedWhileServing(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first, bundle := d.served(), d.CABundle()
@@ -286,7 +286,7 @@ func TestADamagedSecretIsMendedAndServingGoesOn(t *testing.T) {
 	assert.Contains(t, d.log[len(d.log)-3], "secret own/ca: tls.crt and tls.key: ")
 }
 
-func TestADamagedSecretThatCannotBeWrittenStopsNothing(t *testing.T) {
+func TestInvalidSecretThatCannotBeWritten(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	first, bundle := d.served(), d.CABundle()
@@ -298,7 +298,7 @@ func TestADamagedSecretThatCannotBeWrittenStopsNothing(t *testing.T) {
 	require.NoError(t, d.Healthy(nil))
 }
 
-func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
+func TestUnchangedSecretIsNotWritten(t *testing.T) {
 	d := newTestAuthority(t)
 	for range 3 {
 		require.NoError(t, d.sync(t.Context()))
@@ -306,7 +306,7 @@ func TestNothingIsWrittenThatIsStoredAlready(t *testing.T) {
 	assert.Equal(t, 1, d.secrets.writes)
 }
 
-func TestPublishedMovesARotationOn(t *testing.T) {
+func TestPublishedAdvancesTheRotation(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	previous, changed := d.CABundle(), d.Changed()
@@ -334,14 +334,14 @@ func TestPublishedMovesARotationOn(t *testing.T) {
 	assert.NotEqual(t, d.lastState.current.cert.Raw, old.Raw)
 }
 
-func TestPublishedTellsOfWhatIsNoAuthority(t *testing.T) {
+func TestPublishedLogsInvalidBundles(t *testing.T) {
 	d := newTestAuthority(t)
 	d.Published(encodeCertificates([]byte("x")))
 	require.Len(t, d.log, 1)
 	assert.Contains(t, d.log[0], "invalid certificates")
 }
 
-func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
+func TestBundleIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	d := newTestAuthority(t)
 	served := 0
 	d.onLog = func(line string) {
@@ -361,7 +361,7 @@ func TestTheBundleIsToldBeforeACertificateThatNeedsItIsServed(t *testing.T) {
 	assert.Equal(t, 2, served)
 }
 
-func TestChangedIsSilentWhileTheBundleStays(t *testing.T) {
+func TestChangedIsOpenWhileTheBundleIsUnchanged(t *testing.T) {
 	d := newTestAuthority(t)
 	require.NoError(t, d.sync(t.Context()))
 	changed := d.Changed()

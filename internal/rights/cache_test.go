@@ -55,7 +55,7 @@ func like(change func(*authenticationv1.UserInfo)) *authenticationv1.UserInfo {
 	return u
 }
 
-func TestAnswersAreKeptForSeconds(t *testing.T) {
+func TestResultsAreCached(t *testing.T) {
 	for name, answer := range map[string]bool{"a yes": true, "a no": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAnswersAreKeptForSeconds(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreTheSame(t *testing.T) {
+func TestEqualReviewsShareAResult(t *testing.T) {
 	tests := map[string]struct {
 		user   *authenticationv1.UserInfo
 		policy api.Ref
@@ -126,7 +126,7 @@ func TestQuestionsAreTheSame(t *testing.T) {
 	}
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	s := saying(status{Allowed: true}, nil)
 	r := s.reviewer()
 	for i := range maxAnswers + 10 {
@@ -136,7 +136,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	assert.Len(t, r.cache.cache.Keys(), maxAnswers)
 }
 
-func TestWhatIsNoAnswer(t *testing.T) {
+func TestErrorsAreNotCached(t *testing.T) {
 	broken := errors.New("connection refused")
 	tests := map[string]struct {
 		answer status
@@ -172,7 +172,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestAnswersInSpiteOfAnEvaluationError(t *testing.T) {
+func TestResultWithEvaluationError(t *testing.T) {
 	tests := map[string]struct {
 		answer status
 		want   bool
@@ -189,7 +189,7 @@ func TestAnswersInSpiteOfAnEvaluationError(t *testing.T) {
 	}
 }
 
-func TestEqualQuestionsAtOnceAreAskedOnce(t *testing.T) {
+func TestConcurrentEqualReviewsAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{reply: func(context.Context, spec) (status, error) {
 			time.Sleep(time.Second)
@@ -209,8 +209,8 @@ func TestEqualQuestionsAtOnceAreAskedOnce(t *testing.T) {
 	})
 }
 
-// TestWhoeverLeavesTakesNothingAway: the first to ask has the shortest patience.
-func TestWhoeverLeavesTakesNothingAway(t *testing.T) {
+// TestCancelledCallerDoesNotCancelTheReview: the first to ask has the shortest patience.
+func TestCancelledCallerDoesNotCancelTheReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{reply: func(ctx context.Context, _ spec) (status, error) {
 			select {
@@ -237,7 +237,7 @@ func TestWhoeverLeavesTakesNothingAway(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatHangsIsLeft(t *testing.T) {
+func TestReviewTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{reply: func(ctx context.Context, _ spec) (status, error) {
 			<-ctx.Done()

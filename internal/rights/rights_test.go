@@ -58,7 +58,7 @@ var user = &authenticationv1.UserInfo{
 	Extra: map[string]authenticationv1.ExtraValue{"example.com/scope": {"b", "a"}},
 }
 
-func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
+func TestReviewHasAllUserAttributes(t *testing.T) {
 	tests := map[string]struct {
 		policy api.Ref
 		want   authorizationv1.ResourceAttributes
@@ -95,7 +95,7 @@ func TestAQuestionHasAllThatIsKnownOfTheUser(t *testing.T) {
 	}
 }
 
-func TestNobodyMayWithoutBeingAskedAbout(t *testing.T) {
+func TestWithoutUserTheResultIsFalse(t *testing.T) {
 	for name, nobody := range map[string]*authenticationv1.UserInfo{
 		"no user": nil, "a user without name and groups": {UID: "u1"},
 	} {
@@ -109,7 +109,7 @@ func TestNobodyMayWithoutBeingAskedAbout(t *testing.T) {
 	}
 }
 
-func TestSelfAsksAboutTheUserOfTheClient(t *testing.T) {
+func TestSelfReviewsTheUserOfTheClient(t *testing.T) {
 	for name, given := range map[string]*authenticationv1.UserInfo{"where nobody is named": nil, "whoever is named": user} {
 		t.Run(name, func(t *testing.T) {
 			client, asked := listen(t)
@@ -126,7 +126,7 @@ func TestSelfAsksAboutTheUserOfTheClient(t *testing.T) {
 	}
 }
 
-func TestFixedSaysTheSameOfEveryone(t *testing.T) {
+func TestFixed(t *testing.T) {
 	for name, may := range map[string]bool{"everyone may": true, "nobody may": false} {
 		t.Run(name, func(t *testing.T) {
 			for _, who := range []*authenticationv1.UserInfo{nil, user} {
@@ -138,9 +138,9 @@ func TestFixedSaysTheSameOfEveryone(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatWasAsked lets a client be refused, as one without the right
+// TestErrorsNameUserAndPolicy lets a client be refused, as one without the right
 // to ask is.
-func TestErrorsSayWhatWasAsked(t *testing.T) {
+func TestErrorsNameUserAndPolicy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
@@ -162,7 +162,7 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	assert.False(t, may)
 }
 
-func TestCheckIsACommand(t *testing.T) {
+func TestCheckReturnsACommand(t *testing.T) {
 	tests := map[string]struct {
 		policy api.Ref
 		want   string

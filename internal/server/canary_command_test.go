@@ -14,13 +14,13 @@ import (
 	"overrule.dev/overrule/internal/controllers/canary"
 )
 
-func TestThePodIsThatOfTheEnvironment(t *testing.T) {
+func TestPodNameDefaultsToTheEnvironment(t *testing.T) {
 	t.Setenv("POD_NAME", "overrule-abc")
 	assert.Equal(t, "overrule-abc", parseOptions(t).podName)
 	assert.Equal(t, "other", parseOptions(t, "--pod-name=other").podName)
 }
 
-func TestACanaryThatCannotBeTriedEndsWithTwo(t *testing.T) {
+func TestCanaryThatCannotRunExitsWith2(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	for name, c := range map[string]struct {
 		args []string
@@ -44,7 +44,7 @@ func TestACanaryThatCannotBeTriedEndsWithTwo(t *testing.T) {
 	}
 }
 
-func TestOtherErrorsEndWithOne(t *testing.T) {
+func TestOtherErrorsExitWith1(t *testing.T) {
 	assert.Equal(t, 1, ExitCode(errors.New("any")))
 	assert.Equal(t, 2, ExitCode(fmt.Errorf("wrapped: %w", notRun(errors.New("any")))))
 	cmd := NewCommand()
@@ -52,7 +52,7 @@ func TestOtherErrorsEndWithOne(t *testing.T) {
 	assert.Equal(t, 1, ExitCode(cmd.ExecuteContext(t.Context())))
 }
 
-func TestAResultIsWrittenAsAsked(t *testing.T) {
+func TestCanaryOutput(t *testing.T) {
 	r := canary.Result{
 		APIVersion: "overrule.dev/v1alpha1", Kind: "CanaryResult", Outcome: canary.Failed, Enforcement: "deny",
 		Attempts: []canary.Attempt{{Sent: "one", Came: "<no>", Outcome: canary.Failed, Milliseconds: 7}},

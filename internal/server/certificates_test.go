@@ -55,7 +55,7 @@ func writeCertificates(t *testing.T, withCA bool) string {
 	return dir
 }
 
-func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
+func TestExternalBundle(t *testing.T) {
 	for name, c := range map[string]struct {
 		way     string
 		withCA  bool
@@ -78,20 +78,20 @@ func TestWhoWritesTheBundleIsSaidByTheWayToTheCertificate(t *testing.T) {
 	}
 }
 
-func TestCertManagerIsToldWhatToInject(t *testing.T) {
+func TestCertManagerInjectAnnotation(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "own")
 	i := newTestProvider(t, "--certificates=cert-manager", "--certificate-name=mine")
 	assert.Equal(t, map[string]string{"cert-manager.io/inject-ca-from": "own/mine"}, i.annotations)
 	assert.Empty(t, newTestProvider(t, "--certificates=files").annotations)
 }
 
-func TestAnAuthorityOfItsOwnIsForeignToNobody(t *testing.T) {
+func TestOwnAuthorityWritesTheBundle(t *testing.T) {
 	i := newTestProvider(t)
 	assert.Nil(t, i.externalBundle)
 	assert.Equal(t, i.source, i.authority)
 }
 
-func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
+func TestInvalidCertProvider(t *testing.T) {
 	for _, args := range [][]string{
 		{"--certificates=files", "--cert-dir="}, {"--certificates=cert-manager", "--certificate-name="}, {"--ca-validity=1h", "--cert-validity=1h"},
 	} {
@@ -102,7 +102,7 @@ func TestAnIdentityThatCannotBeIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "create client for certificates: ")
 }
 
-func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
+func TestClientAuthIsOptional(t *testing.T) {
 	door, probes := &httpsServer{certificates: newTestSource(t)}, &probeServer{checks: map[string]healthz.Checker{}}
 	require.NoError(t, addClientAuth(door, probes, parseOptions(t), logr.Discard()))
 	assert.Nil(t, door.clientAuth)
@@ -119,7 +119,7 @@ func TestCallersAreCheckedOnlyIfAskedFor(t *testing.T) {
 	assert.ErrorContains(t, addClientAuth(door, probes, parseOptions(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
 }
 
-func TestACallerWhoseAuthorityIsGoneIsSentBack(t *testing.T) {
+func TestRequestOfRemovedCAIsRejected(t *testing.T) {
 	door := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
 	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func outsideCluster(t *testing.T, home string) {
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = was })
 }
 
-func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
+func TestRESTConfigPrecedence(t *testing.T) {
 	const given, environment, home = "https://given", "https://environment", "https://home"
 	for name, c := range map[string]struct{ flag, variable, home, want string }{
 		"by the flag":         {given, environment, home, given},
@@ -58,7 +58,7 @@ func TestTheClusterIsTheFirstThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
+func TestNoClusterConfigured(t *testing.T) {
 	nowhere, broken := filepath.Join(t.TempDir(), "nowhere"), writeKubeconfig(t, "{")
 	for name, c := range map[string]struct{ flag, variable, want string }{
 		"at all":                        {"", "", `no cluster configured: ["` + nowhere + `"] defines none, and there is no in-cluster configuration (unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined); set --kubeconfig or $KUBECONFIG`},
@@ -79,7 +79,7 @@ func TestThereIsNoClusterWithoutAnyThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentSaysHowConnectionsArePinged(t *testing.T) {
+func TestHTTP2PingsKeepTheEnvironment(t *testing.T) {
 	const idle, ping = "HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"
 	t.Setenv(idle, "60")
 	t.Setenv(ping, "") // to have it back afterwards

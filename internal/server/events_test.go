@@ -21,7 +21,7 @@ func (d *eventLog) Eventf(about, _ runtime.Object, eventtype, reason, action, no
 	d.lines = append(d.lines, fmt.Sprintf("%s %s/%s: %s %s %s: "+note, append([]any{on.Kind, on.Namespace, on.Name, eventtype, reason, action}, args...)...))
 }
 
-func TestTroubleThatLastsIsToldOnce(t *testing.T) {
+func TestLastingWarningIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		between := func(from, to time.Duration) func() error {

@@ -21,7 +21,7 @@ func parseOptions(t *testing.T, args ...string) options {
 	return o
 }
 
-func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
+func TestFlagDefaults(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	t.Setenv("POD_NAME", "")
 	o := parseOptions(t)
@@ -39,13 +39,13 @@ func TestWithoutFlagsTheServerRunsInItsCluster(t *testing.T) {
 	assert.Equal(t, want, o)
 }
 
-func TestTheNamespaceIsThatOfThePod(t *testing.T) {
+func TestNamespaceDefaultsToTheEnvironment(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "elsewhere")
 	assert.Equal(t, "elsewhere", parseOptions(t).namespace)
 	assert.Equal(t, "there", parseOptions(t, "--namespace=there").namespace)
 }
 
-func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
+func TestBytesAreQuantities(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "8Mi": 8 << 20, "8388608": 8 << 20, "64Mi": 64 << 20, "1G": 1e9} {
 		o := parseOptions(t, "--max-bytes="+text)
 		assert.Equal(t, want, o.maxBytes.Value(), text)
@@ -53,7 +53,7 @@ func TestBytesAreWrittenAsMemoryIs(t *testing.T) {
 	assert.ErrorContains(t, runCommand(t, "--max-bytes=much"), `invalid value "much" for --max-bytes: `)
 }
 
-func TestAuditIsAnEnforcementForShort(t *testing.T) {
+func TestAuditFlag(t *testing.T) {
 	for arg, want := range map[string]guard.Enforcement{"--audit=false": "deny", "--audit": "audit", "--enforcement=audit": "audit"} {
 		o := parseOptions(t, arg)
 		o.complete()
@@ -61,7 +61,7 @@ func TestAuditIsAnEnforcementForShort(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
+func TestInvalidArgumentsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -82,7 +82,7 @@ func TestArgumentsThatCannotBeParsedAreReported(t *testing.T) {
 	}
 }
 
-func TestEveryFlagHasAnExplanation(t *testing.T) {
+func TestEveryFlagHasHelp(t *testing.T) {
 	NewCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		assert.NotEmpty(t, f.Usage, f.Name)
 	})

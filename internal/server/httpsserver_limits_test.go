@@ -61,7 +61,7 @@ func (b *limitedServer) request(ctx context.Context, body io.Reader) *http.Reque
 }
 
 // As 10,000 connections at a limit of 2,048.
-func TestSilentConnectionsMakeRoom(t *testing.T) {
+func TestSilentConnectionsAreEvicted(t *testing.T) {
 	b := newLimitedServer(t, 20)
 	for range 500 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", b.address)
@@ -71,7 +71,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	b.requireResponds()
 }
 
-func TestConnectionsWithoutARequestMakeRoom(t *testing.T) {
+func TestConnectionsWithoutARequestAreEvicted(t *testing.T) {
 	b := newLimitedServer(t, 2)
 	dialer := tls.Dialer{Config: b.certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	for range 6 {
@@ -132,7 +132,7 @@ func (e *endlessReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
+func TestLargeBodyIsRejected(t *testing.T) {
 	for name, length := range map[string]int64{"told": 100 << 20, "in chunks": -1} {
 		t.Run(name, func(t *testing.T) {
 			b := newLimitedServer(t, 10)
@@ -151,7 +151,7 @@ func TestABodyOfAHundredMegabytesIsNotTakenIn(t *testing.T) {
 }
 
 // A body that says it is compressed is not unpacked: the API server sends none.
-func TestAGzipBombStaysPacked(t *testing.T) {
+func TestGzipBodyIsNotDecompressed(t *testing.T) {
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)
 	_, err := io.Copy(packer, &endlessReader{left: 64 << 20})
@@ -170,7 +170,7 @@ func TestAGzipBombStaysPacked(t *testing.T) {
 	b.requireResponds()
 }
 
-func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
+func TestLargeHeaderIsRejected(t *testing.T) {
 	b := newLimitedServer(t, 10)
 	for length, want := range map[int]int{
 		headerBytes / 2: http.StatusOK,
@@ -186,7 +186,7 @@ func TestAHeadThatIsTooLongIsNotTakenIn(t *testing.T) {
 	b.requireResponds()
 }
 
-func TestWhoOffersAnOlderTLSIsRefused(t *testing.T) {
+func TestOldTLSVersionsAreRejected(t *testing.T) {
 	b := newLimitedServer(t, 10)
 	config := b.certificates.client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.MinVersion, config.MaxVersion = tls.VersionTLS12, tls.VersionTLS12

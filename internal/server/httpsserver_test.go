@@ -150,7 +150,7 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 	assert.False(t, d.NeedLeaderElection(), "every replica serves")
 }
 
-func TestServerEndsIfAFeederFails(t *testing.T) {
+func TestServerEndsIfARunnableFails(t *testing.T) {
 	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: newTestWebhooks(), certificates: newTestSource(t), runnables: []manager.Runnable{
 		&testRunnable{fail: errors.New("the cluster is away")},
 	}}
@@ -207,7 +207,7 @@ func TestServerReportsThatItsPortIsInUse(t *testing.T) {
 	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
 }
 
-func TestBrokenConnectionsAreTheDebugLogs(t *testing.T) {
+func TestConnectionErrorsAreLoggedAtDebugLevel(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
 	errorLog(log).Print("TLS handshake error")

@@ -48,7 +48,7 @@ func (p *pipeListener) Close() error {
 
 func (p *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-func TestHowLongAConnectionMayWait(t *testing.T) {
+func TestConnectionTimeouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		plain bool // no handshake
 		send  func(*testing.T, net.Conn)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheCollectorKeepsToAShareOfTheContainersMemory(t *testing.T) {
+func TestMemoryLimit(t *testing.T) {
 	const before = 3 << 40
 	fails := func(err error) memlimit.Provider { return func() (uint64, error) { return 0, err } }
 	for name, c := range map[string]struct {

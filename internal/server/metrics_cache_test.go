@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/cache"
 )
 
-func TestTheMetricsTellTheAgeOfEachResource(t *testing.T) {
+func TestCacheCollector(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
 	var stale error

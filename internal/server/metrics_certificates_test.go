@@ -16,7 +16,7 @@ type fixedExpiries map[string]time.Time
 
 func (e fixedExpiries) Expiries() map[string]time.Time { return e }
 
-func TestTheMetricsTellWhenCertificatesEnd(t *testing.T) {
+func TestExpiryCollector(t *testing.T) {
 	e := newExpiryCollector(fixedExpiries{certs.NameServing: time.Unix(1767225600, 0), certs.NameAuthority: time.Unix(1798761600, 5)}, fixedExpiries{certs.NameCallers: time.Unix(1, 0)}, fixedExpiries(nil))
 	require.NoError(t, testutil.CollectAndCompare(e, strings.NewReader(`
 # HELP overrule_certificate_expiry_timestamp_seconds Expiry of certificates in use, in seconds since 1970: the serving certificate, the authority that signed it, and the client CA that expires first.
@@ -30,7 +30,7 @@ overrule_certificate_expiry_timestamp_seconds{certificate="serving"} 1.7672256e+
 	assert.Empty(t, problems)
 }
 
-func TestEachWayAndTheCallersAreLookedAt(t *testing.T) {
+func TestExpirySources(t *testing.T) {
 	for _, way := range []string{certificatesSelf, certificatesFiles, certificatesCertManager} {
 		i := newTestProvider(t, "--certificates="+way)
 		assert.Len(t, expirySources(i, nil), 1, way)

@@ -39,7 +39,7 @@ func sameCount(a, b effective.Census) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-func TestScrapesThatComeTogetherCountOnce(t *testing.T) {
+func TestConcurrentScrapesCountOnce(t *testing.T) {
 	c, paths := newTestCounter(t, fixture.Size{Gateways: 10, Routes: 300})
 	got := make([]effective.Census, 8)
 	var scrapes sync.WaitGroup
@@ -53,7 +53,7 @@ func TestScrapesThatComeTogetherCountOnce(t *testing.T) {
 	}
 }
 
-func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
+func TestPathCountIsCached(t *testing.T) {
 	c, paths := newTestCounter(t, fixture.Size{Gateways: 1, Routes: 10})
 	age := func() { paths.countedAt = paths.countedAt.Add(-2 * pathCountTTL) }
 	first := paths.countStore(c.Store)
@@ -76,7 +76,7 @@ func TestACensusIsOfTheViewOrNotOldYet(t *testing.T) {
 func total(s effective.States) int { return s.Enforced + s.PartiallyEnforced + s.Inactive + s.None }
 
 // A fault where paths are counted ends neither the process nor the scrape.
-func TestAPanicLeavesTheMetricOutAndIsLogged(t *testing.T) {
+func TestPanicOmitsTheMetricAndIsLogged(t *testing.T) {
 	c, err := fixture.New(fixture.Size{Gateways: 1, Routes: 10})
 	require.NoError(t, err)
 	var logged []string

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestTheMetricsTellWhatTheStoreHolds(t *testing.T) {
+func TestStoreCollector(t *testing.T) {
 	s := snapshot.New("gateways")
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)

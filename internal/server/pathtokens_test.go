@@ -28,7 +28,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
+func TestPathTokenSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	for name, c := range map[string]struct {
 		args                   []string
@@ -65,12 +65,12 @@ func TestWhoKeepsTheConfigurationsSaysWhereTheTokenComesFrom(t *testing.T) {
 	}
 }
 
-func TestAPathThatCannotBeGuardedIsAnError(t *testing.T) {
+func TestInvalidPathTokens(t *testing.T) {
 	_, err := newPathTokens(fake.NewClientset(), options{manageWebhooks: true}, logr.Discard())
 	require.EqualError(t, err, `path tokens: secret ""/"overrule-path": namespace and name are required`)
 }
 
-func TestNotesOfOneNameAreToldTogether(t *testing.T) {
+func TestCallerWarningsAreJoined(t *testing.T) {
 	h := &probeServer{}
 	h.addCallerWarning(func() error { return nil })
 	h.addCallerWarning(func() error { return errNoCallerAuth })
@@ -81,7 +81,7 @@ const magic = "0123456789abcdef0123456789abcdef"
 
 // What comes over the wire, from a server of which only who knows the token gets
 // an answer that depends on what was asked.
-func TestOverTheWireAnUnknownPathIsAnsweredAlwaysTheSame(t *testing.T) {
+func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
 	tokens, err := certs.NewPathTokenFile(certs.PathTokenFileOptions{File: file})

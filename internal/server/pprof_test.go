@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-func TestProfilesAreServedUntilTheServerEnds(t *testing.T) {
+func TestPprofIsServedUntilTheServerEnds(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))

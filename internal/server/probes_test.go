@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-func TestReadyzSaysWhatIsMissing(t *testing.T) {
+func TestReadyzReportsFailingChecks(t *testing.T) {
 	var caches, certificate error
 	var lines []string
 	h := &probeServer{last: "starting", log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}),
@@ -65,7 +65,7 @@ func TestReadyzSaysWhatIsMissing(t *testing.T) {
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
 }
 
-func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
+func TestReadyMetricMatchesReadyz(t *testing.T) {
 	var logged int
 	var certificate, watches error
 	h := &probeServer{last: "starting", log: funcr.New(func(string, string) { logged++ }, funcr.Options{}),
@@ -92,7 +92,7 @@ func TestTheGaugeSaysWhatReadyzWould(t *testing.T) {
 	assert.Empty(t, problems)
 }
 
-func TestProbesAreServedUntilTheEnd(t *testing.T) {
+func TestProbesAreServedUntilTheServerEnds(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	h := &probeServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), log: funcr.New(func(string, string) {}, funcr.Options{})}
@@ -121,7 +121,7 @@ func TestProbesAreServedUntilTheEnd(t *testing.T) {
 	assert.False(t, h.NeedLeaderElection())
 }
 
-func TestProbesAreAnsweredUntilTheLastCallIs(t *testing.T) {
+func TestProbesAreServedUntilTheLastCallIsAnswered(t *testing.T) {
 	port, err := env.FreePort(t.Context())
 	require.NoError(t, err)
 	var serving sync.WaitGroup

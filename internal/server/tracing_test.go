@@ -58,7 +58,7 @@ func setEnvironment(t *testing.T, variables map[string]string) {
 	}
 }
 
-func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
+func TestTraceExporterConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]string
 		protocol  string
@@ -92,7 +92,7 @@ func TestTracesAreSentWhereTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
+func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables map[string]string
 		want      string
@@ -124,7 +124,7 @@ func TestAWrongConfigurationOfTracesIsToldAndCostsNothingElse(t *testing.T) {
 	}
 }
 
-func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
+func TestWithoutTracingClientsAreNotInstrumented(t *testing.T) {
 	setEnvironment(t, nil)
 	n := &logBuffer{}
 	cfg := &rest.Config{}
@@ -135,7 +135,7 @@ func TestWithoutTracesClientsAreLeftAsTheyAre(t *testing.T) {
 	assert.Empty(t, n.text())
 }
 
-func TestSpansArriveWithWhoSentThem(t *testing.T) {
+func TestSpansHaveResourceAttributes(t *testing.T) {
 	for protocol, receiver := range map[string]*traces.Receiver{protocolHTTP: traces.OverHTTP(t), protocolGRPC: traces.OverGRPC(t)} {
 		t.Run(protocol, func(t *testing.T) {
 			setEnvironment(t, map[string]string{
@@ -164,7 +164,7 @@ func TestSpansArriveWithWhoSentThem(t *testing.T) {
 	}
 }
 
-func TestASamplerThatIsOffSendsNothing(t *testing.T) {
+func TestSamplerAlwaysOffSendsNothing(t *testing.T) {
 	receiver := traces.OverHTTP(t)
 	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address, "OTEL_TRACES_SAMPLER": "always_off"})
 	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())
@@ -175,7 +175,7 @@ func TestASamplerThatIsOffSendsNothing(t *testing.T) {
 	assert.Empty(t, receiver.Spans())
 }
 
-func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
+func TestUnreachableCollectorDoesNotBlockShutdown(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }() // it takes connections and never answers
@@ -193,7 +193,7 @@ func TestACollectorThatIsDownHoldsNothingUp(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(n.text(), "cannot send traces"), 1)
 }
 
-func TestLostTracesAreToldOnceAMinute(t *testing.T) {
+func TestTraceErrorsAreLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &logBuffer{}
 		c := &traceErrorHandler{log: n.logger(), limiter: rate.Sometimes{Interval: errorLogInterval}}
@@ -207,7 +207,7 @@ func TestLostTracesAreToldOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestRequestsOnBehalfOfAReviewAreInItsTrace(t *testing.T) {
+func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 	receiver := traces.OverHTTP(t)
 	setEnvironment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.Address})
 	sent := newTracing(t.Context(), "x", (&logBuffer{}).logger())

@@ -25,7 +25,7 @@ func clientConfig(service, bundle string) admissionregistrationv1.WebhookClientC
 	}
 }
 
-func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
+func TestTrustedBundlesOfOwnWebhooks(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	url, meta := "https://elsewhere", metav1.ObjectMeta{Name: webhookConfigName}
 	client := fake.NewClientset(
@@ -50,7 +50,7 @@ func TestWhatAPIServersTrustIsThatOfOurWebhooks(t *testing.T) {
 	assert.Empty(t, got)
 }
 
-func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
+func TestTrustedBundlesErrors(t *testing.T) {
 	for resource, want := range map[string]string{
 		"mutatingwebhookconfigurations":   "read the mutating webhook configuration overrule: forbidden",
 		"validatingwebhookconfigurations": "read the validating webhook configuration overrule: forbidden",
@@ -64,7 +64,7 @@ func TestWhatAPIServersTrustCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
+func TestLoadTrustedOnlyForManagedFiles(t *testing.T) {
 	reads := func(args ...string) int {
 		client := fake.NewClientset()
 		i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, client, parseOptions(t, args...), logr.Discard())
@@ -80,7 +80,7 @@ func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 	assert.Zero(t, reads())
 }
 
-func TestALeaderRecallsBeforeItWrites(t *testing.T) {
+func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, recalled := fake.NewClientset(), false
 	s := &leaderRegistrar{&webhook.Registrar{

@@ -44,7 +44,7 @@ func validatingConfiguration(name string) *admissionregistrationv1.ValidatingWeb
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestTheWebhooksGoAfterTheRightToWriteThem(t *testing.T) {
+func TestUninstallRemovesTheRoleBindingFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects []runtime.Object
 		back    int // how often the leader still puts one back
@@ -81,7 +81,7 @@ func recreateConfiguration(client *fake.Clientset, times int) {
 	})
 }
 
-func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
+func TestUninstallReportsRecreatedWebhooks(t *testing.T) {
 	client := fake.NewClientset(installed()...)
 	recreateConfiguration(client, -1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -94,7 +94,7 @@ func TestWebhooksThatKeepComingBackAreAnError(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
 }
 
-func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
+func TestUninstallReportsDeleteErrors(t *testing.T) {
 	for resource, want := range map[string]string{
 		"clusterrolebindings":             "delete ClusterRoleBinding overrule-webhooks: ",
 		"validatingwebhookconfigurations": "delete ValidatingWebhookConfiguration overrule: ",
@@ -115,7 +115,7 @@ func TestWebhooksThatCannotBeDeletedAreAnError(t *testing.T) {
 	}
 }
 
-func TestUninstallWebhooksSaysWhatItCannotRead(t *testing.T) {
+func TestUninstallReportsUsageErrors(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(broken, []byte("{"), 0o600))
 	for name, c := range map[string]struct {

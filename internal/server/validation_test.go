@@ -100,7 +100,7 @@ func TestInvalidCombinationsAreReported(t *testing.T) {
 	}
 }
 
-func TestValidFlagsAreTaken(t *testing.T) {
+func TestValidFlagsAreAccepted(t *testing.T) {
 	t.Setenv("POD_NAME", "overrule-abc") // as each manifest sets it
 	for name, args := range map[string][]string{
 		"no flags":                   nil,

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
+func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
 	service := api.TargetKind{Kind: "Service"}
 	route := api.TargetKind{Group: api.GatewayGroup, Kind: "HTTPRoute"}
 	for name, c := range map[string]struct {
@@ -48,7 +48,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 	assert.Equal(t, webhook.Evaluated{}, evaluatedKinds(nil))
 }
 
-func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {
+func TestSubresourceVersions(t *testing.T) {
 	status := func(has bool) webhook.Resource {
 		return subresources(cache.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
 	}
