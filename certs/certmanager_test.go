@@ -23,7 +23,7 @@ import (
 
 var certificates = schema.GroupResource{Group: "cert-manager.io", Resource: "certificates"}
 
-// ordered is a mount whose files cert-manager issues.
+// testCertManager is a CertManager with test files.
 type testCertManager struct {
 	*testFiles
 	*CertManager
@@ -100,21 +100,21 @@ func TestCertificateErrorsAreReported(t *testing.T) {
 			want := "certificate own/serving: " + c.want
 			err := o.Healthy(nil)
 			require.ErrorIs(t, err, ErrNotReady)
-			require.ErrorIs(t, err, ErrMissing, "the files say theirs")
+			require.ErrorIs(t, err, ErrMissing, "the error of the files is included")
 			require.ErrorContains(t, err, "; "+want)
-			require.NoError(t, o.Problem(), "readiness says it")
+			require.NoError(t, o.Problem(), "Healthy reports it")
 			if c.is != nil {
 				require.ErrorIs(t, err, c.is)
 			}
 
 			o.swap(issueFiles(t, newTestSigner(t, epoch), 0))
 			o.reloadNow()
-			require.NoError(t, o.Healthy(nil), "with good files nothing waits for cert-manager")
+			require.NoError(t, o.Healthy(nil), "valid files are served in any case")
 			assert.EqualError(t, o.Problem(), want)
 
 			previous := o.log.String()
 			require.Error(t, o.monitor.check(t.Context()))
-			assert.Equal(t, previous, o.log.String(), "it is told once")
+			assert.Equal(t, previous, o.log.String(), "it is logged once")
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestIssuedCertificateThatIsNotMounted(t *testing.T) {
 	delete(files, CAFile)
 	o.swap(files)
 	o.reloadNow()
-	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not found: provide the CA that signed tls.crt", "cainjector takes it from there, too")
+	require.ErrorContains(t, o.Healthy(nil), "/ca.crt: not found: provide the CA that signed tls.crt", "cainjector reads it, too")
 
 	changed := o.testFiles.Changed()
 	o.swap(issueFiles(t, newTestSigner(t, epoch), 0))

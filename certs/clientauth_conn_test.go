@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept is a client that keeps its connection.
-func (g *authServer) kept(cert tls.Certificate) (ask func() int) {
+// kept returns a client that keeps its connection.
+func (g *authServer) kept(cert tls.Certificate) (request func() int) {
 	g.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.CheckConnection(r); err != nil {
@@ -49,29 +49,29 @@ func TestConnectionIsRejectedAfterItsCAIsRemoved(t *testing.T) {
 	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
 	g := newAuthServer(t, old.certPEM)
 	g.reload()
-	ask := g.kept(newClientCertificate(t, old, withCommonName("a")))
+	request := g.kept(newClientCertificate(t, old, withCommonName("a")))
 	is := func(want int, why string) {
 		t.Helper()
-		assert.Equal(t, want, ask(), why)
+		assert.Equal(t, want, request(), why)
 	}
-	is(http.StatusOK, "it was let in")
+	is(http.StatusOK, "it was accepted")
 	is(http.StatusOK, "on the same connection")
 
 	g.write(bytes.Join([][]byte{old.certPEM, next.certPEM}, nil))
 	g.reload()
-	is(http.StatusOK, "another one beside its own")
+	is(http.StatusOK, "an additional CA")
 	g.write(truncate(next.certPEM, 30))
 	g.reload()
-	is(http.StatusOK, "a file that is no good changes nothing")
+	is(http.StatusOK, "an invalid file changes nothing")
 
 	g.write(next.certPEM)
 	g.reload()
-	is(http.StatusServiceUnavailable, "its own is gone")
+	is(http.StatusServiceUnavailable, "its CA was removed")
 	is(0, "and its connection: the next handshake fails")
 
 	g.write(old.certPEM)
 	g.reload()
-	is(http.StatusOK, "its own is back")
+	is(http.StatusOK, "its CA was added again")
 }
 
 func TestConnectionIsRejectedAfterItsCertificateExpires(t *testing.T) {
@@ -96,7 +96,7 @@ func TestConnectionIsRejectedAfterItsCertificateExpires(t *testing.T) {
 	bare := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	require.EqualError(t, g.CheckConnection(bare), "client certificate required")
 	bare.TLS = alive.TLS
-	require.NoError(t, g.CheckConnection(bare), "a server that remembers nothing verifies each time")
+	require.NoError(t, g.CheckConnection(bare), "without ConnContext each request is verified")
 	require.ErrorIs(t, newAuthServer(t, nil).CheckConnection(alive), ErrNoAuthorities)
 }
 
@@ -104,6 +104,6 @@ func TestConnectionWithAcceptedSubjectStaysValid(t *testing.T) {
 	ca := newTestSigner(t, time.Now())
 	g := newAuthServer(t, ca.certPEM, "a")
 	g.reload()
-	ask := g.kept(newClientCertificate(t, ca, withCommonName("a")))
-	assert.Equal(t, http.StatusOK, ask())
+	request := g.kept(newClientCertificate(t, ca, withCommonName("a")))
+	assert.Equal(t, http.StatusOK, request())
 }

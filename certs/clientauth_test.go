@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// caller is a client certificate.
+// newClientCertificate returns a client certificate.
 func newClientCertificate(t *testing.T, ca *signer, template x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -44,7 +44,7 @@ func withCommonName(name string) x509.Certificate {
 	return x509.Certificate{Subject: pkix.Name{CommonName: name}}
 }
 
-// guarded is a server that demands certificates.
+// authServer is a server that requires client certificates.
 type authServer struct {
 	*ClientAuth
 	t      *testing.T
@@ -76,7 +76,7 @@ func (g *authServer) write(ca []byte) {
 	require.NoError(g.t, os.WriteFile(g.file, ca, 0o600))
 }
 
-// call is a call of a client with a connection of its own.
+// call sends a request on a new connection.
 func (g *authServer) call(certs ...tls.Certificate) error {
 	g.t.Helper()
 	own := g.server.Client().Transport.(*http.Transport).Clone()
@@ -104,7 +104,7 @@ func TestClientCertificatesAreVerified(t *testing.T) {
 		as       x509.Certificate
 		refused  string
 	}{
-		"any that the authorities signed":      {by: ca, as: withCommonName("anybody")},
+		"any that the authorities signed":      {by: ca, as: withCommonName("any")},
 		"one that another signed":              {by: other, as: withCommonName("kube-apiserver"), refused: "unknown certificate authority"},
 		"one that is expired":                  {by: ca, as: expired, refused: "certificate"},
 		"one by its common name":               {subjects: []string{"other", "kube-apiserver"}, by: ca, as: withCommonName("kube-apiserver")},
@@ -137,7 +137,7 @@ func TestClientCAsAreReloaded(t *testing.T) {
 	require.ErrorIs(t, g.Healthy(nil), ErrNoAuthorities)
 	g.reload()
 	require.EqualError(t, g.Healthy(nil), "client CAs not loaded yet: "+g.file+": not found: provide certificates in PEM format")
-	require.Error(t, g.call(previous), "nobody is let in before it is known who may")
+	require.Error(t, g.call(previous), "no client is accepted before the CAs are loaded")
 	require.NoError(t, g.Problem())
 
 	g.write(old.certPEM)

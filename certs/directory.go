@@ -112,8 +112,8 @@ func (d directory) dataDir() string {
 
 // withPublicPath replaces the path in a FileError by the configured one.
 func (d directory) withPublicPath(err error) error {
-	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = filepath.Join(d.path, filepath.Base(fault.Path))
+	if fileErr, ok := errors.AsType[*FileError](err); ok {
+		fileErr.Path = filepath.Join(d.path, filepath.Base(fileErr.Path))
 	}
 	return err
 }

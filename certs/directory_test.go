@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// started follows the files of a mount until the test ends.
+// startFiles runs m until the test ends.
 func startFiles(t *testing.T, m *testFiles) {
 	t.Helper()
 	m.opts.Log = logr.Discard()
@@ -70,7 +70,7 @@ func TestDirectoryIsPolledWithoutEvents(t *testing.T) {
 	<-done
 }
 
-// Whatever the moment, a key fits its certificate, and the bundle verifies it.
+// At any time, the key matches its certificate, and the bundle verifies it.
 func TestFilesReplacedDuringAReadAreConsistent(t *testing.T) {
 	m := newTestFiles(t, nil)
 	pairs := []map[string][]byte{issueFiles(t, newTestSigner(t, epoch), 0), issueFiles(t, newTestSigner(t, epoch), 0)}
@@ -80,7 +80,7 @@ func TestFilesReplacedDuringAReadAreConsistent(t *testing.T) {
 		defer close(done)
 		for i := range 200 {
 			m.swap(pairs[i%2])
-			// As a kubelet does, at once.
+			// Atomically, like a kubelet.
 			_ = os.RemoveAll(filepath.Join(m.dir, "..data_"+strings.Repeat("i", m.swaps-1)))
 		}
 	}()

@@ -12,15 +12,15 @@ func TestLastErrorReportsChanges(t *testing.T) {
 	var f lastError
 	notYet := errors.New("nothing yet")
 	require.NoError(t, f.get())
-	require.EqualError(t, f.wrap(notYet), "nothing yet", "nobody has looked")
+	require.EqualError(t, f.wrap(notYet), "nothing yet", "not read yet")
 
 	assert.True(t, f.set(errors.New("cut off")))
-	assert.False(t, f.set(errors.New("cut off")), "what is wrong already")
+	assert.False(t, f.set(errors.New("cut off")), "unchanged")
 	require.EqualError(t, f.wrap(notYet), "nothing yet: cut off")
 	require.ErrorIs(t, f.wrap(notYet), notYet)
 
-	assert.True(t, f.set(errors.New("expired")), "something else")
+	assert.True(t, f.set(errors.New("expired")), "another error")
 	assert.True(t, f.set(nil))
 	require.NoError(t, f.get())
-	assert.True(t, f.set(errors.New("expired")), "it was mended in between")
+	assert.True(t, f.set(errors.New("expired")), "it was fixed in between")
 }

@@ -21,7 +21,7 @@ func TestExpiriesOfEachSource(t *testing.T) {
 	files[CAFile] = bytes.Join([][]byte{newTestSigner(t, at(5)).certPEM, ca.certPEM}, nil)
 	m.swap(files)
 	m.reloadNow()
-	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, m.Expiries(), "of the authority that signed it, not of one beside it")
+	assert.Equal(t, map[string]time.Time{NameServing: at(10), NameAuthority: at(90)}, m.Expiries(), "of the authority that signed it, not of another one")
 
 	m = newTestFiles(t, nil)
 	delete(files, CAFile)
@@ -33,5 +33,5 @@ func TestExpiriesOfEachSource(t *testing.T) {
 	assert.Empty(t, g.Expiries())
 	g.write(bytes.Join([][]byte{newTestSigner(t, at(5)).certPEM, ca.certPEM}, nil))
 	g.reload()
-	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first that ends")
+	assert.Equal(t, map[string]time.Time{NameCallers: at(90)}, g.Expiries(), "the first expiry")
 }

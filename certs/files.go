@@ -134,8 +134,8 @@ func (f *Files) read() (*certPair, error) {
 	default:
 		err = p.validate(f.opts.Name, f.opts.Clock.Now())
 	}
-	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = f.path(fault.Path)
+	if fileErr, ok := errors.AsType[*FileError](err); ok {
+		fileErr.Path = f.path(fileErr.Path)
 	}
 	return p, err
 }
@@ -165,14 +165,14 @@ func (f *Files) describeServed() string {
 // Problem returns the error of the files, or what a pending certificate waits for,
 // while a certificate is served; else nil.
 func (f *Files) Problem() error {
-	fault, p, held, forgot := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
+	fileErr, p, held, loadErr := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
 	switch {
 	case p == nil:
 		return nil
-	case forgot != nil && *forgot != nil:
-		return fmt.Errorf("the webhook configurations are not written: %w", *forgot)
-	case fault != nil:
-		return fmt.Errorf("%w; serving %s", fault, f.describeServed())
+	case loadErr != nil && *loadErr != nil:
+		return fmt.Errorf("the webhook configurations are not written: %w", *loadErr)
+	case fileErr != nil:
+		return fmt.Errorf("%w; serving %s", fileErr, f.describeServed())
 	case held != nil:
 		return fmt.Errorf("%w; serving %s", held.reason(f.path(CertFile)), f.describeServed())
 	case nearExpiry(p.tls, f.opts.Clock.Now()):

@@ -37,14 +37,14 @@ func readCertPair(files map[string][]byte) (*certPair, error) {
 		return nil, err
 	}
 	if _, ok := files[KeyFile]; !ok {
-		return nil, &FileError{KeyFile, ErrMissing, "put the key of " + CertFile + " there"}
+		return nil, &FileError{KeyFile, ErrMissing, "provide the key of " + CertFile}
 	}
 	if err := checkKey(files[KeyFile]); err != nil {
 		return nil, err
 	}
 	served, err := tls.X509KeyPair(encodeChain(chain), files[KeyFile])
 	if err != nil {
-		return nil, &FileError{KeyFile, fmt.Errorf("%w: %w", ErrMismatch, err), "put the key of " + CertFile + " there"}
+		return nil, &FileError{KeyFile, fmt.Errorf("%w: %w", ErrMismatch, err), "provide the key of " + CertFile}
 	}
 	p := &certPair{tls: &served}
 	if _, ok := files[CAFile]; ok {
@@ -72,7 +72,7 @@ func certificatesIn(files map[string][]byte, name string) ([]*x509.Certificate, 
 	block, rest := pem.Decode(data)
 	for ; block != nil; block, rest = pem.Decode(rest) {
 		if strings.HasSuffix(block.Type, pemKey) {
-			return nil, &FileError{name, ErrSwapped, "put the certificate there, and the key into " + KeyFile}
+			return nil, &FileError{name, ErrSwapped, "store the certificate in " + CertFile + " and the key in " + KeyFile}
 		}
 		if block.Type != pemCertificate {
 			return nil, &FileError{name, fmt.Errorf("block of type %q: %w", block.Type, ErrNotPEM), remedy}
@@ -108,9 +108,9 @@ func checkKey(data []byte) error {
 	case block == nil && bytes.Contains(rest, []byte("-----BEGIN")):
 		return &FileError{KeyFile, ErrTruncated, "provide the complete file"}
 	case block == nil:
-		return &FileError{KeyFile, fmt.Errorf("no key: %w", errNoPEM), "put the key of " + CertFile + " there, in PEM"}
+		return &FileError{KeyFile, fmt.Errorf("no key: %w", errNoPEM), "provide the key of " + CertFile + " in PEM format"}
 	case block.Type == pemCertificate && !bytes.Contains(rest, []byte(pemKey)):
-		return &FileError{KeyFile, ErrSwapped, "put the key there, and the certificate into " + CertFile}
+		return &FileError{KeyFile, ErrSwapped, "store the certificate in " + CertFile + " and the key in " + KeyFile}
 	}
 	return nil
 }

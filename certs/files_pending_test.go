@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standings is what clients trust, and why that cannot be read.
+// publishedBundles are the bundles that clients trust, or the error of reading them.
 type publishedBundles struct {
 	mutating, validating []byte
 	fail                 error
@@ -25,7 +25,7 @@ type publishedBundles struct {
 func (c *publishedBundles) read(ctx context.Context) ([]TrustedBundle, error) {
 	c.reads.Add(1)
 	if _, bounded := ctx.Deadline(); !bounded {
-		return nil, errors.New("a read may hang for ever")
+		return nil, errors.New("the read needs a deadline")
 	}
 	if c.fail != nil || c.absent {
 		return nil, c.fail
@@ -35,7 +35,7 @@ func (c *publishedBundles) read(ctx context.Context) ([]TrustedBundle, error) {
 
 func (c *publishedBundles) publish(bundle []byte) { c.mutating, c.validating = bundle, bundle }
 
-// trustedMount serves a certificate of ca, which clients trust.
+// newTrustedFiles serves a certificate of ca, which clients trust.
 func newTrustedFiles(t *testing.T, ca *signer) (*testFiles, *publishedBundles) {
 	t.Helper()
 	c := &publishedBundles{}
@@ -57,7 +57,7 @@ func (m *testFiles) serves(files map[string][]byte) bool {
 	return string(encodeCertificates(m.served().Raw)) == string(files[CertFile])
 }
 
-// assertBundle expects a bundle, whatever the order after its first.
+// assertBundle compares the bundle, in any order after its first certificate.
 func assertBundle(t *testing.T, m *testFiles, want ...*signer) {
 	t.Helper()
 	got := parseTrusted(m.CABundle())
@@ -84,19 +84,19 @@ func TestCertificateOfNewAuthorityIsPendingUntilTrusted(t *testing.T) {
 
 	c.mutating = m.CABundle()
 	m.advance(20 * time.Second)
-	assert.False(t, m.serves(files), "one configuration has it")
+	assert.False(t, m.serves(files), "only one configuration has the authority")
 	assert.ErrorContains(t, m.Problem(), "the caBundle of validate does not verify it yet")
 
 	c.validating = m.CABundle()
 	m.advance(2 * time.Second)
-	assert.False(t, m.serves(files), "an API server may not know yet")
+	assert.False(t, m.serves(files), "some API server may not use it yet")
 	assert.ErrorContains(t, m.Problem(), "tls.crt: waiting until every API server trusts it, 10s after its CA was published; serving the previous certificate")
 	m.advance(9 * time.Second)
 	assert.False(t, m.serves(files))
 	m.advance(time.Second)
 	assert.True(t, m.serves(files))
 	require.NoError(t, m.Problem())
-	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"), "it is told once")
+	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"), "it is logged once")
 	assert.NotContains(t, m.log.String(), "calls may fail")
 }
 
@@ -119,8 +119,8 @@ func TestRemovedTrustRestartsTheWait(t *testing.T) {
 
 func TestPendingCertificateTimesOut(t *testing.T) {
 	for name, fail := range map[string]error{
-		"nobody publishes it":              nil,
-		"what stands cannot be read":       errors.New("forbidden"),
+		"it is not published":              nil,
+		"the bundles cannot be read":       errors.New("forbidden"),
 		"the API server cannot be reached": context.DeadlineExceeded,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestStartingReplicaWaitsUntilNewAuthorityIsTrusted(t *testing.T) {
 	m, files := newTestFiles(t, func(o *FilesOptions) { o.TrustedBundle = c.read }), issueFiles(t, next, 0)
 	m.swap(files)
 	m.reloadNow()
-	assertBundle(t, m, next) // for when it leads: it recalls the other then
+	assertBundle(t, m, next) // once it leads, LoadTrusted adds the other one
 	_, err := m.GetCertificate(nil)
 	require.ErrorIs(t, err, ErrNotReady)
 	assert.EqualError(t, m.Healthy(nil), err.Error())
 	assert.EqualError(t, err, ErrNotReady.Error()+": "+filepath.Join(m.dir, CertFile)+": waiting until clients trust it: "+
 		"the caBundle of mutate does not verify it yet; the leader adds ca.crt once its pod has the same files")
 	m.advance(time.Hour)
-	require.Error(t, m.Healthy(nil), "nobody could call it")
+	require.Error(t, m.Healthy(nil), "no client trusts it")
 	assert.Equal(t, 1, strings.Count(m.log.String(), "new certificate is pending"))
 
 	c.publish(append(append([]byte(nil), old.certPEM...), next.certPEM...))
@@ -187,9 +187,9 @@ func TestStartingReplicaServesReplacedFiles(t *testing.T) {
 func TestStartingReplicaServesTrustedCertificateAtOnce(t *testing.T) {
 	ca, other := newTestSigner(t, epoch), newTestSigner(t, epoch)
 	for name, c := range map[string]*publishedBundles{
-		"it stands in the configurations":        {mutating: ca.certPEM, validating: ca.certPEM},
-		"there are none yet":                     {absent: true},
-		"what stands cannot be read":             {mutating: other.certPEM, validating: other.certPEM, fail: errors.New("forbidden")},
+		"it is in the configurations":            {mutating: ca.certPEM, validating: ca.certPEM},
+		"no configurations yet":                  {absent: true},
+		"the bundles cannot be read":             {mutating: other.certPEM, validating: other.certPEM, fail: errors.New("forbidden")},
 		"one of the two is another's, or broken": {mutating: other.certPEM, validating: ca.certPEM},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestNothingIsPendingWhileServedCertificateIsExpired(t *testing.T) {
 	files := issueFiles(t, newTestSigner(t, epoch), 10)
 	m.swap(files)
 	m.reloadNow()
-	assert.True(t, m.serves(files), "what was served is expired")
+	assert.True(t, m.serves(files), "the served certificate is expired")
 
 	files = issueFiles(t, newTestSigner(t, epoch), 10.5)
 	m.swap(files)
@@ -222,7 +222,7 @@ func TestNothingIsPendingWhileServedCertificateIsExpired(t *testing.T) {
 func TestTrustedCertificateIsServedAtOnce(t *testing.T) {
 	ca := newTestSigner(t, epoch)
 	m, c := newTrustedFiles(t, ca)
-	c.fail = errors.New("nobody has to ask")
+	c.fail = errors.New("must not be read")
 	previous := c.reads.Load()
 	files := issueFiles(t, ca, 1)
 	m.swap(files)
@@ -239,7 +239,7 @@ func TestTrustedCertificateIsServedAtOnce(t *testing.T) {
 	held[CAFile] = files[CAFile]
 	m.swap(held)
 	m.reloadNow()
-	assert.False(t, m.serves(held), "trusted by the files before, and not yet by all")
+	assert.False(t, m.serves(held), "trusted by the previous files, and not by all clients yet")
 }
 
 func TestWithoutTrustedBundleNothingIsPending(t *testing.T) {
@@ -290,11 +290,11 @@ func TestInvalidFilesDoNotEndTheWait(t *testing.T) {
 	m.reloadNow()
 	m.swap(map[string][]byte{CertFile: files[CertFile]})
 	m.reloadNow()
-	assert.ErrorIs(t, m.Problem(), ErrMissing, "the fault is what somebody has to mend")
+	assert.ErrorIs(t, m.Problem(), ErrMissing, "the error of the files comes first")
 	c.publish(m.CABundle())
 	m.advance(time.Second)
 	m.advance(10 * time.Second)
-	assert.True(t, m.serves(files), "they were good")
+	assert.True(t, m.serves(files), "they were valid")
 }
 
 func TestPendingCertificateThatExpiresIsDropped(t *testing.T) {
@@ -347,7 +347,7 @@ func TestFormerAuthorityIsPublishedForAnHour(t *testing.T) {
 	m.advance(time.Second)
 	assertBundle(t, m, z, b)
 	<-changed
-	c.publish(a.certPEM) // not written anew yet
+	c.publish(a.certPEM) // not published again yet
 	m.LoadTrusted(t.Context())
 	assertBundle(t, m, z, b)
 	m.advance(30 * time.Minute)

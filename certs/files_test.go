@@ -19,8 +19,8 @@ import (
 
 const servedName = "overrule.own.svc"
 
-// mount is a folder of files as a kubelet makes it, and a Files that a test has
-// look at it.
+// testFiles is a Files with a directory like the mount of a kubelet. It reads the
+// files only when a test calls reloadNow.
 type testFiles struct {
 	*Files
 	t     *testing.T
@@ -30,7 +30,7 @@ type testFiles struct {
 	swaps int
 }
 
-// lines are what was logged. Several goroutines may write them.
+// logBuffer collects log lines. It is safe for concurrent use.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -69,7 +69,7 @@ func newTestFiles(t *testing.T, change func(*FilesOptions)) *testFiles {
 	return m
 }
 
-// swap mounts other files, all at once.
+// swap replaces all files at once.
 func (m *testFiles) swap(files map[string][]byte) {
 	m.t.Helper()
 	m.swaps++
@@ -93,7 +93,7 @@ func (m *testFiles) served() *x509.Certificate {
 	return cert.Leaf
 }
 
-// issued are the files of a certificate for servedName, good for ten hours.
+// issueFiles returns the files of a certificate for servedName, valid for ten hours.
 func issueFiles(t *testing.T, ca *signer, hours float64) map[string][]byte {
 	t.Helper()
 	l, err := issueLeaf(ca, []string{servedName}, 10*hour, at(hours))
@@ -118,7 +118,7 @@ func TestFilesAreServedWithTheirAuthority(t *testing.T) {
 
 	m.log.Reset()
 	m.reloadNow()
-	assert.Empty(t, m.log.String(), "nothing new is nothing to tell")
+	assert.Empty(t, m.log.String(), "unchanged files are not logged")
 }
 
 func TestFilesWithoutAnAuthorityHaveNoBundle(t *testing.T) {
@@ -149,7 +149,7 @@ func TestNewFilesAreServed(t *testing.T) {
 	renewed[CAFile] = both
 	m.swap(renewed)
 	m.reloadNow()
-	assert.Equal(t, string(both), string(m.CABundle()), "an authority that joins is told with no new certificate")
+	assert.Equal(t, string(both), string(m.CABundle()), "an additional authority is published without a new certificate")
 }
 
 func TestPlainFilesAreServed(t *testing.T) {
@@ -171,7 +171,7 @@ func TestPlainFilesAreServed(t *testing.T) {
 	assert.Contains(t, m.log.String(), "certificate files are valid again")
 }
 
-// without takes the last bytes of a file.
+// truncate removes the last bytes of a file.
 func truncate(data []byte, last int) []byte { return data[:len(data)-last] }
 
 func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
@@ -184,24 +184,24 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 		want   string
 	}{
 		"no certificate": {func(f map[string][]byte) { delete(f, CertFile) }, 0, ErrMissing, "tls.crt: not found: provide certificates in PEM format"},
-		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not found: put the key of tls.crt there"},
-		"an authority that was there and is gone": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
+		"no key":         {func(f map[string][]byte) { delete(f, KeyFile) }, 0, ErrMissing, "tls.key: not found: provide the key of tls.crt"},
+		"a removed authority": {func(f map[string][]byte) { delete(f, CAFile) }, 0, ErrMissing,
 			"ca.crt: not found: provide the CA that signed tls.crt"},
 		"an empty certificate": {func(f map[string][]byte) { f[CertFile] = nil }, 0, ErrNotPEM, "tls.crt: no PEM certificate found: provide the complete file"},
-		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: put the key of tls.crt there, in PEM"},
+		"an empty key":         {func(f map[string][]byte) { f[KeyFile] = nil }, 0, nil, "tls.key: no key: no PEM block found: provide the key of tls.crt in PEM format"},
 		"an empty authority":   {func(f map[string][]byte) { f[CAFile] = nil }, 0, ErrNotPEM, "ca.crt: no PEM certificate found: provide the complete file"},
-		"a certificate that is cut": {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated,
+		"a truncated certificate": {func(f map[string][]byte) { f[CertFile] = truncate(f[CertFile], 30) }, 0, ErrTruncated,
 			"tls.crt: truncated PEM block: provide the complete file"},
-		"a chain that is cut": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated,
+		"a truncated chain": {func(f map[string][]byte) { f[CertFile] = append(f[CertFile], truncate(long, 99)...) }, 0, ErrTruncated,
 			"tls.crt: truncated PEM block: provide the complete file"},
-		"a key that is cut": {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated,
+		"a truncated key": {func(f map[string][]byte) { f[KeyFile] = truncate(f[KeyFile], 30) }, 0, ErrTruncated,
 			"tls.key: truncated PEM block: provide the complete file"},
 		"the key of another": {func(f map[string][]byte) { f[KeyFile] = other.keyPEM }, 0, ErrMismatch,
-			"tls.key: does not match the certificate: tls: private key does not match public key: put the key of tls.crt there"},
+			"tls.key: does not match the certificate: tls: private key does not match public key: provide the key of tls.crt"},
 		"certificate and key swapped": {func(f map[string][]byte) { f[CertFile], f[KeyFile] = f[KeyFile], f[CertFile] }, 0, ErrSwapped,
-			"tls.crt: certificate and key are swapped: put the certificate there, and the key into tls.key"},
+			"tls.crt: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
 		"a certificate in place of the key": {func(f map[string][]byte) { f[KeyFile] = f[CertFile] }, 0, ErrSwapped,
-			"tls.key: certificate and key are swapped: put the key there, and the certificate into tls.crt"},
+			"tls.key: certificate and key are swapped: store the certificate in tls.crt and the key in tls.key"},
 		"another block": {func(f map[string][]byte) { f[CertFile] = []byte("-----BEGIN X-----\nAAAA\n-----END X-----\n") }, 0, ErrNotPEM,
 			`tls.crt: block of type "X": no PEM certificate found: provide certificates in PEM format`},
 		"a block that is no certificate": {func(f map[string][]byte) { f[CertFile] = encodeCertificates([]byte("no")) }, 0, nil,
@@ -224,16 +224,16 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m, good := newTestFiles(t, nil), issueFiles(t, ca, 0)
+			m, valid := newTestFiles(t, nil), issueFiles(t, ca, 0)
 			m.clock.SetTime(at(test.hours))
-			m.swap(good)
+			m.swap(valid)
 			m.reloadNow()
-			bad := issueFiles(t, ca, 0)
-			test.change(bad)
-			m.swap(bad)
+			invalid := issueFiles(t, ca, 0)
+			test.change(invalid)
+			m.swap(invalid)
 			m.reloadNow()
-			require.NoError(t, m.Healthy(nil), "what was good is served")
-			assert.Equal(t, good[CertFile], encodeCertificates(m.served().Raw))
+			require.NoError(t, m.Healthy(nil), "the previous certificate is served")
+			assert.Equal(t, valid[CertFile], encodeCertificates(m.served().Raw))
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
 			problem := m.Problem()
 			require.ErrorContains(t, problem, m.dir+string(filepath.Separator)+test.want)
@@ -243,7 +243,7 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 			}
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
 			m.reloadNow()
-			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is told once")
+			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"), "it is logged once")
 
 			m.clock.SetTime(at(11))
 			m.reloadNow()
@@ -256,11 +256,11 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 
 			alone := newTestFiles(t, func(o *FilesOptions) { o.RequireCA = true })
 			alone.clock.SetTime(at(test.hours))
-			alone.swap(bad)
+			alone.swap(invalid)
 			alone.reloadNow()
 			require.ErrorIs(t, alone.Healthy(nil), ErrNotReady)
 			require.ErrorContains(t, alone.Healthy(nil), test.want)
-			assert.NoError(t, alone.Problem(), "readiness says it")
+			assert.NoError(t, alone.Problem(), "Healthy reports it")
 		})
 	}
 }

@@ -43,15 +43,15 @@ func TestTokensOfAFileAreAccepted(t *testing.T) {
 	write(tokA + "\r\n\n " + tokB)
 	assert.True(t, accepts(tokA) && accepts(tokB))
 
-	for bad, says := range map[string]string{
+	for invalid, want := range map[string]string{
 		"":                   "invalid token: must be 32 to 128 lower-case letters and digits",
 		tokC + "\nX":         "token 2: invalid token: must be 32 to 128 lower-case letters and digits",
 		"ghp_" + tokC:        "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
 		tokC + "/../" + tokC: "token 1: invalid token: must be 32 to 128 lower-case letters and digits",
 	} {
-		write(bad)
+		write(invalid)
 		require.ErrorIs(t, f.Problem(), ErrNoToken)
-		require.EqualError(t, f.Problem(), name+": "+says+`: provide one token per line, such as the output of "openssl rand -hex 32"; still accepting the previous tokens`)
+		require.EqualError(t, f.Problem(), name+": "+want+`: provide one token per line, such as the output of "openssl rand -hex 32"; still accepting the previous tokens`)
 		require.NoError(t, f.Healthy(nil))
 		assert.True(t, accepts(tokA) && accepts(tokB))
 		assert.False(t, accepts(tokC))
@@ -59,7 +59,7 @@ func TestTokensOfAFileAreAccepted(t *testing.T) {
 
 	write(tokB)
 	require.NoError(t, f.Problem())
-	assert.False(t, accepts(tokA), "what is taken out is not accepted any more")
+	assert.False(t, accepts(tokA), "removed tokens are not accepted any more")
 	assert.True(t, accepts(tokB))
 	for _, token := range []string{tokA, tokB, tokC} {
 		assert.NotContains(t, log.String(), token)
@@ -70,7 +70,7 @@ func TestTokenFileIsReloaded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tokens")
 	f, err := NewPathTokenFile(PathTokenFileOptions{File: name})
 	require.NoError(t, err)
-	assert.False(t, f.NeedLeaderElection(), "every replica is called")
+	assert.False(t, f.NeedLeaderElection(), "every replica needs the tokens")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- f.Start(ctx) }()

@@ -22,8 +22,8 @@ import (
 
 const pathSecretName = "overrule-path"
 
-// doorkeepers are replicas that share tokens, on a real API server and by the
-// real clock, with times that are cut short.
+// tokenReplicas are replicas that share tokens, with a real API server, the real clock
+// and short durations.
 type tokenReplicas struct {
 	*testReplicas
 	log  logBuffer
@@ -81,9 +81,9 @@ func (d *tokenReplicas) delete() {
 	require.NoError(d.t, d.client.CoreV1().Secrets(d.namespace).Delete(d.t.Context(), pathSecretName, metav1.DeleteOptions{}))
 }
 
-// call has every replica called by the token that the leader tells, without a
-// pause, as an API server does that has it a moment later. The function that is
-// returned ends that, and gives the calls and those that were refused.
+// callContinuously calls every replica with the token of the leader, as an API server
+// does that gets the token with a delay. The returned function ends that, and
+// returns the number of calls and of those that were rejected.
 func callContinuously(leader *PathTokens, replicas []*PathTokens) (finish func() (calls, refused int)) {
 	done := make(chan struct{})
 	var calling sync.WaitGroup
@@ -114,7 +114,7 @@ func callContinuously(leader *PathTokens, replicas []*PathTokens) (finish func()
 	return func() (int, int) { close(done); calling.Wait(); return calls, refused }
 }
 
-// rotated waits until all replicas tell another token than before, and returns it.
+// awaitRotation waits until all replicas have another token than before, and returns it.
 func (d *tokenReplicas) awaitRotation(replicas []*PathTokens, previous string) string {
 	d.t.Helper()
 	var now string
@@ -122,7 +122,7 @@ func (d *tokenReplicas) awaitRotation(replicas []*PathTokens, previous string) s
 		now = replicas[0].Token()
 		for i, r := range replicas {
 			if token := r.Token(); token == previous || token != now {
-				return fmt.Errorf("replica %d still tells another token", i)
+				return fmt.Errorf("replica %d still has another token", i)
 			}
 		}
 		return nil
@@ -159,15 +159,15 @@ func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage  func(*tokenReplicas, *corev1.Secret) // nil: it is deleted
 		rotates bool
-		says    string
+		wantLog string
 	}{
-		"deleted":                      {rotates: true, says: string(stepTokenRestored)},
+		"deleted":                      {rotates: true, wantLog: string(stepTokenRestored)},
 		"emptied":                      {func(_ *tokenReplicas, s *corev1.Secret) { s.Data = nil }, true, string(stepTokenRestored)},
 		"no token in place of it":      {put(keyToken, "x"), true, "token: invalid token: must be 32 to 128 lower-case letters and digits; it will be rewritten"},
 		"another token in place of it": {put(keyToken, tokB), true, string(stepTokenStaged)},
 		"one staged by hand":           {put(keyNextToken, tokB), true, string(stepTokenPromoted)},
 		"a previous one added":         {put(keyPreviousToken, tokC), false, string(stepTokenRetired)},
-		"keys of somebody else":        {put("theirs", "x"), false, ""},
+		"keys of other clients":        {put("theirs", "x"), false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newTokenReplicas(t, 200*time.Millisecond)
@@ -194,14 +194,14 @@ func TestEditsOfTheTokenSecretRejectNoCall(t *testing.T) {
 			d.eventually(func() error {
 				secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), pathSecretName, metav1.GetOptions{})
 				if err == nil && (string(secret.Data[keyToken]) != now || len(secret.Data[keyNextToken])+len(secret.Data[keyPreviousToken]) > 0) {
-					err = fmt.Errorf("the secret is not at rest")
+					err = fmt.Errorf("the secret is still changing")
 				}
 				return err
 			})
 			calls, refused := finish()
 			assert.Zero(t, refused, "of %d calls", calls)
 			assert.Positive(t, calls)
-			assert.Contains(t, d.log.String(), c.says)
+			assert.Contains(t, d.log.String(), c.wantLog)
 			assert.NotContains(t, d.log.String(), now)
 			assert.NotContains(t, d.log.String(), previous)
 		})
@@ -214,9 +214,9 @@ func TestTokenIsAcceptedUntilNextIsPublished(t *testing.T) {
 	previous := replicas[0].Token()
 	d.delete()
 	now := d.awaitRotation(replicas, previous)
-	time.Sleep(300 * time.Millisecond) // six times as long as it is kept
+	time.Sleep(300 * time.Millisecond) // six times its retention
 	ok, _ := replicas[1].Accepts(previous)
-	assert.True(t, ok, "nobody said that the configurations have the new one")
+	assert.True(t, ok, "the new one is not reported as published")
 	replicas[0].Published(now)
 	d.eventually(func() error {
 		if ok, _ := replicas[1].Accepts(previous); ok {
@@ -251,14 +251,14 @@ func TestImmutableTokenSecretIsUsed(t *testing.T) {
 	d.edit(func(s *corev1.Secret) { s.Immutable = new(true); s.Data[keyNextToken] = []byte(tokB) })
 	d.eventually(func() error {
 		if ok, _ := replicas[1].Accepts(tokB); !ok {
-			return fmt.Errorf("what is staged is not accepted")
+			return fmt.Errorf("the staged token is not accepted")
 		}
 		return nil
 	})
 	finish := callContinuously(replicas[0], replicas)
 	d.eventually(func() error {
 		if log := d.log.String(); !strings.Contains(log, "update secret") || !strings.Contains(log, "immutable") {
-			return fmt.Errorf("it does not say that it cannot write")
+			return fmt.Errorf("the failed write is not logged")
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// tok is a token of one letter.
+// tok returns a token of one repeated letter.
 func tok(letter string) string { return strings.Repeat(letter, 32) }
 
 var (
@@ -30,27 +30,27 @@ func TestTokenPlan(t *testing.T) {
 	}{
 		"stable":                        {found: tokenState{current: tokA}, k: localTokenState{lastState: tokenState{current: tokA}}, want: tokenState{current: tokA}},
 		"nothing stored, nothing known": {want: tokenState{current: fresh}, steps: []step{stepTokenCreated}},
-		"deleted: written again, and followed": {
+		"deleted: restored and rotated": {
 			k:    localTokenState{lastState: tokenState{current: tokA}, lastAge: time.Hour},
 			want: tokenState{current: tokA, next: fresh}, steps: []step{stepTokenRestored, stepTokenStaged},
 		},
-		"deleted by half: what is staged stays": {
+		"partly deleted: the staged one stays": {
 			found: tokenState{next: tokB}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}},
 			want: tokenState{current: tokA, next: tokB}, steps: []step{stepTokenRestored},
 		},
-		"another one put there": {
+		"replaced": {
 			found: tokenState{current: tokB}, k: localTokenState{lastState: tokenState{current: tokA}},
 			want: tokenState{current: tokA, next: tokB}, steps: []step{stepTokenStaged},
 		},
-		"another one put there, to one who starts": {found: tokenState{current: tokB}, want: tokenState{current: tokB}},
-		"another one, to one who missed a rotation": {
+		"replaced, as a starting replica observes it": {found: tokenState{current: tokB}, want: tokenState{current: tokB}},
+		"replaced, as a replica that missed a rotation observes it": {
 			found: tokenState{current: tokB}, k: localTokenState{lastState: tokenState{current: tokA}, lastAge: 20 * time.Second}, want: tokenState{current: tokB},
 		},
 		"promoted by another replica": {
 			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}},
 			want: tokenState{current: tokB, previous: tokA},
 		},
-		"staged and promoted between two looks": {
+		"staged and promoted between two reads": {
 			found: tokenState{current: tokB, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokA}}, want: tokenState{current: tokB, previous: tokA},
 		},
 		"staged a moment ago": {
@@ -61,7 +61,7 @@ func TestTokenPlan(t *testing.T) {
 			found: tokenState{current: tokA, next: tokB}, k: localTokenState{lastState: tokenState{current: tokA, next: tokB}, stagedFor: 20 * time.Second},
 			want: tokenState{current: tokB, previous: tokA}, steps: []step{stepTokenPromoted},
 		},
-		"staged while the previous may still be called": {
+		"staged while the previous may still be used": {
 			found: tokenState{current: tokB, next: tokC, previous: tokA}, k: localTokenState{lastState: tokenState{current: tokB, next: tokC, previous: tokA}, stagedFor: time.Hour},
 			want: tokenState{current: tokB, next: tokC, previous: tokA},
 		},
@@ -89,7 +89,7 @@ func TestTokenPlan(t *testing.T) {
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.steps, steps)
 			again, steps := pathTimes.plan(got, localTokenState{lastState: got})
-			assert.Equal(t, got, again, "planned again it stays")
+			assert.Equal(t, got, again, "plan is idempotent")
 			assert.Empty(t, steps)
 		})
 	}
@@ -99,7 +99,7 @@ func TestNewTokens(t *testing.T) {
 	a, b := newToken(), newToken()
 	assert.NotEqual(t, a, b)
 	assert.Regexp(t, tokenPattern, a)
-	assert.Empty(t, validation.IsDNS1123Subdomain(a), "the API server takes no other segment")
+	assert.Empty(t, validation.IsDNS1123Subdomain(a), "the API server accepts no other segment")
 }
 
 func TestTokenSecretKeepsOtherKeys(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Whatever a hand does to the Secret while replicas run: no handshake fails, the
-// Secret is whole again, and the log tells what was found and what was done.
+// Edits of the Secret while replicas run fail no handshake. The Secret is repaired, and
+// the log has the errors and the changes.
 func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 	foreign := newTestSigner(t, epoch)
 	expired := newTestSigner(t, at(-200))
@@ -27,21 +27,21 @@ func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 		return func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = cert, key }
 	}
 	for name, c := range map[string]struct {
-		damage func(*corev1.Secret)
-		says   []string // none: nothing is damaged, and nothing is to be done
+		damage  func(*corev1.Secret)
+		wantLog []string // empty: nothing to repair
 	}{
-		"the certificate cut off": {cut(keyCert), []string{"tls.crt and tls.key: ", string(stepRestored)}},
-		"the key cut off":         {cut(keyKey), []string{"tls.crt and tls.key: ", string(stepRestored)}},
-		"the bundle cut off":      {cut(keyBundle), []string{"ca-bundle.crt: no PEM certificate found"}},
-		"key of another":          {func(s *corev1.Secret) { s.Data[keyKey] = foreign.keyPEM }, []string{"private key does not match", string(stepRestored)}},
-		"swapped":                 {func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = s.Data[keyKey], s.Data[keyCert] }, []string{"tls.crt and tls.key: ", string(stepRestored)}},
-		"emptied":                 {put(nil, nil), []string{string(stepRestored), string(stepStaged)}},
-		"a bundle of others":      {func(s *corev1.Secret) { s.Data[keyBundle] = foreign.certPEM }, nil},
-		"no bundle":               {func(s *corev1.Secret) { delete(s.Data, keyBundle) }, nil},
-		"an expired authority":    {put(expired.certPEM, expired.keyPEM), []string{string(stepRestored), string(stepStaged)}},
-		"keys of somebody else":   {func(s *corev1.Secret) { s.Data["ca.crt"], s.Data["x"] = []byte("x"), nil }, nil},
-		"moments that are none":   {func(s *corev1.Secret) { s.Annotations[annotationStagedAt] = "yesterday" }, []string{"annotation overrule.dev/ca-staged-at: "}},
-		"no annotations":          {func(s *corev1.Secret) { s.Annotations = nil }, nil},
+		"truncated certificate": {cut(keyCert), []string{"tls.crt and tls.key: ", string(stepRestored)}},
+		"truncated key":         {cut(keyKey), []string{"tls.crt and tls.key: ", string(stepRestored)}},
+		"truncated bundle":      {cut(keyBundle), []string{"ca-bundle.crt: no PEM certificate found"}},
+		"key of another":        {func(s *corev1.Secret) { s.Data[keyKey] = foreign.keyPEM }, []string{"private key does not match", string(stepRestored)}},
+		"swapped":               {func(s *corev1.Secret) { s.Data[keyCert], s.Data[keyKey] = s.Data[keyKey], s.Data[keyCert] }, []string{"tls.crt and tls.key: ", string(stepRestored)}},
+		"emptied":               {put(nil, nil), []string{string(stepRestored), string(stepStaged)}},
+		"a bundle of others":    {func(s *corev1.Secret) { s.Data[keyBundle] = foreign.certPEM }, nil},
+		"no bundle":             {func(s *corev1.Secret) { delete(s.Data, keyBundle) }, nil},
+		"an expired authority":  {put(expired.certPEM, expired.keyPEM), []string{string(stepRestored), string(stepStaged)}},
+		"keys of other clients": {func(s *corev1.Secret) { s.Data["ca.crt"], s.Data["x"] = []byte("x"), nil }, nil},
+		"invalid times":         {func(s *corev1.Secret) { s.Annotations[annotationStagedAt] = "yesterday" }, []string{"annotation overrule.dev/ca-staged-at: "}},
+		"no annotations":        {func(s *corev1.Secret) { s.Annotations = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTestReplicas(t)
@@ -56,7 +56,7 @@ func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 			finish := f.handshakeContinuously()
 
 			f.edit(c.damage)
-			f.eventually(func() error { return f.checkSecret(signs.Raw, log.String(), c.says) })
+			f.eventually(func() error { return f.checkSecret(signs.Raw, log.String(), c.wantLog) })
 			shakes, failures := finish()
 			assert.Empty(t, failures, "of %d handshakes", shakes)
 			assert.NotContains(t, log.String(), "PRIVATE")
@@ -64,7 +64,7 @@ func TestEditsOfTheSecretFailNoHandshake(t *testing.T) {
 	}
 }
 
-// edit is a hand that edits the Secret, whatever the replicas do meanwhile.
+// edit updates the Secret, and retries on conflicts.
 func (f *testReplicas) edit(change func(*corev1.Secret)) {
 	f.t.Helper()
 	f.eventually(func() error {
@@ -78,20 +78,20 @@ func (f *testReplicas) edit(change func(*corev1.Secret)) {
 	})
 }
 
-// whole checks that the Secret can be read, trusts an authority, and that the
-// log says what it has to.
-func (f *testReplicas) checkSecret(trusted []byte, log string, says []string) error {
+// checkSecret checks that the Secret is valid and trusts an authority, and that the log
+// has the wanted texts.
+func (f *testReplicas) checkSecret(trusted []byte, log string, want []string) error {
 	secret := f.secret()
 	s, err := decode(secret)
 	if err != nil {
 		return err
 	}
 	if s.current == nil || !bytes.Equal(s.bundle(), secret.Data[keyBundle]) || !bytes.Contains(s.bundle(), encodeCertificates(trusted)) {
-		return fmt.Errorf("the bundle is not whole yet")
+		return fmt.Errorf("the bundle is not complete yet")
 	}
-	for _, text := range says {
+	for _, text := range want {
 		if !strings.Contains(log, text) {
-			return fmt.Errorf("the log does not say %q:\n%s", text, log)
+			return fmt.Errorf("the log lacks %q:\n%s", text, log)
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func TestSecretOfAnotherTypeIsUsed(t *testing.T) {
 	assert.Equal(t, corev1.SecretTypeOpaque, f.secret().Type, "it cannot be changed")
 }
 
-// Nobody can write it any more; what it says stays good.
+// It cannot be written any more; its content stays in use.
 func TestImmutableSecretIsUsedAndReported(t *testing.T) {
 	f := newTestReplicas(t)
 	var log logBuffer
@@ -122,7 +122,7 @@ func TestImmutableSecretIsUsedAndReported(t *testing.T) {
 	f.edit(func(s *corev1.Secret) { s.Immutable = new(true); delete(s.Data, keyBundle) })
 	f.eventually(func() error {
 		if text := log.String(); !strings.Contains(text, "update secret "+f.namespace+"/"+secretName) || !strings.Contains(text, "immutable") {
-			return fmt.Errorf("it does not say so:\n%s", text)
+			return fmt.Errorf("not logged:\n%s", text)
 		}
 		return nil
 	})

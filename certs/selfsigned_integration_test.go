@@ -53,7 +53,7 @@ func TestRotationFailsNoHandshake(t *testing.T) {
 
 	load := f.handshakeContinuously()
 	authorities, leaves := map[string]bool{}, map[string]bool{}
-	for range 400 { // 200 hours: two lives of an authority, twenty of a leaf
+	for range 400 { // 200 hours: two lifetimes of an authority, twenty of a leaf
 		f.clock.Step(30 * time.Minute)
 		f.waitSettled()
 		for _, replica := range f.replicas {
@@ -85,7 +85,7 @@ func TestOldBundleVerifiesUntilPromotion(t *testing.T) {
 
 	f.replicas[1].Published(both)
 	f.eventually(func() error { return f.checkAnnotation(annotationPublishedAt) })
-	require.NoError(t, f.allVerify(old), "published and not yet spread")
+	require.NoError(t, f.allVerify(old), "published, but not propagated yet")
 
 	f.clock.Step(2 * hour)
 	f.eventually(func() error {
@@ -137,10 +137,10 @@ func TestInvalidSecretIsRepaired(t *testing.T) {
 			require.NoError(t, err)
 			f.eventually(func() error { return f.checkBundles(2) })
 			require.NoError(t, f.allVerify(old))
-			mended := f.secret()
-			_, err = decode(mended)
+			repaired := f.secret()
+			_, err = decode(repaired)
 			require.NoError(t, err)
-			assert.Equal(t, "stays", mended.Labels["theirs"])
+			assert.Equal(t, "stays", repaired.Labels["theirs"])
 		})
 	}
 }
@@ -177,7 +177,7 @@ func TestAuthorityStartedBeforeItsAPIServer(t *testing.T) {
 	f.eventually(func() error { return f.allVerify(replica.CABundle()) })
 
 	gate.set(true)
-	require.NoError(t, replica.Healthy(nil), "away again: what is served stays good")
+	require.NoError(t, replica.Healthy(nil), "unreachable again: the served certificate stays valid")
 }
 
 func TestMissingNamespaceIsReportedAndRetried(t *testing.T) {
@@ -194,14 +194,14 @@ func TestMissingNamespaceIsReportedAndRetried(t *testing.T) {
 	f.eventually(func() error { return replica.Healthy(nil) })
 }
 
-// gate stands between a client and the API server.
+// outage makes the API server unreachable for a client.
 type outage struct {
 	mu     sync.Mutex
 	closed bool
 }
 
 var (
-	errOutage = errors.New("the gate is shut")
+	errOutage = errors.New("the API server is unreachable")
 	errNone   = errors.New("no error")
 )
 
@@ -235,8 +235,8 @@ func onlyFirst(bundle []byte) []byte {
 	return encodeCertificates(certs[0].Raw)
 }
 
-// dial makes one handshake as an API server does: a name of its Service, the
-// bundle as its only trust.
+// dial makes one handshake like an API server: with a name of the Service, and
+// trusting only the bundle.
 func dial(address string, bundle []byte, clock *clocktesting.FakeClock) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(bundle)

@@ -11,8 +11,8 @@ import (
 
 func TestInvalidOptions(t *testing.T) {
 	tests := map[string]struct {
-		change func(*Options)
-		says   string
+		change  func(*Options)
+		wantErr string
 	}{
 		"no client":                    {func(o *Options) { o.Secrets = nil }, "no client for secrets"},
 		"no namespace":                 {func(o *Options) { o.Namespace = "" }, `secret ""/"ca"`},
@@ -30,7 +30,7 @@ func TestInvalidOptions(t *testing.T) {
 			require.NoError(t, err)
 			test.change(&opts)
 			_, err = New(opts)
-			assert.ErrorContains(t, err, test.says)
+			assert.ErrorContains(t, err, test.wantErr)
 		})
 	}
 }

@@ -57,8 +57,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// fleet is the replicas of one server, in a namespace of their own on a real
-// API server, each behind a real listener. Their clock is moved by hand.
+// testReplicas are the replicas of one server, in their own namespace on a real API
+// server, each with a real listener and a fake clock.
 type testReplicas struct {
 	t         *testing.T
 	config    *rest.Config
@@ -71,7 +71,7 @@ type testReplicas struct {
 	log       logr.Logger
 }
 
-// newFleet runs the test in parallel with others.
+// newTestReplicas makes the test parallel.
 func newTestReplicas(t *testing.T) *testReplicas {
 	t.Helper()
 	t.Parallel()
@@ -136,13 +136,12 @@ func (f *testReplicas) listen(authority *Authority) {
 func handshake(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	if secure, ok := conn.(*tls.Conn); ok && secure.Handshake() == nil {
-		_, _ = secure.Read(make([]byte, 1)) // until the client goes
+		_, _ = secure.Read(make([]byte, 1)) // until the client closes
 	}
 }
 
-// eventually waits for check. A timer that was being set while the clock was
-// moved rings too late, which only a clock that stands still makes visible: so
-// now and then every replica gets a hint.
+// eventually waits until check succeeds. A timer that is set while the fake clock is
+// moved fires too late, so replicas are woken up periodically.
 func (f *testReplicas) eventually(check func() error) {
 	f.t.Helper()
 	var err error
@@ -158,7 +157,7 @@ func (f *testReplicas) eventually(check func() error) {
 	require.True(f.t, ok, "still: %v", err)
 }
 
-// allVerify makes a handshake with each replica, trusting bundle alone.
+// allVerify makes a handshake with each replica, trusting only bundle.
 func (f *testReplicas) allVerify(bundle []byte) error {
 	var errs []error
 	for _, address := range f.addresses {
@@ -167,7 +166,7 @@ func (f *testReplicas) allVerify(bundle []byte) error {
 	return errors.Join(errs...)
 }
 
-// trust checks that every replica tells the stored bundle, of count authorities.
+// checkBundles checks that every replica has the stored bundle, of count authorities.
 func (f *testReplicas) checkBundles(count int) error {
 	want := f.stored()
 	if len(want.trusted()) != count {
@@ -183,7 +182,7 @@ func (f *testReplicas) checkBundles(count int) error {
 
 func (f *testReplicas) checkAnnotation(name string) error {
 	if f.secret().Annotations[name] == "" {
-		return fmt.Errorf("annotation %s is not there yet", name)
+		return fmt.Errorf("annotation %s is not set yet", name)
 	}
 	return nil
 }
@@ -205,7 +204,7 @@ func (f *testReplicas) stored() state {
 	return s
 }
 
-// settle waits until no replica has anything to do at this moment.
+// waitSettled waits until no replica has pending changes.
 func (f *testReplicas) waitSettled() {
 	f.t.Helper()
 	f.eventually(func() error {
@@ -235,7 +234,7 @@ func (f *testReplicas) clientBundle() []byte {
 	return nil
 }
 
-// publishFrom does what a leader does: it gives the clients every new bundle,
+// publishFrom does what a leader does: it publishes every new bundle to the clients,
 // and then confirms it.
 func (f *testReplicas) publishFrom(source Publisher) (stop func()) {
 	done := make(chan struct{})
@@ -255,8 +254,8 @@ func (f *testReplicas) publishFrom(source Publisher) (stop func()) {
 	return func() { close(done); publishing.Wait() }
 }
 
-// load makes handshakes with every replica without a pause, until the returned
-// function is called: it gives their number and what went wrong.
+// handshakeContinuously makes handshakes with every replica until the returned
+// function is called, which returns their number and the errors.
 func (f *testReplicas) handshakeContinuously() (finish func() (int, []error)) {
 	var mu sync.Mutex
 	var failures []error

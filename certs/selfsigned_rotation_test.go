@@ -13,8 +13,8 @@ const hour = time.Hour
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// testRules: an authority lives from hour -1 to hour 90 and is followed at
-// about hour 60; a leaf lives for 10 hours, with three of leeway.
+// testRules: an authority is valid from hour -1 to hour 90 and is replaced at about
+// hour 60; a leaf is valid for 10 hours, with three of clock skew.
 var testRules = rotationRules{name: "ca", caValidity: 90 * hour, leafValidity: 10 * hour, publishTimeout: 8 * hour, propagation: hour}
 
 func newTestSigner(t *testing.T, at time.Time) *signer {
@@ -29,7 +29,7 @@ func at(hours float64) time.Time {
 }
 
 func TestPlan(t *testing.T) {
-	made := newTestSigner(t, epoch) // stands for one that the plan mints
+	made := newTestSigner(t, epoch) // stands for one that plan creates
 	old, young, other := newTestSigner(t, epoch), newTestSigner(t, at(60)), newTestSigner(t, at(50))
 	draw := nameStates(map[*signer]string{old: "old", young: "young", other: "other"})
 	stable := state{current: old, leafValidity: 10 * hour}
@@ -49,10 +49,10 @@ func TestPlan(t *testing.T) {
 			want:  state{current: made, leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
-		"young enough: nothing to do": {
+		"recent: no change": {
 			found: stable, know: localState{now: at(59)}, want: stable,
 		},
-		"past two thirds of its life: the next is staged": {
+		"past two thirds of its lifetime: the next is staged": {
 			found: stable, know: localState{now: at(60)},
 			want:  state{current: old, next: made, stagedAt: at(60), leafValidity: 10 * hour},
 			steps: []step{stepStaged},
@@ -60,17 +60,17 @@ func TestPlan(t *testing.T) {
 		"staged and not published: it does not sign": {
 			found: staged, know: localState{now: at(67.9), published: []*x509.Certificate{old.cert}}, want: staged,
 		},
-		"staged and published: recorded, and not signing before it has spread": {
+		"staged and published: recorded, and not signing before it is propagated": {
 			found: staged, know: localState{now: at(61), published: []*x509.Certificate{young.cert, old.cert}}, want: confirmed,
 			steps: []step{stepConfirmed},
 		},
-		"published and not yet spread: waits": {
+		"published and not propagated yet: waits": {
 			found: confirmed, know: localState{now: at(61.9)}, want: confirmed,
 		},
-		"published and seen again: the first moment counts": {
+		"published and observed again: the first time counts": {
 			found: confirmed, know: localState{now: at(61.9), published: []*x509.Certificate{young.cert}}, want: confirmed,
 		},
-		"published and spread: it signs, and the old one stays for one leaf lifetime and the leeway": {
+		"published and propagated: it signs, and the old one stays for one leaf lifetime and the clock skew": {
 			found: confirmed, know: localState{now: at(62)}, want: retiring,
 			steps: []step{stepPromoted},
 		},
@@ -84,15 +84,15 @@ func TestPlan(t *testing.T) {
 			want:  state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(102), leafValidity: 10 * hour},
 			steps: []step{stepPromoted},
 		},
-		"a leaf of the retired one may be alive: it stays trusted": {
+		"a leaf of the retired one may be valid: it stays trusted": {
 			found: retiring, know: localState{now: at(72.9)}, want: retiring,
 		},
-		"no leaf of the retired one can be alive: it goes": {
+		"no leaf of the retired one can be valid: it is removed": {
 			found: retiring, know: localState{now: at(75)},
 			want:  state{current: young, leafValidity: 10 * hour},
 			steps: []step{stepDropped},
 		},
-		"retired and expired: it goes before its time": {
+		"retired and expired: it is removed early": {
 			found: state{current: young, retired: []*x509.Certificate{old.cert}, retiredUntil: at(99), leafValidity: 10 * hour},
 			know:  localState{now: at(90)},
 			want:  state{current: young, leafValidity: 10 * hour},
@@ -116,12 +116,12 @@ func TestPlan(t *testing.T) {
 			want:  state{current: made, leafValidity: 10 * hour},
 			steps: []step{stepCreated},
 		},
-		"staged and expired: discarded, and staged anew": {
+		"staged and expired: discarded, and another one staged": {
 			found: state{current: young, next: old, stagedAt: at(60), leafValidity: 10 * hour}, know: localState{now: at(121)},
 			want:  state{current: young, next: made, stagedAt: at(121), leafValidity: 10 * hour},
 			steps: []step{stepDiscarded, stepStaged},
 		},
-		"deleted, and held in memory: restored, with a new one staged": {
+		"deleted, and still in memory: restored, with a new one staged": {
 			know:  localState{now: at(5), lastState: stable},
 			want:  state{current: old, next: made, stagedAt: at(5), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
@@ -154,11 +154,11 @@ func TestPlan(t *testing.T) {
 			want:  state{current: young, next: made, stagedAt: at(91), leafValidity: 10 * hour},
 			steps: []step{stepRestored, stepStaged},
 		},
-		"replaced by another good one: that one counts": {
+		"replaced by another valid one: that one is used": {
 			found: state{current: other, leafValidity: 10 * hour}, know: localState{now: at(62), lastState: stable},
 			want: state{current: other, leafValidity: 10 * hour},
 		},
-		"no moment of staging recorded: now": {
+		"no time of staging recorded: now": {
 			found: state{current: old, next: young, leafValidity: 10 * hour}, know: localState{now: at(70)},
 			want: state{current: old, next: young, stagedAt: at(70), leafValidity: 10 * hour},
 		},
@@ -182,7 +182,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// picture is a state with names for its authorities, new for any that has none.
+// namedState is a state with names of its authorities, "new" for unknown ones.
 type namedState struct {
 	current, next                       string
 	retired                             []string

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stored is a Secret in the middle of everything.
+// newStoredSecret returns a Secret in the middle of a rotation.
 func newStoredSecret(t *testing.T) (*corev1.Secret, state) {
 	t.Helper()
 	s := state{
@@ -66,23 +66,23 @@ func TestDecodeInvalidParts(t *testing.T) {
 	tests := map[string]struct {
 		breakIt func(*corev1.Secret)
 		lost    func(*state)
-		says    string
+		wantErr string
 		is      error
 	}{
 		"a certificate that is no PEM": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyCert] = []byte("x") },
 			lost:    removeCurrent,
-			says:    "secret own/ca: tls.crt and tls.key: ",
+			wantErr: "secret own/ca: tls.crt and tls.key: ",
 		},
 		"a key that is missing": {
 			breakIt: func(s *corev1.Secret) { delete(s.Data, keyKey) },
 			lost:    removeCurrent,
-			says:    "secret own/ca: tls.crt and tls.key: ",
+			wantErr: "secret own/ca: tls.crt and tls.key: ",
 		},
 		"a key of another certificate": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyKey] = s.Data[keyNextKey] },
 			lost:    removeCurrent,
-			says:    "does not match",
+			wantErr: "does not match",
 		},
 		"a staged certificate that is no authority": {
 			breakIt: func(s *corev1.Secret) {
@@ -90,39 +90,39 @@ func TestDecodeInvalidParts(t *testing.T) {
 				require.NoError(t, err)
 				s.Data[keyNextCert], s.Data[keyNextKey] = servingPEM, pemOfKey(key)
 			},
-			lost: func(s *state) { s.retired = append([]*x509.Certificate{s.next.cert}, s.retired...); s.next = nil },
-			says: "secret own/ca: next.crt and next.key: ",
-			is:   ErrNotAuthority,
+			lost:    func(s *state) { s.retired = append([]*x509.Certificate{s.next.cert}, s.retired...); s.next = nil },
+			wantErr: "secret own/ca: next.crt and next.key: ",
+			is:      ErrNotAuthority,
 		},
 		"a bundle that is no PEM": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyBundle] = []byte("x") },
 			lost:    func(s *state) { s.retired = nil },
-			says:    "secret own/ca: ca-bundle.crt: ",
+			wantErr: "secret own/ca: ca-bundle.crt: ",
 			is:      ErrNotPEM,
 		},
 		"a bundle with something else in it": {
 			breakIt: func(s *corev1.Secret) { s.Data[keyBundle] = append(s.Data[keyBundle], servingPEM...) },
 			lost:    func(*state) {},
-			says:    "secret own/ca: ca-bundle.crt: ",
+			wantErr: "secret own/ca: ca-bundle.crt: ",
 			is:      ErrNotAuthority,
 		},
 		"a bundle with a broken certificate and a key in it": {
 			breakIt: func(s *corev1.Secret) {
 				s.Data[keyBundle] = append(encodeCertificates([]byte("x")), append(s.Data[keyNextKey], s.Data[keyBundle]...)...)
 			},
-			lost: func(*state) {},
-			says: `block of type "PRIVATE KEY"`,
-			is:   ErrNotPEM,
+			lost:    func(*state) {},
+			wantErr: `block of type "PRIVATE KEY"`,
+			is:      ErrNotPEM,
 		},
-		"a moment that is no time": {
+		"an invalid time": {
 			breakIt: func(s *corev1.Secret) { s.Annotations[annotationStagedAt] = "soon" },
 			lost:    func(s *state) { s.stagedAt = time.Time{} },
-			says:    "secret own/ca: annotation overrule.dev/ca-staged-at: read \"soon\"",
+			wantErr: "secret own/ca: annotation overrule.dev/ca-staged-at: read \"soon\"",
 		},
-		"a lifetime that is none": {
+		"an invalid lifetime": {
 			breakIt: func(s *corev1.Secret) { s.Annotations[annotationLeafValidity] = "long" },
 			lost:    func(s *state) { s.leafValidity = 0 },
-			says:    "annotation overrule.dev/leaf-validity",
+			wantErr: "annotation overrule.dev/leaf-validity",
 		},
 	}
 	for name, test := range tests {
@@ -131,9 +131,9 @@ func TestDecodeInvalidParts(t *testing.T) {
 			test.breakIt(secret)
 			test.lost(&want)
 			got, err := decode(secret)
-			var fault *SecretError
-			require.ErrorAs(t, err, &fault)
-			assert.ErrorContains(t, err, test.says)
+			var fileErr *SecretError
+			require.ErrorAs(t, err, &fileErr)
+			assert.ErrorContains(t, err, test.wantErr)
 			if test.is != nil {
 				assert.ErrorIs(t, err, test.is)
 			}
@@ -148,7 +148,7 @@ func removeCurrent(s *state) {
 	s.current = nil
 }
 
-// keyText is a line of the staged key.
+// keyText returns a line of the staged key.
 func keyText(secret *corev1.Secret) string {
 	lines := strings.Split(string(secret.Data[keyNextKey]), "\n")
 	if len(lines) < 2 {

@@ -22,14 +22,14 @@ func TestNewSigner(t *testing.T) {
 	s, err := newSigner(strings.Repeat("long", 40), 365*24*hour, epoch)
 	require.NoError(t, err)
 	assert.True(t, s.cert.IsCA)
-	assert.True(t, s.cert.MaxPathLenZero, "it signs leaves alone")
+	assert.True(t, s.cert.MaxPathLenZero, "it signs only leaves")
 	assert.Equal(t, epoch.Add(-3*hour), s.cert.NotBefore, "three hours for clocks that are behind")
 	assert.Equal(t, epoch.Add(365*24*hour), s.cert.NotAfter)
 	assert.LessOrEqual(t, len(s.cert.Subject.CommonName), 64)
 	key, ok := s.key.(*ecdsa.PrivateKey)
 	require.True(t, ok)
 	assert.Equal(t, elliptic.P256(), key.Curve)
-	assert.NotEmpty(t, s.cert.SubjectKeyId, "two authorities of one name are told apart by it")
+	assert.NotEmpty(t, s.cert.SubjectKeyId, "it distinguishes authorities of the same name")
 }
 
 func TestIssueLeaf(t *testing.T) {
@@ -83,7 +83,7 @@ func TestNeedsLeaf(t *testing.T) {
 	retiring := state{current: young, retired: []*x509.Certificate{old.cert}}
 	assert.True(t, needsLeaf(nil, retiring, at(60)), "none yet")
 	assert.False(t, needsLeaf(l, retiring, at(61)), "its issuer is still trusted")
-	assert.True(t, needsLeaf(l, state{current: young}, at(61)), "its issuer is trusted no more")
+	assert.True(t, needsLeaf(l, state{current: young}, at(61)), "its issuer is not trusted any more")
 	assert.True(t, needsLeaf(l, retiring, l.renewAt), "two thirds of its life are over")
 }
 
@@ -97,7 +97,7 @@ func TestNextAt(t *testing.T) {
 		"stable: staging":                     {state{current: old}, renewal},
 		"retiring: the end of it":             {state{current: old, retired: []*x509.Certificate{young.cert}, retiredUntil: at(5)}, at(5)},
 		"staged: the long wait":               {state{current: old, next: young, stagedAt: at(60)}, at(68)},
-		"published: its spread":               {state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}, at(62)},
+		"published: propagation":              {state{current: old, next: young, stagedAt: at(60), publishedAt: at(61)}, at(62)},
 		"published late: while there is time": {state{current: old, next: young, stagedAt: at(60), publishedAt: at(82)}, at(82.5)},
 	}
 	for name, test := range tests {
@@ -114,7 +114,7 @@ func TestAuthorityRenewalTime(t *testing.T) {
 		assert.Equal(t, epoch.Add(life*2/3), renewalTime(s.cert), life)
 	}
 	theirs := &x509.Certificate{NotBefore: epoch, NotAfter: at(1.5)}
-	assert.Equal(t, at(1), renewalTime(theirs), "one that was not dated back, put there by hand")
+	assert.Equal(t, at(1), renewalTime(theirs), "an external one whose start is not backdated")
 }
 
 func TestPromotionUsesTheLocalClock(t *testing.T) {
@@ -124,10 +124,10 @@ func TestPromotionUsesTheLocalClock(t *testing.T) {
 		seen observation
 		want time.Time
 	}{
-		"never seen before":              {observation{}, at(62)},
-		"seen by a clock that is behind": {observation{at(61), at(59)}, at(62)},
-		"seen by a clock that is ahead":  {observation{at(61), at(63)}, at(64)},
-		"the one that was seen is over":  {observation{at(50), at(63)}, at(62)},
+		"never observed before":              {observation{}, at(62)},
+		"observed by a clock that is behind": {observation{at(61), at(59)}, at(62)},
+		"observed by a clock that is ahead":  {observation{at(61), at(63)}, at(64)},
+		"an earlier one was observed":        {observation{at(50), at(63)}, at(62)},
 	} {
 		assert.Equal(t, c.want, testRules.promotionAt(s, c.seen), name)
 	}

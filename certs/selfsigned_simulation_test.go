@@ -16,7 +16,7 @@ var simRules = rotationRules{name: "ca", caValidity: 90 * hour, leafValidity: 10
 
 const clientLag = hour
 
-// cluster plays replicas, a publisher and clients on the pure parts alone.
+// cluster simulates replicas, a publisher and clients with the pure functions only.
 type cluster struct {
 	t        *testing.T
 	rand     *rand.Rand
@@ -66,8 +66,8 @@ func (c *cluster) sync(r *replica) {
 	}
 }
 
-// publish has the leader, which may be behind, write its bundle to the clients
-// if they have another.
+// publish makes the leader, which may be behind, publish its bundle if clients have
+// another one.
 func (c *cluster) publish() {
 	r := c.replicas[c.leader]
 	bundle := string(r.last.bundle())
@@ -80,7 +80,7 @@ func (c *cluster) publish() {
 	c.inForce = append(c.inForce, published{pool: pool, bundle: bundle, at: c.now})
 }
 
-// handshake has every client, up to date or behind, verify every replica.
+// handshake makes every client, up to date or behind, verify every replica.
 func (c *cluster) handshake(seed uint64) {
 	oldest := len(c.inForce) - 1
 	for oldest > 0 && c.now.Sub(c.inForce[oldest].at) < clientLag {
@@ -136,9 +136,9 @@ func (c *cluster) step() {
 	}
 }
 
-// Whatever the order of events, every client verifies every replica at any time,
-// and rotation goes on for ever, as often as it should and no more: also where
-// clocks of replicas are off. Clients' clocks are right.
+// In any order of events, every client verifies every replica at any time, and the
+// rotations continue at the planned rate, even if clocks of replicas are off. The
+// clocks of clients are right.
 func TestSimulatedRotationFailsNoHandshake(t *testing.T) {
 	for name, offsets := range map[string][]time.Duration{
 		"right clocks":            {0, 0, 0},
@@ -175,7 +175,7 @@ func simulate(t *testing.T, seed uint64, offsets []time.Duration) {
 	require.Greater(t, c.history[stepPromoted], 3, "seed %d", seed)
 	require.Greater(t, c.history[stepDropped], 2, "seed %d", seed)
 	// Some 260 hours: each replica signs every six hours and a half, again after a
-	// restart, and whenever the authority is followed.
+	// restart, and whenever the authority is replaced.
 	require.Less(t, c.leaves, 400, "seed %d", seed)
 	require.Less(t, c.history[stepStaged], 25, "seed %d", seed)
 }

@@ -23,8 +23,8 @@ import (
 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// stubSecrets holds one Secret, and fails as it is told: the real API server
-// cannot be told when.
+// stubSecrets has one Secret, and injects failures at times that a real API server
+// does not allow to control.
 type stubSecrets struct {
 	corev1client.SecretInterface
 	stored           *corev1.Secret
@@ -67,7 +67,7 @@ func (s *stubSecrets) put(secret *corev1.Secret) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// desk is an Authority over a stub, synchronised by hand.
+// testAuthority is an Authority with a stub, which tests sync explicitly.
 type testAuthority struct {
 	*Authority
 	t       *testing.T
@@ -174,7 +174,7 @@ func TestServedCertificateIsRenewedInTime(t *testing.T) {
 	require.NoError(t, d.sync(t.Context()))
 	assert.NotSame(t, first, d.served())
 	assert.Equal(t, at(16.7), d.served().Leaf.NotAfter)
-	assert.Equal(t, 1, d.secrets.writes, "a leaf is no business of the secret")
+	assert.Equal(t, 1, d.secrets.writes, "leaves are not in the secret")
 }
 
 func TestLoopWakesForThePlannedTime(t *testing.T) {
@@ -185,7 +185,7 @@ func TestLoopWakesForThePlannedTime(t *testing.T) {
 	pause := d.nextDelay()
 	assert.Equal(t, d.serving.Load().renewAt, d.clock.Now().Add(pause))
 	d.setTime(60)
-	assert.Equal(t, minDelay, d.nextDelay(), "never a spin")
+	assert.Equal(t, minDelay, d.nextDelay(), "the loop must not spin")
 }
 
 func TestConflictIsRetried(t *testing.T) {
@@ -213,7 +213,7 @@ func TestPersistentConflictsAreAFailure(t *testing.T) {
 			d.secrets.failPut, d.secrets.beforePut = conflict, func() { tries++ }
 			require.ErrorIs(t, d.sync(t.Context()), ErrContended)
 			assert.Equal(t, maxAttempts, tries)
-			assert.NotSame(t, served, d.served(), "past its last call, so renewed all the same")
+			assert.NotSame(t, served, d.served(), "past its deadline, so renewed anyway")
 		})
 	}
 }
@@ -258,7 +258,7 @@ func TestRenewalWithoutTheSecretAfterTheDeadline(t *testing.T) {
 	d.secrets.failGet = errors.New("down")
 	d.setTime(7)
 	require.Error(t, d.sync(t.Context()))
-	assert.Same(t, first, d.served(), "its issuer may have been followed: better read first")
+	assert.Same(t, first, d.served(), "its issuer may have been replaced: read the Secret first")
 	d.setTime(9)
 	require.Error(t, d.sync(t.Context()))
 	assert.NotSame(t, first, d.served(), "about to expire: nothing to lose")
@@ -315,7 +315,7 @@ func TestPublishedAdvancesTheRotation(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Fatal("a new bundle must be told")
+		t.Fatal("a new bundle must be published")
 	}
 	d.Published([]byte("no bundle"))
 	d.Published(previous)
@@ -323,11 +323,11 @@ func TestPublishedAdvancesTheRotation(t *testing.T) {
 	assert.NotContains(t, d.secrets.stored.Annotations, annotationPublishedAt, "the old bundle confirms nothing")
 
 	d.Published(append([]byte(nil), d.CABundle()...))
-	assert.Len(t, d.wake, 1, "it is looked at now, not at the next poll")
+	assert.Len(t, d.wake, 1, "the Secret is read now, not at the next poll")
 	require.NoError(t, d.sync(t.Context()))
 	old := d.serving.Load().issuer
 	require.NoError(t, d.sync(t.Context()))
-	assert.Equal(t, d.lastState.current.cert.Raw, old.Raw, "published, and may not have spread")
+	assert.Equal(t, d.lastState.current.cert.Raw, old.Raw, "published, but not propagated yet")
 
 	d.clock.Step(DefaultPropagationDelay + DefaultPollInterval)
 	require.NoError(t, d.sync(t.Context()))
@@ -356,7 +356,7 @@ func TestBundleIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	require.NoError(t, d.sync(t.Context()))
 	other := newTestAuthority(t)
 	require.NoError(t, other.sync(t.Context()))
-	d.secrets.stored = other.secrets.stored // somebody puts another authority there
+	d.secrets.stored = other.secrets.stored // another client replaces the authority
 	require.NoError(t, d.sync(t.Context()))
 	assert.Equal(t, 2, served)
 }

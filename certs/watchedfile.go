@@ -80,8 +80,8 @@ func (f *watchedFile[T]) load() (*T, error) {
 		return nil, err
 	}
 	loaded, err := f.read(files, name)
-	if fault, ok := errors.AsType[*FileError](err); ok {
-		fault.Path = f.file
+	if fileErr, ok := errors.AsType[*FileError](err); ok {
+		fileErr.Path = f.file
 	}
 	return loaded, err
 }

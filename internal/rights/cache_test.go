@@ -61,19 +61,19 @@ func TestResultsAreCached(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := saying(status{Allowed: answer}, nil)
 				r := s.reviewer()
-				ask := func() {
+				get := func() {
 					t.Helper()
-					may, err := r.MayOverride(t.Context(), alice, policy)
+					allowed, err := r.MayOverride(t.Context(), alice, policy)
 					require.NoError(t, err)
-					assert.Equal(t, answer, may)
+					assert.Equal(t, answer, allowed)
 				}
-				ask()
-				ask()
+				get()
+				get()
 				time.Sleep(10 * time.Second)
-				ask()
+				get()
 				assert.EqualValues(t, 1, s.asked.Load(), "it is still good")
 				time.Sleep(time.Millisecond)
-				ask()
+				get()
 				assert.EqualValues(t, 2, s.asked.Load(), "it is not any more")
 			})
 		})
@@ -158,16 +158,16 @@ func TestErrorsAreNotCached(t *testing.T) {
 			s := saying(test.answer, test.err)
 			r := s.reviewer()
 			for range 2 {
-				may, err := r.MayOverride(t.Context(), alice, policy)
+				allowed, err := r.MayOverride(t.Context(), alice, policy)
 				require.ErrorIs(t, err, test.want)
 				assert.EqualError(t, err, test.text)
-				assert.False(t, may)
+				assert.False(t, allowed)
 			}
 			assert.EqualValues(t, 2, s.asked.Load(), "an error is not kept")
 			s.reply = func(context.Context, spec) (status, error) { return status{Allowed: true}, nil }
-			may, err := r.MayOverride(t.Context(), alice, policy)
+			allowed, err := r.MayOverride(t.Context(), alice, policy)
 			require.NoError(t, err)
-			assert.True(t, may)
+			assert.True(t, allowed)
 		})
 	}
 }
@@ -182,9 +182,9 @@ func TestResultWithEvaluationError(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			may, err := saying(test.answer, nil).reviewer().MayOverride(t.Context(), alice, policy)
+			allowed, err := saying(test.answer, nil).reviewer().MayOverride(t.Context(), alice, policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, may)
+			assert.Equal(t, test.want, allowed)
 		})
 	}
 }
@@ -198,9 +198,9 @@ func TestConcurrentEqualReviewsAreSentOnce(t *testing.T) {
 		r := s.reviewer()
 		for range 10 {
 			go func() {
-				may, err := r.MayOverride(t.Context(), alice, policy)
+				allowed, err := r.MayOverride(t.Context(), alice, policy)
 				assert.NoError(t, err)
-				assert.True(t, may)
+				assert.True(t, allowed)
 			}()
 		}
 		synctest.Wait()
@@ -230,9 +230,9 @@ func TestCancelledCallerDoesNotCancelTheReview(t *testing.T) {
 			assert.Equal(t, time.Second, time.Since(start), "it leaves in time")
 		}()
 		synctest.Wait()
-		may, err := r.MayOverride(t.Context(), alice, policy)
+		allowed, err := r.MayOverride(t.Context(), alice, policy)
 		require.NoError(t, err)
-		assert.True(t, may)
+		assert.True(t, allowed)
 		assert.EqualValues(t, 1, s.asked.Load())
 	})
 }

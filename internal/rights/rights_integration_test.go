@@ -131,16 +131,16 @@ func TestRightsOnAnAPIServer(t *testing.T) {
 	reviewer := rights.New(client(t, asker.Config).AuthorizationV1(), nil)
 	for name, test := range questions {
 		t.Run(name, func(t *testing.T) {
-			may, err := reviewer.MayOverride(t.Context(), &test.user, test.policy)
+			allowed, err := reviewer.MayOverride(t.Context(), &test.user, test.policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, may)
+			assert.Equal(t, test.want, allowed)
 			assertKubectlSays(t, e, reviewer.Check(test.policy), test)
 
 			config := rest.CopyConfig(e.Config)
 			config.Impersonate = rest.ImpersonationConfig{UserName: test.user.Username, Groups: test.user.Groups}
-			may, err = rights.Self(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), nil, test.policy)
+			allowed, err = rights.Self(client(t, config).AuthorizationV1(), nil).MayOverride(t.Context(), nil, test.policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, may, "asked by the user")
+			assert.Equal(t, test.want, allowed, "asked by the user")
 		})
 	}
 	t.Run("extra is passed on", func(t *testing.T) { testExtra(t, e, reviewer) })
@@ -170,12 +170,12 @@ func testExtra(t *testing.T, e *env.Env, reviewer *rights.Reviewer) {
 	require.NoError(t, err)
 	user := who.Status.UserInfo
 	require.Equal(t, authenticationv1.ExtraValue{"view", "edit"}, user.Extra["example.com/scope"])
-	may, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
+	allowed, err := reviewer.MayOverride(t.Context(), &user, authPolicy("infra", "gw-policy"))
 	require.NoError(t, err)
-	assert.True(t, may)
-	may, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
+	assert.True(t, allowed)
+	allowed, err = reviewer.MayOverride(t.Context(), &user, authPolicy("app", "gw-policy"))
 	require.NoError(t, err)
-	assert.False(t, may)
+	assert.False(t, allowed)
 }
 
 // assertKubectlSays runs the command that users are told, as the user.

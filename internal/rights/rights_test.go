@@ -27,11 +27,11 @@ type question struct {
 // listen answers every review with yes and notes what was asked.
 func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]question) {
 	t.Helper()
-	var asked []question
+	var requests []question
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		if assert.NoError(t, json.NewDecoder(r.Body).Decode(&review)) {
-			asked = append(asked, question{r.URL.Path, review.Spec})
+			requests = append(requests, question{r.URL.Path, review.Spec})
 		}
 		review.Status.Allowed = true
 		w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]ques
 		Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
 	})
 	require.NoError(t, err)
-	return client, &asked
+	return client, &requests
 }
 
 // sheep is a kind whose plural cannot be guessed.
@@ -82,29 +82,29 @@ func TestReviewHasAllUserAttributes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
+			client, requests := listen(t)
+			allowed, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
 			require.NoError(t, err)
-			assert.True(t, may)
+			assert.True(t, allowed)
 			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &test.want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
 				Extra: map[string]authorizationv1.ExtraValue{"example.com/scope": {"b", "a"}},
-			}}}, *asked)
+			}}}, *requests)
 			assert.Equal(t, []string{"devs", "admins"}, user.Groups, "the caller keeps its order")
 		})
 	}
 }
 
 func TestWithoutUserTheResultIsFalse(t *testing.T) {
-	for name, nobody := range map[string]*authenticationv1.UserInfo{
+	for name, user := range map[string]*authenticationv1.UserInfo{
 		"no user": nil, "a user without name and groups": {UID: "u1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.New(client, nil).MayOverride(t.Context(), nobody, api.Ref{Kind: "Paint", Name: "red"})
+			client, requests := listen(t)
+			allowed, err := rights.New(client, nil).MayOverride(t.Context(), user, api.Ref{Kind: "Paint", Name: "red"})
 			require.NoError(t, err)
-			assert.False(t, may)
-			assert.Empty(t, *asked)
+			assert.False(t, allowed)
+			assert.Empty(t, *requests)
 		})
 	}
 }
@@ -112,27 +112,27 @@ func TestWithoutUserTheResultIsFalse(t *testing.T) {
 func TestSelfReviewsTheUserOfTheClient(t *testing.T) {
 	for name, given := range map[string]*authenticationv1.UserInfo{"where nobody is named": nil, "whoever is named": user} {
 		t.Run(name, func(t *testing.T) {
-			client, asked := listen(t)
-			may, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
+			client, requests := listen(t)
+			allowed, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
 				api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"})
 			require.NoError(t, err)
-			assert.True(t, may)
+			assert.True(t, allowed)
 			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly",
 				},
-			}}}, *asked)
+			}}}, *requests)
 		})
 	}
 }
 
 func TestFixed(t *testing.T) {
-	for name, may := range map[string]bool{"everyone may": true, "nobody may": false} {
+	for name, allowed := range map[string]bool{"everyone may": true, "nobody may": false} {
 		t.Run(name, func(t *testing.T) {
 			for _, who := range []*authenticationv1.UserInfo{nil, user} {
-				got, err := rights.Fixed(may, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
+				got, err := rights.Fixed(allowed, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
 				require.NoError(t, err)
-				assert.Equal(t, may, got)
+				assert.Equal(t, allowed, got)
 			}
 		})
 	}
@@ -154,12 +154,12 @@ func TestErrorsNameUserAndPolicy(t *testing.T) {
 	require.NoError(t, err)
 	paint := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"}
 
-	may, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
+	allowed, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
 	require.EqualError(t, err, "check whether user alice is allowed to override Paint infra/red: you may not ask")
-	assert.False(t, may)
-	may, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
+	assert.False(t, allowed)
+	allowed, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
 	require.EqualError(t, err, "check whether the user is allowed to override Paint infra/red: you may not ask")
-	assert.False(t, may)
+	assert.False(t, allowed)
 }
 
 func TestCheckReturnsACommand(t *testing.T) {

@@ -103,30 +103,30 @@ func TestInvalidCertProvider(t *testing.T) {
 }
 
 func TestClientAuthIsOptional(t *testing.T) {
-	door, probes := &httpsServer{certificates: newTestSource(t)}, &probeServer{checks: map[string]healthz.Checker{}}
-	require.NoError(t, addClientAuth(door, probes, parseOptions(t), logr.Discard()))
-	assert.Nil(t, door.clientAuth)
+	server, probes := &httpsServer{certificates: newTestSource(t)}, &probeServer{checks: map[string]healthz.Checker{}}
+	require.NoError(t, addClientAuth(server, probes, parseOptions(t), logr.Discard()))
+	assert.Nil(t, server.clientAuth)
 	assert.NotContains(t, probes.checks, "callers")
-	assert.Nil(t, door.tls().GetConfigForClient)
+	assert.Nil(t, server.tls().GetConfigForClient)
 
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	require.NoError(t, addClientAuth(door, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard()))
+	require.NoError(t, addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard()))
 	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before there is anybody to trust")
 	require.NoError(t, probes.warnings["callers"]())
-	assert.Len(t, door.runnables, 1)
-	assert.NotNil(t, door.tls().GetConfigForClient)
+	assert.Len(t, server.runnables, 1)
+	assert.NotNil(t, server.tls().GetConfigForClient)
 
-	assert.ErrorContains(t, addClientAuth(door, probes, parseOptions(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
+	assert.ErrorContains(t, addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file, "--client-subject="), logr.Discard()), "set up client authentication: ")
 }
 
 func TestRequestOfRemovedCAIsRejected(t *testing.T) {
-	door := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
+	server := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
 	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)
-	door.clientAuth = callers
-	assert.NotNil(t, door.server(newConnTracker(1)).ConnContext)
+	server.clientAuth = callers
+	assert.NotNil(t, server.server(newConnTracker(1)).ConnContext)
 	w := httptest.NewRecorder()
-	door.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
+	server.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 	assert.Equal(t, "not ready\n", w.Body.String())
 	assert.Equal(t, "close", w.Header().Get("Connection"), "it may call with another connection")

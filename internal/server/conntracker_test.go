@@ -94,9 +94,9 @@ func awaitIdle(t *testing.T, conns *connTracker, want int) {
 
 func TestShutdownRespondsOnIdleConnections(t *testing.T) {
 	certificates := newTestSource(t)
-	url, leave, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: 10, webhooks: newTestWebhooks(), certificates: certificates})
+	url, shutdown, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: 10, webhooks: newTestWebhooks(), certificates: certificates})
 	c := certificates.dial(t, url)
-	leave()
+	shutdown()
 	assert.Equal(t, responseUnavailable, c.readResponse(t))
 	c.requireEOF(t)
 	require.NoError(t, <-ended)

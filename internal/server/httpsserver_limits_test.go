@@ -29,10 +29,10 @@ type limitedServer struct {
 func newLimitedServer(t *testing.T, connections int) *limitedServer {
 	t.Helper()
 	b := &limitedServer{t: t, certificates: newTestSource(t)}
-	url, leave, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: connections, webhooks: newTestWebhooks(), certificates: b.certificates})
+	url, shutdown, ended := startServer(t, &httpsServer{address: "127.0.0.1:0", connections: connections, webhooks: newTestWebhooks(), certificates: b.certificates})
 	b.url, b.address = url, strings.TrimPrefix(url, "https://")
 	t.Cleanup(func() {
-		leave()
+		shutdown()
 		assert.NoError(t, <-ended)
 	})
 	return b
@@ -83,7 +83,7 @@ func TestConnectionsWithoutARequestAreEvicted(t *testing.T) {
 }
 
 func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
-	for name, say := range map[string]string{
+	for name, send := range map[string]string{
 		"half a header":                       "POST /validate HTTP/1.1\r\nHost: ",
 		"an unknown path":                     "GET /elsewhere HTTP/1.1\r\nHost: x\r\n\r\n",
 		"an unknown path, and half of a body": "POST /elsewhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf",
@@ -93,7 +93,7 @@ func TestClientsWithoutThePathTokenOccupyNoConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newLimitedServer(t, 2)
 			for range 6 {
-				_, err := io.WriteString(b.certificates.dial(t, b.url), say)
+				_, err := io.WriteString(b.certificates.dial(t, b.url), send)
 				require.NoError(t, err)
 			}
 			b.requireResponds()

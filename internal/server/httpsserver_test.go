@@ -72,7 +72,7 @@ func (f *testRunnable) Start(ctx context.Context) error {
 }
 
 // opened starts a server on a free port, and returns how to end it.
-func startServer(t *testing.T, d *httpsServer) (url string, leave context.CancelFunc, ended <-chan error) {
+func startServer(t *testing.T, d *httpsServer) (url string, shutdown context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	address := make(chan string, 1)
 	d.log = funcr.New(func(_, args string) {
@@ -104,14 +104,14 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 		address: "127.0.0.1:0", connections: 10, drainPeriod: 300 * time.Millisecond, webhooks: newTestWebhooks(), certificates: certificates,
 		runnables: []manager.Runnable{f}, serving: &serving,
 	}
-	url, leave, ended := startServer(t, d)
+	url, shutdown, ended := startServer(t, d)
 	served := make(chan struct{})
 	go func() {
 		serving.Wait()
 		close(served)
 	}()
 	client := certificates.client()
-	ask := func() (*http.Response, error) {
+	get := func() (*http.Response, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+webhook.PathValidate, strings.NewReader(
 			`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`))
 		require.NoError(t, err)
@@ -123,15 +123,15 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 		return response, err
 	}
 	require.NoError(t, d.checkShutdown(nil))
-	response, err := ask() //nolint:bodyclose // ask closes it
+	response, err := get() //nolint:bodyclose // ask closes it
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.False(t, response.Close)
 
-	leave()
+	shutdown()
 	require.Eventually(t, func() bool { return d.checkShutdown(nil) != nil }, time.Minute, time.Millisecond)
 	assert.EqualError(t, d.checkShutdown(nil), "draining")
-	response, err = ask() //nolint:bodyclose // ask closes it
+	response, err = get() //nolint:bodyclose // ask closes it
 	require.NoError(t, err, "a draining server answers")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.True(t, response.Close, "and asks its client to go elsewhere")
@@ -145,7 +145,7 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 	<-served
 	require.NoError(t, <-ended)
 	assert.True(t, f.ended.Load())
-	_, err = ask() //nolint:bodyclose // ask closes it
+	_, err = get() //nolint:bodyclose // ask closes it
 	assert.Error(t, err)
 	assert.False(t, d.NeedLeaderElection(), "every replica serves")
 }
@@ -160,7 +160,7 @@ func TestServerEndsIfARunnableFails(t *testing.T) {
 func TestConnectionsOverTheLimitWait(t *testing.T) {
 	certificates := newTestSource(t)
 	d := &httpsServer{address: "127.0.0.1:0", connections: 2, webhooks: newTestWebhooks(), certificates: certificates}
-	url, leave, ended := startServer(t, d)
+	url, shutdown, ended := startServer(t, d)
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
 	dial := func() (net.Conn, error) {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
@@ -195,7 +195,7 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 	require.NoError(t, first.Close())
 	require.NoError(t, <-third, "it waited for the place of another")
 	require.NoError(t, second.Close())
-	leave()
+	shutdown()
 	require.NoError(t, <-ended)
 }
 

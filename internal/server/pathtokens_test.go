@@ -47,9 +47,9 @@ func TestPathTokenSource(t *testing.T) {
 			assert.Equal(t, c.tokens, p.tokens != nil)
 			assert.Equal(t, c.source, p.source != nil)
 
-			door, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
-			p.protect(door, probes)
-			assert.Equal(t, c.feeder, len(door.runnables) == 1)
+			server, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
+			p.protect(server, probes)
+			assert.Equal(t, c.feeder, len(server.runnables) == 1)
 			if c.tokens {
 				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before anybody can be let in")
 			} else {
@@ -92,12 +92,12 @@ func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 		webhooks: webhook.New(webhook.Options{Store: snapshot.New(), Guard: &guard.Guard{Engine: effective.NewEngine()}, Log: logr.Discard(), Tokens: tokens}),
 	}
 	d.runnables = append(d.runnables, tokens)
-	url, leave, ended := startServer(t, d)
-	defer func() { leave(); assert.NoError(t, <-ended) }()
+	url, shutdown, ended := startServer(t, d)
+	defer func() { shutdown(); assert.NoError(t, <-ended) }()
 	require.Eventually(t, func() bool { return tokens.Healthy(nil) == nil }, time.Minute, time.Millisecond)
 
 	dialer := tls.Dialer{Config: certificates.client().Transport.(*http.Transport).TLSClientConfig}
-	say := func(head string) string {
+	send := func(head string) string {
 		t.Helper()
 		conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 		require.NoError(t, err)
@@ -116,8 +116,8 @@ func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 		"/validate/./" + magic, "/validate/" + strings.ToUpper(magic), "/validate/%30" + magic[1:], "https://x/validate", "/",
 	} {
 		// A body is announced and never sent: nobody waits for it.
-		assert.Equal(t, want, say(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", target)), target)
+		assert.Equal(t, want, send(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", target)), target)
 	}
-	assert.Equal(t, want, say("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"))
-	assert.Contains(t, say("POST /validate/"+magic+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 415 ", "who knows it is told what is wrong")
+	assert.Equal(t, want, send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"))
+	assert.Contains(t, send("POST /validate/"+magic+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 415 ", "who knows it is told what is wrong")
 }

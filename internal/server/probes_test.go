@@ -29,27 +29,27 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 			"caches":      func(*http.Request) error { return caches },
 			"certificate": func(*http.Request) error { return certificate },
 		}}
-	ask := func() (int, string) {
+	get := func() (int, string) {
 		w := httptest.NewRecorder()
 		h.ready(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		return w.Code, w.Body.String()
 	}
 
 	caches, certificate = errors.New("not listed yet: [gateways]"), errors.New("no serving certificate yet")
-	code, text := ask()
+	code, text := get()
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Equal(t, "[-] caches: not listed yet: [gateways]\n[-] certificate: no serving certificate yet\n", text)
-	ask()
+	get()
 	require.Len(t, lines, 1, "the log tells changes alone")
 	assert.Contains(t, lines[0], `"msg"="not ready" "checks"=["[-] caches: not listed yet: [gateways]"`)
 
 	caches = nil
-	code, text = ask()
+	code, text = get()
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Equal(t, "[+] caches\n[-] certificate: no serving certificate yet\n", text)
 
 	certificate = nil
-	code, text = ask()
+	code, text = get()
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
 	require.Len(t, lines, 3)
@@ -57,11 +57,11 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 
 	note := errors.New("tls.crt: expires soon")
 	h.warnings = map[string]func() error{"certificate": func() error { return note }}
-	code, text = ask()
+	code, text = get()
 	assert.Equal(t, http.StatusOK, code, "it still does its work")
 	assert.Equal(t, "[+] caches\n[+] certificate\n[!] certificate: tls.crt: expires soon\n", text)
 	note = nil
-	_, text = ask()
+	_, text = get()
 	assert.Equal(t, "[+] caches\n[+] certificate\n", text)
 }
 
@@ -126,13 +126,13 @@ func TestProbesAreServedUntilTheLastCallIsAnswered(t *testing.T) {
 	require.NoError(t, err)
 	var serving sync.WaitGroup
 	serving.Add(1)
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, shutdown := context.WithCancel(t.Context())
 	h := &probeServer{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), serving: &serving, checks: map[string]healthz.Checker{
 		"shutdown": func(*http.Request) error { return ctx.Err() },
 	}}
 	ended := make(chan error, 1)
 	go func() { ended <- h.Start(ctx) }()
-	ask := func() int {
+	get := func() int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.address+"/readyz", nil)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(r)
@@ -142,13 +142,13 @@ func TestProbesAreServedUntilTheLastCallIsAnswered(t *testing.T) {
 		_ = response.Body.Close()
 		return response.StatusCode
 	}
-	require.Eventually(t, func() bool { return ask() == http.StatusOK }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return get() == http.StatusOK }, time.Minute, time.Millisecond)
 
-	leave()
+	shutdown()
 	for range 10 {
-		require.Equal(t, http.StatusServiceUnavailable, ask(), "it says that it is not ready, rather than nothing")
+		require.Equal(t, http.StatusServiceUnavailable, get(), "it says that it is not ready, rather than nothing")
 	}
 	serving.Done()
 	require.NoError(t, <-ended)
-	assert.Zero(t, ask())
+	assert.Zero(t, get())
 }

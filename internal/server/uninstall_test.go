@@ -59,9 +59,9 @@ func TestUninstallRemovesTheRoleBindingFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(c.objects...)
 			recreateConfiguration(client, c.back)
-			var said strings.Builder
-			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context()))
-			assert.Equal(t, c.want, said.String())
+			var output strings.Builder
+			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(t.Context()))
+			assert.Equal(t, c.want, output.String())
 			for _, left := range client.Actions() {
 				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "what is not its own stays")
 			}
@@ -86,12 +86,12 @@ func TestUninstallReportsRecreatedWebhooks(t *testing.T) {
 	recreateConfiguration(client, -1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	var said strings.Builder
-	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(ctx)
+	var output strings.Builder
+	err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "another client keeps recreating the webhook configurations overrule")
-	assert.NotContains(t, said.String(), allRemoved)
-	assert.LessOrEqual(t, strings.Count(said.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
+	assert.NotContains(t, output.String(), allRemoved)
+	assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
 }
 
 func TestUninstallReportsDeleteErrors(t *testing.T) {
@@ -106,11 +106,11 @@ func TestUninstallReportsDeleteErrors(t *testing.T) {
 				name := a.(clienttesting.DeleteAction).GetName()
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("no right"))
 			})
-			var said strings.Builder
-			err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &said}).remove(t.Context())
+			var output strings.Builder
+			err := (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(t.Context())
 			require.True(t, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(t, err, want)
-			assert.NotContains(t, said.String(), allRemoved)
+			assert.NotContains(t, output.String(), allRemoved)
 		})
 	}
 }
