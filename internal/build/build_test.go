@@ -23,12 +23,12 @@ func TestVersionSources(t *testing.T) {
 		version, revision string
 		want              [2]string
 	}{
-		"stamps come before all else":                {debug.BuildInfo{Main: debug.Module{Version: "v9.9.9"}, Settings: in("true")}, "v1.2.3", "abc", [2]string{"v1.2.3", "abc"}},
-		"a stamped version, the repository's commit": {debug.BuildInfo{Settings: in("false")}, "v1.2.3", "", [2]string{"v1.2.3", commit}},
-		"go install at a version":                    {debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "", "", [2]string{"v1.2.3", ""}},
-		"files that were changed":                    {debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261121000000-0123456789ab+dirty"}, Settings: in("true")}, "", "", [2]string{"v1.2.4-0.20261121000000-0123456789ab+dirty", commit + "-dirty"}},
-		"a build without a repository":               {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "", "", [2]string{"dev", ""}},
-		"nothing at all":                             {debug.BuildInfo{}, "", "", [2]string{"dev", ""}},
+		"linker flags take precedence":             {debug.BuildInfo{Main: debug.Module{Version: "v9.9.9"}, Settings: in("true")}, "v1.2.3", "abc", [2]string{"v1.2.3", "abc"}},
+		"linked version, commit of the repository": {debug.BuildInfo{Settings: in("false")}, "v1.2.3", "", [2]string{"v1.2.3", commit}},
+		"go install at a version":                  {debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "", "", [2]string{"v1.2.3", ""}},
+		"modified files":                           {debug.BuildInfo{Main: debug.Module{Version: "v1.2.4-0.20261121000000-0123456789ab+dirty"}, Settings: in("true")}, "", "", [2]string{"v1.2.4-0.20261121000000-0123456789ab+dirty", commit + "-dirty"}},
+		"a build without a repository":             {debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "", "", [2]string{"dev", ""}},
+		"no build information":                     {debug.BuildInfo{}, "", "", [2]string{"dev", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info := read(&c.built, c.version, c.revision)

@@ -22,21 +22,21 @@ type (
 	status = authorizationv1.SubjectAccessReviewStatus
 )
 
-// server answers as reply says and counts what it was asked.
+// server responds with reply, and counts the reviews.
 type server struct {
-	asked atomic.Int32
-	reply func(context.Context, spec) (status, error)
+	reviews atomic.Int32
+	reply   func(context.Context, spec) (status, error)
 }
 
 func (s *server) reviewer() *Reviewer {
 	return &Reviewer{cache: newReviewCache(func(ctx context.Context, q spec) (status, error) {
-		s.asked.Add(1)
+		s.reviews.Add(1)
 		return s.reply(ctx, q)
 	})}
 }
 
-// saying returns a server that always gives one answer.
-func saying(answer status, err error) *server {
+// newServer returns a server with a fixed response.
+func newServer(answer status, err error) *server {
 	return &server{reply: func(context.Context, spec) (status, error) { return answer, err }}
 }
 
@@ -48,7 +48,7 @@ var (
 	}
 )
 
-// like returns alice, changed.
+// like returns a modified copy of alice.
 func like(change func(*authenticationv1.UserInfo)) *authenticationv1.UserInfo {
 	u := alice.DeepCopy()
 	change(u)
@@ -59,7 +59,7 @@ func TestResultsAreCached(t *testing.T) {
 	for name, answer := range map[string]bool{"a yes": true, "a no": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := saying(status{Allowed: answer}, nil)
+				s := newServer(status{Allowed: answer}, nil)
 				r := s.reviewer()
 				get := func() {
 					t.Helper()
@@ -71,10 +71,10 @@ func TestResultsAreCached(t *testing.T) {
 				get()
 				time.Sleep(10 * time.Second)
 				get()
-				assert.EqualValues(t, 1, s.asked.Load(), "it is still good")
+				assert.EqualValues(t, 1, s.reviews.Load(), "it is still cached")
 				time.Sleep(time.Millisecond)
 				get()
-				assert.EqualValues(t, 2, s.asked.Load(), "it is not any more")
+				assert.EqualValues(t, 2, s.reviews.Load(), "it has expired")
 			})
 		})
 	}
@@ -86,7 +86,7 @@ func TestEqualReviewsShareAResult(t *testing.T) {
 		policy api.Ref
 		want   int32
 	}{
-		"asked again": {alice, policy, 1},
+		"the same review": {alice, policy, 1},
 		"with the groups in another order, and one of them twice": {
 			like(func(u *authenticationv1.UserInfo) { u.Groups = []string{"admins", "devs", "admins"} }), policy, 1,
 		},
@@ -115,19 +115,19 @@ func TestEqualReviewsShareAResult(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := saying(status{Allowed: true}, nil)
+			s := newServer(status{Allowed: true}, nil)
 			r := s.reviewer()
 			_, err := r.MayOverride(t.Context(), alice, policy)
 			require.NoError(t, err)
 			_, err = r.MayOverride(t.Context(), test.user, test.policy)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, s.asked.Load())
+			assert.Equal(t, test.want, s.reviews.Load())
 		})
 	}
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	s := saying(status{Allowed: true}, nil)
+	s := newServer(status{Allowed: true}, nil)
 	r := s.reviewer()
 	for i := range maxAnswers + 10 {
 		_, err := r.MayOverride(t.Context(), alice, api.Ref{Kind: "Paint", Name: strconv.Itoa(i)})
@@ -148,14 +148,14 @@ func TestErrorsAreNotCached(t *testing.T) {
 			err: broken, want: broken,
 			text: "check whether user alice is allowed to override Paint infra/red: connection refused",
 		},
-		"an answer that says that it could not be evaluated": {
+		"a review that could not be evaluated": {
 			answer: status{EvaluationError: "authorizer is down"}, want: errNotEvaluated,
 			text: "check whether user alice is allowed to override Paint infra/red: the API server could not evaluate the review: authorizer is down",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := saying(test.answer, test.err)
+			s := newServer(test.answer, test.err)
 			r := s.reviewer()
 			for range 2 {
 				allowed, err := r.MayOverride(t.Context(), alice, policy)
@@ -163,7 +163,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 				assert.EqualError(t, err, test.text)
 				assert.False(t, allowed)
 			}
-			assert.EqualValues(t, 2, s.asked.Load(), "an error is not kept")
+			assert.EqualValues(t, 2, s.reviews.Load(), "errors are not cached")
 			s.reply = func(context.Context, spec) (status, error) { return status{Allowed: true}, nil }
 			allowed, err := r.MayOverride(t.Context(), alice, policy)
 			require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestResultWithEvaluationError(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			allowed, err := saying(test.answer, nil).reviewer().MayOverride(t.Context(), alice, policy)
+			allowed, err := newServer(test.answer, nil).reviewer().MayOverride(t.Context(), alice, policy)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, allowed)
 		})
@@ -205,11 +205,11 @@ func TestConcurrentEqualReviewsAreSentOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
-		assert.EqualValues(t, 1, s.asked.Load())
+		assert.EqualValues(t, 1, s.reviews.Load())
 	})
 }
 
-// TestCancelledCallerDoesNotCancelTheReview: the first to ask has the shortest patience.
+// TestCancelledCallerDoesNotCancelTheReview: the first caller has the shortest timeout.
 func TestCancelledCallerDoesNotCancelTheReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{reply: func(ctx context.Context, _ spec) (status, error) {
@@ -233,7 +233,7 @@ func TestCancelledCallerDoesNotCancelTheReview(t *testing.T) {
 		allowed, err := r.MayOverride(t.Context(), alice, policy)
 		require.NoError(t, err)
 		assert.True(t, allowed)
-		assert.EqualValues(t, 1, s.asked.Load())
+		assert.EqualValues(t, 1, s.reviews.Load())
 	})
 }
 

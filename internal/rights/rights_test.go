@@ -18,20 +18,20 @@ import (
 	"overrule.dev/overrule/internal/rights"
 )
 
-// question is what arrives at the API server.
-type question struct {
+// sentReview is a review that the API server received.
+type sentReview struct {
 	path string
 	spec authorizationv1.SubjectAccessReviewSpec
 }
 
-// listen answers every review with yes and notes what was asked.
-func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]question) {
+// listen allows every review, and records them.
+func listen(t *testing.T) (*authorizationv1client.AuthorizationV1Client, *[]sentReview) {
 	t.Helper()
-	var requests []question
+	var requests []sentReview
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		if assert.NoError(t, json.NewDecoder(r.Body).Decode(&review)) {
-			requests = append(requests, question{r.URL.Path, review.Spec})
+			requests = append(requests, sentReview{r.URL.Path, review.Spec})
 		}
 		review.Status.Allowed = true
 		w.Header().Set("Content-Type", "application/json")
@@ -71,7 +71,7 @@ func TestReviewHasAllUserAttributes(t *testing.T) {
 			api.Ref{Group: "example.com", Kind: "AuthPolicy", Name: "all"},
 			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "authpolicies", Name: "all"},
 		},
-		"a kind whose plural is told": {
+		"a kind with a known plural": {
 			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
 			authorizationv1.ResourceAttributes{Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly"},
 		},
@@ -86,7 +86,7 @@ func TestReviewHasAllUserAttributes(t *testing.T) {
 			allowed, err := rights.New(client, sheep).MayOverride(t.Context(), user, test.policy)
 			require.NoError(t, err)
 			assert.True(t, allowed)
-			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+			assert.Equal(t, []sentReview{{"/apis/authorization.k8s.io/v1/subjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &test.want, User: "alice", UID: "u1", Groups: []string{"admins", "devs"},
 				Extra: map[string]authorizationv1.ExtraValue{"example.com/scope": {"b", "a"}},
 			}}}, *requests)
@@ -110,14 +110,14 @@ func TestWithoutUserTheResultIsFalse(t *testing.T) {
 }
 
 func TestSelfReviewsTheUserOfTheClient(t *testing.T) {
-	for name, given := range map[string]*authenticationv1.UserInfo{"where nobody is named": nil, "whoever is named": user} {
+	for name, given := range map[string]*authenticationv1.UserInfo{"without a user": nil, "with a user": user} {
 		t.Run(name, func(t *testing.T) {
 			client, requests := listen(t)
 			allowed, err := rights.Self(client, sheep).MayOverride(t.Context(), given,
 				api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"})
 			require.NoError(t, err)
 			assert.True(t, allowed)
-			assert.Equal(t, []question{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
+			assert.Equal(t, []sentReview{{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", authorizationv1.SubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Verb: "override", Group: "example.com", Resource: "flock", Namespace: "infra", Name: "dolly",
 				},
@@ -127,7 +127,7 @@ func TestSelfReviewsTheUserOfTheClient(t *testing.T) {
 }
 
 func TestFixed(t *testing.T) {
-	for name, allowed := range map[string]bool{"everyone may": true, "nobody may": false} {
+	for name, allowed := range map[string]bool{"allowed": true, "denied": false} {
 		t.Run(name, func(t *testing.T) {
 			for _, who := range []*authenticationv1.UserInfo{nil, user} {
 				got, err := rights.Fixed(allowed, nil).MayOverride(t.Context(), who, api.Ref{Kind: "Paint", Name: "red"})
@@ -138,15 +138,15 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestErrorsNameUserAndPolicy lets a client be refused, as one without the right
-// to ask is.
+// TestErrorsNameUserAndPolicy rejects the reviews, as for a client that is not allowed
+// to create them.
 func TestErrorsNameUserAndPolicy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		assert.NoError(t, json.NewEncoder(w).Encode(metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-			Status:   metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "you may not ask",
+			Status:   metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "not allowed to review",
 		}))
 	}))
 	t.Cleanup(server.Close)
@@ -155,10 +155,10 @@ func TestErrorsNameUserAndPolicy(t *testing.T) {
 	paint := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "infra", Name: "red"}
 
 	allowed, err := rights.New(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "check whether user alice is allowed to override Paint infra/red: you may not ask")
+	require.EqualError(t, err, "check whether user alice is allowed to override Paint infra/red: not allowed to review")
 	assert.False(t, allowed)
 	allowed, err = rights.Self(client, nil).MayOverride(t.Context(), user, paint)
-	require.EqualError(t, err, "check whether the user is allowed to override Paint infra/red: you may not ask")
+	require.EqualError(t, err, "check whether the user is allowed to override Paint infra/red: not allowed to review")
 	assert.False(t, allowed)
 }
 
@@ -179,7 +179,7 @@ func TestCheckReturnsACommand(t *testing.T) {
 			api.Ref{Group: "example.com", Kind: "Paint", Name: "red"},
 			"kubectl auth can-i override paints.example.com/red -A",
 		},
-		"for a kind whose plural is told": {
+		"for a kind with a known plural": {
 			api.Ref{Group: "example.com", Kind: "Sheep", Namespace: "infra", Name: "dolly"},
 			"kubectl auth can-i override flock.example.com/dolly -n infra",
 		},

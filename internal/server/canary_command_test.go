@@ -27,7 +27,7 @@ func TestCanaryThatCannotRunExitsWith2(t *testing.T) {
 		want string
 	}{
 		"an argument":         {[]string{"now"}, `unknown command "now" for "overrule canary"`},
-		"a flag of no kind":   {[]string{"--loud"}, "unknown flag: --loud"},
+		"an unknown flag":     {[]string{"--loud"}, "unknown flag: --loud"},
 		"a wrong enforcement": {[]string{"--enforcement=maybe"}, `invalid value "maybe" for --enforcement: must be one of deny, warn, audit`},
 		"a wrong output":      {[]string{"-o", "xml"}, `invalid value "xml" for --output: must be one of text, json`},
 		"no name":             {[]string{"--canary-namespace=App"}, "invalid --canary-namespace: must be an RFC 1123 label"},
@@ -61,7 +61,7 @@ func TestCanaryOutput(t *testing.T) {
 	require.NoError(t, write(&out, r, "json"))
 	assert.JSONEq(t, `{"apiVersion":"overrule.dev/v1alpha1","kind":"CanaryResult","outcome":"failed","enforcement":"deny",
 		"trials":[{"sent":"one","came":"<no>","outcome":"failed","milliseconds":7}]}`, out.String())
-	assert.Contains(t, out.String(), "<no>", "people read it, too")
+	assert.Contains(t, out.String(), "<no>", "it is readable")
 	var back canary.Result
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	assert.Equal(t, r, back)

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/certs"
 )
 
-// identify starts the identity of some flags.
+// newTestProvider returns the certProvider of some flags.
 func newTestProvider(t *testing.T, args ...string) *certProvider {
 	t.Helper()
 	i, err := newCertProvider(&rest.Config{Host: "127.0.0.1:1"}, fake.NewClientset(), parseOptions(t, args...), logr.Discard())
@@ -40,7 +40,7 @@ func (i *certProvider) start(t *testing.T) {
 	})
 }
 
-// mounted is a folder with a serving certificate that signs itself.
+// writeCertificates returns a directory with a self-signed serving certificate.
 func writeCertificates(t *testing.T, withCA bool) string {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")
@@ -57,21 +57,21 @@ func writeCertificates(t *testing.T, withCA bool) string {
 
 func TestExternalBundle(t *testing.T) {
 	for name, c := range map[string]struct {
-		way     string
-		withCA  bool
-		foreign bool
-		bundle  bool
+		source   string
+		withCA   bool
+		external bool
+		bundle   bool
 	}{
-		"files with an authority: the registrar": {way: certificatesFiles, withCA: true, bundle: true},
-		"files without one: whoever mounts them": {way: certificatesFiles, foreign: true},
-		"cert-manager: its cainjector, always":   {way: certificatesCertManager, withCA: true, foreign: true},
+		"files with ca.crt: the registrar writes it": {source: certificatesFiles, withCA: true, bundle: true},
+		"files without ca.crt: external":             {source: certificatesFiles, external: true},
+		"cert-manager: external, by its cainjector":  {source: certificatesCertManager, withCA: true, external: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := newTestProvider(t, "--certificates="+c.way, "--cert-dir="+writeCertificates(t, c.withCA))
-			assert.False(t, i.externalBundle(), "nobody knows before the files were read")
+			i := newTestProvider(t, "--certificates="+c.source, "--cert-dir="+writeCertificates(t, c.withCA))
+			assert.False(t, i.externalBundle(), "unknown before the files are read")
 			i.start(t)
 			require.Eventually(t, func() bool { return i.source.Healthy(nil) == nil }, time.Minute, time.Millisecond)
-			assert.Equal(t, c.foreign, i.externalBundle())
+			assert.Equal(t, c.external, i.externalBundle())
 			assert.Equal(t, c.bundle, i.authority.CABundle() != nil)
 			assert.Contains(t, i.warnings, "certificate")
 		})
@@ -111,7 +111,7 @@ func TestClientAuthIsOptional(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	require.NoError(t, addClientAuth(server, probes, parseOptions(t, "--client-ca-file="+file), logr.Discard()))
-	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before there is anybody to trust")
+	require.ErrorIs(t, probes.checks["callers"](nil), certs.ErrNoAuthorities, "not ready before the CAs are loaded")
 	require.NoError(t, probes.warnings["callers"]())
 	assert.Len(t, server.runnables, 1)
 	assert.NotNil(t, server.tls().GetConfigForClient)
@@ -121,14 +121,14 @@ func TestClientAuthIsOptional(t *testing.T) {
 
 func TestRequestOfRemovedCAIsRejected(t *testing.T) {
 	server := &httpsServer{certificates: newTestSource(t), webhooks: newTestWebhooks(), log: logr.Discard()}
-	callers, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
+	clientAuth, err := certs.NewClientAuth(certs.ClientAuthOptions{File: filepath.Join(t.TempDir(), "ca.crt")})
 	require.NoError(t, err)
-	server.clientAuth = callers
+	server.clientAuth = clientAuth
 	assert.NotNil(t, server.server(newConnTracker(1)).ConnContext)
 	w := httptest.NewRecorder()
 	server.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/validate", nil))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 	assert.Equal(t, "not ready\n", w.Body.String())
-	assert.Equal(t, "close", w.Header().Get("Connection"), "it may call with another connection")
+	assert.Equal(t, "close", w.Header().Get("Connection"), "the client can reconnect")
 	assert.Equal(t, "1", w.Header().Get("Retry-After"))
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// leads writes a kubeconfig that leads to a host.
+// writeKubeconfigFor writes a kubeconfig for a host.
 func writeKubeconfigFor(t *testing.T, host string) string {
 	t.Helper()
 	return writeKubeconfig(t, `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "`+host+`"}}],
@@ -24,7 +24,8 @@ func writeKubeconfig(t *testing.T, text string) string {
 	return path
 }
 
-// outside has a test run in no pod, with a home that has a kubeconfig of this path.
+// outsideCluster makes the test run outside a cluster, with this kubeconfig in the home
+// directory.
 func outsideCluster(t *testing.T, home string) {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -82,11 +83,11 @@ func TestNoClusterConfigured(t *testing.T) {
 func TestHTTP2PingsKeepTheEnvironment(t *testing.T) {
 	const idle, ping = "HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"
 	t.Setenv(idle, "60")
-	t.Setenv(ping, "") // to have it back afterwards
+	t.Setenv(ping, "") // restored after the test
 	require.NoError(t, os.Unsetenv(ping))
 
 	require.NoError(t, configureHTTP2Pings())
 
-	assert.Equal(t, "60", os.Getenv(idle), "whoever set it knows why")
+	assert.Equal(t, "60", os.Getenv(idle), "a value that is set stays")
 	assert.Equal(t, "3", os.Getenv(ping))
 }

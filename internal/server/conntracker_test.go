@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// caller is a client that keeps its connection.
+// clientConn is a client that keeps its connection.
 type clientConn struct {
 	*tls.Conn
 	in *bufio.Reader
@@ -27,11 +27,11 @@ type clientConn struct {
 
 const someReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":{}}}`
 
-// someRequest is one that is answered, and whose connection is kept.
+// someRequest is a valid request, after which the connection is kept.
 var someRequest = fmt.Sprintf("POST %s HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 	webhook.PathValidate, len(someReview), someReview)
 
-// response is what a client reads, without the body.
+// response is a response without its body.
 type response struct {
 	status     int
 	retryAfter string
@@ -76,7 +76,7 @@ func (g *testSource) dial(t *testing.T, url string) *clientConn {
 	return &clientConn{conn.(*tls.Conn), bufio.NewReader(conn)}
 }
 
-// tracked runs a server whose connections are tracked.
+// serveTracked runs a server whose connections are tracked.
 func serveTracked(t *testing.T, conns *connTracker, certificates *testSource, handler http.HandlerFunc) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -144,8 +144,8 @@ func TestClosingDoesNotWaitForHandshake(t *testing.T) {
 	require.NoError(t, there.Close())
 }
 
-// postponed is a connection whose deadlines are moved as soon as they are set, as
-// net/http does where it begins to serve a connection at the same moment.
+// lateDeadlineConn is a connection whose deadlines are moved when they are set, as by
+// net/http if it starts to serve a connection at the same moment.
 type lateDeadlineConn struct{ net.Conn }
 
 // SetDeadline implements net.Conn.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// diary takes down Events.
+// eventLog records Events.
 type eventLog struct{ lines []string }
 
 func (d *eventLog) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
@@ -37,7 +37,7 @@ func TestLastingWarningIsReportedOnce(t *testing.T) {
 		d := &eventLog{}
 		reported := newWarningEvents(map[string]func() error{
 			"certificate": func() error { return errors.Join(twice(), again()) },
-			"webhooks":    between(0, 40*time.Second), // of a start, which does not last
+			"webhooks":    between(0, 40*time.Second), // only at startup
 			"callers":     between(0, 0),
 		}, "infra", d)
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// parsed are the options that some arguments give.
+// parseOptions returns the options of arguments.
 func parseOptions(t *testing.T, args ...string) options {
 	t.Helper()
 	var o options
@@ -42,7 +42,7 @@ func TestFlagDefaults(t *testing.T) {
 func TestNamespaceDefaultsToTheEnvironment(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "elsewhere")
 	assert.Equal(t, "elsewhere", parseOptions(t).namespace)
-	assert.Equal(t, "there", parseOptions(t, "--namespace=there").namespace)
+	assert.Equal(t, "other", parseOptions(t, "--namespace=other").namespace)
 }
 
 func TestBytesAreQuantities(t *testing.T) {

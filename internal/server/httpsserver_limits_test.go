@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// besieged is a server that clients abuse.
+// limitedServer is a server with a connection limit.
 type limitedServer struct {
 	t            *testing.T
 	certificates *testSource
@@ -38,7 +38,7 @@ func newLimitedServer(t *testing.T, connections int) *limitedServer {
 	return b
 }
 
-// answers fails unless a client on a connection of its own is answered.
+// requireResponds fails unless the server responds on a new connection.
 func (b *limitedServer) requireResponds() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
@@ -60,7 +60,7 @@ func (b *limitedServer) request(ctx context.Context, body io.Reader) *http.Reque
 	return r
 }
 
-// As 10,000 connections at a limit of 2,048.
+// Like 10,000 connections at a limit of 2,048.
 func TestSilentConnectionsAreEvicted(t *testing.T) {
 	b := newLimitedServer(t, 20)
 	for range 500 {
@@ -115,7 +115,7 @@ func TestHTTP2IsNotServed(t *testing.T) {
 	b.requireResponds()
 }
 
-// endless is a body of so many blanks.
+// endlessReader is a body of many spaces.
 type endlessReader struct {
 	left int
 	sent atomic.Int64
@@ -133,14 +133,14 @@ func (e *endlessReader) Read(p []byte) (int, error) {
 }
 
 func TestLargeBodyIsRejected(t *testing.T) {
-	for name, length := range map[string]int64{"told": 100 << 20, "in chunks": -1} {
+	for name, length := range map[string]int64{"with length": 100 << 20, "in chunks": -1} {
 		t.Run(name, func(t *testing.T) {
 			b := newLimitedServer(t, 10)
 			body := &endlessReader{left: 100 << 20}
 			r := b.request(t.Context(), body)
 			r.ContentLength = length
 			response, err := b.certificates.client().Do(r)
-			if err == nil { // else the connection was cut while it was sent
+			if err == nil { // else the connection was closed while it was sent
 				assert.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
 				require.NoError(t, response.Body.Close())
 			}
@@ -150,7 +150,7 @@ func TestLargeBodyIsRejected(t *testing.T) {
 	}
 }
 
-// A body that says it is compressed is not unpacked: the API server sends none.
+// Compressed bodies are not decompressed: API servers do not send any.
 func TestGzipBodyIsNotDecompressed(t *testing.T) {
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)

@@ -27,7 +27,7 @@ import (
 	"overrule.dev/overrule/webhook"
 )
 
-// given is a Source with one certificate.
+// testSource is a Source with a fixed certificate.
 type testSource struct {
 	pair tls.Certificate
 	ca   []byte
@@ -49,14 +49,14 @@ func (g *testSource) CABundle() []byte            { return g.ca }
 func (g *testSource) Changed() <-chan struct{}    { return nil }
 func (g *testSource) Healthy(*http.Request) error { return nil }
 
-// client trusts the source, and keeps its connections.
+// client returns a client that trusts the source, and keeps its connections.
 func (g *testSource) client() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(g.ca)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
 }
 
-// feeder is a Runnable that tells when it ends.
+// testRunnable is a Runnable that reports its end.
 type testRunnable struct {
 	fail  error
 	ended atomic.Bool
@@ -71,7 +71,7 @@ func (f *testRunnable) Start(ctx context.Context) error {
 	return nil
 }
 
-// opened starts a server on a free port, and returns how to end it.
+// startServer starts a server on a free port. It ends when shutdown is called.
 func startServer(t *testing.T, d *httpsServer) (url string, shutdown context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	address := make(chan string, 1)
@@ -132,13 +132,13 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 	require.Eventually(t, func() bool { return d.checkShutdown(nil) != nil }, time.Minute, time.Millisecond)
 	assert.EqualError(t, d.checkShutdown(nil), "draining")
 	response, err = get() //nolint:bodyclose // ask closes it
-	require.NoError(t, err, "a draining server answers")
+	require.NoError(t, err, "a draining server responds")
 	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.True(t, response.Close, "and asks its client to go elsewhere")
-	assert.False(t, f.ended.Load(), "what feeds it is still there")
+	assert.True(t, response.Close, "and the client has to reconnect")
+	assert.False(t, f.ended.Load(), "its runnables are still running")
 	select {
 	case <-served:
-		t.Error("whoever waits for the last answer goes on")
+		t.Error("serving was released before the last response")
 	default:
 	}
 
@@ -152,9 +152,9 @@ func TestDrainingServerRespondsAndIsNotReady(t *testing.T) {
 
 func TestServerEndsIfARunnableFails(t *testing.T) {
 	d := &httpsServer{address: "127.0.0.1:0", connections: 10, drainPeriod: time.Hour, webhooks: newTestWebhooks(), certificates: newTestSource(t), runnables: []manager.Runnable{
-		&testRunnable{fail: errors.New("the cluster is away")},
+		&testRunnable{fail: errors.New("the cluster is unreachable")},
 	}}
-	assert.EqualError(t, d.Start(t.Context()), "the cluster is away")
+	assert.EqualError(t, d.Start(t.Context()), "the cluster is unreachable")
 }
 
 func TestConnectionsOverTheLimitWait(t *testing.T) {
@@ -170,7 +170,7 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 		if _, err := io.WriteString(c, "GET /validate HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
 			return nil, err
 		}
-		_, err = c.Read(make([]byte, 1)) // the answer begins: it is a client by now
+		_, err = c.Read(make([]byte, 1)) // the response starts: the connection is accepted
 		return c, err
 	}
 	first, err := dial()
@@ -189,11 +189,11 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 	}()
 	select {
 	case err := <-third:
-		t.Fatal("a third one was let in:", err)
-	case <-time.After(100 * time.Millisecond): // as long as it takes to see that it is not
+		t.Fatal("a third one was accepted:", err)
+	case <-time.After(100 * time.Millisecond): // time in which it would be accepted
 	}
 	require.NoError(t, first.Close())
-	require.NoError(t, <-third, "it waited for the place of another")
+	require.NoError(t, <-third, "it waited for another one to close")
 	require.NoError(t, second.Close())
 	shutdown()
 	require.NoError(t, <-ended)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener of connections whose deadlines follow the clock of synctest.
+// pipeListener accepts in-memory connections, whose deadlines use the clock of synctest.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// counted is a cluster with its census.
+// newTestCounter returns a cluster and a counter of its paths.
 func newTestCounter(t testing.TB, size fixture.Size) (*fixture.Cluster, *pathCounter) {
 	t.Helper()
 	c, err := fixture.New(size)
@@ -34,7 +34,7 @@ func (c *pathCounter) countStore(s *snapshot.Store) effective.Census {
 	return c.count(v)
 }
 
-// same tells that two counts are one: nothing was counted for the second.
+// sameCount reports whether two counts are one: nothing was counted for the second.
 func sameCount(a, b effective.Census) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
@@ -58,7 +58,7 @@ func TestPathCountIsCached(t *testing.T) {
 	age := func() { paths.countedAt = paths.countedAt.Add(-2 * pathCountTTL) }
 	first := paths.countStore(c.Store)
 	age()
-	assert.True(t, sameCount(first, paths.countStore(c.Store)), "nothing changed: it holds for ever")
+	assert.True(t, sameCount(first, paths.countStore(c.Store)), "unchanged: it is reused")
 
 	v, _ := c.Store.View()
 	var last api.Ref
@@ -67,7 +67,7 @@ func TestPathCountIsCached(t *testing.T) {
 	}
 	c.Store.Apply(snapshot.Delete(last))
 	paths.countedAt = time.Now()
-	assert.True(t, sameCount(first, paths.countStore(c.Store)), "it is not old yet")
+	assert.True(t, sameCount(first, paths.countStore(c.Store)), "it has not expired yet")
 	age()
 	after := paths.countStore(c.Store)
 	assert.Less(t, total(after[c.Auth.Ref()]), total(first[c.Auth.Ref()]))
@@ -75,13 +75,13 @@ func TestPathCountIsCached(t *testing.T) {
 
 func total(s effective.States) int { return s.Enforced + s.PartiallyEnforced + s.Inactive + s.None }
 
-// A fault where paths are counted ends neither the process nor the scrape.
+// A panic in the count ends neither the process nor the scrape.
 func TestPanicOmitsTheMetricAndIsLogged(t *testing.T) {
 	c, err := fixture.New(fixture.Size{Gateways: 1, Routes: 10})
 	require.NoError(t, err)
 	var logged []string
 	held := newStoreCollector(c.Store, nil, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
-	for range 2 { // not tried again at once
+	for range 2 { // not counted again before it expires
 		assert.Zero(t, testutil.CollectAndCount(held, "overrule_paths"))
 	}
 	assert.Positive(t, testutil.CollectAndCount(held, "overrule_policies"))
@@ -90,11 +90,11 @@ func TestPanicOmitsTheMetricAndIsLogged(t *testing.T) {
 	assert.Contains(t, logged[0], "panic: ")
 }
 
-// BenchmarkScrape is what a scrape costs of what the store holds, in a cluster of
-// the full size: where nothing changed since the last one, or where the paths are
-// counted, which is once in censusAge at most. It runs on the goroutine of whoever
-// scrapes, and holds no lock that a judge takes. "bare" has no policies; "walk" is
-// a visit of every path, for comparison.
+// BenchmarkScrape is the cost of a scrape of the storeCollector, in a cluster of full
+// size: without changes since the last one, or with a count of the paths, which is
+// made at most once per pathCountTTL. It runs on the goroutine of the scrape, and
+// holds no lock that evaluations need. "bare" has no policies; "walk" visits every
+// path, for comparison.
 func BenchmarkScrape(b *testing.B) {
 	c, err := fixture.New(fixture.Full)
 	require.NoError(b, err)

@@ -31,14 +31,14 @@ import (
 func TestPathTokenSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	for name, c := range map[string]struct {
-		args                   []string
-		tokens, source, feeder bool
-		note                   string
+		args                     []string
+		tokens, source, runnable bool
+		note                     string
 	}{
-		"the server: a Secret":                 {tokens: true, source: true, feeder: true},
-		"others: a file":                       {args: []string{"--manage-webhooks=false", "--path-token-file=" + file}, tokens: true, feeder: true},
-		"others, with certificates of callers": {args: []string{"--manage-webhooks=false", "--client-ca-file=ca.crt"}},
-		"others, without authentication":       {args: []string{"--manage-webhooks=false"}, note: "any client that reaches the webhook port can read names and limits of policies: set --path-token-file or --client-ca-file"},
+		"managed: a Secret":                     {tokens: true, source: true, runnable: true},
+		"not managed: a file":                   {args: []string{"--manage-webhooks=false", "--path-token-file=" + file}, tokens: true, runnable: true},
+		"not managed, with client certificates": {args: []string{"--manage-webhooks=false", "--client-ca-file=ca.crt"}},
+		"not managed, without authentication":   {args: []string{"--manage-webhooks=false"}, note: "any client that reaches the webhook port can read names and limits of policies: set --path-token-file or --client-ca-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -49,9 +49,9 @@ func TestPathTokenSource(t *testing.T) {
 
 			server, probes := &httpsServer{}, &probeServer{checks: map[string]healthz.Checker{}}
 			p.protect(server, probes)
-			assert.Equal(t, c.feeder, len(server.runnables) == 1)
+			assert.Equal(t, c.runnable, len(server.runnables) == 1)
 			if c.tokens {
-				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before anybody can be let in")
+				require.ErrorIs(t, probes.checks["path"](nil), certs.ErrNoTokenYet, "not ready before a token is known")
 			} else {
 				assert.NotContains(t, probes.checks, "path")
 			}
@@ -79,8 +79,7 @@ func TestCallerWarningsAreJoined(t *testing.T) {
 
 const magic = "0123456789abcdef0123456789abcdef"
 
-// What comes over the wire, from a server of which only who knows the token gets
-// an answer that depends on what was asked.
+// Without the token, all requests have the same response, byte by byte.
 func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(file, []byte(magic), 0o600))
@@ -105,7 +104,7 @@ func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 		_, err = io.WriteString(conn, head)
 		require.NoError(t, err)
 		var got strings.Builder
-		_, err = io.Copy(&got, bufio.NewReader(conn)) // it ends the connection by itself
+		_, err = io.Copy(&got, bufio.NewReader(conn)) // until the server closes the connection
 		require.NoError(t, err)
 		return regexp.MustCompile(`Date: .*\r\n`).ReplaceAllString(got.String(), "")
 	}
@@ -115,9 +114,9 @@ func TestUnknownPathsHaveTheSameResponse(t *testing.T) {
 		"/validate", "/mutate", "/validate/", "/validate/" + magic[1:], "/validate/" + magic + "/", "/validate/../validate/" + magic, "//validate/" + magic,
 		"/validate/./" + magic, "/validate/" + strings.ToUpper(magic), "/validate/%30" + magic[1:], "https://x/validate", "/",
 	} {
-		// A body is announced and never sent: nobody waits for it.
+		// The body is announced and never sent: the server must not wait for it.
 		assert.Equal(t, want, send(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", target)), target)
 	}
 	assert.Equal(t, want, send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"))
-	assert.Contains(t, send("POST /validate/"+magic+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 415 ", "who knows it is told what is wrong")
+	assert.Contains(t, send("POST /validate/"+magic+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 415 ", "with the token the response has the error")
 }

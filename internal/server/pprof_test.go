@@ -43,7 +43,7 @@ func TestPprofIsServedUntilTheServerEnds(t *testing.T) {
 	assert.Equal(t, http.StatusOK, code)
 	assert.NotEmpty(t, body)
 	code, _ = get("/metrics")
-	assert.Equal(t, http.StatusNotFound, code, "nothing else is there")
+	assert.Equal(t, http.StatusNotFound, code, "nothing else is served")
 
 	taken := (&pprofServer{address: address, log: logr.Discard()}).Start(t.Context())
 	assert.ErrorContains(t, taken, "listen for pprof: listen tcp "+address)

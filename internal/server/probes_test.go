@@ -40,7 +40,7 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	assert.Equal(t, "[-] caches: not listed yet: [gateways]\n[-] certificate: no serving certificate yet\n", text)
 	get()
-	require.Len(t, lines, 1, "the log tells changes alone")
+	require.Len(t, lines, 1, "only changes are logged")
 	assert.Contains(t, lines[0], `"msg"="not ready" "checks"=["[-] caches: not listed yet: [gateways]"`)
 
 	caches = nil
@@ -58,7 +58,7 @@ func TestReadyzReportsFailingChecks(t *testing.T) {
 	note := errors.New("tls.crt: expires soon")
 	h.warnings = map[string]func() error{"certificate": func() error { return note }}
 	code, text = get()
-	assert.Equal(t, http.StatusOK, code, "it still does its work")
+	assert.Equal(t, http.StatusOK, code, "warnings do not make it unready")
 	assert.Equal(t, "[+] caches\n[+] certificate\n[!] certificate: tls.crt: expires soon\n", text)
 	note = nil
 	_, text = get()
@@ -74,18 +74,18 @@ func TestReadyMetricMatchesReadyz(t *testing.T) {
 			"certificate":     func(*http.Request) error { return certificate },
 			"cache-staleness": func(*http.Request) error { return watches },
 		},
-		warnings: map[string]func() error{"kinds": func() error { return errors.New("somebody should look at one") }}}
+		warnings: map[string]func() error{"kinds": func() error { return errors.New("a kind is invalid") }}}
 	gauge := h.gauge()
 	h.checks["callers"] = func(r *http.Request) error { return r.Context().Err() } // checks may be added later, and may use their request
 
-	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0, "a note does not count")
+	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0, "warnings do not count")
 	certificate = errors.New("no serving certificate yet")
 	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0, "the cluster was read, and every call fails")
 	certificate, watches = nil, errors.New("gateways: no watch for 11s")
 	assert.InDelta(t, 0, testutil.ToFloat64(gauge), 0)
 	watches = nil
 	assert.InDelta(t, 1, testutil.ToFloat64(gauge), 0)
-	assert.Zero(t, logged, "the log tells of probes")
+	assert.Zero(t, logged, "scrapes are not logged")
 
 	problems, err := testutil.CollectAndLint(gauge)
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestProbesAreServedUntilTheLastCallIsAnswered(t *testing.T) {
 
 	shutdown()
 	for range 10 {
-		require.Equal(t, http.StatusServiceUnavailable, get(), "it says that it is not ready, rather than nothing")
+		require.Equal(t, http.StatusServiceUnavailable, get(), "it responds that it is not ready")
 	}
 	serving.Done()
 	require.NoError(t, <-ended)

@@ -24,7 +24,7 @@ import (
 	"overrule.dev/overrule/test/traces"
 )
 
-// notes takes down log lines.
+// logBuffer collects log lines.
 type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
@@ -44,7 +44,7 @@ func (n *logBuffer) text() string {
 	return strings.Join(n.lines, "\n")
 }
 
-// environment gives a test these variables of OpenTelemetry and no others.
+// setEnvironment sets these variables of OpenTelemetry, and unsets all others.
 func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, name := range []string{
@@ -63,7 +63,7 @@ func TestTraceExporterConfiguration(t *testing.T) {
 		variables map[string]string
 		protocol  string
 	}{
-		"nothing is said":             {},
+		"no variables":                {},
 		"an endpoint":                 {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}, "http/protobuf"},
 		"an endpoint of traces alone": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector/v1/traces"}, "http/protobuf"},
 		"an exporter, at its default": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, "http/protobuf"},
@@ -97,10 +97,10 @@ func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 		variables map[string]string
 		want      string
 	}{
-		"an exporter that is not there": {
+		"an unknown exporter": {
 			map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `invalid value \"zipkin\" for OTEL_TRACES_EXPORTER: must be one of otlp, none`,
 		},
-		"a protocol that is not there": {
+		"an unknown protocol": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
 			`invalid value \"http/json\" for OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf, grpc`,
 		},
@@ -108,7 +108,7 @@ func TestInvalidTraceConfigurationIsLogged(t *testing.T) {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
 			`invalid value \"collector:4318\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL such as http://collector.monitoring:4318`,
 		},
-		"an endpoint that is no URL": {
+		"an invalid URL": {
 			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"}, `invalid value \"http://[::1\" for OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL`,
 		},
 	} {
@@ -147,16 +147,16 @@ func TestSpansHaveResourceAttributes(t *testing.T) {
 			_, span := sent.tracer().Start(t.Context(), "validate")
 			span.SetAttributes(attribute.String("overrule.name", strings.Repeat("x", 2*maxAttributeLength)))
 			span.End()
-			sent.shutdown(t.Context()) // the last spans go out, too
+			sent.shutdown(t.Context()) // sends the last spans, too
 
 			got := receiver.Spans()
 			require.Len(t, got, 1)
 			assert.Equal(t, "validate", got[0].GetName())
-			assert.Equal(t, strings.Repeat("x", maxAttributeLength), got[0].Attributes()["overrule.name"], "a caller fills no memory by a long name")
+			assert.Equal(t, strings.Repeat("x", maxAttributeLength), got[0].Attributes()["overrule.name"], "long names are cut")
 			assert.Equal(t, "overrule", got[0].Resource["service.name"])
 			assert.Equal(t, "infra", got[0].Resource["k8s.namespace.name"])
 			assert.Equal(t, "test", got[0].Resource["deployment.environment.name"])
-			assert.Equal(t, "mine", got[0].Resource["service.version"], "the environment has the last word")
+			assert.Equal(t, "mine", got[0].Resource["service.version"], "the environment takes precedence")
 			if protocol == protocolHTTP {
 				assert.Equal(t, "Bearer x", receiver.Headers()[0].Get("Authorization"))
 			}
@@ -178,18 +178,18 @@ func TestSamplerAlwaysOffSendsNothing(t *testing.T) {
 func TestUnreachableCollectorDoesNotBlockShutdown(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer func() { _ = listener.Close() }() // it takes connections and never answers
+	defer func() { _ = listener.Close() }() // it accepts connections and never responds
 	setEnvironment(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_BSP_MAX_QUEUE_SIZE": "8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
 	})
 	n := &logBuffer{}
 	sent := newTracing(t.Context(), "x", n.logger())
-	for range 10_000 { // far more than the queue holds: the rest is dropped
+	for range 10_000 { // far more than the queue size: the rest is dropped
 		_, span := sent.tracer().Start(t.Context(), "validate")
 		span.End()
 	}
 	sent.shutdown(t.Context())
-	assert.Contains(t, n.text(), "cannot send the last traces", "it gives up")
+	assert.Contains(t, n.text(), "cannot send the last traces", "it times out")
 	assert.LessOrEqual(t, strings.Count(n.text(), "cannot send traces"), 1)
 }
 
@@ -241,6 +241,6 @@ func TestRequestsOfAReviewAreInItsTrace(t *testing.T) {
 	id := span.SpanContext().SpanID().String()
 	assert.Equal(t, map[string]string{"validate": "", "live read": id, "SubjectAccessReview": id}, names)
 	require.Len(t, parents, 3)
-	assert.Contains(t, parents[0], span.SpanContext().TraceID().String(), "the API server goes on with the trace")
+	assert.Contains(t, parents[0], span.SpanContext().TraceID().String(), "the API server gets the trace context")
 	assert.Empty(t, parents[2])
 }

@@ -46,7 +46,7 @@ func TestTrustedBundlesOfOwnWebhooks(t *testing.T) {
 	}, got)
 
 	got, err = trustedBundles(fake.NewClientset(), parseOptions(t))(t.Context())
-	require.NoError(t, err, "before there are any")
+	require.NoError(t, err, "without configurations")
 	assert.Empty(t, got)
 }
 
@@ -75,25 +75,25 @@ func TestLoadTrustedOnlyForManagedFiles(t *testing.T) {
 		return len(client.Actions())
 	}
 	assert.Equal(t, 2, reads("--certificates=files"))
-	assert.Zero(t, reads("--certificates=files", "--manage-webhooks=false"), "nobody can know what is there")
+	assert.Zero(t, reads("--certificates=files", "--manage-webhooks=false"), "the server does not publish it")
 	assert.Zero(t, reads("--certificates=cert-manager"))
 	assert.Zero(t, reads())
 }
 
 func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client, recalled := fake.NewClientset(), false
+	client, loaded := fake.NewClientset(), false
 	s := &leaderRegistrar{&webhook.Registrar{
 		Client: client, Authority: newFilesAuthority(t), Log: logr.Discard(),
 		Judged: func() (webhook.Evaluated, bool) {
-			assert.True(t, recalled)
+			assert.True(t, loaded)
 			cancel()
 			return webhook.Evaluated{}, false
 		},
-	}, func(context.Context) { recalled = true }}
+	}, func(context.Context) { loaded = true }}
 	assert.True(t, s.NeedLeaderElection())
 	require.NoError(t, s.Start(ctx))
-	assert.True(t, recalled)
+	assert.True(t, loaded)
 }
 
 func newFilesAuthority(t *testing.T) webhook.Authority {

@@ -47,14 +47,14 @@ func validatingConfiguration(name string) *admissionregistrationv1.ValidatingWeb
 func TestUninstallRemovesTheRoleBindingFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects []runtime.Object
-		back    int // how often the leader still puts one back
+		back    int // how often the leader still recreates one
 		want    string
 	}{
 		"an installation":         {objects: installed(), want: deletedBinding + deletedValidating + deletedMutating + allRemoved},
-		"with a leader behind":    {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
-		"with one far behind":     {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
-		"one that is half gone":   {objects: installed()[2:4], want: deletedValidating + allRemoved},
-		"one that was never here": {want: allRemoved},
+		"with a leader that lags": {objects: installed(), back: 1, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"with one that lags far":  {objects: installed(), back: 5, want: deletedBinding + deletedValidating + deletedMutating + validatingRecreated + allRemoved},
+		"a partly removed one":    {objects: installed()[2:4], want: deletedValidating + allRemoved},
+		"none":                    {want: allRemoved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(c.objects...)
@@ -63,14 +63,14 @@ func TestUninstallRemovesTheRoleBindingFirst(t *testing.T) {
 			require.NoError(t, (&remover{client: client, requiredChecks: 3, interval: time.Millisecond, out: &output}).remove(t.Context()))
 			assert.Equal(t, c.want, output.String())
 			for _, left := range client.Actions() {
-				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "what is not its own stays")
+				assert.NotEqual(t, "others", left.(clienttesting.DeleteAction).GetName(), "other configurations stay")
 			}
 		})
 	}
 }
 
-// putBack lets someone write the validating configuration again so many times,
-// each just after it was deleted; a negative number never ends.
+// recreateConfiguration recreates the validating configuration after each of so many
+// deletions; a negative number never ends.
 func recreateConfiguration(client *fake.Clientset, times int) {
 	client.PrependReactor("delete", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if times != 0 {
@@ -91,7 +91,7 @@ func TestUninstallReportsRecreatedWebhooks(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "another client keeps recreating the webhook configurations overrule")
 	assert.NotContains(t, output.String(), allRemoved)
-	assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it does not say so each time")
+	assert.LessOrEqual(t, strings.Count(output.String(), "ValidatingWebhookConfiguration"), 2, "it is reported only once")
 }
 
 func TestUninstallReportsDeleteErrors(t *testing.T) {
@@ -122,9 +122,9 @@ func TestUninstallReportsUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a kubeconfig that is none": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
-		"an argument":               {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
-		"another command":           {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
+		"an invalid kubeconfig": {[]string{"uninstall-webhooks", "--kubeconfig", broken}, `read kubeconfig "` + broken + `": `},
+		"an argument":           {[]string{"uninstall-webhooks", "now"}, `unknown command "now" for "overrule uninstall-webhooks"`},
+		"another command":       {[]string{"uninstall"}, `unknown command "uninstall" for "overrule"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := NewCommand()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// started returns why the command ends. Flags that it can run with let it come
-// as far as the kubeconfig, which does not exist.
+// runCommand returns the error of the command. With valid flags it is that of the
+// kubeconfig, which does not exist.
 func runCommand(t *testing.T, args ...string) error {
 	t.Helper()
 	cmd := NewCommand()
