@@ -84,7 +84,7 @@ func (m *testFiles) swap(files map[string][]byte) {
 	require.NoError(m.t, os.Rename(link, filepath.Join(m.dir, dataLink)))
 }
 
-func (m *testFiles) reloadNow() { m.Files.reload(m.t.Context()) }
+func (m *testFiles) reloadNow() { m.reload(m.t.Context()) }
 
 func (m *testFiles) served() *x509.Certificate {
 	m.t.Helper()
