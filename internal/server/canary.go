@@ -53,33 +53,33 @@ func (a *app) newCanaryRunner() (*canaryRunner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create canary: %w", err)
 	}
-	l := &canaryRunner{
+	r := &canaryRunner{
 		record:     canary.NewRecord(o.arm),
 		pod:        &canary.Pod{Client: a.client.CoreV1(), Namespace: o.namespace, Name: o.podName, Log: log},
 		configured: make(chan struct{}),
 	}
 	if o.arm {
-		l.arming = canary.NewArming()
+		r.arming = canary.NewArming()
 	}
 	reporter := &canary.Reporter{
-		Record: l.record, Pod: l.pod, Arm: l.arming, Events: a.manager.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
+		Record: r.record, Pod: r.pod, Arm: r.arming, Events: a.manager.GetEventRecorder("overrule"), Note: guard.EventNote, Log: log,
 	}
-	l.loop = &canary.Loop{
-		Run: c.Run, Interval: o.canaryInterval, Ready: l.waitForWebhooks,
+	r.loop = &canary.Loop{
+		Run: c.Run, Interval: o.canaryInterval, Ready: r.waitForWebhooks,
 		Started: reporter.Started, Report: reporter.Report, Stopped: reporter.Stopped, Log: log,
 	}
 	if !o.manageWebhooks {
-		l.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, a.store) }
+		r.loop.Ready = func(ctx context.Context) { waitForCaches(ctx, a.store) }
 	}
-	return l, nil
+	return r, nil
 }
 
 // waitForWebhooks waits until this replica has written the webhook
 // configurations.
-func (l *canaryRunner) waitForWebhooks(ctx context.Context) {
+func (r *canaryRunner) waitForWebhooks(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-l.configured:
+	case <-r.configured:
 	}
 }
 
@@ -94,20 +94,20 @@ func waitForCaches(ctx context.Context, store *snapshot.Store) {
 }
 
 // webhooksWritten is called after the webhook configurations were written.
-func (l *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePolicyType) {
-	if l == nil {
+func (r *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePolicyType) {
+	if r == nil {
 		return
 	}
-	l.record.Wrote(policy == admissionregistrationv1.Fail)
-	l.once.Do(func() { close(l.configured) })
+	r.record.Wrote(policy == admissionregistrationv1.Fail)
+	r.once.Do(func() { close(r.configured) })
 }
 
 // registrarArming returns what decides on failurePolicy; nil without --arm.
-func (l *canaryRunner) registrarArming() webhook.Arming {
-	if l == nil || l.arming == nil {
+func (r *canaryRunner) registrarArming() webhook.Arming {
+	if r == nil || r.arming == nil {
 		return nil
 	}
-	return l.arming
+	return r.arming
 }
 
 // followerReporter sets the canary condition of each replica's pod to "not the

@@ -24,8 +24,8 @@ type warningEvents struct {
 // of them in a row is reported: at startup there are many that do not last.
 const warningInterval = 30 * time.Second
 
-func newWarningEvents(notes map[string]func() error, namespace string, events webhook.EventRecorder) *warningEvents {
-	return &warningEvents{warnings: notes, events: events, regarding: &corev1.ObjectReference{
+func newWarningEvents(warnings map[string]func() error, namespace string, events webhook.EventRecorder) *warningEvents {
+	return &warningEvents{warnings: warnings, events: events, regarding: &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: hostname(),
 	}}
 }

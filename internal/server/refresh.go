@@ -27,8 +27,8 @@ type refreshOptions struct {
 }
 
 func (r *refreshOptions) bind(f *pflag.FlagSet) {
-	f.BoolVar(&r.enabled, "refresh", false, "update the annotations of routes and policies that a write to another object made stale, as the ServiceAccount "+refresherAccount)
-	f.BoolVar(&r.affected, "refresh-affected", true, "with --refresh: set conditions on objects that policies affect; false removes them")
+	f.BoolVar(&r.enabled, "refresh", false, "update annotations and conditions that a write to another object made stale, as the ServiceAccount "+refresherAccount)
+	f.BoolVar(&r.affected, "refresh-affected", true, "with --refresh: set an annotation or condition on objects that policies affect; false removes it")
 	f.Float32Var(&r.qps, "refresh-qps", 10, "with --refresh: maximum requests per second to the API server")
 }
 

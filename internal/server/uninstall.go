@@ -92,8 +92,8 @@ func (r *remover) remove(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("another client keeps recreating the webhook configurations %s, "+
-				"such as another installation or a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
+			return fmt.Errorf("webhook configurations %s did not stay deleted: "+
+				"another client may recreate them, such as a GitOps controller; stop it and try again: %w", webhookConfigName, context.Cause(ctx))
 		case <-time.After(r.interval):
 		}
 	}

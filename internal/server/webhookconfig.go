@@ -97,8 +97,9 @@ func subresources(s cache.Served) []webhook.Resource {
 // serviceLevels are the levels whose paths go through Services.
 var serviceLevels = []api.LevelName{api.LevelMesh, api.LevelServiceNamespace, api.LevelService, api.LevelBackend}
 
-// dependsOnServices reports whether policies of a kind depend on Services. A
-// profile that lists no target kinds does not.
+// dependsOnServices reports whether policies of a kind depend on Services: through
+// the levels of their paths, or as listed target kinds. A profile without listed
+// target kinds may target any, and does not count.
 func dependsOnServices(k *policykind.Kind) bool {
 	return slices.ContainsFunc(serviceLevels, k.Has) ||
 		len(k.Targets.Kinds) > 0 && k.MayTarget(api.PolicyKind{Kind: gateway.KindService})
