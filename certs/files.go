@@ -96,10 +96,10 @@ func (f *Files) reload(ctx context.Context) {
 		f.dropExpired(now)
 		return
 	}
-	held := f.pendingFor(ctx, p, now)
+	pending := f.pendingFor(ctx, p, now)
 	f.setAuthorities(p.ca, now) // before clients can get a certificate that it verifies
-	f.pending.Store(held)
-	if held != nil || p.equal(f.serving.Load()) {
+	f.pending.Store(pending)
+	if pending != nil || p.equal(f.serving.Load()) {
 		return
 	}
 	f.serving.Store(p)
@@ -114,8 +114,8 @@ func (f *Files) usablePair(now time.Time) *certPair {
 	if err == nil {
 		return p
 	}
-	if h := f.pending.Load(); h != nil && h.pair.validate(f.opts.Name, now) == nil {
-		return h.pair
+	if pending := f.pending.Load(); pending != nil && pending.pair.validate(f.opts.Name, now) == nil {
+		return pending.pair
 	}
 	f.pending.Store(nil)
 	return nil
@@ -165,7 +165,7 @@ func (f *Files) describeServed() string {
 // Problem returns the error of the files, or what a pending certificate waits for,
 // while a certificate is served; else nil.
 func (f *Files) Problem() error {
-	fileErr, p, held, loadErr := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
+	fileErr, p, pending, loadErr := f.lastErr.get(), f.serving.Load(), f.pending.Load(), f.loadTrustedErr.Load()
 	switch {
 	case p == nil:
 		return nil
@@ -173,8 +173,8 @@ func (f *Files) Problem() error {
 		return fmt.Errorf("the webhook configurations are not written: %w", *loadErr)
 	case fileErr != nil:
 		return fmt.Errorf("%w; serving %s", fileErr, f.describeServed())
-	case held != nil:
-		return fmt.Errorf("%w; serving %s", held.reason(f.path(CertFile)), f.describeServed())
+	case pending != nil:
+		return fmt.Errorf("%w; serving %s", pending.reason(f.path(CertFile)), f.describeServed())
 	case nearExpiry(p.tls, f.opts.Clock.Now()):
 		return &FileError{f.path(CertFile), fmt.Errorf("expires at %s", formatTime(p.tls.Leaf.NotAfter)), "renew it"}
 	}
@@ -212,8 +212,8 @@ func (f *Files) Healthy(*http.Request) error {
 // withCause adds to err the error of the files, or what a pending certificate waits
 // for.
 func (f *Files) withCause(err error) error {
-	if h := f.pending.Load(); h != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
-		return fmt.Errorf("%w: %w", err, h.reason(f.path(CertFile)))
+	if pending := f.pending.Load(); pending != nil && f.lastErr.get() == nil && f.serving.Load() == nil {
+		return fmt.Errorf("%w: %w", err, pending.reason(f.path(CertFile)))
 	}
 	return f.lastErr.wrap(err)
 }

@@ -38,28 +38,28 @@ type pendingCert struct {
 }
 
 // ready reports whether the pair can be served.
-func (h *pendingCert) ready(now time.Time) bool {
-	return !h.trustedSince.IsZero() && now.Sub(h.trustedSince) >= bundlePropagation || !h.pendingSince.IsZero() && now.Sub(h.pendingSince) >= pendingTimeout
+func (c *pendingCert) ready(now time.Time) bool {
+	return !c.trustedSince.IsZero() && now.Sub(c.trustedSince) >= bundlePropagation || !c.pendingSince.IsZero() && now.Sub(c.pendingSince) >= pendingTimeout
 }
 
 // reason describes what the pair waits for.
-func (h *pendingCert) reason(path string) error {
+func (c *pendingCert) reason(path string) error {
 	switch {
-	case h.waitingFor == nil:
+	case c.waitingFor == nil:
 		return fmt.Errorf("%s: waiting until every API server trusts it, %s after its CA was published", path, bundlePropagation)
-	case h.pendingSince.IsZero():
-		return fmt.Errorf("%s: waiting until clients trust it: %w", path, h.waitingFor)
+	case c.pendingSince.IsZero():
+		return fmt.Errorf("%s: waiting until clients trust it: %w", path, c.waitingFor)
 	}
-	return fmt.Errorf("%s: waiting until %s at most: %w", path, formatTime(h.pendingSince.Add(pendingTimeout)), h.waitingFor)
+	return fmt.Errorf("%s: waiting until %s at most: %w", path, formatTime(c.pendingSince.Add(pendingTimeout)), c.waitingFor)
 }
 
 // observeTrust updates trustedSince.
-func (h *pendingCert) observeTrust(now time.Time) {
+func (c *pendingCert) observeTrust(now time.Time) {
 	switch {
-	case h.waitingFor != nil:
-		h.trustedSince = time.Time{}
-	case h.trustedSince.IsZero():
-		h.trustedSince = now
+	case c.waitingFor != nil:
+		c.trustedSince = time.Time{}
+	case c.trustedSince.IsZero():
+		c.trustedSince = now
 	}
 }
 
@@ -75,96 +75,96 @@ func (f *Files) pendingFor(ctx context.Context, p *certPair, now time.Time) *pen
 		previous = nil
 	}
 	serving := f.serving.Load()
-	var h *pendingCert
+	var pending *pendingCert
 	switch {
 	case serving == nil:
-		h = f.pendingAtStart(ctx, p, previous, now)
+		pending = f.pendingAtStart(ctx, p, previous, now)
 	case now.After(serving.tls.Leaf.NotAfter) || p.sameLeaf(serving) || p.trustedWherever(serving, f.opts.Name, now):
 	default:
-		h = f.pendingReplacement(ctx, p, previous, now)
+		pending = f.pendingReplacement(ctx, p, previous, now)
 	}
-	if h != nil && previous == nil {
-		f.opts.Log.Info("new certificate is pending", "reason", h.reason(f.path(CertFile)).Error(), "serving", f.describeServed())
+	if pending != nil && previous == nil {
+		f.opts.Log.Info("new certificate is pending", "reason", pending.reason(f.path(CertFile)).Error(), "serving", f.describeServed())
 	}
-	return h
+	return pending
 }
 
 // pendingAtStart returns the first pair of a replica as pending, nil if it can be
 // served. It is pending if no published bundle verifies it: other replicas answer
 // then. If this replica is the leader, it publishes the bundle itself.
 func (f *Files) pendingAtStart(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
-	standing, err := f.trustedBundles(ctx)
+	bundles, err := f.trustedBundles(ctx)
 	if err != nil {
 		return previous
 	}
-	h := &pendingCert{pair: p}
-	if len(standing) > 0 && !slices.ContainsFunc(standing, func(s TrustedBundle) bool { return f.verifies(s, p, now) }) {
-		h.waitingFor = notTrustedError(standing[0])
+	pending := &pendingCert{pair: p}
+	if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b TrustedBundle) bool { return f.verifies(b, p, now) }) {
+		pending.waitingFor = notTrustedError(bundles[0])
 	}
-	if previous == nil && h.waitingFor == nil {
+	if previous == nil && pending.waitingFor == nil {
 		return nil // it was trusted before this replica started
 	}
 	if previous != nil {
-		h.trustedSince = previous.trustedSince
+		pending.trustedSince = previous.trustedSince
 	}
-	h.observeTrust(now)
-	if h.ready(now) {
+	pending.observeTrust(now)
+	if pending.ready(now) {
 		return nil
 	}
-	return h
+	return pending
 }
 
 // pendingReplacement returns p, which replaces another pair, as pending; nil if it
 // can be served.
 func (f *Files) pendingReplacement(ctx context.Context, p *certPair, previous *pendingCert, now time.Time) *pendingCert {
-	h := &pendingCert{pair: p, pendingSince: now, waitingFor: f.checkTrusted(ctx, p, now)}
+	pending := &pendingCert{pair: p, pendingSince: now, waitingFor: f.checkTrusted(ctx, p, now)}
 	if previous != nil {
-		h.pendingSince, h.trustedSince = previous.pendingSince, previous.trustedSince
+		pending.pendingSince, pending.trustedSince = previous.pendingSince, previous.trustedSince
 	}
-	h.observeTrust(now)
-	if !h.ready(now) {
-		return h
+	pending.observeTrust(now)
+	if !pending.ready(now) {
+		return pending
 	}
-	if h.waitingFor != nil {
-		f.opts.Log.Error(h.waitingFor, "serving a certificate that API servers may not trust; webhook calls may fail", "file", f.path(CertFile))
+	if pending.waitingFor != nil {
+		f.opts.Log.Error(pending.waitingFor, "serving a certificate that API servers may not trust; webhook calls may fail", "file", f.path(CertFile))
 	}
 	return nil
 }
 
 // checkTrusted returns an error unless every client trusts p.
 func (f *Files) checkTrusted(ctx context.Context, p *certPair, now time.Time) error {
-	standing, err := f.trustedBundles(ctx)
+	bundles, err := f.trustedBundles(ctx)
 	if err != nil {
 		return err
 	}
-	for _, s := range standing {
-		f.addFormerAuthorities(parseTrusted(s.CABundle), now)
+	for _, b := range bundles {
+		f.addFormerAuthorities(parseTrusted(b.CABundle), now)
 	}
-	for _, s := range standing {
-		if !f.verifies(s, p, now) {
-			return notTrustedError(s)
+	for _, b := range bundles {
+		if !f.verifies(b, p, now) {
+			return notTrustedError(b)
 		}
 	}
 	return nil
 }
 
-func (f *Files) verifies(s TrustedBundle, p *certPair, now time.Time) bool {
-	_, err := p.verify(parseTrusted(s.CABundle), f.opts.Name, now)
+func (f *Files) verifies(b TrustedBundle, p *certPair, now time.Time) bool {
+	_, err := p.verify(parseTrusted(b.CABundle), f.opts.Name, now)
 	return err == nil
 }
 
-func notTrustedError(s TrustedBundle) error {
-	return fmt.Errorf("the caBundle of %s does not verify it yet; the leader adds %s once its pod has the same files", s.Where, CAFile)
+func notTrustedError(b TrustedBundle) error {
+	return fmt.Errorf("the caBundle of %s does not verify it yet; the leader adds %s once its pod has the same files", b.Where, CAFile)
 }
 
 func (f *Files) trustedBundles(ctx context.Context) ([]TrustedBundle, error) {
 	ctx, cancel := context.WithTimeout(ctx, trustedBundlesTimeout)
 	defer cancel()
-	standing, err := f.opts.TrustedBundle(ctx)
+	bundles, err := f.opts.TrustedBundle(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the CA bundles that API servers trust: %w", err)
 	}
-	return standing, nil
+	return bundles, nil
 }
 
 // LoadTrusted reads the published bundles, and keeps their authorities in CABundle
@@ -176,12 +176,12 @@ func (f *Files) LoadTrusted(ctx context.Context) {
 		return
 	}
 	_ = wait.PollUntilContextCancel(ctx, pendingPoll, true, func(ctx context.Context) (bool, error) {
-		standing, err := f.trustedBundles(ctx)
+		bundles, err := f.trustedBundles(ctx)
 		if previous := f.loadTrustedErr.Swap(&err); err != nil && previous == nil {
 			f.opts.Log.Error(err, "cannot read the CA bundles that API servers trust; webhook configurations are not updated")
 		}
-		for _, s := range standing {
-			f.addFormerAuthorities(parseTrusted(s.CABundle), f.opts.Clock.Now())
+		for _, b := range bundles {
+			f.addFormerAuthorities(parseTrusted(b.CABundle), f.opts.Clock.Now())
 		}
 		return err == nil, nil
 	})

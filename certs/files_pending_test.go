@@ -235,11 +235,11 @@ func TestTrustedCertificateIsServedAtOnce(t *testing.T) {
 	files[CAFile] = append([]byte(nil), append(ca.certPEM, next.certPEM...)...)
 	m.swap(files)
 	m.reloadNow()
-	held := issueFiles(t, next, 1)
-	held[CAFile] = files[CAFile]
-	m.swap(held)
+	pending := issueFiles(t, next, 1)
+	pending[CAFile] = files[CAFile]
+	m.swap(pending)
 	m.reloadNow()
-	assert.False(t, m.serves(held), "trusted by the previous files, and not by all clients yet")
+	assert.False(t, m.serves(pending), "trusted by the previous files, and not by all clients yet")
 }
 
 func TestWithoutTrustedBundleNothingIsPending(t *testing.T) {

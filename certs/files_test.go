@@ -235,11 +235,11 @@ func TestInvalidFilesAreReportedAndPreviousOnesServed(t *testing.T) {
 			require.NoError(t, m.Healthy(nil), "the previous certificate is served")
 			assert.Equal(t, valid[CertFile], encodeCertificates(m.served().Raw))
 			assert.Equal(t, string(ca.certPEM), string(m.CABundle()))
-			problem := m.Problem()
-			require.ErrorContains(t, problem, m.dir+string(filepath.Separator)+test.want)
-			assert.ErrorContains(t, problem, "; serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
+			decodeErr := m.Problem()
+			require.ErrorContains(t, decodeErr, m.dir+string(filepath.Separator)+test.want)
+			assert.ErrorContains(t, decodeErr, "; serving the previous certificate, which expires at 2026-01-01T10:00:00Z")
 			if test.is != nil {
-				require.ErrorIs(t, problem, test.is)
+				require.ErrorIs(t, decodeErr, test.is)
 			}
 			assert.Equal(t, 1, strings.Count(m.log.String(), "invalid certificate files"))
 			m.reloadNow()

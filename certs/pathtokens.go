@@ -150,9 +150,9 @@ func (t *PathTokens) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, problem := decodeTokens(secret)
-	if problem != nil {
-		t.opts.Log.Error(problem, "the secret of the path tokens is invalid")
+	stored, decodeErr := decodeTokens(secret)
+	if decodeErr != nil {
+		t.opts.Log.Error(decodeErr, "the secret of the path tokens is invalid")
 	}
 	planned, steps := t.rules.plan(stored, t.localState(stored, now))
 	if err := t.store.write(ctx, secret, corev1.SecretTypeOpaque, func(s *corev1.Secret) { encodeTokens(planned, s) }); err != nil {

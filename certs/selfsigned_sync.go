@@ -41,9 +41,9 @@ func (a *Authority) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, problem := decode(secret)
-	if problem != nil {
-		a.opts.Log.Error(problem, "the secret of the certificate authority is invalid")
+	stored, decodeErr := decode(secret)
+	if decodeErr != nil {
+		a.opts.Log.Error(decodeErr, "the secret of the certificate authority is invalid")
 	}
 	a.confirmed = a.confirmed.observe(stored.publishedAt, now)
 	planned, steps, err := a.rules.plan(stored, a.localState(now))

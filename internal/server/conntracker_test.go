@@ -133,7 +133,7 @@ func TestConnectionWithRequestInFlightIsNotClosed(t *testing.T) {
 }
 
 func TestClosingDoesNotWaitForHandshake(t *testing.T) {
-	here, there := net.Pipe()
+	here, peer := net.Pipe()
 	conn := tls.Server(here, certs.TLSConfig(newTestSource(t)))
 	conns := newConnTracker(10)
 	conns.track(conn, http.StateNew)
@@ -141,7 +141,7 @@ func TestClosingDoesNotWaitForHandshake(t *testing.T) {
 	go func() { handshake <- conn.HandshakeContext(t.Context()) }() // the other side sends nothing
 	conns.closeIdle(time.Now().Add(10 * time.Millisecond))          // hangs if it waits
 	require.Error(t, <-handshake)
-	require.NoError(t, there.Close())
+	require.NoError(t, peer.Close())
 }
 
 // lateDeadlineConn is a connection whose deadlines are moved when they are set, as by
@@ -154,26 +154,26 @@ func (p lateDeadlineConn) SetDeadline(time.Time) error {
 }
 
 func TestClosingDoesNotWaitForHandshakeWhoseDeadlineIsMoved(t *testing.T) {
-	here, there := net.Pipe()
+	here, peer := net.Pipe()
 	conn := tls.Server(lateDeadlineConn{here}, certs.TLSConfig(newTestSource(t)))
 	conns := newConnTracker(10)
 	conns.track(conn, http.StateNew)
 	conns.closeIdle(time.Now().Add(10 * time.Millisecond)) // hangs if it waits
-	require.NoError(t, there.Close())
+	require.NoError(t, peer.Close())
 }
 
 // states reports states of a connection to a tracker, and returns the other end.
 func states(t *testing.T, conns *connTracker, states ...http.ConnState) (conn *tls.Conn, closed func() bool) {
 	t.Helper()
-	here, there := net.Pipe()
-	t.Cleanup(func() { _, _ = here.Close(), there.Close() })
+	here, peer := net.Pipe()
+	t.Cleanup(func() { _, _ = here.Close(), peer.Close() })
 	conn = tls.Server(here, &tls.Config{MinVersion: tls.VersionTLS13})
 	for _, state := range states {
 		conns.track(conn, state)
 	}
 	return conn, func() bool {
-		_ = there.SetReadDeadline(time.Now()) // fails if it is closed
-		_, err := there.Read(make([]byte, 1))
+		_ = peer.SetReadDeadline(time.Now()) // fails if it is closed
+		_, err := peer.Read(make([]byte, 1))
 		return err == io.EOF //nolint:errorlint // net.Pipe does not wrap it
 	}
 }

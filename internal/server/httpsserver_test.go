@@ -200,11 +200,11 @@ func TestConnectionsOverTheLimitWait(t *testing.T) {
 }
 
 func TestServerReportsThatItsPortIsInUse(t *testing.T) {
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer func() { _ = taken.Close() }()
-	d := &httpsServer{address: taken.Addr().String(), connections: 10, webhooks: newTestWebhooks(), certificates: newTestSource(t)}
-	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+taken.Addr().String())
+	defer func() { _ = listener.Close() }()
+	d := &httpsServer{address: listener.Addr().String(), connections: 10, webhooks: newTestWebhooks(), certificates: newTestSource(t)}
+	assert.ErrorContains(t, d.Start(t.Context()), "listen for admission reviews: listen tcp "+listener.Addr().String())
 }
 
 func TestConnectionErrorsAreLoggedAtDebugLevel(t *testing.T) {

@@ -27,9 +27,9 @@ func newPipeListener() *pipeListener {
 }
 
 func (p *pipeListener) dial() net.Conn {
-	here, there := net.Pipe()
+	here, peer := net.Pipe()
 	p.conns <- here
-	return there
+	return peer
 }
 
 func (p *pipeListener) Accept() (net.Conn, error) {

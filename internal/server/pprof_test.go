@@ -45,8 +45,8 @@ func TestPprofIsServedUntilTheServerEnds(t *testing.T) {
 	code, _ = get("/metrics")
 	assert.Equal(t, http.StatusNotFound, code, "nothing else is served")
 
-	taken := (&pprofServer{address: address, log: logr.Discard()}).Start(t.Context())
-	assert.ErrorContains(t, taken, "listen for pprof: listen tcp "+address)
+	listener := (&pprofServer{address: address, log: logr.Discard()}).Start(t.Context())
+	assert.ErrorContains(t, listener, "listen for pprof: listen tcp "+address)
 	stop()
 	assert.NoError(t, <-ended)
 }
