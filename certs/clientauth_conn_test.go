@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept returns a client that keeps its connection.
-func (g *authServer) kept(cert tls.Certificate) (request func() int) {
+// keepAliveClient returns the requests of a client that keeps its connection.
+func (g *authServer) keepAliveClient(cert tls.Certificate) (request func() int) {
 	g.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.CheckConnection(r); err != nil {
@@ -49,7 +49,7 @@ func TestConnectionIsRejectedAfterItsCAIsRemoved(t *testing.T) {
 	old, next := newTestSigner(t, time.Now()), newTestSigner(t, time.Now())
 	g := newAuthServer(t, old.certPEM)
 	g.reload()
-	request := g.kept(newClientCertificate(t, old, withCommonName("a")))
+	request := g.keepAliveClient(newClientCertificate(t, old, withCommonName("a")))
 	is := func(want int, why string) {
 		t.Helper()
 		assert.Equal(t, want, request(), why)
@@ -104,6 +104,6 @@ func TestConnectionWithAcceptedSubjectStaysValid(t *testing.T) {
 	ca := newTestSigner(t, time.Now())
 	g := newAuthServer(t, ca.certPEM, "a")
 	g.reload()
-	request := g.kept(newClientCertificate(t, ca, withCommonName("a")))
+	request := g.keepAliveClient(newClientCertificate(t, ca, withCommonName("a")))
 	assert.Equal(t, http.StatusOK, request())
 }

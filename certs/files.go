@@ -85,7 +85,8 @@ func (f *Files) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to run Files on every replica.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves
+// a certificate.
 func (f *Files) NeedLeaderElection() bool { return false }
 
 // reload reads the files, and serves their certificate if it is valid and trusted.

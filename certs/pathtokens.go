@@ -129,8 +129,8 @@ func (t *PathTokens) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to run PathTokens on every
-// replica.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica
+// accepts tokens.
 func (t *PathTokens) NeedLeaderElection() bool { return false }
 
 // sync reads the Secret, advances the rotation if it is due, and applies the result.

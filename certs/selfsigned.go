@@ -78,8 +78,8 @@ func (a *Authority) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection tells controller-runtime to run an Authority on every
-// replica: each has a certificate to serve.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves
+// a certificate.
 func (a *Authority) NeedLeaderElection() bool { return false }
 
 func newBackoff() wait.Backoff {

@@ -138,7 +138,7 @@ func TestDecodeInvalidParts(t *testing.T) {
 				assert.ErrorIs(t, err, test.is)
 			}
 			assert.Equal(t, want, got)
-			assert.NotContains(t, err.Error(), keyText(secret), "an error must not hold a key")
+			assert.NotContains(t, err.Error(), keyText(secret), "an error must not contain a key")
 		})
 	}
 }
