@@ -22,7 +22,6 @@ import (
 	"overrule.dev/overrule/internal/background"
 	"overrule.dev/overrule/internal/constraint"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/snapshot"
 	"overrule.dev/overrule/test/worlds"
 )
@@ -104,8 +103,8 @@ func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
 					got = &DesiredMarks{}
 				}
 				require.Equal(t, want.Hash(), got.Hash(), "seed %d: %s has %v, and is to have %v", seed, ref, got, want)
-				if name := note.Name(v.Get(ref)); name != "" {
-					text, err := note.Text(effective.NewEngine(), v, v.Get(ref), effective.NewBudget(t.Context(), math.MaxUint64), nil)
+				if name := Name(v.Get(ref)); name != "" {
+					text, err := Text(effective.NewEngine(), v, v.Get(ref), effective.NewBudget(t.Context(), math.MaxUint64), nil)
 					require.NoError(t, err)
 					require.Equal(t, text, got.Annotations[name], "seed %d: it is what is written with the object", seed)
 				}

@@ -9,7 +9,6 @@ import (
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -44,7 +43,7 @@ func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Obj
 	}
 	a := newAffected(o)
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	text, err := note.Text(r.Engine, v, o, b, func(e *effective.Effective) error {
+	text, err := Text(r.Engine, v, o, b, func(e *effective.Effective) error {
 		_ = a.add(e) // all paths are looked at
 		return r.pace.step(ctx)
 	})
@@ -53,7 +52,7 @@ func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Obj
 	}
 	w := &DesiredMarks{Annotations: make(map[string]string)}
 	if text != "" {
-		w.Annotations[note.Name(o)] = text
+		w.Annotations[Name(o)] = text
 	}
 	if r.Affected {
 		for _, kind := range a.kinds() {

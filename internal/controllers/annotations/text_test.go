@@ -1,4 +1,4 @@
-package note_test
+package annotations_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/effective"
-	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/test/worlds"
 )
 
@@ -22,7 +22,7 @@ func TestAnAnnotationDependsOnNoValue(t *testing.T) {
 		v := worlds.World(t, worlds.Docs(worlds.GatewayDoc("g", "istio", "http"), worlds.RouteDoc("r", "[{}]", "g"),
 			worlds.PolicyDoc("Paint", "infra", "top", "targetRefs: [{kind: Gateway, name: g}]\n"+block+": {strategy: patch, a: "+value+"}"),
 			worlds.PolicyDoc("Paint", "app", "own", "targetRefs: [{kind: HTTPRoute, name: r}]\nstrategy: patch\nb: 1")))
-		out, err := note.Text(effective.NewEngine(), v, v.Get(of), effective.NewBudget(context.Background(), math.MaxUint64), nil)
+		out, err := annotations.Text(effective.NewEngine(), v, v.Get(of), effective.NewBudget(context.Background(), math.MaxUint64), nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, out)
 		return out

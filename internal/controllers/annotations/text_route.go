@@ -1,4 +1,4 @@
-package note
+package annotations
 
 import (
 	"crypto/sha256"

@@ -1,7 +1,4 @@
-// Package note makes the text of the annotations that stand on routes and
-// policies. Whoever writes them, at a write or later, gets the same text of the
-// same view.
-package note
+package annotations
 
 import (
 	"crypto/sha256"
@@ -15,8 +12,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Limit is the most bytes that an annotation of ours takes.
-const Limit = 4 << 10
+// MaxSize is the maximum size of an annotation, in bytes.
+const MaxSize = 4 << 10
 
 // Name returns the name of the annotation on an object, or "" where it has none.
 func Name(o snapshot.Object) string {
@@ -62,7 +59,7 @@ func limited(note any, shorter func(hash string) any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(data) <= Limit {
+	if len(data) <= MaxSize {
 		return string(data), nil
 	}
 	sum := sha256.Sum256(data)

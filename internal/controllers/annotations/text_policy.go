@@ -1,4 +1,4 @@
-package note
+package annotations
 
 import (
 	api "overrule.dev/overrule/api/v1alpha1"
