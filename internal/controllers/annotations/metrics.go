@@ -22,11 +22,11 @@ const (
 var results = []string{resultWritten, resultOtherwise, resultGone, resultForbidden, resultFailed}
 
 var (
-	pendingDesc = prometheus.NewDesc("overrule_refresh_pending",
+	pendingDesc = prometheus.NewDesc("overrule_annotation_updates_pending",
 		"Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.", nil, nil)
-	oldestDesc = prometheus.NewDesc("overrule_refresh_oldest_seconds",
+	oldestDesc = prometheus.NewDesc("overrule_annotation_updates_oldest_seconds",
 		"How long the object that waits the longest has waited, 0 if none does.", nil, nil)
-	writesDesc = prometheus.NewDesc("overrule_refresh_writes_total",
+	writesDesc = prometheus.NewDesc("overrule_annotation_updates_total",
 		"Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
 )
 

@@ -323,7 +323,7 @@ func TestARefresherBeginsOnceTheStoreIsReadyAndEndsWithItsContext(t *testing.T) 
 	go func() { ended <- w.Start(ctx) }()
 	written := func(n int) func() bool {
 		return func() bool {
-			return testutil.ToFloat64(metric{w.Refresher, "overrule_refresh_writes_total"}) == float64(n)
+			return testutil.ToFloat64(metric{w.Refresher, "overrule_annotation_updates_total"}) == float64(n)
 		}
 	}
 	require.Eventually(t, written(3), time.Minute, time.Millisecond)
@@ -337,18 +337,18 @@ func TestMetricsShowTheProgress(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
 	require.NoError(t, w.look(t.Context(), w.q))
 	require.NoError(t, testutil.CollectAndCompare(w.Refresher, strings.NewReader(`
-# HELP overrule_refresh_pending Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.
-# TYPE overrule_refresh_pending gauge
-overrule_refresh_pending 4
-# HELP overrule_refresh_writes_total Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).
-# TYPE overrule_refresh_writes_total counter
-overrule_refresh_writes_total{result="failed"} 0
-overrule_refresh_writes_total{result="forbidden"} 0
-overrule_refresh_writes_total{result="gone"} 0
-overrule_refresh_writes_total{result="otherwise"} 0
-overrule_refresh_writes_total{result="written"} 0
-`), "overrule_refresh_pending", "overrule_refresh_writes_total"))
-	assert.Positive(t, testutil.ToFloat64(metric{w.Refresher, "overrule_refresh_oldest_seconds"}))
+# HELP overrule_annotation_updates_pending Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.
+# TYPE overrule_annotation_updates_pending gauge
+overrule_annotation_updates_pending 4
+# HELP overrule_annotation_updates_total Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).
+# TYPE overrule_annotation_updates_total counter
+overrule_annotation_updates_total{result="failed"} 0
+overrule_annotation_updates_total{result="forbidden"} 0
+overrule_annotation_updates_total{result="gone"} 0
+overrule_annotation_updates_total{result="otherwise"} 0
+overrule_annotation_updates_total{result="written"} 0
+`), "overrule_annotation_updates_pending", "overrule_annotation_updates_total"))
+	assert.Positive(t, testutil.ToFloat64(metric{w.Refresher, "overrule_annotation_updates_oldest_seconds"}))
 }
 
 // metric is one of the metrics of a refresher: of those with labels the one of what

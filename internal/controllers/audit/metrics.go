@@ -11,7 +11,7 @@ var (
 	violationsDesc = prometheus.NewDesc("overrule_violations",
 		"Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.",
 		[]string{"reason", "policy_kind", "action"}, nil)
-	sweepsDesc = prometheus.NewDesc("overrule_sweeps_total",
+	sweepsDesc = prometheus.NewDesc("overrule_audit_runs_total",
 		"Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).",
 		[]string{"scope", "result"}, nil)
 )

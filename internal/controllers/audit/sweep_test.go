@@ -379,11 +379,11 @@ func TestMetricsShowTheSet(t *testing.T) {
 	s.put(routeS)
 	require.Error(t, s.sweep(t.Context()))
 	require.NoError(t, testutil.CollectAndCompare(s.Sweeper, strings.NewReader(`
-# HELP overrule_sweeps_total Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).
-# TYPE overrule_sweeps_total counter
-overrule_sweeps_total{result="done",scope="all"} 1
-overrule_sweeps_total{result="done",scope="changed"} 1
-overrule_sweeps_total{result="failed",scope="changed"} 1
+# HELP overrule_audit_runs_total Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).
+# TYPE overrule_audit_runs_total counter
+overrule_audit_runs_total{result="done",scope="all"} 1
+overrule_audit_runs_total{result="done",scope="changed"} 1
+overrule_audit_runs_total{result="failed",scope="changed"} 1
 # HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
 # TYPE overrule_violations gauge
 overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 2
