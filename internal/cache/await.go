@@ -14,7 +14,7 @@ import (
 // known then. It does not wait for a policy kind that the API server does not give
 // out, nor for what is too old to judge by already (see Current).
 func (w *Watcher) Await(ctx context.Context) {
-	reopened := w.peers.reopening()
+	reopened := w.sources.waitChannel()
 	if reopened == nil {
 		return
 	}
@@ -26,24 +26,24 @@ func (w *Watcher) Await(ctx context.Context) {
 
 // attend decides for all reviews whether they wait, each time that a source
 // changes or becomes stale, until the context ends. Then none waits.
-func (w *Watcher) attend(ctx context.Context) {
-	defer w.peers.release()
+func (w *Watcher) updateWaiting(ctx context.Context) {
+	defer w.sources.close()
 	for {
-		seen := w.peers.changes()
+		seen := w.sources.currentVersion()
 		now := time.Now()
-		waits, next := w.reopening(now)
-		w.peers.decide(seen, waits)
+		waits, next := w.shouldWait(now)
+		w.sources.setWaiting(seen, waits)
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.peers.news:
-		case <-after(next):
+		case <-w.sources.updated:
+		case <-timerChannel(next):
 		}
 	}
 }
 
 // after is time.After; nothing comes for zero.
-func after(d time.Duration) <-chan time.Time {
+func timerChannel(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
@@ -52,12 +52,12 @@ func after(d time.Duration) <-chan time.Time {
 
 // reopening reports whether a review waits, and in what time that may change
 // without any event: 0 for never.
-func (w *Watcher) reopening(now time.Time) (waits bool, next time.Duration) {
+func (w *Watcher) shouldWait(now time.Time) (waits bool, next time.Duration) {
 	for _, s := range w.Health() {
-		if s.BlindSince.IsZero() {
+		if s.DisconnectedSince.IsZero() {
 			continue
 		}
-		if left := StaleAfter - now.Sub(s.BlindSince); left >= 0 && (next == 0 || left < next) {
+		if left := StaleAfter - now.Sub(s.DisconnectedSince); left >= 0 && (next == 0 || left < next) {
 			next = left + 1 // it is stale after that, not at it
 		}
 		switch {

@@ -23,7 +23,7 @@ func BenchmarkReviewsThatWait(b *testing.B) {
 			attending(ctx, w)
 			for b.Loop() {
 				for _, c := range all {
-					c.closed()
+					c.watchClosed()
 				}
 				var waiting sync.WaitGroup
 				began, used := time.Now(), cpu()
@@ -32,7 +32,7 @@ func BenchmarkReviewsThatWait(b *testing.B) {
 				}
 				time.Sleep(time.Second)
 				for _, c := range all {
-					c.opened(false)
+					c.watchOpened(false)
 				}
 				waiting.Wait()
 				b.ReportMetric(float64((cpu()-used).Microseconds())/1000/time.Since(began).Seconds(), "cpu-ms/s")

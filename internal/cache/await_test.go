@@ -12,14 +12,14 @@ import (
 )
 
 // watching is a Watcher of sources that are listed and have a watch.
-func watching(names ...string) (*Watcher, map[string]*contact) {
-	w, all := &Watcher{registry: &registry{}, peers: newPeers()}, map[string]*contact{}
+func watching(names ...string) (*Watcher, map[string]*healthTracker) {
+	w, all := &Watcher{registry: &registry{}, sources: newSourceGroup()}, map[string]*healthTracker{}
 	for _, name := range names {
-		c := newContact(name)
-		c.join(&w.peers)
-		c.opened(false)
-		c.list()
-		w.core = append(w.core, &feed{source: name, contact: c})
+		c := newHealthTracker(name)
+		c.join(&w.sources)
+		c.watchOpened(false)
+		c.recordList()
+		w.core = append(w.core, &reflector{source: name, health: c})
 		all[name] = c
 	}
 	w.definitions = w.core[0]
@@ -28,66 +28,66 @@ func watching(names ...string) (*Watcher, map[string]*contact) {
 }
 
 // attending has a Watcher decide whether reviews wait.
-func attending(ctx context.Context, w *Watcher) { go w.attend(ctx) }
+func attending(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
 
 func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "")
 	const patience = time.Minute
 	for sentence, c := range map[string]struct {
-		with func(map[string]*contact)
+		with func(map[string]*healthTracker)
 		want time.Duration
 	}{
-		"all are open": {with: func(map[string]*contact) {}},
+		"all are open": {with: func(map[string]*healthTracker) {}},
 		"one is open again after a while": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(false) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(false) })
 			},
 			want: time.Second,
 		},
 		"one opens, and another closes meanwhile": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["services"].closed() })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].opened(false) })
-				time.AfterFunc(3*time.Second, func() { of["services"].opened(false) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["services"].watchClosed() })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].watchOpened(false) })
+				time.AfterFunc(3*time.Second, func() { of["services"].watchOpened(false) })
 			},
 			want: 3 * time.Second,
 		},
 		"one that lists first is open when it has": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(true) })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].list() })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(true) })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList() })
 			},
 			want: 2 * time.Second,
 		},
 		"one that nobody answers for is too old in the end": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(errLost) },
+			with: func(of map[string]*healthTracker) { of["gateways"].watchClosed(); of["gateways"].recordFailure(errLost) },
 			want: StaleAfter,
 		},
 		"a policy kind may not be read": {
-			with: func(of map[string]*contact) {
+			with: func(of map[string]*healthTracker) {
 				of["gateways"].health.Kind = colors
-				of["gateways"].closed()
-				of["gateways"].failed(errNoRight)
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errNoRight)
 			},
 		},
 		"an API server that has just started lets nobody read": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				of["gateways"].failed(errNoRight)
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(false) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errNoRight)
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(false) })
 			},
 			want: time.Second,
 		},
 		"one is not served any more": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(missing) },
+			with: func(of map[string]*healthTracker) { of["gateways"].watchClosed(); of["gateways"].recordFailure(missing) },
 		},
 		"one is not served any more after a while": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].failed(missing) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].recordFailure(missing) })
 			},
 			want: time.Second,
 		},
@@ -111,7 +111,7 @@ func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := watching("gateways")
 		attending(t.Context(), w)
-		all["gateways"].closed()
+		all["gateways"].watchClosed()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -123,14 +123,14 @@ func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, all := watching("customresourcedefinitions", "gateways")
-		gateways := &kind{feed: w.core[0]}
-		w.core, w.registry.reading = nil, map[string]*kind{"gateways": gateways}
+		gateways := &watchedKind{reflector: w.core[0]}
+		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
 		attending(t.Context(), w)
-		all["gateways"].closed()
+		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
 			w.registry.mu.Lock()
 			defer w.registry.mu.Unlock()
-			delete(w.registry.reading, "gateways")
+			delete(w.registry.watched, "gateways")
 			all["gateways"].leave()
 		})
 		start := time.Now()
@@ -142,20 +142,20 @@ func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
 // A review that comes at the very moment waits, though no one has decided yet.
 func TestAReviewWaitsFromTheMomentAtWhichAWatchEnds(t *testing.T) {
 	w, all := watching("gateways", "services")
-	assert.Nil(t, w.peers.reopening())
-	all["gateways"].closed()
-	waits := w.peers.reopening()
+	assert.Nil(t, w.sources.waitChannel())
+	all["gateways"].watchClosed()
+	waits := w.sources.waitChannel()
 	assert.NotNil(t, waits)
 
-	seen := w.peers.changes()
-	all["services"].closed()
-	w.peers.decide(seen, false)
-	assert.Equal(t, waits, w.peers.reopening(), "what was found before the last change says nothing")
-	w.peers.decide(w.peers.changes(), false)
+	seen := w.sources.currentVersion()
+	all["services"].watchClosed()
+	w.sources.setWaiting(seen, false)
+	assert.Equal(t, waits, w.sources.waitChannel(), "what was found before the last change says nothing")
+	w.sources.setWaiting(w.sources.currentVersion(), false)
 	<-waits
-	assert.Nil(t, w.peers.reopening())
-	w.peers.decide(w.peers.changes(), true)
-	assert.NotNil(t, w.peers.reopening(), "what it does not wait for may become what it waits for")
+	assert.Nil(t, w.sources.waitChannel())
+	w.sources.setWaiting(w.sources.currentVersion(), true)
+	assert.NotNil(t, w.sources.waitChannel(), "what it does not wait for may become what it waits for")
 }
 
 func TestNoReviewWaitsForAWatcherThatHasEnded(t *testing.T) {
@@ -163,7 +163,7 @@ func TestNoReviewWaitsForAWatcherThatHasEnded(t *testing.T) {
 		w, all := watching("gateways")
 		ctx, cancel := context.WithCancel(t.Context())
 		attending(ctx, w)
-		all["gateways"].closed()
+		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		w.Await(t.Context())

@@ -42,15 +42,15 @@ func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
 		return out
 	}
 	out := &sink[snapshot.Object]{
-		target: objects{store: s.store, kind: kind}, contact: newContact(kind.Kind),
-		log: logr.Discard(), listed: func() {}, seen: seen{s.store, kind},
+		target: objectTarget{store: s.store, kind: kind}, health: newHealthTracker(kind.Kind),
+		log: logr.Discard(), listed: func() {}, observer: observer{s.store, kind},
 	}
-	if b := hierarchyKind(kind); b != nil {
+	if b := builtinOf(kind); b != nil {
 		out.decode = b.decode
 	} else {
 		k := s.kinds.Of(kind)
 		s.store.AddKind(k)
-		out.decode, out.target = policies(k), kindObjects{objects{store: s.store, kind: kind}}
+		out.decode, out.target = policyDecoder(k), policyTarget{objectTarget{store: s.store, kind: kind}}
 	}
 	s.byKind[kind] = out
 	return out
@@ -62,7 +62,7 @@ func received(tb testing.TB, object map[string]any) kruntime.Object {
 	tb.Helper()
 	data, err := json.Marshal(object)
 	require.NoError(tb, err)
-	if b := hierarchyKind(fixture.KindOf(object)); b != nil {
+	if b := builtinOf(fixture.KindOf(object)); b != nil {
 		out := b.example.DeepCopyObject()
 		require.NoError(tb, json.Unmarshal(data, out))
 		return out
@@ -139,7 +139,7 @@ func BenchmarkEvent(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	s, size := newSinks(b), fixture.Full
 	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
-	isPolicy := func(k api.PolicyKind) bool { return hierarchyKind(k) == nil }
+	isPolicy := func(k api.PolicyKind) bool { return builtinOf(k) == nil }
 	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
 	empty := alive()
 	s.list(b, size, isRoute)

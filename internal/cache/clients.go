@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -26,7 +26,7 @@ type clients struct {
 	gateway     map[schema.GroupVersion]rest.Interface
 	definitions rest.Interface
 	policies    dynamic.Interface
-	discovery   discovery.DiscoveryInterface
+	discovery   clientdiscovery.DiscoveryInterface
 }
 
 const (
@@ -48,7 +48,7 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}
 	if timeout == 0 {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetryTransport{next} })
 	}
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
 	web, err := rest.HTTPClientFor(cfg)
@@ -66,10 +66,10 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 // so ten times, and wait as long each time as the API server says: half a minute
 // where a resource cannot be converted. Nobody would know meanwhile that the
 // resource is not watched, nor when it could be.
-type once struct{ next http.RoundTripper }
+type noRetryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := o.next.RoundTrip(r)
 	if err == nil {
 		response.Header.Del("Retry-After")
@@ -96,33 +96,33 @@ func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
 	if c.policies, err = dynamic.NewForConfigAndClient(cfg, web); err != nil {
 		return err
 	}
-	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, web)
+	c.discovery, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(cfg, web)
 	return err
 }
 
 // all lists and watches all objects of a kind of the hierarchy in one of its
 // versions.
-func (c *clients) all(b *builtin, version string) *cache.ListWatch {
-	return everywhere(c.of(b, version), b.resource)
+func (c *clients) listWatch(b *builtin, version string) *cache.ListWatch {
+	return listWatchAll(c.clientFor(b, version), b.resource)
 }
 
-func (c *clients) of(b *builtin, version string) rest.Interface {
+func (c *clients) clientFor(b *builtin, version string) rest.Interface {
 	if gw := c.gateway[schema.GroupVersion{Group: b.kind.Group, Version: version}]; gw != nil {
 		return gw
 	}
 	return c.core
 }
 
-func (c *clients) allDefinitions() *cache.ListWatch {
-	return everywhere(c.definitions, sourceDefinitions)
+func (c *clients) definitionsListWatch() *cache.ListWatch {
+	return listWatchAll(c.definitions, sourceDefinitions)
 }
 
-func everywhere(client rest.Interface, resource string) *cache.ListWatch {
+func listWatchAll(client rest.Interface, resource string) *cache.ListWatch {
 	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 
 // allPolicies lists and watches all objects of a resource.
-func (c *clients) allPolicies(r schema.GroupVersionResource) *cache.ListWatch {
+func (c *clients) policiesListWatch(r schema.GroupVersionResource) *cache.ListWatch {
 	client := c.policies.Resource(r)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -26,10 +26,10 @@ func TestAWatchThatIsTurnedAwayIsToldAtOnce(t *testing.T) {
 	c, err := newClients(&rest.Config{Host: server.URL}, 0)
 	require.NoError(t, err)
 
-	_, err = c.allDefinitions().WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err = c.definitionsListWatch().WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	assert.True(t, apierrors.IsTooManyRequests(err), err)
-	_, err = c.allDefinitions().ListWithContext(t.Context(), metav1.ListOptions{})
+	_, err = c.definitionsListWatch().ListWithContext(t.Context(), metav1.ListOptions{})
 	assert.True(t, apierrors.IsTooManyRequests(err), err)
 	assert.EqualValues(t, 2, asked.Load())
 }

@@ -45,7 +45,7 @@ var constraintKinds = []constraintKind{
 func (k *constraintKind) definition() string { return k.resource + "." + api.Group }
 
 // constraintsBy returns the kind of constraints that a definition is of, or nil.
-func constraintsBy(definition string) *constraintKind {
+func constraintKindOf(definition string) *constraintKind {
 	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return k.definition() == definition })
 	if i < 0 {
 		return nil
@@ -54,7 +54,7 @@ func constraintsBy(definition string) *constraintKind {
 }
 
 // demand is a constraint of the cluster.
-type demand struct {
+type constraintRecord struct {
 	*constraint.Constraint
 	uid        types.UID
 	generation int64
@@ -63,7 +63,7 @@ type demand struct {
 
 // decode reads a constraint. One that is not understood in full is Invalid: what
 // is left of it may demand something else.
-func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
+func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
@@ -87,11 +87,11 @@ func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
 	if misread != nil {
 		c.Invalid = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", misread)
 	}
-	return &demand{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
+	return &constraintRecord{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
 }
 
 // object is decode, for a view.
-func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
+func (k *constraintKind) decodeObject(obj runtime.Object) (snapshot.Object, error) {
 	d, err := k.decode(obj)
 	if err != nil {
 		return nil, err
@@ -100,58 +100,58 @@ func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
 }
 
 // constraints is the target of the feed of a kind of constraints.
-type constraints struct {
+type constraintTarget struct {
 	*registry
-	feed *kind
+	kind *watchedKind
 }
 
-func (t constraints) put(d *demand) {
-	t.change(func() { t.demand(d) })
+func (t constraintTarget) put(d *constraintRecord) {
+	t.update(func() { t.putConstraint(d) })
 }
 
-func (t constraints) remove(name cache.ObjectName) {
-	of := t.feed.constraints.kind
-	t.change(func() { t.release(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name}) })
+func (t constraintTarget) remove(name cache.ObjectName) {
+	of := t.kind.constraints.kind
+	t.update(func() { t.removeConstraint(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name}) })
 }
 
-func (t constraints) replace(all []*demand) {
-	t.change(func() {
-		gone := maps.Clone(t.demands)
+func (t constraintTarget) replace(all []*constraintRecord) {
+	t.update(func() {
+		gone := maps.Clone(t.constraints)
 		for _, d := range all {
 			delete(gone, d.Ref())
-			t.demand(d)
+			t.putConstraint(d)
 		}
 		for ref := range gone {
-			if ref.PolicyKind() == t.feed.constraints.kind {
-				t.release(ref)
+			if ref.PolicyKind() == t.kind.constraints.kind {
+				t.removeConstraint(ref)
 			}
 		}
-		t.listed(t.feed)
-		t.store.Listed(t.feed.constraints.resource)
+		t.markListed(t.kind)
+		t.store.Listed(t.kind.constraints.resource)
 	})
 }
 
 // change runs act unless the feed was stopped.
-func (t constraints) change(act func()) {
+func (t constraintTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reading[t.feed.name] != t.feed {
+	if t.watched[t.kind.name] != t.kind {
 		return
 	}
 	act()
-	hint(t.judged)
+	signal(t.statusChanged)
 }
 
 // demand puts a constraint into force. The very one stays in force when nothing
 // but its status was written.
-func (r *registry) demand(d *demand) {
-	old := r.demands[d.Ref()]
-	r.demands[d.Ref()] = d
+func (r *registry) putConstraint(d *constraintRecord) {
+	old := r.constraints[d.Ref()]
+	r.constraints[d.Ref()] = d
 	if old != nil && old.uid == d.uid && old.generation == d.generation {
 		d.Constraint = old.Constraint
 		return
 	}
-	if r.leftOut(d) {
+	if r.isExempt(d) {
 		return
 	}
 	r.store.Apply(snapshot.Put(d.Constraint))
@@ -162,19 +162,19 @@ func (r *registry) demand(d *demand) {
 
 // leftOut reports whether a constraint is in the namespace whose writes are not
 // judged.
-func (r *registry) leftOut(d *demand) bool { return r.exempt != "" && d.Ref().Namespace == r.exempt }
+func (r *registry) isExempt(d *constraintRecord) bool { return r.exemptNamespace != "" && d.Ref().Namespace == r.exemptNamespace }
 
-func (r *registry) release(ref api.Ref) {
-	delete(r.demands, ref)
+func (r *registry) removeConstraint(ref api.Ref) {
+	delete(r.constraints, ref)
 	r.store.Apply(snapshot.Delete(ref))
 }
 
 // forgetConstraints forgets those of a kind that is gone.
-func (r *registry) forgetConstraints(k *constraintKind) {
-	maps.DeleteFunc(r.demands, func(ref api.Ref, _ *demand) bool { return ref.PolicyKind() == k.kind })
+func (r *registry) removeConstraints(k *constraintKind) {
+	maps.DeleteFunc(r.constraints, func(ref api.Ref, _ *constraintRecord) bool { return ref.PolicyKind() == k.kind })
 	r.store.Replace(k.kind, nil)
 	r.store.Listed(k.resource) // a kind that is gone has no objects
-	hint(r.judged)
+	signal(r.statusChanged)
 }
 
 // ConstraintStatus is what became of a constraint.
@@ -200,7 +200,7 @@ type ConstraintStatus struct {
 // called under the lock of the store.
 func (r *registry) targetsChanged(events []snapshot.Event) {
 	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return gateway.Known(o.Ref().PolicyKind()) }) {
-		hint(r.judged)
+		signal(r.statusChanged)
 	}
 }
 
@@ -208,14 +208,14 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	installed := make(map[api.PolicyKind]bool)
-	for _, k := range r.reading {
+	for _, k := range r.watched {
 		if k.policy != nil {
 			installed[k.policy.Ref()] = true
 		}
 	}
 	v, ready := r.store.View()
-	out := make([]ConstraintStatus, 0, len(r.demands))
-	for ref, d := range r.demands {
+	out := make([]ConstraintStatus, 0, len(r.constraints))
+	for ref, d := range r.constraints {
 		if names, _ := d.Named(); len(names) > 0 && !ready {
 			continue // a target may exist and not be listed yet
 		}
@@ -224,7 +224,7 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 			Kind: d.PolicyKind(), Installed: installed[d.PolicyKind()], Conditions: d.conditions,
 		}
 		s.Absent, s.NoTarget = v.Absent(d.Constraint)
-		if r.leftOut(d) {
+		if r.isExempt(d) {
 			s.Invalid = fmt.Errorf("namespace %s is Overrule's own and exempt: no constraint in it takes part; move it to another", ref.Namespace)
 		}
 		out = append(out, s)

@@ -56,7 +56,7 @@ func (r *rig) demanded() []string {
 
 func TestConstraintsAreFedToTheStore(t *testing.T) {
 	r := newRig(t)
-	r.exempt = "own"
+	r.exemptNamespace = "own"
 	r.replace(r.defs(constraintCRD, clusterConstraintCRD, colorCRD))
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not judging on half a picture")
 	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)), limited("own", "left-out", 1, atMost(1)))
@@ -65,7 +65,7 @@ func TestConstraintsAreFedToTheStore(t *testing.T) {
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
 	assert.Equal(t, []string{"c", "app/a"}, r.demanded())
 
-	feed := r.reading[constraintCRD.obj().Name].into
+	feed := r.watched[constraintCRD.obj().Name].store
 	require.NoError(t, feed.Add(limited("app", "b", 1, atMost(1))))
 	require.NoError(t, feed.Delete(limited("app", "a", 1, atMost(1))))
 	assert.Equal(t, []string{"c", "app/b"}, r.demanded())
@@ -101,7 +101,7 @@ func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
 	was := get()
 	written := limited("", "c", 1, atMost(1))
 	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
-	feed := r.reading[clusterConstraintCRD.obj().Name].into
+	feed := r.watched[clusterConstraintCRD.obj().Name].store
 	require.NoError(t, feed.Update(written))
 	assert.Same(t, was, get())
 	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
@@ -111,12 +111,12 @@ func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
 
 func TestWhatBecameOfConstraints(t *testing.T) {
 	r := newRig(t)
-	r.exempt = "own"
+	r.exemptNamespace = "own"
 	r.replace(r.defs(profileCRD, constraintCRD, colorCRD))
 	r.list(profileCRD.obj().Name)
 	told := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false
@@ -161,18 +161,18 @@ func TestWhatBecameOfConstraints(t *testing.T) {
 func TestAConstraintWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
-	_, err := constraintsBy("policyconstraints.overrule.dev").decode(odd)
+	_, err := constraintKindOf("policyconstraints.overrule.dev").decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
-	_, err = constraintsBy("policyconstraints.overrule.dev").object(&metav1.Status{})
+	_, err = constraintKindOf("policyconstraints.overrule.dev").decodeObject(&metav1.Status{})
 	require.EqualError(t, err, "got a *v1.Status in place of a *unstructured.Unstructured")
 }
 
 func TestConstraintsThatMayNotBeListedAreAProblem(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(constraintCRD))
-	r.reading[constraintCRD.obj().Name].refused(errors.New("no"))
-	require.Len(t, r.found(), 1)
-	assert.EqualError(t, r.found()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
+	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
+	require.Len(t, r.allProblems(), 1)
+	assert.EqualError(t, r.allProblems()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "without them nothing is judged")
 }
 
@@ -205,7 +205,7 @@ func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
 	r.store.KindListed(colorRef)
 	told := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false

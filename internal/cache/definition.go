@@ -16,7 +16,7 @@ import (
 )
 
 // errVersion tells that no version of a kind is served that can be read.
-var errVersion = errors.New("no version that can be read is served")
+var errNoReadableVersion = errors.New("no version that can be read is served")
 
 // profilesDefinition is the name of PolicyProfile's CustomResourceDefinition,
 // and profilesVersion the version in which they are read.
@@ -32,7 +32,7 @@ type definition struct {
 	name string
 	// created is its creation time in seconds since 1970, or merge.Newest.
 	created  int64
-	of       api.PolicyKind
+	groupKind       api.PolicyKind
 	resource schema.GroupVersionResource
 	// namespaced is false for cluster-scoped kinds.
 	namespaced bool
@@ -41,11 +41,11 @@ type definition struct {
 	// constraints is set if the kind is one of constraints.
 	constraints *constraintKind
 	// scaling are the fields that scale subresources write, by served version.
-	scaling map[string]string
+	scalePaths map[string]string
 	// status tells that the version that is read has a status subresource.
-	status bool
+	hasStatus bool
 	// guess is the policy kind by its label alone, nil without one.
-	guess *policykind.Kind
+	labelKind *policykind.Kind
 	// schema is that of the version that is read, nil without one.
 	schema *policykind.Schema
 	// err tells why the kind cannot be read though it should; that of a guess
@@ -57,62 +57,62 @@ type definition struct {
 func (d *definition) served() bool { return d.resource.Version != "" }
 
 // profiles reports whether it is the definition of PolicyProfiles.
-func (d *definition) profiles() bool { return d.name == profilesDefinition }
+func (d *definition) isProfiles() bool { return d.name == profilesDefinition }
 
 // kind returns the policy kind that is defined, read by its profile, else by
 // its label; nil if it is none.
-func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) {
-	if !d.served() || d.gateway != nil || d.constraints != nil || d.profiles() {
+func (d *definition) policyKind(known *policykind.Profiles) (*policykind.Kind, error) {
+	if !d.served() || d.gateway != nil || d.constraints != nil || d.isProfiles() {
 		return nil, d.err
 	}
-	if k := known.Of(d.of); k != nil {
+	if k := known.Of(d.groupKind); k != nil {
 		return k.WithSchema(d.schema), nil
 	}
-	if d.guess == nil {
+	if d.labelKind == nil {
 		return nil, d.err
 	}
-	return d.guess.WithSchema(d.schema), d.err
+	return d.labelKind.WithSchema(d.schema), d.err
 }
 
 // define reads a CustomResourceDefinition.
-func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
+func parseDefinition(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	d := &definition{
-		name: crd.Name, of: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		name: crd.Name, groupKind: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
 		created: createdAt(crd), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 	}
 	if !established(crd) {
 		return d
 	}
-	if d.hierarchy(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
+	if d.parseBuiltin(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
 		return d
 	}
-	if taken := takenBy(d); taken != nil {
+	if taken := checkReserved(d); taken != nil {
 		d.err = taken
 		return d
 	}
 	d.resource = resource(crd, servedVersion(crd))
-	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
+	d.labelKind, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
 	d.schema = policykind.PackSchema(schemaOf(crd, d.resource.Version))
-	d.status = hasStatus(crd, d.resource.Version)
-	d.scaling = policykind.ScalePaths(crd)
+	d.hasStatus = hasStatus(crd, d.resource.Version)
+	d.scalePaths = policykind.ScalePaths(crd)
 	return d
 }
 
 // hierarchy reads the definition of a kind that is read in given versions: one
 // of the hierarchy, PolicyProfile or a constraint. It reports whether it is one.
-func (d *definition) hierarchy(r schema.GroupVersionResource, serves func(version string) bool) bool {
+func (d *definition) parseBuiltin(r schema.GroupVersionResource, serves func(version string) bool) bool {
 	versions := []string{profilesVersion}
-	d.gateway = gatewayBy(func(b *builtin) bool { return b.definition() == d.name })
-	d.constraints = constraintsBy(d.name)
+	d.gateway = findGatewayKind(func(b *builtin) bool { return b.definition() == d.name })
+	d.constraints = constraintKindOf(d.name)
 	switch {
 	case d.gateway != nil:
 		versions = d.gateway.versions
-	case !d.profiles() && d.constraints == nil:
+	case !d.isProfiles() && d.constraints == nil:
 		return false
 	}
 	i := slices.IndexFunc(versions, serves)
 	if i < 0 {
-		d.err = fmt.Errorf("%w: install a release that has %s", errVersion, strings.Join(versions, " or "))
+		d.err = fmt.Errorf("%w: install a release that has %s", errNoReadableVersion, strings.Join(versions, " or "))
 		return true
 	}
 	r.Version = versions[i]
@@ -164,5 +164,5 @@ func decodeDefinition(obj runtime.Object) (*definition, error) {
 	if !ok {
 		return nil, fmt.Errorf("got a %T in place of a %T", obj, crd)
 	}
-	return define(crd), nil
+	return parseDefinition(crd), nil
 }

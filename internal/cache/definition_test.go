@@ -141,7 +141,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 			if d.gateway != nil {
 				got.gateway = d.gateway.resource
 			}
-			policy, err := d.kind(known(t))
+			policy, err := d.policyKind(known(t))
 			if policy != nil {
 				got.policy, got.class = policy.Source, policy.Class
 			}
@@ -159,7 +159,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 func TestTheMostStableServedVersionIsReadIfTheStoredOneIsNot(t *testing.T) {
 	obj := crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1", "v1alpha1", "v2beta1", "v1beta1"}}.obj()
 	obj.Spec.Versions[0].Served = false
-	assert.Equal(t, "v2beta1", define(obj).resource.Version)
+	assert.Equal(t, "v2beta1", parseDefinition(obj).resource.Version)
 }
 
 func TestAnotherTypeIsNoDefinition(t *testing.T) {

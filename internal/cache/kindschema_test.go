@@ -36,14 +36,14 @@ func typedCRD(c crd) *definition {
 		}
 		root.Properties["spec"] = spec
 	}
-	return define(obj)
+	return parseDefinition(obj)
 }
 
 func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
 	profiles := known(t)
 	auth := authCRD
 	auth.specFields = []string{"rules"}
-	k, err := typedCRD(auth).kind(profiles)
+	k, err := typedCRD(auth).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"rules"}, fieldsOf(t, k))
 	assert.Equal(t, policykind.Builtin, k.Source)
@@ -51,11 +51,11 @@ func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
 
 	color := colorCRD
 	color.specFields = []string{"colors"}
-	k, err = typedCRD(color).kind(profiles)
+	k, err = typedCRD(color).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"colors"}, fieldsOf(t, k), "a guess has one, too")
 
-	found, err := (&definition{of: k.Ref(), resource: typedCRD(color).resource, guess: k.WithSchema(nil)}).kind(profiles)
+	found, err := (&definition{groupKind: k.Ref(), resource: typedCRD(color).resource, labelKind: k.WithSchema(nil)}).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Nil(t, found.Schema(), "what discovery finds has none")
 }

@@ -50,7 +50,7 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 }
 
 // putInto adds the profile to those that are known, or replaces it.
-func (p *profile) putInto(known *policykind.Profiles) {
+func (p *profile) addTo(known *policykind.Profiles) {
 	if p.err != nil {
 		known.Remove(p.Name)
 		return
@@ -59,7 +59,7 @@ func (p *profile) putInto(known *policykind.Profiles) {
 }
 
 // refused tells why a profile is not in force; nil if it is.
-func (p *profile) refused(known *policykind.Profiles) *api.RefusedProfile {
+func (p *profile) refusal(known *policykind.Profiles) *api.RefusedProfile {
 	if p.err != nil {
 		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
 	}
@@ -69,7 +69,7 @@ func (p *profile) refused(known *policykind.Profiles) *api.RefusedProfile {
 
 // problem returns what is wrong with a profile in itself, if anything is.
 func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
-	r := p.refused(known)
+	r := p.refusal(known)
 	if r == nil || r.Reason != api.Invalid {
 		return Problem{}, false
 	}
@@ -81,9 +81,9 @@ func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
 	installed := make(map[api.PolicyKind]bool)
 	kinds := known.Known()
-	for _, d := range firsts(slices.Values(defined)) {
-		k, _ := d.kind(known)
-		if installed[d.of] = d.served(); k != nil && k.Source == policykind.Label {
+	for _, d := range activeDefinitions(slices.Values(defined)) {
+		k, _ := d.policyKind(known)
+		if installed[d.groupKind] = d.served(); k != nil && k.Source == policykind.Label {
 			kinds = append(kinds, k)
 		}
 	}
@@ -93,7 +93,7 @@ func inForce(known *policykind.Profiles, written map[string]*profile, defined []
 		f := known.InForce(k, installed[k.Ref()])
 		for _, name := range slices.Sorted(maps.Keys(written)) {
 			if p := written[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
-				f.Refused = append(f.Refused, *p.refused(known))
+				f.Refused = append(f.Refused, *p.refusal(known))
 			}
 		}
 		out = append(out, f)
@@ -102,69 +102,69 @@ func inForce(known *policykind.Profiles, written map[string]*profile, defined []
 }
 
 // profiles is the target of the feed of PolicyProfiles.
-type profiles struct {
+type profileTarget struct {
 	*registry
-	feed *kind
+	kind *watchedKind
 }
 
-func (t profiles) put(p *profile) {
-	t.change(func() { t.take(p) })
+func (t profileTarget) put(p *profile) {
+	t.update(func() { t.putProfile(p) })
 }
 
-func (t profiles) remove(name cache.ObjectName) {
-	t.change(func() { t.forget(name.Name) })
+func (t profileTarget) remove(name cache.ObjectName) {
+	t.update(func() { t.removeProfile(name.Name) })
 }
 
-func (t profiles) replace(all []*profile) {
-	t.change(func() {
-		old := slices.Collect(maps.Keys(t.written))
+func (t profileTarget) replace(all []*profile) {
+	t.update(func() {
+		old := slices.Collect(maps.Keys(t.clusterProfiles))
 		for _, p := range all {
-			t.take(p)
+			t.putProfile(p)
 		}
 		for _, name := range old {
 			if !slices.ContainsFunc(all, func(p *profile) bool { return p.Name == name }) {
-				t.forget(name)
+				t.removeProfile(name)
 			}
 		}
-		t.listed(t.feed)
+		t.markListed(t.kind)
 	})
 }
 
 // change runs act unless the feed was stopped, and brings what is read in line
 // with it.
-func (t profiles) change(act func()) {
+func (t profileTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reading[profilesDefinition] != t.feed {
+	if t.watched[profilesDefinition] != t.kind {
 		return
 	}
 	act()
 	t.reconcile()
-	hint(t.judged)
+	signal(t.statusChanged)
 }
 
-func (r *registry) take(p *profile) {
-	old := r.written[p.Name]
-	r.written[p.Name] = p
-	p.putInto(r.profiles)
+func (r *registry) putProfile(p *profile) {
+	old := r.clusterProfiles[p.Name]
+	r.clusterProfiles[p.Name] = p
+	p.addTo(r.profiles)
 	if old != nil && old.UID == p.UID && old.Generation == p.Generation {
 		return // its status was written
 	}
-	if why := p.refused(r.profiles); why != nil {
+	if why := p.refusal(r.profiles); why != nil {
 		r.log.Info("a profile is not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
 	}
 }
 
-func (r *registry) forget(name string) {
-	delete(r.written, name)
+func (r *registry) removeProfile(name string) {
+	delete(r.clusterProfiles, name)
 	r.profiles.Remove(name)
 }
 
-func (r *registry) forgetProfiles() {
-	for name := range r.written {
-		r.forget(name)
+func (r *registry) removeProfiles() {
+	for name := range r.clusterProfiles {
+		r.removeProfile(name)
 	}
-	hint(r.judged)
+	signal(r.statusChanged)
 }
 
 // ProfileStatus is what became of a PolicyProfile.
@@ -181,11 +181,11 @@ type ProfileStatus struct {
 func (r *registry) profileStatuses() []ProfileStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make([]ProfileStatus, 0, len(r.written))
-	for _, p := range r.written {
+	out := make([]ProfileStatus, 0, len(r.clusterProfiles))
+	for _, p := range r.clusterProfiles {
 		out = append(out, ProfileStatus{
 			Name: p.Name, UID: p.UID, Generation: p.Generation,
-			Refused: p.refused(r.profiles), Conditions: p.Status.Conditions,
+			Refused: p.refusal(r.profiles), Conditions: p.Status.Conditions,
 		})
 	}
 	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
@@ -196,15 +196,15 @@ func (r *registry) profilesInForce() []api.ProfileInForce {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var defined []*definition
-	for _, d := range r.defined {
+	for _, d := range r.definitions {
 		defined = append(defined, d)
 	}
-	return inForce(r.profiles, r.written, defined)
+	return inForce(r.profiles, r.clusterProfiles, defined)
 }
 
 func (r *registry) profileProblems() []Problem {
 	var out []Problem
-	for _, p := range r.written {
+	for _, p := range r.clusterProfiles {
 		if problem, ok := p.problem(r.profiles); ok {
 			out = append(out, problem)
 		}

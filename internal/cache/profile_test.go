@@ -42,13 +42,13 @@ func paint(t *testing.T, name string, created int64, class string) *unstructured
 // profiles returns the feed of profiles, as a reflector fills it.
 func (r *rig) profilesFeed() cache.ReflectorStore {
 	r.t.Helper()
-	require.Contains(r.t, r.reading, profilesDefinition)
-	return r.reading[profilesDefinition].into
+	require.Contains(r.t, r.watched, profilesDefinition)
+	return r.watched[profilesDefinition].store
 }
 
 // read returns the class and the source by which a kind is read.
 func (r *rig) readAs(ref api.PolicyKind) string {
-	for _, k := range r.reading {
+	for _, k := range r.watched {
 		if k.policy != nil && k.policy.Ref() == ref {
 			return string(k.policy.Class) + " by " + string(k.policy.Source) + " " + k.policy.Name
 		}
@@ -72,14 +72,14 @@ func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(authCRD, profileCRD, httpCRD))
 	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "how policies are to be read is not known")
-	assert.False(t, r.isSurveyed())
+	assert.False(t, r.discovered())
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 
 	own := written(t, "mine", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {fields: [targetRef]}}")
 	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
 	assert.Equal(t, []string{"policyprofiles", "httproutes", "authpolicies.kuadrant.io"}, r.started, "it is begun once")
 	assert.Equal(t, "direct by cluster mine", r.readAs(authKind))
-	assert.True(t, r.isSurveyed())
+	assert.True(t, r.discovered())
 	assert.NotContains(t, r.store.Waiting(), sourceProfiles)
 	assert.Contains(t, r.store.Waiting(), sourcePolicies)
 
@@ -90,12 +90,12 @@ func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
 func TestProfilesThatMayNotBeListedAreWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(authCRD, profileCRD))
-	r.reading[profilesDefinition].refused(errors.New("no"))
+	r.watched[profilesDefinition].onForbidden(errors.New("no"))
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
-	require.Len(t, r.found(), 1)
-	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.found()[0].String())
+	require.Len(t, r.allProblems(), 1)
+	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.allProblems()[0].String())
 	require.NoError(t, r.profilesFeed().Replace(nil, "1"))
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 	assert.Equal(t, "inherited by built-in ", r.readAs(authKind))
 }
 
@@ -107,7 +107,7 @@ func TestTheDefinitionOfProfilesMayComeAndGo(t *testing.T) {
 
 	r.put(r.defs(profileCRD)[0])
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "the others go on meanwhile")
-	assert.True(t, r.isSurveyed())
+	assert.True(t, r.discovered())
 	late := r.profilesFeed()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
@@ -201,7 +201,7 @@ func TestOfTwoProfilesForAKindTheOlderHolds(t *testing.T) {
 		Name: "a-younger", Reason: api.Conflicted,
 		Message: "PolicyProfile older is older and has Paint.example.com: delete one of the two",
 	}}, r.inForce(paintKind).Refused)
-	assert.Empty(t, r.found(), "that is no problem of reading")
+	assert.Empty(t, r.allProblems(), "that is no problem of reading")
 
 	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
 	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
@@ -227,7 +227,7 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
 			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "though the other is older")
 			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
-			problems := r.found()
+			problems := r.allProblems()
 			require.Len(t, problems, 1)
 			assert.Equal(t, "policyprofiles.overrule.dev/bad", problems[0].Resource)
 			assert.ErrorContains(t, problems[0].Err, "the profile is not used: ")
@@ -235,7 +235,7 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 
 			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))
 			assert.Equal(t, "not read", r.readAs(paintKind), "one that was right before does not hold any more")
-			assert.Len(t, r.found(), 2)
+			assert.Len(t, r.allProblems(), 2)
 		})
 	}
 }
@@ -270,18 +270,18 @@ func TestAProfileBeatsALabel(t *testing.T) {
 	own := written(t, "color", 1, "{group: policies.example.com, kind: ColorPolicy, class: direct, targets: {fields: [targetRef]}}")
 	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
 	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
-	r.reading[colorCRD.obj().Name].refused(errors.New("no"))
+	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "someone asked for the kind to be judged")
 	require.NoError(t, r.profilesFeed().Replace(nil, "2"))
 	assert.Equal(t, "inherited by label ", r.readAs(colorRef))
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
 func TestChangesOfProfilesAreToldToTheirWriter(t *testing.T) {
 	r := newRig(t)
 	told := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false
@@ -313,12 +313,12 @@ func TestKindsInOlderVersionsAreTold(t *testing.T) {
 	r.notified()
 	require.Len(t, r.older(), 1)
 	assert.Equal(t, "v1alpha2", r.older()[0].Version)
-	tls := hierarchyKind(gatewayKind("TLSRoute"))
-	assert.Equal(t, "v1alpha2", r.version(tls))
+	tls := builtinOf(gatewayKind("TLSRoute"))
+	assert.Equal(t, "v1alpha2", r.versionOf(tls))
 
 	r.put(r.defs(tlsCRD)[0])
 	assert.Empty(t, r.older())
-	assert.Equal(t, "v1", r.version(tls))
+	assert.Equal(t, "v1", r.versionOf(tls))
 	assert.True(t, r.notified())
 	assert.Equal(t, []string{"httproutes", "tlsroutes", "tlsroutes"}, r.started)
 }

@@ -30,7 +30,7 @@ func newRig(t *testing.T) *rig {
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
 	r := &rig{t: t, registry: newRegistry(snapshot.New(Sources...), c, known(t), Options{})}
-	r.start = func(f *feed) {
+	r.start = func(f *reflector) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }
 	}
@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) defs(crds ...crd) []*definition {
 	var out []*definition
 	for _, c := range crds {
-		out = append(out, define(c.obj()))
+		out = append(out, parseDefinition(c.obj()))
 	}
 	return out
 }
@@ -48,8 +48,8 @@ func (r *rig) defs(crds ...crd) []*definition {
 // list gives a feed its first list.
 func (r *rig) list(definition string, objects ...any) {
 	r.t.Helper()
-	require.Contains(r.t, r.reading, definition)
-	require.NoError(r.t, r.reading[definition].into.Replace(objects, "1"))
+	require.Contains(r.t, r.watched, definition)
+	require.NoError(r.t, r.watched[definition].store.Replace(objects, "1"))
 }
 
 func (r *rig) kinds() []string {
@@ -82,7 +82,7 @@ func (r *rig) servedResources() []string {
 // notified reports whether a change was told of, and takes it.
 func (r *rig) notified() bool {
 	select {
-	case <-r.changed:
+	case <-r.kindsChanged:
 		return true
 	default:
 		return false
@@ -102,7 +102,7 @@ var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
 
 func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
 	for _, kind := range gateway.GatewayKinds {
-		b := hierarchyKind(gatewayKind(kind))
+		b := builtinOf(gatewayKind(kind))
 		require.NotNil(t, b, kind)
 		assert.Contains(t, Sources, b.resource)
 	}
@@ -132,7 +132,7 @@ func TestNoSourceIsListedBeforeTheDefinitionsAre(t *testing.T) {
 func TestAKindOfGatewayAPIThatIsRemovedTakesItsObjectsAlong(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(httpCRD))
-	into := r.reading[httpCRD.obj().Name].into
+	into := r.watched[httpCRD.obj().Name].store
 	r.list(httpCRD.obj().Name, httpRoute("a"))
 	require.Len(t, held(r.store), 1)
 
@@ -192,7 +192,7 @@ func TestAKindThatGoesBeforeItsListIsNotWaitedFor(t *testing.T) {
 func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(colorCRD))
-	old := r.reading[colorCRD.obj().Name].into
+	old := r.watched[colorCRD.obj().Name].store
 	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
 	r.notified()
 
@@ -279,13 +279,13 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 	refusal := errors.New("no")
 	assert.Equal(t, []string{"AuthPolicy", "ColorPolicy"}, r.unlisted())
 	for _, c := range []crd{authCRD, colorCRD} {
-		r.reading[c.obj().Name].refused(refusal)
+		r.watched[c.obj().Name].onForbidden(refusal)
 	}
 	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone closes no kind to writes")
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
-	problems := r.found()
+	problems := r.allProblems()
 	require.Len(t, problems, 2)
 	assert.Equal(t, "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com", problems[1].String())
 	require.ErrorIs(t, problems[1].Err, refusal)
@@ -293,25 +293,25 @@ func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
 	assert.True(t, r.notified())
 
 	r.list(colorCRD.obj().Name)
-	assert.Len(t, r.found(), 1)
+	assert.Len(t, r.allProblems(), 1)
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources())
 	assert.True(t, r.notified())
 
-	r.reading[colorCRD.obj().Name].refused(refusal)
+	r.watched[colorCRD.obj().Name].onForbidden(refusal)
 	assert.Contains(t, r.servedResources(), "colorpolicies", "one that was read once stays")
 	r.replace(r.defs(authCRD))
-	assert.Len(t, r.found(), 1)
+	assert.Len(t, r.allProblems(), 1)
 }
 
 func TestAForbiddenKindOfGatewayAPIIsAProblemAndWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(httpCRD))
-	r.reading[httpCRD.obj().Name].refused(errors.New("no"))
+	r.watched[httpCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Contains(t, r.store.Waiting(), "httproutes")
-	assert.Len(t, r.found(), 1)
+	assert.Len(t, r.allProblems(), 1)
 	r.list(httpCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
 func TestAKindOfGatewayAPIWithoutV1IsAProblemUntilItHasIt(t *testing.T) {
@@ -320,22 +320,22 @@ func TestAKindOfGatewayAPIWithoutV1IsAProblemUntilItHasIt(t *testing.T) {
 	old.versions = []string{"v1beta1"}
 	r.replace(r.defs(old))
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	require.Len(t, r.found(), 1)
-	require.ErrorIs(t, r.found()[0].Err, errVersion)
+	require.Len(t, r.allProblems(), 1)
+	require.ErrorIs(t, r.allProblems()[0].Err, errNoReadableVersion)
 	r.put(r.defs(httpCRD)[0])
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 	r.put(r.defs(old)[0])
 	r.remove(cache.ObjectName{Name: old.obj().Name})
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
 func TestARefusalOfAFeedThatWasReplacedSaysNothing(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(colorCRD))
-	old := r.reading[colorCRD.obj().Name].feed
+	old := r.watched[colorCRD.obj().Name].reflector
 	direct := colorCRD
 	direct.label = "direct"
 	r.put(r.defs(direct)[0])
-	old.refused(errors.New("no"))
-	assert.Empty(t, r.found())
+	old.onForbidden(errors.New("no"))
+	assert.Empty(t, r.allProblems())
 }

@@ -14,7 +14,7 @@ import (
 // Schema reads the schema of a kind from the API server, that of the version
 // that is read. It returns nil if the kind is not installed, or has none.
 func (w *Watcher) Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	name := w.registry.definitionOf(kind)
+	name := w.registry.definitionName(kind)
 	if name == "" {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func schemaOf(crd *apiextensionsv1.CustomResourceDefinition, version string) *ap
 
 // plural returns the plural name of a kind that is defined, empty if none is.
 func (r *registry) plural(kind api.PolicyKind) string {
-	d := r.first(kind)
+	d := r.definitionFor(kind)
 	if d == nil {
 		return ""
 	}
@@ -49,8 +49,8 @@ func (r *registry) plural(kind api.PolicyKind) string {
 
 // definitionOf returns the name of the definition of a kind, empty if there is
 // none.
-func (r *registry) definitionOf(kind api.PolicyKind) string {
-	d := r.first(kind)
+func (r *registry) definitionName(kind api.PolicyKind) string {
+	d := r.definitionFor(kind)
 	if d == nil || !d.served() {
 		return ""
 	}
@@ -58,8 +58,8 @@ func (r *registry) definitionOf(kind api.PolicyKind) string {
 }
 
 // first returns the definition of a kind, nil if there is none.
-func (r *registry) first(kind api.PolicyKind) *definition {
+func (r *registry) definitionFor(kind api.PolicyKind) *definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.firsts[kind]
+	return r.active[kind]
 }

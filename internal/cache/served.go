@@ -28,7 +28,7 @@ func compareServed(a, b Served) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 }
 
-func (r *registry) found() []Problem {
+func (r *registry) allProblems() []Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Problem
@@ -42,8 +42,8 @@ func (r *registry) health() []SourceHealth {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []SourceHealth
-	for _, k := range r.reading {
-		h := k.contact.get()
+	for _, k := range r.watched {
+		h := k.health.get()
 		if k.policy != nil {
 			h.Kind = k.policy.Ref()
 		}
@@ -52,20 +52,20 @@ func (r *registry) health() []SourceHealth {
 	return out
 }
 
-func (r *registry) feeds() []*feed {
+func (r *registry) reflectors() []*reflector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []*feed
-	for _, k := range r.reading {
-		out = append(out, k.feed)
+	var out []*reflector
+	for _, k := range r.watched {
+		out = append(out, k.reflector)
 	}
 	return out
 }
 
-func (r *registry) isSurveyed() bool {
+func (r *registry) discovered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.profiled
+	return r.profilesListed
 }
 
 // served returns the policy kinds whose writes are to be judged.
@@ -73,8 +73,8 @@ func (r *registry) served() []Served {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Served
-	for _, k := range r.reading {
-		if k.policy == nil || k.outOfReach() {
+	for _, k := range r.watched {
+		if k.policy == nil || k.isExcluded() {
 			continue
 		}
 		out = append(out, Served{
@@ -88,18 +88,18 @@ func (r *registry) served() []Served {
 
 // scales are those of a kind, as its definition has them now: they have no part in
 // how it is read.
-func (r *registry) scales(k *kind) []string {
-	d := r.defined[k.name]
+func (r *registry) scales(k *watchedKind) []string {
+	d := r.definitions[k.name]
 	if d == nil {
 		return nil
 	}
-	return k.policy.Scales(d.scaling)
+	return k.policy.Scales(d.scalePaths)
 }
 
 // hasStatus is likewise of the status subresource.
-func (r *registry) hasStatus(k *kind) bool {
-	d := r.defined[k.name]
-	return d != nil && d.status
+func (r *registry) hasStatus(k *watchedKind) bool {
+	d := r.definitions[k.name]
+	return d != nil && d.hasStatus
 }
 
 // older returns the kinds of Gateway API that are read in another version than
@@ -108,7 +108,7 @@ func (r *registry) older() []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource
-	for _, k := range r.reading {
+	for _, k := range r.watched {
 		if k.gateway != nil && k.resource.Version != k.gateway.versions[0] {
 			out = append(out, k.resource)
 		}
@@ -118,21 +118,21 @@ func (r *registry) older() []schema.GroupVersionResource {
 }
 
 // version returns the version in which a kind of the hierarchy is read.
-func (r *registry) version(b *builtin) string {
+func (r *registry) versionOf(b *builtin) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.reading[b.definition()]; k != nil {
+	if k := r.watched[b.definition()]; k != nil {
 		return k.resource.Version
 	}
 	return b.versions[0]
 }
 
 // at returns the resource in which objects of a kind are read, if any is.
-func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.reading {
-		if k.of == kind {
+	for _, k := range r.watched {
+		if k.groupKind == kind {
 			return k.resource, true
 		}
 	}
@@ -142,6 +142,6 @@ func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 // outOfReach tells that a kind is known by its label alone, and that no one
 // gave the right to read it: no one asked for it to be judged, and a label must
 // not be enough to close a kind to writes.
-func (k *kind) outOfReach() bool {
-	return k.forbidden != nil && !k.listed && !k.kept && k.policy.Source == policykind.Label
+func (k *watchedKind) isExcluded() bool {
+	return k.forbidden != nil && !k.listed && !k.hasOldObjects && k.policy.Source == policykind.Label
 }

@@ -25,12 +25,12 @@ type target[T any] interface {
 type sink[T any] struct {
 	decode  func(runtime.Object) (T, error)
 	target  target[T]
-	contact *contact
+	health *healthTracker
 	log     logr.Logger
 	// listed is called after each full list, unless the sink was closed.
 	listed func()
 	// seen is told what was seen, once the target has it.
-	seen seen
+	observer observer
 
 	mu     sync.Mutex
 	closed bool
@@ -50,7 +50,7 @@ func (s *sink[T]) close() {
 }
 
 // open runs act unless the sink is closed, and reports whether it did.
-func (s *sink[T]) open(act func()) bool {
+func (s *sink[T]) ifOpen(act func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -65,53 +65,53 @@ func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
 // Update puts an object. One that cannot be read is taken out: its last state
 // is not in force any more.
 func (s *sink[T]) Update(obj any) error {
-	s.contact.event()
-	d := s.read(obj)
-	s.open(func() {
-		s.seen.reached(d.version)
+	s.health.recordEvent()
+	d := s.decodeOnce(obj)
+	s.ifOpen(func() {
+		s.observer.reached(d.version)
 		if d.ok {
 			s.target.put(d.value)
 		} else {
 			s.target.remove(d.name)
 		}
-		s.seen.saw(d.origin)
+		s.observer.observed(d.objectState)
 	})
 	return nil
 }
 
 // Delete takes an object out.
 func (s *sink[T]) Delete(obj any) error {
-	s.contact.event()
+	s.health.recordEvent()
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
-	s.open(func() {
-		was := originOf(name, obj)
-		s.seen.reached(was.version)
+	s.ifOpen(func() {
+		was := stateOf(name, obj)
+		s.observer.reached(was.version)
 		s.target.remove(name)
-		s.seen.gone(was)
+		s.observer.deleted(was)
 	})
 	return nil
 }
 
 // Replace makes the objects the only ones.
 func (s *sink[T]) Replace(objects []any, version string) error {
-	values, origins := make([]T, 0, len(objects)), make([]origin, 0, len(objects))
+	values, origins := make([]T, 0, len(objects)), make([]objectState, 0, len(objects))
 	for _, obj := range objects {
-		d := s.read(obj)
+		d := s.decodeOnce(obj)
 		if d.ok {
 			values = append(values, d.value)
 		}
-		origins = append(origins, d.origin)
+		origins = append(origins, d.objectState)
 	}
 	replace := func() {
-		s.seen.reached(version)
+		s.observer.reached(version)
 		s.target.replace(values)
-		s.seen.saw(origins...)
+		s.observer.observed(origins...)
 	}
-	kept := s.open(replace)
-	if s.contact.list() { // only now: before, the target had the old ones
+	kept := s.ifOpen(replace)
+	if s.health.recordList() { // only now: before, the target had the old ones
 		s.log.Info("the watch works again")
 	}
 	// listed may stop this very feed: it is called with no lock held.
@@ -127,8 +127,8 @@ func (s *sink[T]) Resync() error { return nil }
 // Bookmark is how a watch without events shows that it lives, about once a
 // minute.
 func (s *sink[T]) Bookmark(version string) error {
-	s.contact.event()
-	s.open(func() { s.seen.passed(version) })
+	s.health.recordEvent()
+	s.ifOpen(func() { s.observer.passed(version) })
 	return nil
 }
 
@@ -136,8 +136,8 @@ func (s *sink[T]) Bookmark(version string) error {
 // the list is never held in full.
 func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		s.contact.event()
-		return s.read(obj), nil
+		s.health.recordEvent()
+		return s.decodeOnce(obj), nil
 	}
 }
 
@@ -145,17 +145,17 @@ func (s *sink[T]) Transformer() cache.TransformFunc {
 type decoded[T any] struct {
 	value T
 	ok    bool
-	origin
+	objectState
 }
 
 // read decodes an object unless the Transformer has done so. What cannot be
 // read is logged here, since a reflector would log its content.
-func (s *sink[T]) read(obj any) decoded[T] {
+func (s *sink[T]) decodeOnce(obj any) decoded[T] {
 	if d, done := obj.(decoded[T]); done {
 		return d
 	}
 	name, err := cache.ObjectToName(obj)
-	d := decoded[T]{origin: originOf(name, obj)}
+	d := decoded[T]{objectState: stateOf(name, obj)}
 	if err == nil {
 		o, _ := obj.(runtime.Object)
 		d.value, err = s.decode(o)
@@ -168,36 +168,36 @@ func (s *sink[T]) read(obj any) decoded[T] {
 }
 
 // objects is the target of a kind in the store.
-type objects struct {
+type objectTarget struct {
 	store *snapshot.Store
 	kind  api.PolicyKind
 	// exempt is a namespace whose objects are left out.
 	exempt string
 }
 
-func (o objects) put(obj snapshot.Object) {
-	if !o.leavesOut(obj) {
+func (o objectTarget) put(obj snapshot.Object) {
+	if !o.isExempt(obj) {
 		o.store.Apply(snapshot.Put(obj))
 	}
 }
 
-func (o objects) replace(all []snapshot.Object) {
-	o.store.Replace(o.kind, slices.DeleteFunc(all, o.leavesOut))
+func (o objectTarget) replace(all []snapshot.Object) {
+	o.store.Replace(o.kind, slices.DeleteFunc(all, o.isExempt))
 }
 
-func (o objects) leavesOut(obj snapshot.Object) bool {
+func (o objectTarget) isExempt(obj snapshot.Object) bool {
 	return o.exempt != "" && obj.Ref().Namespace == o.exempt
 }
 
 // kindObjects is the target of a policy kind: its first list ends the wait for
 // the kind, and puts it in force together with its policies.
-type kindObjects struct{ objects }
+type policyTarget struct{ objectTarget }
 
-func (o kindObjects) replace(all []snapshot.Object) {
-	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.leavesOut)...)
+func (o policyTarget) replace(all []snapshot.Object) {
+	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.isExempt)...)
 }
 
-func (o objects) remove(name cache.ObjectName) {
+func (o objectTarget) remove(name cache.ObjectName) {
 	o.store.Apply(snapshot.Delete(api.Ref{
 		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,
 	}))

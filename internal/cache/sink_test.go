@@ -42,9 +42,9 @@ func logged() (logr.Logger, *book) {
 }
 
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
-	b := hierarchyKind(gatewayKind(gateway.KindHTTPRoute))
+	b := builtinOf(gatewayKind(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
-		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
+		decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
@@ -86,7 +86,7 @@ func TestEventsReachTheStore(t *testing.T) {
 	assert.Equal(t, map[string][]string{"app/a": nil, "app/d": nil}, held(s))
 	assert.Equal(t, 2, lists)
 	require.NoError(t, k.Resync())
-	assert.Equal(t, uint64(2), k.contact.get().Lists)
+	assert.Equal(t, uint64(2), k.health.get().Lists)
 }
 
 func TestNothingPassesAClosedSink(t *testing.T) {
@@ -131,23 +131,23 @@ func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
 func TestDecodersTakeTheirOwnType(t *testing.T) {
 	_, err := services.decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
-	_, err = hierarchyKind(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
+	_, err = builtinOf(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
 	_, err = decodeProfile(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
 
 	auth := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	_, err = policies(auth)(&corev1.Namespace{})
+	_, err = policyDecoder(auth)(&corev1.Namespace{})
 	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
 
-	_, err = policies(nil)(policy("AuthPolicy", "app", "a"))
+	_, err = policyDecoder(nil)(policy("AuthPolicy", "app", "a"))
 	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
 }
 
 func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.target = objects{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
+	k.target = objectTarget{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
 	other := httpRoute("b")
 	other.Namespace = "other"
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))

@@ -62,11 +62,11 @@ type builtin struct {
 var (
 	namespaces = builtin{
 		resource: sourceNamespaces, kind: api.PolicyKind{Kind: gateway.KindNamespace}, versions: []string{"v1"},
-		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typed(gateway.FromNamespace),
+		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typedDecoder(gateway.FromNamespace),
 	}
 	services = builtin{
 		resource: sourceServices, kind: api.PolicyKind{Kind: gateway.KindService}, versions: []string{"v1"},
-		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typed(gateway.FromService),
+		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typedDecoder(gateway.FromService),
 	}
 )
 
@@ -74,23 +74,23 @@ var (
 var gatewayKinds = []builtin{
 	{
 		resource: "gatewayclasses", kind: gatewayKind(gateway.KindGatewayClass), versions: []string{"v1"},
-		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typed(gateway.FromGatewayClass),
+		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typedDecoder(gateway.FromGatewayClass),
 	},
 	{
 		resource: "gateways", kind: gatewayKind(gateway.KindGateway), versions: []string{"v1"},
-		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typed(gateway.FromGateway),
+		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typedDecoder(gateway.FromGateway),
 	},
 	{
 		resource: "listenersets", kind: gatewayKind(gateway.KindListenerSet), versions: []string{"v1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromListenerSet),
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromListenerSet),
 	},
 	{
 		resource: "xlistenersets", kind: gatewayKind(gateway.KindXListenerSet), versions: []string{"v1alpha1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromXListenerSet),
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromXListenerSet),
 	},
 	{
 		resource: "referencegrants", kind: gatewayKind(gateway.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
-		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(gateway.FromReferenceGrant),
+		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typedDecoder(gateway.FromReferenceGrant),
 	},
 	routes("httproutes", gateway.KindHTTPRoute, "v1"),
 	routes("grpcroutes", gateway.KindGRPCRoute, "v1"),
@@ -114,17 +114,17 @@ func routes(resource, kind string, versions ...string) builtin {
 }
 
 // hierarchyKind returns the kind of the hierarchy of that name, or nil.
-func hierarchyKind(kind api.PolicyKind) *builtin {
+func builtinOf(kind api.PolicyKind) *builtin {
 	switch kind {
 	case namespaces.kind:
 		return &namespaces
 	case services.kind:
 		return &services
 	}
-	return gatewayBy(func(b *builtin) bool { return b.kind == kind })
+	return findGatewayKind(func(b *builtin) bool { return b.kind == kind })
 }
 
-func gatewayBy(is func(*builtin) bool) *builtin {
+func findGatewayKind(is func(*builtin) bool) *builtin {
 	for i := range gatewayKinds {
 		if b := &gatewayKinds[i]; is(b) {
 			return b
@@ -140,7 +140,7 @@ func gatewayKind(kind string) api.PolicyKind {
 // definition is the name of the kind's CustomResourceDefinition.
 func (b *builtin) definition() string { return b.resource + "." + b.kind.Group }
 
-func typed[T any, O snapshot.Object](from func(*T) O) decoder {
+func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
 	return func(obj runtime.Object) (snapshot.Object, error) {
 		t, ok := any(obj).(*T)
 		if !ok {
@@ -153,7 +153,7 @@ func typed[T any, O snapshot.Object](from func(*T) O) decoder {
 // policies reads objects of a policy kind. A policy that no one judged may be
 // in the cluster already: one that makes the reader panic is an error, or it
 // would bring the server down each time that it starts.
-func policies(k *policykind.Kind) decoder {
+func policyDecoder(k *policykind.Kind) decoder {
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
@@ -168,8 +168,8 @@ func policies(k *policykind.Kind) decoder {
 // schema (policykind.Schema.Coerce): for a moment after a definition has changed it
 // may still read them by the one before, and no event comes when it does not any
 // more.
-func coerced(k *policykind.Kind, was *policykind.Schema) decoder {
-	read := policies(k)
+func coercingDecoder(k *policykind.Kind, was *policykind.Schema) decoder {
+	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		defer background.Recovered(&err, "read it by its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {

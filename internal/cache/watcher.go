@@ -33,10 +33,10 @@ type Options struct {
 type Watcher struct {
 	clients     *clients
 	registry    *registry
-	definitions *feed
-	core        []*feed
-	ground      atomic.Pointer[ground] // nil before the first look
-	peers       peers
+	definitions *reflector
+	core        []*reflector
+	staleness      atomic.Pointer[staleness] // nil before the first look
+	sources       sourceGroup
 }
 
 // New returns a Watcher that feeds the store once it is started. The store is
@@ -50,16 +50,16 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts), peers: newPeers()}
-	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
+	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts), sources: newSourceGroup()}
+	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
-			decode: decodeDefinition, target: w.registry, log: w.registry.logOf(sourceDefinitions), listed: func() {},
-			seen: seen{s, policykind.KindDefinition},
+			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},
+			observer: observer{s, policykind.KindDefinition},
 		})
 	for _, b := range []*builtin{&namespaces, &services} {
-		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[snapshot.Object]{
-			decode: b.decode, target: objects{store: s, kind: b.kind},
-			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) }, seen: seen{s, b.kind},
+		w.core = append(w.core, newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
+			decode: b.decode, target: objectTarget{store: s, kind: b.kind},
+			log: w.registry.logger(b.resource), listed: func() { s.Listed(b.resource) }, observer: observer{s, b.kind},
 		}))
 	}
 	return w, nil
@@ -69,14 +69,14 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 // started has ended. It may be called once.
 func (w *Watcher) Start(ctx context.Context) error {
 	var crew sync.WaitGroup
-	start := func(f *feed) {
+	start := func(f *reflector) {
 		ctx, cancel := context.WithCancel(ctx)
 		f.cancel = cancel
-		f.contact.join(&w.peers)
+		f.health.join(&w.sources)
 		crew.Go(func() {
-			defer f.contact.leave()
+			defer f.health.leave()
 			defer cancel()
-			f.run(ctx, &w.peers)
+			f.run(ctx, &w.sources)
 		})
 	}
 	// Feeds of kinds are started from that of the definitions, which is part
@@ -87,7 +87,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	start(w.definitions)
 	crew.Go(func() { w.supervise(ctx) })
-	crew.Go(func() { w.attend(ctx) })
+	crew.Go(func() { w.updateWaiting(ctx) })
 	crew.Wait()
 	return nil
 }
@@ -123,7 +123,7 @@ func (w *Watcher) ConstraintStatuses() []ConstraintStatus { return w.registry.co
 // StatusesChanged returns a channel that gets a value when ProfileStatuses or
 // ConstraintStatuses may have changed since the last one was taken. It is for
 // one reader.
-func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.judged }
+func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.statusChanged }
 
 // Resource returns the group of a kind and its plural name, which is empty if
 // nobody defines the kind (rights.Resource).
@@ -134,32 +134,32 @@ func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
 // ServedResource returns the resource, in its version, in which the policies of a kind are
 // read, or the objects of one of Gateway API's; ok is false if they are not.
 func (w *Watcher) ServedResource(kind api.PolicyKind) (r schema.GroupVersionResource, ok bool) {
-	return w.registry.at(kind)
+	return w.registry.resourceOf(kind)
 }
 
 // Discovered reports whether the definitions and the profiles have been listed.
 // Before, Served lacks kinds that the cluster has.
-func (w *Watcher) Discovered() bool { return w.registry.isSurveyed() }
+func (w *Watcher) Discovered() bool { return w.registry.discovered() }
 
 // Changed returns a channel that gets a value when what Served returns may
 // have changed since the last one was taken. There is one channel: it is for
 // one reader.
-func (w *Watcher) Changed() <-chan struct{} { return w.registry.changed }
+func (w *Watcher) Changed() <-chan struct{} { return w.registry.kindsChanged }
 
 // Problems returns what is not read though it should, by resource: kinds whose
 // list is forbidden, those of Gateway API that are not served in a version that
 // can be read, which count as not installed, and profiles that make no sense. A
 // forbidden policy kind stays pending in the store, and the store gets ready
 // without it; without PolicyProfiles or a kind of Gateway API it does not.
-func (w *Watcher) Problems() []Problem { return w.registry.found() }
+func (w *Watcher) Problems() []Problem { return w.registry.allProblems() }
 
 // Health returns how fresh each resource is that is being read, by source. A
 // kind of Gateway API whose CustomResourceDefinition is not there is not among
 // them.
 func (w *Watcher) Health() []SourceHealth {
-	out := append(w.registry.health(), w.definitions.contact.get())
+	out := append(w.registry.health(), w.definitions.health.get())
 	for _, f := range w.core {
-		out = append(out, f.contact.get())
+		out = append(out, f.health.get())
 	}
 	slices.SortFunc(out, func(a, b SourceHealth) int { return strings.Compare(a.Source, b.Source) })
 	return out

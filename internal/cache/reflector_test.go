@@ -29,7 +29,7 @@ type server struct {
 	watched           chan *watch.FakeWatcher
 }
 
-func (s *server) feed(st *snapshot.Store, log logr.Logger) *feed {
+func (s *server) feed(st *snapshot.Store, log logr.Logger) *reflector {
 	into := routeSink(st)
 	into.log = log
 	lw := &cache.ListWatch{
@@ -56,7 +56,7 @@ func (s *server) feed(st *snapshot.Store, log logr.Logger) *feed {
 			return w, nil
 		},
 	}
-	return newFeed("httproutes", lw, &gateway.RouteObject{}, into)
+	return newReflector("httproutes", lw, &gateway.RouteObject{}, into)
 }
 
 func (s *server) watchError() error {
@@ -87,7 +87,7 @@ func (s *server) answer(err error, routes ...gateway.RouteObject) {
 	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
 }
 
-func (s *server) call(t *testing.T, f *feed) {
+func (s *server) call(t *testing.T, f *reflector) {
 	t.Helper()
 	_, _ = f.list(t.Context(), metav1.ListOptions{})
 	_, _ = f.watch(t.Context(), metav1.ListOptions{})
@@ -111,7 +111,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 			s := &server{listErr: c.err, watchErr: c.err}
 			f := s.feed(snapshot.New(), log)
 			var refusals []error
-			f.refused = func(err error) { refusals = append(refusals, err) }
+			f.onForbidden = func(err error) { refusals = append(refusals, err) }
 			s.call(t, f)
 			once := lines.String()
 			s.call(t, f)
@@ -122,8 +122,8 @@ func TestFailuresAreToldOnce(t *testing.T) {
 			}
 			assert.Contains(t, once, c.log)
 			assert.Equal(t, c.refused, len(refusals) > 0)
-			assert.Equal(t, c.err, f.contact.get().Err)
-			assert.Equal(t, uint64(4), f.contact.get().Failures)
+			assert.Equal(t, c.err, f.health.get().Err)
+			assert.Equal(t, uint64(4), f.health.get().Failures)
 		})
 	}
 }
@@ -132,7 +132,7 @@ func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
 	f := (&server{}).feed(snapshot.New(), logr.Discard())
 	_, err := f.watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err, "the reflector knows what to do")
-	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errCut, Failures: 1}, f.contact.get())
+	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errConnectionCut, Failures: 1}, f.health.get())
 }
 
 func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
@@ -143,7 +143,7 @@ func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
 	_, err := f.list(ctx, metav1.ListOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, lines.String())
-	assert.NoError(t, f.contact.get().Err)
+	assert.NoError(t, f.health.get().Err)
 }
 
 func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
@@ -154,11 +154,11 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		f := s.feed(st, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { f.run(ctx, &peers{}); close(done) }()
+		go func() { f.run(ctx, &sourceGroup{}); close(done) }()
 
 		synctest.Wait()
-		assert.EqualError(t, f.contact.get().Err, "lost")
-		assert.False(t, f.contact.get().Synced)
+		assert.EqualError(t, f.health.get().Err, "lost")
+		assert.False(t, f.health.get().Synced)
 
 		s.answer(nil, *httpRoute("a"))
 		w := <-s.watched
@@ -166,7 +166,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		w.Delete(httpRoute("a"))
 		synctest.Wait()
 		assert.Equal(t, map[string][]string{"app/b": nil}, held(st))
-		got := f.contact.get()
+		got := f.health.get()
 		assert.NoError(t, got.Err)
 		assert.True(t, got.Synced)
 		assert.Contains(t, lines.String(), "the watch works again")
@@ -177,7 +177,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		<-s.watched
 		synctest.Wait()
 		assert.Equal(t, map[string][]string{"app/c": nil}, held(st))
-		assert.Equal(t, uint64(2), f.contact.get().Lists)
+		assert.Equal(t, uint64(2), f.health.get().Lists)
 
 		cancel()
 		<-done

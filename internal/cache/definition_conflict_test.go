@@ -30,7 +30,7 @@ func withTwo(t *testing.T, other crd) (*rig, *Watcher) {
 	t.Helper()
 	r := newRig(t)
 	r.replace([]*definition{
-		define(&writtenAt(colorCRD, 1).CustomResourceDefinition), define(&writtenAt(other, 2).CustomResourceDefinition),
+		parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition), parseDefinition(&writtenAt(other, 2).CustomResourceDefinition),
 	})
 	r.list(colorCRD.obj().Name, policy(colorCRD.kind, "app", "p"))
 	return r, &Watcher{clients: r.clients, registry: r.registry}
@@ -49,7 +49,7 @@ func TestOfTwoDefinitionsOfAKindTheOlderOneThatIsServedCounts(t *testing.T) {
 			for range 20 {
 				_, plural := w.Resource(colorRef)
 				assert.Equal(t, "colorpolicies", plural, "rights are those on it")
-				assert.Equal(t, colorCRD.obj().Name, r.definitionOf(colorRef), "and the schema is its")
+				assert.Equal(t, colorCRD.obj().Name, r.definitionName(colorRef), "and the schema is its")
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func TestOfTwoDefinitionsOfAKindTheOlderOneThatIsServedCounts(t *testing.T) {
 
 func TestTheOtherDefinitionCountsOnceTheFirstOneIsNotServed(t *testing.T) {
 	r, w := withTwo(t, anotherColor)
-	r.put(define(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
+	r.put(parseDefinition(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
 	r.list(anotherColor.obj().Name)
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
 	_, plural := w.Resource(colorRef)
@@ -68,17 +68,17 @@ func TestTheOtherDefinitionCountsOnceTheFirstOneIsNotServed(t *testing.T) {
 
 func TestAnOlderDefinitionTakesAKindOver(t *testing.T) {
 	r, _ := withTwo(t, anotherColor)
-	r.put(define(&writtenAt(anotherColor, 0).CustomResourceDefinition))
+	r.put(parseDefinition(&writtenAt(anotherColor, 0).CustomResourceDefinition))
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
-	require.Len(t, r.found(), 1)
-	assert.Equal(t, colorCRD.obj().Name, r.found()[0].Resource)
+	require.Len(t, r.allProblems(), 1)
+	assert.Equal(t, colorCRD.obj().Name, r.allProblems()[0].Resource)
 }
 
 func TestASecondDefinitionIsAProblemIfItIsServed(t *testing.T) {
 	r, _ := withTwo(t, anotherColor)
-	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, r.found())
+	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, r.allProblems())
 	r, _ = withTwo(t, edited(anotherColor, pending))
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
 func TestASecondDefinitionOfAKindOfOursIsNotRead(t *testing.T) {
@@ -87,9 +87,9 @@ func TestASecondDefinitionOfAKindOfOursIsNotRead(t *testing.T) {
 		other := edited(c, func(c *crd) { c.plural, c.label = "aaas", "inherited" })
 		r.replace(r.defs(c, profileCRD, other))
 		r.list(profileCRD.obj().Name)
-		assert.NotContains(t, r.reading, other.obj().Name)
-		assert.Contains(t, r.reading, c.obj().Name)
-		assert.Equal(t, []Problem{{other.obj().Name, &policykind.DefinedError{Kind: define(c.obj()).of, By: c.obj().Name}}}, r.found())
+		assert.NotContains(t, r.watched, other.obj().Name)
+		assert.Contains(t, r.watched, c.obj().Name)
+		assert.Equal(t, []Problem{{other.obj().Name, &policykind.DefinedError{Kind: parseDefinition(c.obj()).groupKind, By: c.obj().Name}}}, r.allProblems())
 	}
 }
 
@@ -113,7 +113,7 @@ func TestADefinitionThatWouldBeASecondOneIsNoChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w := atWork(t)
-			r.put(define(&writtenAt(colorCRD, 1).CustomResourceDefinition))
+			r.put(parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition))
 			v, _ := r.store.View()
 			var before, after snapshot.Object
 			if c.before != nil {
@@ -144,15 +144,15 @@ func TestADefinitionThatIsDeletedLeavesThePoliciesOfAnother(t *testing.T) {
 }
 
 func TestTwoDefinitionsOfAKindAreOneReadingOfACluster(t *testing.T) {
-	s := &survey{profiles: known(t), definitions: []*definition{
-		define(&writtenAt(anotherColor, 2).CustomResourceDefinition), define(&writtenAt(colorCRD, 1).CustomResourceDefinition),
+	s := &discovery{profiles: known(t), definitions: []*definition{
+		parseDefinition(&writtenAt(anotherColor, 2).CustomResourceDefinition), parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition),
 	}}
 	var err error
 	s.clients, err = newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	s.policies()
-	require.Len(t, s.readings, 1)
-	assert.Equal(t, colorCRD.obj().Name, s.readings[0].resource)
+	s.addPolicies()
+	require.Len(t, s.listings, 1)
+	assert.Equal(t, colorCRD.obj().Name, s.listings[0].resource)
 	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, s.problems)
 	assert.Len(t, inForce(s.profiles, nil, s.definitions), len(s.profiles.Known())+1, "by its label, once")
 }

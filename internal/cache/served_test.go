@@ -26,16 +26,16 @@ func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
 	r.notified()
 	started := len(r.started)
 
-	r.put(define(crd))
+	r.put(parseDefinition(crd))
 	assert.Equal(t, []string{version}, scales())
 	assert.True(t, r.notified())
 
-	r.put(define(crd))
+	r.put(parseDefinition(crd))
 	assert.False(t, r.notified(), "nothing changed")
 
 	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
 	assert.False(t, r.served()[0].Status)
-	r.put(define(crd))
+	r.put(parseDefinition(crd))
 	assert.True(t, r.served()[0].Status)
 	assert.True(t, r.notified())
 

@@ -17,11 +17,11 @@ import (
 // API's kinds, a Service or a Namespace. It returns nil if there is none, if
 // its kind is not installed, and for all other kinds. It is a guard.Live.
 func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
-	b := hierarchyKind(ref.PolicyKind())
-	if b == nil || !nameable(ref) {
+	b := builtinOf(ref.PolicyKind())
+	if b == nil || !isValidName(ref) {
 		return nil, nil
 	}
-	obj, err := w.clients.of(b, w.registry.version(b)).Get().
+	obj, err := w.clients.clientFor(b, w.registry.versionOf(b)).Get().
 		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -35,8 +35,8 @@ func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error
 // Stored reads a policy of a kind from the API server, in the version that is read.
 // It returns nil if there is none.
 func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
-	resource, ok := w.registry.at(ref.PolicyKind())
-	if !ok || !nameable(ref) {
+	resource, ok := w.registry.resourceOf(ref.PolicyKind())
+	if !ok || !isValidName(ref) {
 		return nil, nil
 	}
 	obj, err := w.clients.policies.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
@@ -46,12 +46,12 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 	if err != nil {
 		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
 	}
-	return policies(kind)(obj)
+	return policyDecoder(kind)(obj)
 }
 
 // nameable reports whether an object can have that name: a reference is
 // written by anyone, and may not even fit into the path of a request.
-func nameable(ref api.Ref) bool {
+func isValidName(ref api.Ref) bool {
 	return ref.Name != "" && len(content.IsPathSegmentName(ref.Name)) == 0 &&
 		len(content.IsPathSegmentName(ref.Namespace)) == 0
 }

@@ -20,14 +20,14 @@ import (
 // the write of its definition brings or changes. v is the view after that write. A
 // version by which no policy changes is left out.
 func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error) {
-	kind, earlier := v.Kind(is.Defines()), define(&was.CustomResourceDefinition)
-	brought := broughtVersions(&was.CustomResourceDefinition, &is.CustomResourceDefinition)
+	kind, earlier := v.Kind(is.Defines()), parseDefinition(&was.CustomResourceDefinition)
+	brought := newVersions(&was.CustomResourceDefinition, &is.CustomResourceDefinition)
 	if kind == nil || !earlier.served() || len(brought) == 0 || v.Count(kind.Ref()) == 0 {
 		return nil, nil
 	}
 	var changes [][]snapshot.Change
 	var errs []error
-	for _, version := range listedBy(&was.CustomResourceDefinition) {
+	for _, version := range listableVersions(&was.CustomResourceDefinition) {
 		var err error
 		if changes, err = w.rewrittenFrom(ctx, v, kind, &was.CustomResourceDefinition, version, brought); err == nil {
 			break
@@ -53,13 +53,13 @@ func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *pol
 	version string, brought []versionSchema,
 ) ([][]snapshot.Change, error) {
 	changes := make([][]snapshot.Change, len(brought))
-	leavesOut := objects{exempt: w.registry.exempt}.leavesOut
+	leavesOut := objectTarget{exempt: w.registry.exemptNamespace}.isExempt
 	from, schema := resource(was, version), policykind.PackSchema(schemaOf(was, version))
-	err := w.each(ctx, from, func(obj runtime.Object) {
+	err := w.eachPolicy(ctx, from, func(obj runtime.Object) {
 		for i, b := range brought {
 			o, err := rewritten(kind, obj, schema, b.schema)
 			if err != nil {
-				w.registry.logOf(from.Resource).Error(err, "an object cannot be read and counts as absent")
+				w.registry.logger(from.Resource).Error(err, "an object cannot be read and counts as absent")
 			} else if p, ok := v.Get(o.Ref()).(*policykind.Policy); !leavesOut(o) && (!ok || !p.Same(o)) {
 				changes[i] = append(changes[i], snapshot.Put(o))
 			}
@@ -72,7 +72,7 @@ func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *pol
 // one that is read first. The others count where a webhook converts: one that is down
 // must not keep its definition from being repaired, and the version in which the
 // policies are stored needs no conversion.
-func listedBy(crd *apiextensionsv1.CustomResourceDefinition) []string {
+func listableVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	out := []string{servedVersion(crd)}
 	if !converts(crd) {
 		return out
@@ -106,7 +106,7 @@ type versionSchema struct {
 // broughtVersions returns those that a definition serves beside the one that is read,
 // and that it did not serve in the same way before. What a conversion webhook does
 // cannot be found out.
-func broughtVersions(was, is *apiextensionsv1.CustomResourceDefinition) []versionSchema {
+func newVersions(was, is *apiextensionsv1.CustomResourceDefinition) []versionSchema {
 	if converts(is) {
 		return nil
 	}
@@ -117,7 +117,7 @@ func broughtVersions(was, is *apiextensionsv1.CustomResourceDefinition) []versio
 			continue
 		}
 		now := versionSchema{v.Name, policykind.PackSchema(v.Schema.OpenAPIV3Schema)}
-		if converts(was) || !servesBy(was, now) {
+		if converts(was) || !servesSchema(was, now) {
 			out = append(out, now)
 		}
 	}
@@ -129,7 +129,7 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 // servesBy reports whether a definition serves a version by that very schema.
-func servesBy(crd *apiextensionsv1.CustomResourceDefinition, version versionSchema) bool {
+func servesSchema(crd *apiextensionsv1.CustomResourceDefinition, version versionSchema) bool {
 	for _, v := range crd.Spec.Versions {
 		if v.Served && v.Name == version.name && v.Schema != nil {
 			return policykind.PackSchema(v.Schema.OpenAPIV3Schema).Same(version.schema)

@@ -12,7 +12,7 @@ import (
 )
 
 // origin says which state of which object was read.
-type origin struct {
+type objectState struct {
 	name    cache.ObjectName
 	uid     types.UID
 	version string
@@ -21,8 +21,8 @@ type origin struct {
 
 // originOf has only the name where nothing else is known, as of an object that
 // is missing in a list.
-func originOf(name cache.ObjectName, obj any) origin {
-	out := origin{name: name}
+func stateOf(name cache.ObjectName, obj any) objectState {
+	out := objectState{name: name}
 	if m, err := meta.Accessor(obj); err == nil {
 		out.uid, out.version = m.GetUID(), m.GetResourceVersion()
 		out.marks = snapshot.MarksOf(m, conditions(obj))
@@ -45,30 +45,30 @@ func conditions(obj any) []metav1.Condition {
 }
 
 // seen tells a store what was seen of a kind. The zero value tells nobody.
-type seen struct {
+type observer struct {
 	store *snapshot.Store
 	kind  api.PolicyKind
 }
 
 // reached tells the store of a version before it gets what has that version,
 // and passed of one that brings nothing.
-func (s seen) reached(version string) {
+func (s observer) reached(version string) {
 	if s.store != nil {
 		s.store.Reached(version)
 	}
 }
 
-func (s seen) passed(version string) {
+func (s observer) passed(version string) {
 	if s.store != nil {
 		s.store.Passed(version)
 	}
 }
 
-func (s seen) saw(all ...origin) { s.tell(all, false) }
+func (s observer) observed(all ...objectState) { s.notify(all, false) }
 
-func (s seen) gone(o origin) { s.tell([]origin{o}, true) }
+func (s observer) deleted(o objectState) { s.notify([]objectState{o}, true) }
 
-func (s seen) tell(all []origin, deleted bool) {
+func (s observer) notify(all []objectState, deleted bool) {
 	if s.store == nil {
 		return
 	}

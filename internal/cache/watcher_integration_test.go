@@ -313,7 +313,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 			"ratelimitpolicies.kuadrant.io", "services", "tcproutes.gateway.networking.k8s.io"}, named)
 	})
 
-	for _, resource := range vital {
+	for _, resource := range requiredKinds {
 		t.Run("nothing can be said without "+resource, func(t *testing.T) {
 			u := may("without-"+resource, func(g map[string][]string) { g[api.GatewayGroup] = gatewayResources(resource) })
 			_, _, err := List(t.Context(), u.Config)

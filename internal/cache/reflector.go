@@ -24,14 +24,14 @@ var (
 	// quick is between attempts at a resource where nobody answers. It ends far
 	// below a reflector's half a minute: an API server that is back calls at once,
 	// and whoever writes is judged by what is known here.
-	quick = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
+	fastBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
 	// slow is between attempts at one that the API server does not let us read, or not
 	// yet. It begins quickly: one that has just started forbids everything for a moment.
-	slow = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
+	slowBackoff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
 )
 
 // glance is the pause, at least, before a source tries again since another one works.
-const glance = 10 * time.Millisecond
+const minRetryDelay = 10 * time.Millisecond
 
 // emptyWatch is what client-go returns, with no error, where the connection is
 // cut before a watch begins. The reflector lists anew then, which is right; but
@@ -39,99 +39,99 @@ const glance = 10 * time.Millisecond
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var (
-	errCut = errors.New("the connection was cut or timed out before the watch began")
+	errConnectionCut = errors.New("the connection was cut or timed out before the watch began")
 	// errOutdated has the reflector list anew.
-	errOutdated = errors.New("too much was missed to go on from there")
+	errNeedsRelist = errors.New("too much was missed to go on from there")
 )
 
 // backoffReset is how long a resource must work to start from the beginning.
 const backoffReset = 2 * time.Minute
 
 // feed is one resource that is being read into a target.
-type feed struct {
+type reflector struct {
 	source  string
 	lw      *cache.ListWatch
 	example runtime.Object
-	into    cache.ReflectorStore
+	store    cache.ReflectorStore
 	close   func()
-	contact *contact
+	health *healthTracker
 	log     logr.Logger
 	// refused is called when the list is forbidden.
-	refused func(error)
-	pauses  pauses
+	onForbidden func(error)
+	backoff  retryBackoff
 	// cancel ends run; it is set when the feed is started.
 	cancel context.CancelFunc
 	// current is the watch that is open, or was the last to be.
-	current atomic.Pointer[watched]
+	openWatch atomic.Pointer[trackedWatch]
 }
 
 // watched is a watch that tells when it is over. A reflector stops each one.
-type watched struct {
+type trackedWatch struct {
 	watch.Interface
-	over func()
+	onStop func()
 }
 
 // Stop implements watch.Interface.
-func (w *watched) Stop() {
+func (w *trackedWatch) Stop() {
 	w.Interface.Stop()
-	w.over()
+	w.onStop()
 }
 
-func newFeed[T any](source string, lw *cache.ListWatch, example runtime.Object, into *sink[T]) *feed {
-	into.contact = newContact(source)
-	return &feed{
-		source: source, lw: lw, example: example, into: into, close: into.close,
-		contact: into.contact, log: into.log, refused: func(error) {},
-		pauses: pauses{peers: &peers{}, soon: delays(quick), late: delays(slow)},
+func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Object, into *sink[T]) *reflector {
+	into.health = newHealthTracker(source)
+	return &reflector{
+		source: source, lw: lw, example: example, store: into, close: into.close,
+		health: into.health, log: into.log, onForbidden: func(error) {},
+		backoff: retryBackoff{sources: &sourceGroup{}, fast: delayFunc(fastBackoff), slow: delayFunc(slowBackoff)},
 	}
 }
 
 // run reads until the context ends.
-func (f *feed) run(ctx context.Context, all *peers) {
-	own := quick
+func (f *reflector) run(ctx context.Context, all *sourceGroup) {
+	own := fastBackoff
 	r := cache.NewReflectorWithOptions(
-		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.into,
+		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.store,
 		cache.ReflectorOptions{Name: f.source, Backoff: &own})
 	// The reflector's own loop would log each failure anew.
 	ctx = logr.NewContext(ctx, f.log.V(1))
-	f.pauses.peers = all
+	f.backoff.sources = all
 	for ctx.Err() == nil {
 		err := r.ListAndWatchWithContext(ctx)
-		delay := f.pauses.soon
+		delay := f.backoff.fast
 		if err != nil {
 			f.log.V(1).Info("starting over", "cause", err.Error())
 			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
-				delay = f.pauses.late // nothing is gained by asking each second
+				delay = f.backoff.slow // nothing is gained by asking each second
 			}
 		}
-		f.pauses.take(ctx, delay())
+		f.backoff.wait(ctx, delay())
 	}
 }
 
 // pauses are those between the attempts of one feed.
-type pauses struct {
-	peers      *peers
-	soon, late wait.DelayFunc
-	heeded     time.Time // when another source last ended one
+type retryBackoff struct {
+	sources      *sourceGroup
+	fast, slow wait.DelayFunc
+	lastWake     time.Time // when another source last ended one
 }
 
 // take waits for another source to work again, and for d at most.
-func (p *pauses) take(ctx context.Context, d time.Duration) {
+func (p *retryBackoff) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-p.peers.mended():
+	case <-p.sources.recovered():
 		// Not all at the same moment, nor all the time where others break and mend.
-		background.Sleep(ctx, max(wait.Jitter(glance, 5), quick.Cap-time.Since(p.heeded)))
-		p.heeded = time.Now()
+		background.Sleep(ctx, max(wait.Jitter(minRetryDelay, 5), fastBackoff.Cap-time.Since(p.lastWake)))
+		p.lastWake = time.Now()
 	case <-time.After(d):
 	}
 }
 
-func delays(b wait.Backoff) wait.DelayFunc { return b.DelayWithReset(clock.RealClock{}, backoffReset) }
+func delayFunc(b wait.Backoff) wait.DelayFunc { return b.DelayWithReset(clock.RealClock{}, backoffReset) }
 
 // reopen ends the watch that is open, so that the reflector opens another.
-func (f *feed) reopen(why string) {
-	w := f.current.Swap(nil)
+func (f *reflector) restartWatch(why string) {
+	w := f.openWatch.Swap(nil)
 	if w == nil {
 		return
 	}
@@ -141,47 +141,47 @@ func (f *feed) reopen(why string) {
 
 // list and watch see all calls of the reflector, which retries some failures
 // without telling anyone.
-func (f *feed) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (f *reflector) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list, err := f.lw.ListWithContext(ctx, o)
 	if err != nil {
-		f.failed(ctx, err)
+		f.recordFailure(ctx, err)
 		if apierrors.IsForbidden(err) {
-			f.refused(err)
+			f.onForbidden(err)
 		}
 		return nil, err
 	}
 	return list, nil
 }
 
-func (f *feed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	listsFirst := o.SendInitialEvents != nil
-	if !listsFirst && f.contact.outdated() {
-		return nil, errOutdated
+	if !listsFirst && f.health.needsRelist() {
+		return nil, errNeedsRelist
 	}
 	w, err := f.lw.WatchWithContext(ctx, o)
 	switch {
 	case reflect.TypeOf(w) == emptyWatch:
-		f.failed(ctx, errCut)
+		f.recordFailure(ctx, errConnectionCut)
 	case err == nil:
-		if f.contact.opened(listsFirst) {
+		if f.health.watchOpened(listsFirst) {
 			f.log.Info("the watch works again")
 		}
-		own := &watched{w, sync.OnceFunc(f.contact.closed)}
-		f.current.Store(own)
+		own := &trackedWatch{w, sync.OnceFunc(f.health.watchClosed)}
+		f.openWatch.Store(own)
 		return own, nil
 	case apierrors.IsInvalid(err) && listsFirst:
 		// An API server that cannot stream lists: the reflector lists instead.
 	default:
-		f.failed(ctx, err)
+		f.recordFailure(ctx, err)
 		if apierrors.IsTooManyRequests(err) {
-			f.pauses.take(ctx, f.pauses.late()) // the reflector asks again then, by itself
+			f.backoff.wait(ctx, f.backoff.slow()) // the reflector asks again then, by itself
 		}
 	}
 	return w, err
 }
 
-func (f *feed) failed(ctx context.Context, err error) {
-	switch news := ctx.Err() == nil && f.contact.failed(err); {
+func (f *reflector) recordFailure(ctx context.Context, err error) {
+	switch news := ctx.Err() == nil && f.health.recordFailure(err); {
 	case !news:
 	case apierrors.IsNotFound(err):
 		// Its CRD was deleted a moment ago, which comes by another watch.

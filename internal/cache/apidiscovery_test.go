@@ -12,7 +12,7 @@ import (
 
 func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 	list := metav1.Verbs{"get", "list"}
-	found := discovered([]*metav1.APIResourceList{
+	found := definitionsFromResources([]*metav1.APIResourceList{
 		{GroupVersion: "not/a/group/version", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
 		{GroupVersion: "other.io/v1", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
 		{GroupVersion: "kuadrant.io/v1beta3", APIResources: []metav1.APIResource{
@@ -27,7 +27,7 @@ func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 	})
 	var names []string
 	for _, d := range found {
-		policy, _ := d.kind(known(t))
+		policy, _ := d.policyKind(known(t))
 		names = append(names, fmt.Sprintf("%s in %s: policies %t, hierarchy %t, namespaced %t",
 			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
 	}
@@ -41,10 +41,10 @@ func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 }
 
 func TestAGroupThatIsUnavailableIsAProblemIfAPolicyKindIsOfIt(t *testing.T) {
-	s := &survey{profiles: known(t), failing: map[schema.GroupVersion]error{
+	s := &discovery{profiles: known(t), failedGroups: map[schema.GroupVersion]error{
 		{Group: "kuadrant.io", Version: "v1"}:         errors.New("down"),
 		{Group: "metrics.example.com", Version: "v1"}: errors.New("down"),
 	}}
-	s.unavailable()
+	s.recordFailedGroups()
 	assert.Equal(t, []Problem{{"kuadrant.io/v1", errors.New("down")}}, s.problems)
 }

@@ -33,7 +33,7 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 	late, longAgo := now.Add(-StaleAfter), now.Add(-StaleAfter-time.Second)
 	policies := SourceHealth{Source: "colorpolicies.policies.example.com", Kind: colors, Synced: true}
 	blind := func(h SourceHealth, since time.Time, err error) SourceHealth {
-		h.BlindSince, h.Err = since, err
+		h.DisconnectedSince, h.Err = since, err
 		return h
 	}
 	gateways, routes := SourceHealth{Source: "gateways", Synced: true}, SourceHealth{Source: "httproutes", Synced: true}
@@ -68,7 +68,7 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
 		},
 		"a policy kind whose watches end before they begin": {
-			sources: []SourceHealth{blind(policies, longAgo, errCut), gateways},
+			sources: []SourceHealth{blind(policies, longAgo, errConnectionCut), gateways},
 			kinds: "colorpolicies.policies.example.com: no watch has told of changes for 11s: " +
 				"the connection was cut or timed out before the watch began",
 		},
@@ -78,8 +78,8 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			g := assess(c.sources, now)
-			told(t, c.whole, g.whole)
+			g := evaluateStaleness(c.sources, now)
+			told(t, c.whole, g.err)
 			told(t, c.kinds, g.kinds[colors])
 		})
 	}
@@ -105,7 +105,7 @@ func watcherOf(s *server, log logr.Logger) *Watcher {
 func during(t *testing.T, w *Watcher, look func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
-	go func() { w.definitions.run(ctx, &w.peers); done <- struct{}{} }()
+	go func() { w.definitions.run(ctx, &w.sources); done <- struct{}{} }()
 	go func() { w.supervise(ctx); done <- struct{}{} }()
 	look()
 	cancel()
@@ -142,7 +142,7 @@ func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
 			time.Sleep(time.Second)
 			require.NoError(t, w.Current(route))
 			assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store), "what was missed is known")
-			assert.Equal(t, uint64(2), w.definitions.contact.get().Lists)
+			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
 			assert.Contains(t, lines.String(), "what is known of the cluster is fresh again")
 		})
 	})
@@ -166,8 +166,8 @@ func TestAWatchThatEndsAsUsualCostsNothing(t *testing.T) {
 			}
 			<-s.watched
 		})
-		assert.Equal(t, uint64(1), w.definitions.contact.get().Lists)
-		assert.Zero(t, w.definitions.contact.get().Failures)
+		assert.Equal(t, uint64(1), w.definitions.health.get().Lists)
+		assert.Zero(t, w.definitions.health.get().Failures)
 		assert.NotContains(t, lines.String(), "too old")
 	})
 }
@@ -180,7 +180,7 @@ func TestASilentWatchIsOpenedAnew(t *testing.T) {
 		w := watcherOf(s, log)
 		during(t, w, func() {
 			first := <-s.watched
-			time.Sleep(silentAfter - time.Second)
+			time.Sleep(silenceTimeout - time.Second)
 			require.False(t, first.IsStopped())
 			time.Sleep(2 * time.Second)
 			assert.True(t, first.IsStopped())
@@ -202,7 +202,7 @@ func TestASilentWatchThatCannotBeOpenedAnewClosesAll(t *testing.T) {
 		during(t, w, func() {
 			<-s.watched
 			s.refuse(errLost)
-			time.Sleep(silentAfter + StaleAfter + 2*time.Second)
+			time.Sleep(silenceTimeout + StaleAfter + 2*time.Second)
 			require.ErrorIs(t, w.Current(route), errLost)
 			s.refuse(nil)
 			<-s.watched
@@ -217,22 +217,22 @@ func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
 		w := watcherOf(s, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { w.definitions.run(ctx, &w.peers); close(done) }()
+		go func() { w.definitions.run(ctx, &w.sources); close(done) }()
 		<-s.watched
 		synctest.Wait()
-		w.look(time.Now())
+		w.checkSources(time.Now())
 		require.NoError(t, w.Current(route))
 
 		time.Sleep(StaleAfter + time.Second) // nobody looks
 		s.answer(nil, *httpRoute("b"))
-		require.ErrorIs(t, w.Current(route), errAsleep, "what happened meanwhile may wait in a socket")
+		require.ErrorIs(t, w.Current(route), errSuspended, "what happened meanwhile may wait in a socket")
 		require.ErrorContains(t, w.Stale(), "no watch was looked after for 11s")
-		w.look(time.Now())
+		w.checkSources(time.Now())
 		require.ErrorContains(t, w.Current(route), "httproutes: no watch has told of changes for 11s")
 
 		<-s.watched
 		synctest.Wait()
-		w.look(time.Now())
+		w.checkSources(time.Now())
 		require.NoError(t, w.Current(route))
 		assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store))
 		cancel()
@@ -242,21 +242,21 @@ func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
 
 func TestAFeedThatIsNotOpenHasNothingToReopen(t *testing.T) {
 	log, lines := logged()
-	(&server{}).feed(snapshot.New(), log).reopen("a test wants it")
+	(&server{}).feed(snapshot.New(), log).restartWatch("a test wants it")
 	assert.Empty(t, lines.String())
 }
 
 func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 	w := watcherOf(&server{}, logr.Discard())
 	require.NoError(t, w.Unread(), "nobody looked yet")
-	w.look(time.Now())
+	w.checkSources(time.Now())
 	require.NoError(t, w.Unread())
 
 	policies := (&server{}).feed(snapshot.New(), logr.Discard())
-	policies.contact.health = SourceHealth{Source: "colorpolicies", Synced: true, BlindSince: time.Now().Add(-time.Minute), Err: errNoRight}
+	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
 	policy := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	w.registry.reading["colorpolicies"] = &kind{definition: &definition{}, feed: policies, policy: policy}
-	w.look(time.Now())
+	w.registry.watched["colorpolicies"] = &watchedKind{definition: &definition{}, reflector: policies, policy: policy}
+	w.checkSources(time.Now())
 	require.ErrorContains(t, w.Unread(), "colorpolicies: no watch has told of changes for 1m0s: ")
 	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
 	assert.NoError(t, w.Current(route), "all else is judged")
@@ -269,27 +269,27 @@ func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
 		r := newRegistry(st, nil, nil, Options{})
 		kinds, err := policykind.BuiltinKinds()
 		require.NoError(t, err)
-		broken := &kind{definition: &definition{name: "colors"}, policy: kinds[0], feed: &feed{contact: newContact("colors")}}
-		r.reading["colors"], r.waiting["colors"], r.profiled = broken, true, true
+		broken := &watchedKind{definition: &definition{name: "colors"}, policy: kinds[0], reflector: &reflector{health: newHealthTracker("colors")}}
+		r.watched["colors"], r.unsynced["colors"], r.profilesListed = broken, true, true
 		look := func() bool {
-			r.giveUp(time.Now())
+			r.markUnlistable(time.Now())
 			_, ready := st.View()
 			return ready
 		}
 
 		assert.False(t, look())
-		broken.contact.failed(errUnconverted)
-		time.Sleep(hopelessAfter)
+		broken.health.recordFailure(errUnconverted)
+		time.Sleep(initialListTimeout)
 		assert.False(t, look(), "it may be there soon")
 		time.Sleep(time.Second)
 		assert.True(t, look())
 		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")
-		w := &Watcher{registry: r, definitions: &feed{contact: newContact(sourceDefinitions)}}
+		w := &Watcher{registry: r, definitions: &reflector{health: newHealthTracker(sourceDefinitions)}}
 		assert.NoError(t, w.Unread())
-		w.look(time.Now())
+		w.checkSources(time.Now())
 		assert.EqualError(t, w.Unread(), "read colors: "+r.problems["colors"].Error())
 
-		r.listed(broken)
+		r.markListed(broken)
 		assert.Empty(t, r.problems)
 		assert.NoError(t, w.Unread())
 	})

@@ -29,7 +29,7 @@ func threeLimits(name string) *unstructured.Unstructured {
 func TestAPolicyThatIsWatchedStaysSmall(t *testing.T) {
 	kind := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	decoded := func(name string) *policykind.Policy {
-		o, err := policies(kind)(threeLimits(name))
+		o, err := policyDecoder(kind)(threeLimits(name))
 		require.NoError(t, err)
 		return o.(*policykind.Policy)
 	}

@@ -3,91 +3,91 @@ package cache
 import "sync"
 
 // peers is what the sources of one watcher have in common.
-type peers struct {
+type sourceGroup struct {
 	// news gets a token when a source has changed, for attend. nil if no one attends.
-	news chan struct{}
+	updated chan struct{}
 
 	mu    sync.Mutex
-	mends chan struct{}
+	recovery chan struct{}
 	// reopened is closed when no review waits any more; nil if none does.
-	reopened chan struct{}
+	reconnected chan struct{}
 	// changed counts the changes of sources.
-	changed uint64
+	version uint64
 }
 
-func newPeers() peers { return peers{news: make(chan struct{}, 1)} }
+func newSourceGroup() sourceGroup { return sourceGroup{updated: make(chan struct{}, 1)} }
 
 // mended returns what is closed when one of them works again. Where one does, the
 // others may: an API server that has just started gives out its resources one
 // after another.
-func (p *peers) mended() <-chan struct{} {
+func (p *sourceGroup) recovered() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mends == nil {
-		p.mends = make(chan struct{})
+	if p.recovery == nil {
+		p.recovery = make(chan struct{})
 	}
-	return p.mends
+	return p.recovery
 }
 
-func (p *peers) wake() {
+func (p *sourceGroup) notifyRecovered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mends != nil {
-		close(p.mends)
-		p.mends = nil
+	if p.recovery != nil {
+		close(p.recovery)
+		p.recovery = nil
 	}
 }
 
 // change books that a source has changed. Where one is blind now, reviews wait
 // from this moment on until decide finds that they need not.
-func (p *peers) change(blind bool) {
+func (p *sourceGroup) recordChange(blind bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed++
-	if blind && p.reopened == nil {
-		p.reopened = make(chan struct{})
+	p.version++
+	if blind && p.reconnected == nil {
+		p.reconnected = make(chan struct{})
 	}
-	hint(p.news)
+	signal(p.updated)
 }
 
 // changes returns the number of changes so far.
-func (p *peers) changes() uint64 {
+func (p *sourceGroup) currentVersion() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.changed
+	return p.version
 }
 
 // decide has reviews wait or not, as was found after so many changes. If there
 // were more, it is found again.
-func (p *peers) decide(changes uint64, waits bool) {
+func (p *sourceGroup) setWaiting(changes uint64, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.changed != changes:
+	case p.version != changes:
 	case !waits:
-		p.open()
-	case p.reopened == nil:
-		p.reopened = make(chan struct{})
+		p.unblock()
+	case p.reconnected == nil:
+		p.reconnected = make(chan struct{})
 	}
 }
 
 // release ends the wait of all reviews.
-func (p *peers) release() {
+func (p *sourceGroup) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open()
+	p.unblock()
 }
 
-func (p *peers) open() {
-	if p.reopened != nil {
-		close(p.reopened)
-		p.reopened = nil
+func (p *sourceGroup) unblock() {
+	if p.reconnected != nil {
+		close(p.reconnected)
+		p.reconnected = nil
 	}
 }
 
 // reopening returns what reviews wait for to be closed, nil if they do not wait.
-func (p *peers) reopening() <-chan struct{} {
+func (p *sourceGroup) waitChannel() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reopened
+	return p.reconnected
 }

@@ -46,7 +46,7 @@ func storing(t *testing.T) (*rig, *Watcher, *policykind.Definition) {
 	require.NoError(t, err)
 	r := newRig(t)
 	d := inVersions(open, inService("v2", open))
-	r.replace([]*definition{define(&d.CustomResourceDefinition)})
+	r.replace([]*definition{parseDefinition(&d.CustomResourceDefinition)})
 	v, _ := r.store.View()
 	require.Empty(t, v.Kinds())
 	r.list(d.Name, policyOf(t, storedColor))

@@ -30,27 +30,27 @@ import (
 // other, before or after: no write is evaluated when it goes. That does not hold for
 // the one that is written.
 func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
-	was := w.registry.rules()
+	was := w.registry.kindConfig()
 	for _, laid := range v.Readings() { // which no watch has shown yet
-		if err := was.write(laid.Before, laid.After); err != nil {
+		if err := was.apply(laid.Before, laid.After); err != nil {
 			return nil, err
 		}
 	}
-	if err := was.write(nil, before); err != nil { // the request knows better than a watch
+	if err := was.apply(nil, before); err != nil { // the request knows better than a watch
 		return nil, err
 	}
-	if err := was.second(before, after); err != nil {
+	if err := was.checkDuplicate(before, after); err != nil {
 		return nil, err
 	}
 	was.profiles.RemoveGoing(nameOf(before, after))
 	is := was.clone()
-	if err := is.write(before, after); err != nil {
+	if err := is.apply(before, after); err != nil {
 		return nil, err
 	}
-	changes := is.dropped(v, was)
+	changes := is.droppedObjects(v, was)
 	kinds, changed := is.kinds(v, was)
 	for _, c := range changed {
-		policies, err := w.list(ctx, c)
+		policies, err := w.listPolicies(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 
 // unlisted returns the kinds that were never listed and are read as by the earlier
 // rules.
-func (b rulebook) unlisted(v *snapshot.View, earlier rulebook) []*policykind.Kind {
+func (b kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind.Kind {
 	was, is := earlier.policies(), b.policies()
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
 		return !sameKind(was[k.Ref()].kind, is[k.Ref()].kind)
@@ -83,43 +83,43 @@ func nameOf(before, after snapshot.Object) string {
 }
 
 // rulebook is what says how kinds are read.
-type rulebook struct {
-	defined  map[string]*definition
+type kindConfig struct {
+	definitions  map[string]*definition
 	profiles *policykind.Profiles
 }
 
-func (r *registry) rules() rulebook {
+func (r *registry) kindConfig() kindConfig {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return rulebook{maps.Clone(r.defined), r.profiles.Clone()}
+	return kindConfig{maps.Clone(r.definitions), r.profiles.Clone()}
 }
 
-func (b rulebook) clone() rulebook { return rulebook{maps.Clone(b.defined), b.profiles.Clone()} }
+func (b kindConfig) clone() kindConfig { return kindConfig{maps.Clone(b.definitions), b.profiles.Clone()} }
 
 // write writes a profile or a definition; after is nil where it is deleted.
-func (b *rulebook) write(before, after snapshot.Object) error {
+func (b *kindConfig) apply(before, after snapshot.Object) error {
 	switch o := after.(type) {
 	case *policykind.Profile:
-		(&profile{PolicyProfile: o.PolicyProfile}).putInto(b.profiles)
+		(&profile{PolicyProfile: o.PolicyProfile}).addTo(b.profiles)
 		return nil
 	case *policykind.Definition:
-		b.defined[o.Name] = define(&o.CustomResourceDefinition)
-		return b.withoutProfiles()
+		b.definitions[o.Name] = parseDefinition(&o.CustomResourceDefinition)
+		return b.resetProfiles()
 	}
 	switch o := before.(type) {
 	case *policykind.Profile:
 		b.profiles.Remove(o.Name)
 	case *policykind.Definition:
-		delete(b.defined, o.Name)
-		return b.withoutProfiles()
+		delete(b.definitions, o.Name)
+		return b.resetProfiles()
 	}
 	return nil
 }
 
 // withoutProfiles forgets the profiles of the cluster if their own kind is not
 // served.
-func (b *rulebook) withoutProfiles() (err error) {
-	if d := b.defined[profilesDefinition]; d == nil || !d.served() {
+func (b *kindConfig) resetProfiles() (err error) {
+	if d := b.definitions[profilesDefinition]; d == nil || !d.served() {
 		b.profiles, err = policykind.NewProfiles()
 	}
 	return err
@@ -127,24 +127,24 @@ func (b *rulebook) withoutProfiles() (err error) {
 
 // read is a policy kind with the resource that its policies are listed by, and the
 // schema by which the API server reads them before a write.
-type read struct {
+type policyResource struct {
 	kind     *policykind.Kind
 	resource schema.GroupVersionResource
-	by       string // the name of its definition
-	was      *policykind.Schema
+	definition       string // the name of its definition
+	previousSchema      *policykind.Schema
 }
 
 // same reports whether policies are read in the same way, and are the same ones.
-func (r read) same(other read) bool {
-	return r.by == other.by && sameKind(r.kind, other.kind)
+func (r policyResource) same(other policyResource) bool {
+	return r.definition == other.definition && sameKind(r.kind, other.kind)
 }
 
 // policies returns the policy kinds that are read.
-func (b rulebook) policies() map[api.PolicyKind]read {
-	out := make(map[api.PolicyKind]read)
-	for of, d := range firsts(maps.Values(b.defined)) {
-		if k, err := d.kind(b.profiles); err == nil && k != nil {
-			out[of] = read{kind: k, resource: d.resource, by: d.name}
+func (b kindConfig) policies() map[api.PolicyKind]policyResource {
+	out := make(map[api.PolicyKind]policyResource)
+	for of, d := range activeDefinitions(maps.Values(b.definitions)) {
+		if k, err := d.policyKind(b.profiles); err == nil && k != nil {
+			out[of] = policyResource{kind: k, resource: d.resource, definition: d.name}
 		}
 	}
 	return out
@@ -153,7 +153,7 @@ func (b rulebook) policies() map[api.PolicyKind]read {
 // kinds returns the policy kinds of a view as they are read by these rules, and
 // those whose policies are read in another way than by the earlier ones. They
 // are listed in the version that is served before the write.
-func (b rulebook) kinds(v *snapshot.View, earlier rulebook) (all []*policykind.Kind, changed []read) {
+func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policykind.Kind, changed []policyResource) {
 	was, is := earlier.policies(), b.policies()
 	for _, k := range v.Kinds() {
 		if was[k.Ref()].same(is[k.Ref()]) {
@@ -162,8 +162,8 @@ func (b rulebook) kinds(v *snapshot.View, earlier rulebook) (all []*policykind.K
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(is), api.ComparePolicyKinds) {
 		if now, old := is[ref], was[ref]; !old.same(now) {
-			if d := earlier.defined[now.by]; d != nil && d.served() {
-				now.resource, now.was = d.resource, d.schema
+			if d := earlier.definitions[now.definition]; d != nil && d.served() {
+				now.resource, now.previousSchema = d.resource, d.schema
 			}
 			all, changed = append(all, now.kind), append(changed, now)
 		}
@@ -173,14 +173,14 @@ func (b rulebook) kinds(v *snapshot.View, earlier rulebook) (all []*policykind.K
 
 // dropped takes out the objects of Gateway API's kinds and of constraints that
 // are served by the earlier rules, and by these are not.
-func (b rulebook) dropped(v *snapshot.View, earlier rulebook) []snapshot.Change {
+func (b kindConfig) droppedObjects(v *snapshot.View, earlier kindConfig) []snapshot.Change {
 	var out []snapshot.Change
-	for name, d := range earlier.defined {
-		now := b.defined[name]
+	for name, d := range earlier.definitions {
+		now := b.definitions[name]
 		if d.gateway == nil && d.constraints == nil || !d.served() || now != nil && now.served() {
 			continue
 		}
-		for o := range v.Objects(d.of) {
+		for o := range v.Objects(d.groupKind) {
 			out = append(out, snapshot.Delete(o.Ref()))
 		}
 	}
@@ -192,13 +192,13 @@ func sameKinds(a, b []*policykind.Kind) bool {
 }
 
 // list reads the policies of a kind that are there now, as they will be read.
-func (w *Watcher) list(ctx context.Context, r read) ([]snapshot.Change, error) {
+func (w *Watcher) listPolicies(ctx context.Context, r policyResource) ([]snapshot.Change, error) {
 	var out []snapshot.Change
-	decode, leavesOut := coerced(r.kind, r.was), objects{exempt: w.registry.exempt}.leavesOut
-	err := w.each(ctx, r.resource, func(obj runtime.Object) {
+	decode, leavesOut := coercingDecoder(r.kind, r.previousSchema), objectTarget{exempt: w.registry.exemptNamespace}.isExempt
+	err := w.eachPolicy(ctx, r.resource, func(obj runtime.Object) {
 		o, err := decode(obj)
 		if err != nil {
-			w.registry.logOf(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
+			w.registry.logger(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
 		} else if !leavesOut(o) {
 			out = append(out, snapshot.Put(o))
 		}
@@ -207,8 +207,8 @@ func (w *Watcher) list(ctx context.Context, r read) ([]snapshot.Change, error) {
 }
 
 // each lists the policies of a resource that are there now.
-func (w *Watcher) each(ctx context.Context, r schema.GroupVersionResource, show func(runtime.Object)) error {
-	lw := w.clients.allPolicies(r)
+func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource, show func(runtime.Object)) error {
+	lw := w.clients.policiesListWatch(r)
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})

@@ -7,27 +7,27 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
 // discover finds the kinds by what the API server says that it serves.
-func (s *survey) discover() error {
+func (s *discovery) discoverResources() error {
 	lists, err := s.clients.discovery.ServerPreferredResources()
-	if partial := new(discovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
-		s.failing = partial.Groups
+	if partial := new(clientdiscovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
+		s.failedGroups = partial.Groups
 	} else if err != nil {
 		return fmt.Errorf("discover the policy kinds: %w", err)
 	}
-	s.definitions = discovered(lists)
+	s.definitions = definitionsFromResources(lists)
 	return nil
 }
 
 // unavailable books the groups of policy kinds that an API server cannot tell
 // about; what is wrong with others is no concern of ours.
-func (s *survey) unavailable() {
-	for gv, err := range s.failing {
+func (s *discovery) recordFailedGroups() {
+	for gv, err := range s.failedGroups {
 		for _, k := range s.profiles.Known() {
 			if k.Group == gv.Group {
 				s.problems = append(s.problems, Problem{gv.String(), err})
@@ -38,7 +38,7 @@ func (s *survey) unavailable() {
 }
 
 // discovered returns what the resources of an API server tell of their kinds.
-func discovered(lists []*metav1.APIResourceList) []*definition {
+func definitionsFromResources(lists []*metav1.APIResourceList) []*definition {
 	var out []*definition
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -51,9 +51,9 @@ func discovered(lists []*metav1.APIResourceList) []*definition {
 				continue
 			}
 			d := &definition{
-				name: r.Name + "." + gv.Group, of: api.PolicyKind{Group: gv.Group, Kind: r.Kind}, namespaced: r.Namespaced,
+				name: r.Name + "." + gv.Group, groupKind: api.PolicyKind{Group: gv.Group, Kind: r.Kind}, namespaced: r.Namespaced,
 			}
-			if !d.hierarchy(gv.WithResource(r.Name), func(version string) bool { return version == gv.Version }) {
+			if !d.parseBuiltin(gv.WithResource(r.Name), func(version string) bool { return version == gv.Version }) {
 				d.resource = gv.WithResource(r.Name)
 			}
 			out = append(out, d)

@@ -19,11 +19,11 @@ import (
 // everyone who may write that status may say so.
 
 // firsts returns the definition that counts of each kind.
-func firsts(defined iter.Seq[*definition]) map[api.PolicyKind]*definition {
+func activeDefinitions(defined iter.Seq[*definition]) map[api.PolicyKind]*definition {
 	out := make(map[api.PolicyKind]*definition)
 	for d := range defined {
-		if other := out[d.of]; other == nil || d.before(other) {
-			out[d.of] = d
+		if other := out[d.groupKind]; other == nil || d.precedes(other) {
+			out[d.groupKind] = d
 		}
 	}
 	return out
@@ -32,7 +32,7 @@ func firsts(defined iter.Seq[*definition]) map[api.PolicyKind]*definition {
 // before reports whether d counts in place of another definition of its kind: one
 // that is served, then the older one. The creation time is the only one of these that
 // no writer of a status can choose.
-func (d *definition) before(other *definition) bool {
+func (d *definition) precedes(other *definition) bool {
 	if d.served() != other.served() {
 		return d.served()
 	}
@@ -48,42 +48,42 @@ func createdAt(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 
 // takenBy returns an error if the definition is of a kind that is read by a
 // definition of another name: one of Gateway API, PolicyProfile or a constraint.
-func takenBy(d *definition) error {
+func checkReserved(d *definition) error {
 	by := ""
-	if b := gatewayBy(func(b *builtin) bool { return b.kind == d.of }); b != nil {
+	if b := findGatewayKind(func(b *builtin) bool { return b.kind == d.groupKind }); b != nil {
 		by = b.definition()
 	}
 	for i := range constraintKinds {
-		if k := &constraintKinds[i]; k.kind == d.of {
+		if k := &constraintKinds[i]; k.kind == d.groupKind {
 			by = k.definition()
 		}
 	}
-	if d.of == policykind.KindProfile {
+	if d.groupKind == policykind.KindProfile {
 		by = profilesDefinition
 	}
 	if by == "" || by == d.name {
 		return nil
 	}
-	return &policykind.DefinedError{Kind: d.of, By: by}
+	return &policykind.DefinedError{Kind: d.groupKind, By: by}
 }
 
 // second returns an error if the definition that is written would be a second one of
 // a kind that is read. One that was that before may be edited, but not be served.
-func (b rulebook) second(before, after snapshot.Object) error {
+func (b kindConfig) checkDuplicate(before, after snapshot.Object) error {
 	d, ok := after.(*policykind.Definition)
 	if !ok {
 		return nil
 	}
-	is := define(&d.CustomResourceDefinition)
-	if old, ok := before.(*policykind.Definition); ok && old.Defines() == is.of &&
+	is := parseDefinition(&d.CustomResourceDefinition)
+	if old, ok := before.(*policykind.Definition); ok && old.Defines() == is.groupKind &&
 		(established(&old.CustomResourceDefinition) || !established(&d.CustomResourceDefinition)) {
 		return nil
 	}
-	if err := takenBy(is); err != nil {
+	if err := checkReserved(is); err != nil {
 		return err
 	}
-	if first, read := b.policies()[is.of]; read && first.by != is.name {
-		return &policykind.DefinedError{Kind: is.of, By: first.by}
+	if first, read := b.policies()[is.groupKind]; read && first.definition != is.name {
+		return &policykind.DefinedError{Kind: is.groupKind, By: first.definition}
 	}
 	return nil
 }

@@ -21,33 +21,33 @@ import (
 // than the last of them takes.
 func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := &peers{}
+		all := &sourceGroup{}
 		ctx, cancel := context.WithCancel(t.Context())
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil)
 		of := map[string]*server{}
-		feeds := map[string]*feed{}
+		feeds := map[string]*reflector{}
 		ends := make(chan struct{})
 		for _, name := range []string{"first", "second"} {
 			s := &server{watched: make(chan *watch.FakeWatcher, 1)}
 			s.answer(forbidden, *httpRoute("a"))
 			f := s.feed(snapshot.New(), logr.Discard())
-			f.contact.join(all)
+			f.health.join(all)
 			of[name], feeds[name] = s, f
 			go func() { f.run(ctx, all); ends <- struct{}{} }()
 		}
 		time.Sleep(time.Minute) // the pauses are 5 s by now, but for jitter
-		began := feeds["second"].contact.get().Failures
+		began := feeds["second"].health.get().Failures
 		time.Sleep(time.Minute)
-		require.Less(t, feeds["second"].contact.get().Failures-began, uint64(20), "a refusal is not asked about each second")
+		require.Less(t, feeds["second"].health.get().Failures-began, uint64(20), "a refusal is not asked about each second")
 
 		of["second"].answer(nil, *httpRoute("a"))
 		of["first"].answer(nil, *httpRoute("a"))
-		for ctx.Err() == nil && !feeds["first"].contact.get().Synced && !feeds["second"].contact.get().Synced {
+		for ctx.Err() == nil && !feeds["first"].health.get().Synced && !feeds["second"].health.get().Synced {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(100 * time.Millisecond)
 		for name, f := range feeds {
-			assert.True(t, f.contact.get().BlindSince.IsZero() && f.contact.get().Synced, name)
+			assert.True(t, f.health.get().DisconnectedSince.IsZero() && f.health.get().Synced, name)
 		}
 		cancel()
 		<-ends
@@ -57,21 +57,21 @@ func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 
 func TestSourcesThatBreakAndMendHaveNoOtherAskAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := &peers{}
+		all := &sourceGroup{}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &server{}
 		s.answer(apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil))
 		f := s.feed(snapshot.New(), logr.Discard())
-		f.contact.join(all)
+		f.health.join(all)
 		end := make(chan struct{})
 		go func() { f.run(ctx, all); close(end) }()
 		time.Sleep(time.Minute)
-		before := f.contact.get().Failures
+		before := f.health.get().Failures
 		for range 1000 {
-			all.wake()
+			all.notifyRecovered()
 			time.Sleep(10 * time.Millisecond)
 		}
-		asked := f.contact.get().Failures - before
+		asked := f.health.get().Failures - before
 		assert.Greater(t, asked, uint64(8))
 		assert.Less(t, asked, uint64(20), "in ten seconds")
 		cancel()
@@ -87,14 +87,14 @@ func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
 		s.answer(nil, *httpRoute("a"))
 		f := s.feed(snapshot.New(), logr.Discard())
 		end := make(chan struct{})
-		go func() { f.run(ctx, &peers{}); close(end) }()
+		go func() { f.run(ctx, &sourceGroup{}); close(end) }()
 		w := <-s.watched
 		s.putOff(apierrors.NewTooManyRequests("busy", 1))
 		w.Stop()
 		time.Sleep(time.Minute)
-		before := f.contact.get()
+		before := f.health.get()
 		time.Sleep(time.Minute)
-		after := f.contact.get()
+		after := f.health.get()
 		assert.Less(t, after.Failures-before.Failures, uint64(20), "one in each five seconds")
 		assert.Equal(t, before.Lists, after.Lists, "it is busy enough")
 		s.putOff(nil)

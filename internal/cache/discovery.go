@@ -24,38 +24,38 @@ var errNotServed = errors.New("the cluster does not serve it; is Gateway API ins
 // vital are the kinds without which nothing can be said, and expected those
 // that every release of Gateway API has.
 var (
-	vital    = []string{"gateways", "httproutes", "grpcroutes"}
-	expected = append([]string{"gatewayclasses"}, vital...)
+	requiredKinds    = []string{"gateways", "httproutes", "grpcroutes"}
+	standardKinds = append([]string{"gatewayclasses"}, requiredKinds...)
 )
 
 // survey is one reading of a cluster.
-type survey struct {
+type discovery struct {
 	clients     *clients
 	definitions []*definition
 	profiles    *policykind.Profiles
-	written     map[string]*profile // the cluster's own
+	clusterProfiles     map[string]*profile // the cluster's own
 	problems    []Problem           // of finding the kinds
-	readings    []*reading
+	listings    []*listing
 	// failing are groups that the API server cannot tell about.
-	failing map[schema.GroupVersion]error
+	failedGroups map[schema.GroupVersion]error
 }
 
 // reading is one kind that is read, and what came of it.
-type reading struct {
+type listing struct {
 	resource string // as problems name it
 	lw       *cache.ListWatch
 	decode   decoder
 	policy   *policykind.Kind // nil for the hierarchy's kinds
-	vital    bool             // nothing can be said without it
-	extra    bool             // it is no part of Gateway API
+	required    bool             // nothing can be said without it
+	notGatewayAPI    bool             // it is no part of Gateway API
 
 	changes []snapshot.Change
 	problem error
 }
 
 // define finds the kinds that the cluster has.
-func (s *survey) define(ctx context.Context) error {
-	err := each(ctx, s.clients.allDefinitions(), func(obj runtime.Object) error {
+func (s *discovery) readDefinitions(ctx context.Context) error {
+	err := eachItem(ctx, s.clients.definitionsListWatch(), func(obj runtime.Object) error {
 		d, err := decodeDefinition(obj)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (s *survey) define(ctx context.Context) error {
 	if apierrors.IsForbidden(err) {
 		s.problems = append(s.problems, Problem{sourceDefinitions,
 			fmt.Errorf("%w; policy kinds that are known by their label alone are left out", err)})
-		return s.discover()
+		return s.discoverResources()
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", sourceDefinitions, err)
@@ -74,7 +74,7 @@ func (s *survey) define(ctx context.Context) error {
 	return nil
 }
 
-func (s *survey) defined(name string) *definition {
+func (s *discovery) definition(name string) *definition {
 	i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name == name })
 	if i < 0 {
 		return nil
@@ -83,18 +83,18 @@ func (s *survey) defined(name string) *definition {
 }
 
 // profile reads the cluster's own profiles.
-func (s *survey) profile(ctx context.Context) error {
-	d := s.defined(profilesDefinition)
+func (s *discovery) readProfiles(ctx context.Context) error {
+	d := s.definition(profilesDefinition)
 	if d == nil || !d.served() {
 		return nil
 	}
-	err := each(ctx, s.clients.allPolicies(d.resource), func(obj runtime.Object) error {
+	err := eachItem(ctx, s.clients.policiesListWatch(d.resource), func(obj runtime.Object) error {
 		p, err := decodeProfile(obj)
 		if err != nil {
 			return err
 		}
-		s.written[p.Name] = p
-		p.putInto(s.profiles)
+		s.clusterProfiles[p.Name] = p
+		p.addTo(s.profiles)
 		return nil
 	})
 	switch {
@@ -104,7 +104,7 @@ func (s *survey) profile(ctx context.Context) error {
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("list %s: %w", d.name, err)
 	}
-	for _, p := range s.written {
+	for _, p := range s.clusterProfiles {
 		if problem, ok := p.problem(s.profiles); ok {
 			s.problems = append(s.problems, problem)
 		}
@@ -113,64 +113,64 @@ func (s *survey) profile(ctx context.Context) error {
 }
 
 // hierarchy adds the kinds that paths are made of.
-func (s *survey) hierarchy() {
+func (s *discovery) addBuiltins() {
 	for _, b := range []*builtin{&namespaces, &services} {
-		s.readings = append(s.readings, &reading{resource: b.resource, lw: s.clients.all(b, b.versions[0]), decode: b.decode})
+		s.listings = append(s.listings, &listing{resource: b.resource, lw: s.clients.listWatch(b, b.versions[0]), decode: b.decode})
 	}
 	for i := range gatewayKinds {
 		b := &gatewayKinds[i]
-		switch d := s.defined(b.definition()); {
+		switch d := s.definition(b.definition()); {
 		case d != nil && d.served():
-			s.readings = append(s.readings, &reading{
-				resource: d.name, lw: s.clients.all(b, d.resource.Version), decode: b.decode, vital: slices.Contains(vital, b.resource),
+			s.listings = append(s.listings, &listing{
+				resource: d.name, lw: s.clients.listWatch(b, d.resource.Version), decode: b.decode, required: slices.Contains(requiredKinds, b.resource),
 			})
 		case d != nil && d.err != nil:
 			s.problems = append(s.problems, Problem{d.name, d.err})
-		case slices.Contains(expected, b.resource):
+		case slices.Contains(standardKinds, b.resource):
 			s.problems = append(s.problems, Problem{b.definition(), errNotServed})
 		}
 	}
 }
 
 // constraints adds the kinds of constraints.
-func (s *survey) constraints() {
+func (s *discovery) addConstraints() {
 	for i := range constraintKinds {
 		k := &constraintKinds[i]
-		if d := s.defined(k.definition()); d != nil && d.served() {
-			s.readings = append(s.readings, &reading{resource: d.name, lw: s.clients.allPolicies(d.resource), decode: k.object, extra: true})
+		if d := s.definition(k.definition()); d != nil && d.served() {
+			s.listings = append(s.listings, &listing{resource: d.name, lw: s.clients.policiesListWatch(d.resource), decode: k.decodeObject, notGatewayAPI: true})
 		}
 	}
 }
 
 // policies adds the kinds of policies.
-func (s *survey) policies() {
-	counts := firsts(slices.Values(s.definitions))
+func (s *discovery) addPolicies() {
+	counts := activeDefinitions(slices.Values(s.definitions))
 	for _, d := range s.definitions {
-		switch policy, err := d.kind(s.profiles); {
+		switch policy, err := d.policyKind(s.profiles); {
 		case d.gateway != nil:
 		case err != nil:
 			s.problems = append(s.problems, Problem{d.name, err})
-		case policy != nil && counts[d.of] != d:
-			s.problems = append(s.problems, Problem{d.name, &policykind.DefinedError{Kind: d.of, By: counts[d.of].name}})
+		case policy != nil && counts[d.groupKind] != d:
+			s.problems = append(s.problems, Problem{d.name, &policykind.DefinedError{Kind: d.groupKind, By: counts[d.groupKind].name}})
 		case policy != nil:
-			s.readings = append(s.readings, &reading{
-				resource: d.name, lw: s.clients.allPolicies(d.resource), decode: policies(policy), policy: policy,
+			s.listings = append(s.listings, &listing{
+				resource: d.name, lw: s.clients.policiesListWatch(d.resource), decode: policyDecoder(policy), policy: policy,
 			})
 		}
 	}
 }
 
-func (s *survey) list(ctx context.Context) error {
+func (s *discovery) list(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, r := range s.readings {
+	group.SetLimit(maxConcurrentLists)
+	for _, r := range s.listings {
 		group.Go(func() error { return r.read(ctx) })
 	}
 	return group.Wait()
 }
 
-func (r *reading) read(ctx context.Context) error {
-	err := each(ctx, r.lw, func(obj runtime.Object) error {
+func (r *listing) read(ctx context.Context) error {
+	err := eachItem(ctx, r.lw, func(obj runtime.Object) error {
 		o, err := r.decode(obj)
 		if err != nil {
 			return err
@@ -180,9 +180,9 @@ func (r *reading) read(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-	case apierrors.IsForbidden(err) && !r.vital:
+	case apierrors.IsForbidden(err) && !r.required:
 		r.problem = err
-	case apierrors.IsNotFound(err) && r.policy == nil && !r.extra:
+	case apierrors.IsNotFound(err) && r.policy == nil && !r.notGatewayAPI:
 		r.problem = errNotServed
 	case apierrors.IsNotFound(err): // its CRD was deleted a moment ago
 		r.problem = err
@@ -193,17 +193,17 @@ func (r *reading) read(ctx context.Context) error {
 }
 
 // each lists page by page.
-func each(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) error) error {
+func eachItem(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) error) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
 	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, take)
 }
 
-func (s *survey) view() *snapshot.View {
+func (s *discovery) view() *snapshot.View {
 	var kinds []*policykind.Kind
 	var changes []snapshot.Change
-	for _, r := range s.readings {
+	for _, r := range s.listings {
 		if r.problem != nil {
 			continue
 		}
@@ -215,9 +215,9 @@ func (s *survey) view() *snapshot.View {
 	return new(snapshot.View).WithKinds(kinds).With(changes...)
 }
 
-func (s *survey) found() []Problem {
+func (s *discovery) allProblems() []Problem {
 	out := s.problems
-	for _, r := range s.readings {
+	for _, r := range s.listings {
 		if r.problem != nil {
 			out = append(out, Problem{r.resource, r.problem})
 		}

@@ -23,34 +23,34 @@ const (
 	StaleAfter = 10 * time.Second
 	// hopelessAfter is how long a server that starts waits for a policy kind that the
 	// API server does not give out: it may only be overloaded.
-	hopelessAfter = 30 * time.Second
+	initialListTimeout = 30 * time.Second
 	// silentAfter is how long an open watch may tell nothing. Bookmarks come about
 	// once a minute: two of them are missing.
-	silentAfter = 3 * time.Minute
+	silenceTimeout = 3 * time.Minute
 	// lookEvery is the time between two looks at the sources.
-	lookEvery = 500 * time.Millisecond
+	checkInterval = 500 * time.Millisecond
 )
 
 // errAsleep tells that nothing was read, as of a process that was stopped.
-var errAsleep = errors.New("this process did not run, or its machine was busy; it reads the cluster anew")
+var errSuspended = errors.New("this process did not run, or its machine was busy; it reads the cluster anew")
 
 // ground is what is known of the freshness of what judgements stand on.
-type ground struct {
+type staleness struct {
 	// at is when this was found.
-	at time.Time
+	checkedAt time.Time
 	// whole is why nothing can be judged, nil if all else can.
-	whole error
+	err error
 	// kinds are the policy kinds whose writes cannot be judged, and why.
 	kinds map[api.PolicyKind]error
 }
 
 // stale reports whether what is known of a source is too old to judge by.
 func (h SourceHealth) stale(now time.Time) bool {
-	return !h.BlindSince.IsZero() && now.Sub(h.BlindSince) > StaleAfter
+	return !h.DisconnectedSince.IsZero() && now.Sub(h.DisconnectedSince) > StaleAfter
 }
 
-func (h SourceHealth) staleness(now time.Time) error {
-	err := fmt.Errorf("%s: no watch has told of changes for %s", h.Source, now.Sub(h.BlindSince).Round(time.Second))
+func (h SourceHealth) staleError(now time.Time) error {
+	err := fmt.Errorf("%s: no watch has told of changes for %s", h.Source, now.Sub(h.DisconnectedSince).Round(time.Second))
 	if h.Err != nil {
 		err = fmt.Errorf("%w: %w", err, h.Err)
 	}
@@ -67,22 +67,22 @@ func (h SourceHealth) staleness(now time.Time) error {
 // webhook that is gone, must not close the gateways to everyone. A connection
 // that is dead hides what matters to any path; but then the other resources,
 // which come by the same, are stale as well, and they close all.
-func assess(sources []SourceHealth, now time.Time) *ground {
-	g := &ground{at: now, kinds: make(map[api.PolicyKind]error)}
+func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
+	g := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
 	others := 0
 	for _, s := range sources {
 		switch {
 		case !s.stale(now):
 		case s.Kind != api.PolicyKind{}:
-			g.kinds[s.Kind] = s.staleness(now)
-		case g.whole == nil:
-			g.whole = s.staleness(now)
+			g.kinds[s.Kind] = s.staleError(now)
+		case g.err == nil:
+			g.err = s.staleError(now)
 		default:
 			others++
 		}
 	}
 	if others > 0 {
-		g.whole = fmt.Errorf("%w (and %d more resources)", g.whole, others)
+		g.err = fmt.Errorf("%w (and %d more resources)", g.err, others)
 	}
 	return g
 }
@@ -90,15 +90,15 @@ func assess(sources []SourceHealth, now time.Time) *ground {
 // Stale tells why nothing may be judged by what is known of the cluster: it is
 // too old. It is nil as long as nothing is known at all, which the store tells.
 func (w *Watcher) Stale() error {
-	g := w.ground.Load()
+	g := w.staleness.Load()
 	if g == nil {
 		return nil
 	}
 	// Whoever slept through the looks must not believe the last one.
-	if asleep := time.Since(g.at); asleep > StaleAfter {
-		return fmt.Errorf("no watch was looked after for %s: %w", asleep.Round(time.Second), errAsleep)
+	if asleep := time.Since(g.checkedAt); asleep > StaleAfter {
+		return fmt.Errorf("no watch was looked after for %s: %w", asleep.Round(time.Second), errSuspended)
 	}
-	return g.whole
+	return g.err
 }
 
 // Current tells why the write of an object of a kind may not be judged by what
@@ -108,7 +108,7 @@ func (w *Watcher) Current(kind api.PolicyKind) error {
 	if err := w.Stale(); err != nil {
 		return err
 	}
-	if g := w.ground.Load(); g != nil {
+	if g := w.staleness.Load(); g != nil {
 		return g.kinds[kind]
 	}
 	return nil
@@ -117,11 +117,11 @@ func (w *Watcher) Current(kind api.PolicyKind) error {
 // Unread tells which policy kinds cannot be read any more, or could never be, so
 // that their writes are not judged, and nil if there are none.
 func (w *Watcher) Unread() error {
-	g := w.ground.Load()
+	g := w.staleness.Load()
 	if g == nil {
 		return nil
 	}
-	out := w.registry.givenUp()
+	out := w.registry.unlistableKinds()
 	for _, s := range w.Health() { // for the order
 		if err := g.kinds[s.Kind]; err != nil {
 			out = append(out, err.Error())
@@ -135,14 +135,14 @@ func (w *Watcher) Unread() error {
 
 // supervise looks after the watches until the context ends.
 func (w *Watcher) supervise(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	ready := false
 	for {
-		w.look(time.Now())
+		w.checkSources(time.Now())
 		if _, now := w.registry.store.View(); now && !ready {
 			ready = true
-			hint(w.registry.judged) // from now on it is certain which targets do not exist
+			signal(w.registry.statusChanged) // from now on it is certain which targets do not exist
 		}
 		select {
 		case <-ctx.Done():
@@ -153,33 +153,33 @@ func (w *Watcher) supervise(ctx context.Context) {
 }
 
 // look opens watches that are dead again, and tells what can be judged.
-func (w *Watcher) look(now time.Time) {
-	last := w.ground.Load()
-	for _, f := range w.feeds() {
+func (w *Watcher) checkSources(now time.Time) {
+	last := w.staleness.Load()
+	for _, f := range w.reflectors() {
 		switch {
-		case last != nil && now.Sub(last.at) > StaleAfter:
-			f.contact.stopped(last.at)
-			f.reopen("this process did not run for a while")
-		case f.contact.silent():
-			f.contact.stopped(now) // if another cannot be opened, this one counts for nothing
-			f.reopen("not even a bookmark came for minutes")
+		case last != nil && now.Sub(last.checkedAt) > StaleAfter:
+			f.health.markStalled(last.checkedAt)
+			f.restartWatch("this process did not run for a while")
+		case f.health.isSilent():
+			f.health.markStalled(now) // if another cannot be opened, this one counts for nothing
+			f.restartWatch("not even a bookmark came for minutes")
 		}
 	}
-	if h := w.definitions.contact.get(); h.Synced && h.BlindSince.IsZero() {
-		w.registry.giveUp(now) // the API server is there: it is they who are not
+	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
+		w.registry.markUnlistable(now) // the API server is there: it is they who are not
 	}
-	g := assess(w.Health(), now)
-	w.ground.Store(g)
+	g := evaluateStaleness(w.Health(), now)
+	w.staleness.Store(g)
 	switch {
-	case last == nil || (last.whole == nil) == (g.whole == nil):
-	case g.whole == nil:
+	case last == nil || (last.err == nil) == (g.err == nil):
+	case g.err == nil:
 		w.registry.log.Info("what is known of the cluster is fresh again")
 	default:
-		w.registry.log.Error(g.whole, "what is known of the cluster is too old to judge by")
+		w.registry.log.Error(g.err, "what is known of the cluster is too old to judge by")
 	}
 }
 
 // feeds returns all that is being read.
-func (w *Watcher) feeds() []*feed {
-	return append(w.registry.feeds(), append([]*feed{w.definitions}, w.core...)...)
+func (w *Watcher) reflectors() []*reflector {
+	return append(w.registry.reflectors(), append([]*reflector{w.definitions}, w.core...)...)
 }

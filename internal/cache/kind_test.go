@@ -29,12 +29,12 @@ func older(c *crd) { c.versions = c.versions[1:] }
 func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 	direct := func(c *crd) { c.label = "direct" }
 	unlabelled := func(c *crd) { c.label = "" }
-	put := func(c crd) func(*rig) { return func(r *rig) { r.put(define(c.obj())) } }
+	put := func(c crd) func(*rig) { return func(r *rig) { r.put(parseDefinition(c.obj())) } }
 	forget := func(c crd) func(*rig) {
 		return func(r *rig) { r.remove(cache.ObjectName{Name: c.obj().Name}) }
 	}
-	profiled := func(edit func(profiles)) func(*rig) {
-		return func(r *rig) { edit(profiles{r.registry, r.reading[profileCRD.obj().Name]}) }
+	profiled := func(edit func(profileTarget)) func(*rig) {
+		return func(r *rig) { edit(profileTarget{r.registry, r.watched[profileCRD.obj().Name]}) }
 	}
 	grants := gatewayKind(gateway.KindReferenceGrant)
 	paints := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
@@ -47,12 +47,12 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 		"another version is stored":      {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} }))}, true},
 		"the schema has one field more":  {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.specFields = []string{"colors"} }))}, true},
 		"the definition is edited twice": {colorRef, []func(*rig){put(edited(colorCRD, direct)), put(colorCRD)}, true},
-		"its profile is edited": {paints, []func(*rig){profiled(func(p profiles) {
+		"its profile is edited": {paints, []func(*rig){profiled(func(p profileTarget) {
 			d, err := decodeProfile(paint(t, "paint", 2, "inherited"))
 			require.NoError(t, err)
 			p.put(d)
 		})}, true},
-		"its profile is deleted, and it has no label": {paints, []func(*rig){profiled(func(p profiles) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
+		"its profile is deleted, and it has no label": {paints, []func(*rig){profiled(func(p profileTarget) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
 		"a kind of Gateway API has another version":   {grants, []func(*rig){put(edited(grantCRD, older))}, true},
 
 		"the definition is deleted":                            {colorRef, []func(*rig){forget(colorCRD)}, false},
@@ -66,7 +66,7 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := atWork(t)
-			r.put(define(grantCRD.obj()))
+			r.put(parseDefinition(grantCRD.obj()))
 			r.list(grantCRD.obj().Name, &gatewayv1.ReferenceGrant{})
 			was, _ := r.store.View()
 			require.Equal(t, 1, was.Count(c.kind))
@@ -83,8 +83,8 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 			}
 			assert.Equal(t, 1, v.Count(c.kind))
 			assert.Same(t, kind, v.Kind(c.kind), "by the reading that it had")
-			for name, d := range r.defined {
-				if d.of == c.kind {
+			for name, d := range r.definitions {
+				if d.groupKind == c.kind {
 					r.list(name)
 				}
 			}
@@ -101,7 +101,7 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 func TestAKindOfGatewayAPIThatIsReadAgainBeforeItIsListedIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	r.replace(r.defs(grantCRD))
-	r.put(define(edited(grantCRD, older).obj()))
+	r.put(parseDefinition(edited(grantCRD, older).obj()))
 	assert.Contains(t, r.store.Waiting(), "referencegrants")
 	r.list(grantCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), "referencegrants")
@@ -110,14 +110,14 @@ func TestAKindOfGatewayAPIThatIsReadAgainBeforeItIsListedIsWaitedFor(t *testing.
 func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := atWork(t)
-		w.definitions = &feed{contact: newContact(sourceDefinitions)}
-		for _, k := range r.reading {
-			k.contact.opened(false)
+		w.definitions = &reflector{health: newHealthTracker(sourceDefinitions)}
+		for _, k := range r.watched {
+			k.health.watchOpened(false)
 		}
-		look := func() { w.look(time.Now()) }
+		look := func() { w.checkSources(time.Now()) }
 		again := func(class string) {
-			r.put(define(edited(colorCRD, func(c *crd) { c.label = class }).obj()))
-			r.reading[colorCRD.obj().Name].contact.failed(errUnconverted)
+			r.put(parseDefinition(edited(colorCRD, func(c *crd) { c.label = class }).obj()))
+			r.watched[colorCRD.obj().Name].health.recordFailure(errUnconverted)
 		}
 		again("direct")
 		time.Sleep(StaleAfter - time.Second)
@@ -133,7 +133,7 @@ func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
 		v, _ := r.store.View()
 		assert.Equal(t, 1, v.Count(colorRef), "its policies stay in force")
 
-		r.reading[colorCRD.obj().Name].contact.opened(true)
+		r.watched[colorCRD.obj().Name].health.watchOpened(true)
 		r.list(colorCRD.obj().Name)
 		look()
 		assert.NoError(t, w.Current(colorRef))
@@ -142,7 +142,7 @@ func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
 
 func TestAKindThatMayNotBeListedAgainStaysServed(t *testing.T) {
 	r, _ := atWork(t)
-	r.put(define(edited(colorCRD, func(c *crd) { c.label = "direct" }).obj()))
-	r.reading[colorCRD.obj().Name].refused(errors.New("no"))
+	r.put(parseDefinition(edited(colorCRD, func(c *crd) { c.label = "direct" }).obj()))
+	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Contains(t, r.servedResources(), colorCRD.plural, "its policies are still in force")
 }
