@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
+func TestDefinitionsFromResources(t *testing.T) {
 	list := metav1.Verbs{"get", "list"}
 	found := definitionsFromResources([]*metav1.APIResourceList{
 		{GroupVersion: "not/a/group/version", APIResources: []metav1.APIResource{{Name: "authpolicies", Kind: "AuthPolicy", Verbs: list}}},
@@ -27,7 +27,7 @@ func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 	})
 	var names []string
 	for _, d := range found {
-		policy, _ := d.policyKind(known(t))
+		policy, _ := d.policyKind(newProfiles(t))
 		names = append(names, fmt.Sprintf("%s in %s: policies %t, hierarchy %t, namespaced %t",
 			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
 	}
@@ -40,8 +40,8 @@ func TestPolicyKindsAreFoundAmongTheResourcesOfAnAPIServer(t *testing.T) {
 	}, names, "HTTPRoutes are not read in v1alpha3")
 }
 
-func TestAGroupThatIsUnavailableIsAProblemIfAPolicyKindIsOfIt(t *testing.T) {
-	s := &discovery{profiles: known(t), failedGroups: map[schema.GroupVersion]error{
+func TestUnavailableGroupIsAProblem(t *testing.T) {
+	s := &discovery{profiles: newProfiles(t), failedGroups: map[schema.GroupVersion]error{
 		{Group: "kuadrant.io", Version: "v1"}:         errors.New("down"),
 		{Group: "metrics.example.com", Version: "v1"}: errors.New("down"),
 	}}

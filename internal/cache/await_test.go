@@ -12,7 +12,7 @@ import (
 )
 
 // watching is a Watcher of sources that are listed and have a watch.
-func watching(names ...string) (*Watcher, map[string]*healthTracker) {
+func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 	w, all := &Watcher{registry: &registry{}, sources: newSourceGroup()}, map[string]*healthTracker{}
 	for _, name := range names {
 		c := newHealthTracker(name)
@@ -28,9 +28,9 @@ func watching(names ...string) (*Watcher, map[string]*healthTracker) {
 }
 
 // attending has a Watcher decide whether reviews wait.
-func attending(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
+func startUpdateWaiting(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
 
-func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
+func TestAwaitWhileWatchReconnects(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "")
 	const patience = time.Minute
 	for sentence, c := range map[string]struct {
@@ -94,8 +94,8 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, all := watching("customresourcedefinitions", "gateways", "services")
-				attending(t.Context(), w)
+				w, all := newTestWatcher("customresourcedefinitions", "gateways", "services")
+				startUpdateWaiting(t.Context(), w)
 				c.with(all)
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
@@ -107,10 +107,10 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 	}
 }
 
-func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
+func TestAwaitEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("gateways")
-		attending(t.Context(), w)
+		w, all := newTestWatcher("gateways")
+		startUpdateWaiting(t.Context(), w)
 		all["gateways"].watchClosed()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -120,12 +120,12 @@ func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
+func TestAwaitIgnoresRemovedSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("customresourcedefinitions", "gateways")
+		w, all := newTestWatcher("customresourcedefinitions", "gateways")
 		gateways := &watchedKind{reflector: w.core[0]}
 		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
-		attending(t.Context(), w)
+		startUpdateWaiting(t.Context(), w)
 		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
 			w.registry.mu.Lock()
@@ -140,8 +140,8 @@ func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
 }
 
 // A review that comes at the very moment waits, though no one has decided yet.
-func TestAReviewWaitsFromTheMomentAtWhichAWatchEnds(t *testing.T) {
-	w, all := watching("gateways", "services")
+func TestAwaitStartsWhenWatchEnds(t *testing.T) {
+	w, all := newTestWatcher("gateways", "services")
 	assert.Nil(t, w.sources.waitChannel())
 	all["gateways"].watchClosed()
 	waits := w.sources.waitChannel()
@@ -158,11 +158,11 @@ func TestAReviewWaitsFromTheMomentAtWhichAWatchEnds(t *testing.T) {
 	assert.NotNil(t, w.sources.waitChannel(), "what it does not wait for may become what it waits for")
 }
 
-func TestNoReviewWaitsForAWatcherThatHasEnded(t *testing.T) {
+func TestAwaitAfterWatcherStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("gateways")
+		w, all := newTestWatcher("gateways")
 		ctx, cancel := context.WithCancel(t.Context())
-		attending(ctx, w)
+		startUpdateWaiting(ctx, w)
 		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()

@@ -33,7 +33,7 @@ func newSinks(tb testing.TB) *sinks {
 	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
 	audit.New(audit.Options{Store: s})
-	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
+	return &sinks{store: s, kinds: newProfiles(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
 }
 
 // of returns the sink of a kind, policies' among them.
@@ -166,7 +166,7 @@ func alive() float64 {
 
 // What the benchmarks feed is what a fixture's own store has, and an event is a
 // change.
-func TestTheBenchmarksFeedAWholeCluster(t *testing.T) {
+func TestBenchmarkFixtureIsComplete(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
 	want, err := fixture.New(size)
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 // An API server that cannot convert a resource says so, and that it is to be asked
 // again in half a minute: client-go would tell nobody for five.
-func TestAWatchThatIsTurnedAwayIsToldAtOnce(t *testing.T) {
+func TestRejectedWatchIsNotRetriedByClient(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)

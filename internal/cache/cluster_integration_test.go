@@ -196,7 +196,7 @@ type running struct {
 }
 
 // follow starts a Watcher, which ends with the test.
-func follow(t *testing.T, cfg *rest.Config) *running {
+func startWatcher(t *testing.T, cfg *rest.Config) *running {
 	t.Helper()
 	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
 	var err error
@@ -238,7 +238,7 @@ func kindNames(v *snapshot.View) []string {
 func (r *running) knows(kind string) bool { return slices.Contains(r.kinds(), kind) }
 
 // sick are the sources that cannot be watched.
-func (r *running) sick() []string {
+func (r *running) failingSources() []string {
 	var out []string
 	for _, h := range r.Health() {
 		if h.Err != nil {
@@ -277,7 +277,7 @@ func without(t *testing.T, e *env.Env, name string) (restore func()) {
 }
 
 // line is a way to the API server that can be cut.
-type line struct {
+type faultyProxy struct {
 	listener net.Listener
 	to       string
 
@@ -287,13 +287,13 @@ type line struct {
 }
 
 // through returns a configuration whose connections take the line.
-func through(t *testing.T, cfg *rest.Config) (*line, *rest.Config) {
+func newFaultyProxy(t *testing.T, cfg *rest.Config) (*faultyProxy, *rest.Config) {
 	t.Helper()
 	to, err := url.Parse(cfg.Host)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &line{listener: listener, to: to.Host}
+	l := &faultyProxy{listener: listener, to: to.Host}
 	go l.serve()
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -305,7 +305,7 @@ func through(t *testing.T, cfg *rest.Config) (*line, *rest.Config) {
 	return l, out
 }
 
-func (l *line) serve() {
+func (l *faultyProxy) serve() {
 	for {
 		in, err := l.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -321,12 +321,12 @@ func (l *line) serve() {
 	}
 }
 
-func (l *line) pipe(from, to net.Conn) {
+func (l *faultyProxy) pipe(from, to net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 }
 
-func (l *line) keep(conns ...net.Conn) bool {
+func (l *faultyProxy) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cut {
@@ -337,7 +337,7 @@ func (l *line) keep(conns ...net.Conn) bool {
 }
 
 // set cuts the line, or mends it.
-func (l *line) set(cut bool) {
+func (l *faultyProxy) set(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut

@@ -45,7 +45,7 @@ func limited(namespace, name string, generation int64, rule map[string]any) *uns
 func atMost(limit int64) map[string]any { return map[string]any{"path": "dark", "max": limit} }
 
 // demanded are the names of the constraints that the view has in force.
-func (r *rig) demanded() []string {
+func (r *testRegistry) constraintRefs() []string {
 	v, _ := r.store.View()
 	var out []string
 	for _, c := range v.Constraints(colorRef) {
@@ -54,45 +54,45 @@ func (r *rig) demanded() []string {
 	return out
 }
 
-func TestConstraintsAreFedToTheStore(t *testing.T) {
-	r := newRig(t)
+func TestConstraintsReachTheStore(t *testing.T) {
+	r := newTestRegistry(t)
 	r.exemptNamespace = "own"
-	r.replace(r.defs(constraintCRD, clusterConstraintCRD, colorCRD))
+	r.replace(r.definitionsOf(constraintCRD, clusterConstraintCRD, colorCRD))
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not judging on half a picture")
 	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)), limited("own", "left-out", 1, atMost(1)))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
 	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
-	assert.Equal(t, []string{"c", "app/a"}, r.demanded())
+	assert.Equal(t, []string{"c", "app/a"}, r.constraintRefs())
 
 	feed := r.watched[constraintCRD.obj().Name].store
 	require.NoError(t, feed.Add(limited("app", "b", 1, atMost(1))))
 	require.NoError(t, feed.Delete(limited("app", "a", 1, atMost(1))))
-	assert.Equal(t, []string{"c", "app/b"}, r.demanded())
+	assert.Equal(t, []string{"c", "app/b"}, r.constraintRefs())
 
 	require.NoError(t, feed.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
-	assert.Equal(t, []string{"c", "app/d"}, r.demanded(), "a list takes away what it lacks, of its own kind")
+	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list takes away what it lacks, of its own kind")
 
 	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
-	assert.Equal(t, []string{"app/d"}, r.demanded(), "with their kind they all go")
+	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "with their kind they all go")
 	require.NoError(t, feed.Add(limited("app", "e", 1, atMost(1))))
 	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
-	assert.Empty(t, r.demanded())
+	assert.Empty(t, r.constraintRefs())
 	require.NoError(t, feed.Add(limited("app", "late", 1, atMost(1))))
-	assert.Empty(t, r.demanded(), "what comes late brings nothing back")
+	assert.Empty(t, r.constraintRefs(), "what comes late brings nothing back")
 	assert.Empty(t, r.constraintStatuses())
 }
 
-func TestAClusterWithoutConstraintsIsReadyWithoutThem(t *testing.T) {
-	r := newRig(t)
+func TestReadyWithoutConstraintKinds(t *testing.T) {
+	r := newTestRegistry(t)
 	r.replace(nil)
 	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
 }
 
-func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(clusterConstraintCRD))
+func TestStatusUpdateKeepsConstraint(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(clusterConstraintCRD))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
 	get := func() *constraint.Constraint {
 		v, _ := r.store.View()
@@ -109,10 +109,10 @@ func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
 	assert.NotSame(t, was, get())
 }
 
-func TestWhatBecameOfConstraints(t *testing.T) {
-	r := newRig(t)
+func TestConstraintStatuses(t *testing.T) {
+	r := newTestRegistry(t)
 	r.exemptNamespace = "own"
-	r.replace(r.defs(profileCRD, constraintCRD, colorCRD))
+	r.replace(r.definitionsOf(profileCRD, constraintCRD, colorCRD))
 	r.list(profileCRD.obj().Name)
 	told := func() bool {
 		select {
@@ -151,14 +151,14 @@ func TestWhatBecameOfConstraints(t *testing.T) {
 		{"own/left-out", "uid-of-left-out", "namespace own is Overrule's own and exempt: no constraint in it takes part; move it to another", true},
 	}
 	assert.Equal(t, want, states())
-	assert.Equal(t, []string{"app/good"}, r.demanded())
+	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
 	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
 	assert.True(t, told(), "a kind that goes is news for constraints")
 	assert.False(t, states()[0].installed)
 }
 
-func TestAConstraintWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
+func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
 	_, err := constraintKindOf("policyconstraints.overrule.dev").decode(odd)
@@ -167,19 +167,19 @@ func TestAConstraintWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
 	require.EqualError(t, err, "got a *v1.Status in place of a *unstructured.Unstructured")
 }
 
-func TestConstraintsThatMayNotBeListedAreAProblem(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(constraintCRD))
+func TestForbiddenConstraintsAreAProblem(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(constraintCRD))
 	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
 	require.Len(t, r.allProblems(), 1)
 	assert.EqualError(t, r.allProblems()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
 	assert.Contains(t, r.store.Waiting(), "policyconstraints", "without them nothing is judged")
 }
 
-func TestThePluralOfAKindIsThatOfItsDefinition(t *testing.T) {
-	r := newRig(t)
+func TestPluralIsFromDefinition(t *testing.T) {
+	r := newTestRegistry(t)
 	w := &Watcher{registry: r.registry}
-	r.replace(r.defs(colorCRD))
+	r.replace(r.definitionsOf(colorCRD))
 	group, plural := w.Resource(colorRef)
 	assert.Equal(t, []string{"policies.example.com", "colorpolicies"}, []string{group, plural})
 	group, plural = w.Resource(api.PolicyKind{Group: "example.com", Kind: "Nothing"})
@@ -193,9 +193,9 @@ func targeting(gw string) *unstructured.Unstructured {
 	return u
 }
 
-func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(constraintCRD, colorCRD))
+func TestConstraintStatusFollowsTargets(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
 	assert.Empty(t, r.constraintStatuses(), "before all is listed, no target counts as absent")
 

@@ -24,7 +24,7 @@ const storedColor = `{"apiVersion": "policies.example.com/v1", "kind": "ColorPol
 	"spec": {"targetRef": {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r"}, "overrides": {"wall": "red"}}}`
 
 // storing is a Watcher of one ColorPolicy, and the definition of its kind.
-func storing(t *testing.T) (*rig, *Watcher, *policykind.Definition) {
+func newVersionsFixture(t *testing.T) (*testRegistry, *Watcher, *policykind.Definition) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -44,7 +44,7 @@ func storing(t *testing.T) (*rig, *Watcher, *policykind.Definition) {
 	t.Cleanup(server.Close)
 	c, err := newClients(&rest.Config{Host: server.URL}, 0)
 	require.NoError(t, err)
-	r := newRig(t)
+	r := newTestRegistry(t)
 	d := inVersions(open, inService("v2", open))
 	r.replace([]*definition{parseDefinition(&d.CustomResourceDefinition)})
 	v, _ := r.store.View()
@@ -87,8 +87,8 @@ func inVersions(v1 string, others ...apiextensionsv1.CustomResourceDefinitionVer
 	return d
 }
 
-func TestWhatOtherVersionsOfADefinitionWouldStore(t *testing.T) {
-	r, w, was := storing(t)
+func TestRewritten(t *testing.T) {
+	r, w, was := newVersionsFixture(t)
 	v, _ := r.store.View()
 	unserved, converted := inService("v3", narrow), inVersions(open, inService("v3", narrow))
 	unserved.Served = false
@@ -142,15 +142,15 @@ func TestWhatOtherVersionsOfADefinitionWouldStore(t *testing.T) {
 	require.ErrorContains(t, err, "list colorpolicies.policies.example.com to see how they would be read: ")
 }
 
-func TestWhatIsNoPolicyIsNotRewritten(t *testing.T) {
-	r, _, _ := storing(t)
+func TestRewrittenRejectsOtherTypes(t *testing.T) {
+	r, _, _ := newVersionsFixture(t)
 	v, _ := r.store.View()
 	_, err := rewritten(v.Kind(colorRef), &metav1.Status{}, nil, nil)
 	require.ErrorContains(t, err, "in place of a")
 }
 
-func TestAPolicyThatIsStoredIsRead(t *testing.T) {
-	r, w, _ := storing(t)
+func TestRewrittenReadsStoredPolicy(t *testing.T) {
+	r, w, _ := newVersionsFixture(t)
 	v, _ := r.store.View()
 	ref := api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "p"}
 	o, err := w.Stored(t.Context(), v.Kind(colorRef), ref)

@@ -26,9 +26,9 @@ var anotherColor = edited(colorCRD, func(c *crd) { c.plural = "aaas" })
 func pending(c *crd) { c.pending = true }
 
 // withTwo is a rig with two definitions of a kind, of which the first one is older.
-func withTwo(t *testing.T, other crd) (*rig, *Watcher) {
+func withTwo(t *testing.T, other crd) (*testRegistry, *Watcher) {
 	t.Helper()
-	r := newRig(t)
+	r := newTestRegistry(t)
 	r.replace([]*definition{
 		parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition), parseDefinition(&writtenAt(other, 2).CustomResourceDefinition),
 	})
@@ -36,7 +36,7 @@ func withTwo(t *testing.T, other crd) (*rig, *Watcher) {
 	return r, &Watcher{clients: r.clients, registry: r.registry}
 }
 
-func TestOfTwoDefinitionsOfAKindTheOlderOneThatIsServedCounts(t *testing.T) {
+func TestOlderServedDefinitionIsActive(t *testing.T) {
 	for name, other := range map[string]crd{
 		"the other one is not served":      edited(anotherColor, pending),
 		"the other one is served, as well": anotherColor,
@@ -55,7 +55,7 @@ func TestOfTwoDefinitionsOfAKindTheOlderOneThatIsServedCounts(t *testing.T) {
 	}
 }
 
-func TestTheOtherDefinitionCountsOnceTheFirstOneIsNotServed(t *testing.T) {
+func TestSecondDefinitionIsActiveWhenFirstIsNotServed(t *testing.T) {
 	r, w := withTwo(t, anotherColor)
 	r.put(parseDefinition(&writtenAt(edited(colorCRD, pending), 1).CustomResourceDefinition))
 	r.list(anotherColor.obj().Name)
@@ -66,7 +66,7 @@ func TestTheOtherDefinitionCountsOnceTheFirstOneIsNotServed(t *testing.T) {
 	assert.Zero(t, v.Count(colorRef))
 }
 
-func TestAnOlderDefinitionTakesAKindOver(t *testing.T) {
+func TestOlderDefinitionTakesPrecedence(t *testing.T) {
 	r, _ := withTwo(t, anotherColor)
 	r.put(parseDefinition(&writtenAt(anotherColor, 0).CustomResourceDefinition))
 	assert.Equal(t, []string{"aaas"}, r.servedResources())
@@ -74,18 +74,18 @@ func TestAnOlderDefinitionTakesAKindOver(t *testing.T) {
 	assert.Equal(t, colorCRD.obj().Name, r.allProblems()[0].Resource)
 }
 
-func TestASecondDefinitionIsAProblemIfItIsServed(t *testing.T) {
+func TestServedDuplicateDefinitionIsAProblem(t *testing.T) {
 	r, _ := withTwo(t, anotherColor)
 	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, r.allProblems())
 	r, _ = withTwo(t, edited(anotherColor, pending))
 	assert.Empty(t, r.allProblems())
 }
 
-func TestASecondDefinitionOfAKindOfOursIsNotRead(t *testing.T) {
+func TestReservedKindsAreNotRead(t *testing.T) {
 	for _, c := range []crd{httpCRD, profileCRD, constraintCRD} {
-		r := newRig(t)
+		r := newTestRegistry(t)
 		other := edited(c, func(c *crd) { c.plural, c.label = "aaas", "inherited" })
-		r.replace(r.defs(c, profileCRD, other))
+		r.replace(r.definitionsOf(c, profileCRD, other))
 		r.list(profileCRD.obj().Name)
 		assert.NotContains(t, r.watched, other.obj().Name)
 		assert.Contains(t, r.watched, c.obj().Name)
@@ -93,7 +93,7 @@ func TestASecondDefinitionOfAKindOfOursIsNotRead(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatWouldBeASecondOneIsNoChange(t *testing.T) {
+func TestRereadRejectsDuplicateDefinition(t *testing.T) {
 	pendingToo := edited(anotherColor, pending)
 	ofNoKind := edited(anotherColor, func(c *crd) { c.kind, c.label = "Color", "" })
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestADefinitionThatWouldBeASecondOneIsNoChange(t *testing.T) {
 		"the first one, edited":          {writtenAt(colorCRD, 1), writtenAt(colorCRD, 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := atWork(t)
+			r, w := newWatcherFixture(t)
 			r.put(parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition))
 			v, _ := r.store.View()
 			var before, after snapshot.Object
@@ -136,15 +136,15 @@ func TestADefinitionThatWouldBeASecondOneIsNoChange(t *testing.T) {
 }
 
 // The policies of the one are not those of the other, in whichever way they are read.
-func TestADefinitionThatIsDeletedLeavesThePoliciesOfAnother(t *testing.T) {
+func TestDeletedDuplicateKeepsPolicies(t *testing.T) {
 	r, w := withTwo(t, anotherColor)
 	v, _ := r.store.View()
 	_, err := w.Reread(t.Context(), v, writtenAt(colorCRD, 1), nil)
 	require.ErrorContains(t, err, "list aaas.policies.example.com to see how they would be read: ")
 }
 
-func TestTwoDefinitionsOfAKindAreOneReadingOfACluster(t *testing.T) {
-	s := &discovery{profiles: known(t), definitions: []*definition{
+func TestDuplicateDefinitionsAreListedOnce(t *testing.T) {
+	s := &discovery{profiles: newProfiles(t), definitions: []*definition{
 		parseDefinition(&writtenAt(anotherColor, 2).CustomResourceDefinition), parseDefinition(&writtenAt(colorCRD, 1).CustomResourceDefinition),
 	}}
 	var err error

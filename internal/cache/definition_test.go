@@ -65,14 +65,14 @@ var (
 	profileCRD = crd{group: api.Group, kind: api.KindPolicyProfile, plural: "policyprofiles", versions: []string{"v1alpha1"}, clusterScoped: true}
 )
 
-func known(t testing.TB) *policykind.Profiles {
+func newProfiles(t testing.TB) *policykind.Profiles {
 	t.Helper()
 	p, err := policykind.NewProfiles()
 	require.NoError(t, err)
 	return p
 }
 
-func TestWhatADefinitionSaysIsRead(t *testing.T) {
+func TestParseDefinition(t *testing.T) {
 	with := func(c crd, edit func(*crd)) crd { edit(&c); return c }
 	type want struct {
 		version string
@@ -141,7 +141,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 			if d.gateway != nil {
 				got.gateway = d.gateway.resource
 			}
-			policy, err := d.policyKind(known(t))
+			policy, err := d.policyKind(newProfiles(t))
 			if policy != nil {
 				got.policy, got.class = policy.Source, policy.Class
 			}
@@ -156,13 +156,13 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 	}
 }
 
-func TestTheMostStableServedVersionIsReadIfTheStoredOneIsNot(t *testing.T) {
+func TestServedVersion(t *testing.T) {
 	obj := crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1", "v1alpha1", "v2beta1", "v1beta1"}}.obj()
 	obj.Spec.Versions[0].Served = false
 	assert.Equal(t, "v2beta1", parseDefinition(obj).resource.Version)
 }
 
-func TestAnotherTypeIsNoDefinition(t *testing.T) {
+func TestDecodeDefinitionRejectsOtherTypes(t *testing.T) {
 	_, err := decodeDefinition(&corev1.Namespace{})
 	assert.EqualError(t, err, "got a *v1.Namespace in place of a *v1.CustomResourceDefinition")
 }

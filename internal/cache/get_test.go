@@ -19,7 +19,7 @@ func unreachable(t *testing.T) *Watcher {
 	return w
 }
 
-func TestLiveAsksForNothingThatCannotBe(t *testing.T) {
+func TestLiveIgnoresInvalidNames(t *testing.T) {
 	w := unreachable(t)
 	for sentence, ref := range map[string]api.Ref{
 		"no name":                          {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra"},
@@ -36,19 +36,19 @@ func TestLiveAsksForNothingThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestLiveTellsWhatItCouldNotRead(t *testing.T) {
+func TestLiveReturnsReadErrors(t *testing.T) {
 	_, err := unreachable(t).Live(t.Context(), api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"})
 	require.ErrorContains(t, err, "read Gateway infra/edge from the API server: ")
 }
 
-func TestAClusterThatCannotBeReachedIsOneClearError(t *testing.T) {
+func TestListUnreachableCluster(t *testing.T) {
 	_, _, err := List(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"})
 	require.ErrorContains(t, err, "reach the cluster at http://127.0.0.1:1: ")
 	require.ErrorContains(t, err, "; check the kubeconfig and its current context")
 	assert.Equal(t, 1, strings.Count(err.Error(), "refused"), err)
 }
 
-func TestAConfigurationThatMakesNoClientIsAnError(t *testing.T) {
+func TestInvalidConfigIsAnError(t *testing.T) {
 	wrong := &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x"), Insecure: true}}
 	_, err := New(wrong, snapshot.New(), Options{})
 	require.ErrorContains(t, err, "make a client of https://example.com: ")
@@ -56,16 +56,16 @@ func TestAConfigurationThatMakesNoClientIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "make a client of https://example.com: ")
 }
 
-func TestEachReplicaWatchesForItself(t *testing.T) {
+func TestNeedLeaderElection(t *testing.T) {
 	assert.False(t, unreachable(t).NeedLeaderElection())
 }
 
-func TestAPolicyIsReadAsItIsStored(t *testing.T) {
-	r := newRig(t)
+func TestStored(t *testing.T) {
+	r := newTestRegistry(t)
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
 	w := &Watcher{clients: c, registry: r.registry}
-	r.replace(r.defs(colorCRD))
+	r.replace(r.definitionsOf(colorCRD))
 	r.list(colorCRD.obj().Name)
 	v, _ := r.store.View()
 	kind := v.Kind(colorRef)

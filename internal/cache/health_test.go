@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestHealthTellsALiveWatchFromADeadOne(t *testing.T) {
+func TestHealthOfWatch(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
@@ -45,7 +45,7 @@ func TestHealthTellsALiveWatchFromADeadOne(t *testing.T) {
 	assert.Equal(t, ended, c.get().DisconnectedSince, "it is blind since the first watch ended")
 }
 
-func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
+func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
@@ -71,7 +71,7 @@ func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
 	assert.Equal(t, now, c.get().Current())
 }
 
-func TestWhatWasMissedForLongIsListedAnew(t *testing.T) {
+func TestNeedsRelistWhenStale(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
@@ -89,7 +89,7 @@ func TestWhatWasMissedForLongIsListedAnew(t *testing.T) {
 	assert.False(t, c.needsRelist(), "the list is newer than the break")
 }
 
-func TestAnOpenWatchThatTellsNothingIsSilent(t *testing.T) {
+func TestOpenWatchWithoutEventsIsSilent(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
@@ -106,7 +106,7 @@ func TestAnOpenWatchThatTellsNothingIsSilent(t *testing.T) {
 
 // Each resource whose definition has just come or changed is to be asked for again
 // for a moment.
-func TestAResourceThatIsBeingMadeReadyIsToldOfWhenThatLasts(t *testing.T) {
+func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }

@@ -26,46 +26,46 @@ func edited(c crd, edit func(*crd)) crd {
 // older has a definition serve only the versions after its first.
 func older(c *crd) { c.versions = c.versions[1:] }
 
-func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
+func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 	direct := func(c *crd) { c.label = "direct" }
 	unlabelled := func(c *crd) { c.label = "" }
-	put := func(c crd) func(*rig) { return func(r *rig) { r.put(parseDefinition(c.obj())) } }
-	forget := func(c crd) func(*rig) {
-		return func(r *rig) { r.remove(cache.ObjectName{Name: c.obj().Name}) }
+	put := func(c crd) func(*testRegistry) { return func(r *testRegistry) { r.put(parseDefinition(c.obj())) } }
+	forget := func(c crd) func(*testRegistry) {
+		return func(r *testRegistry) { r.remove(cache.ObjectName{Name: c.obj().Name}) }
 	}
-	profiled := func(edit func(profileTarget)) func(*rig) {
-		return func(r *rig) { edit(profileTarget{r.registry, r.watched[profileCRD.obj().Name]}) }
+	profiled := func(edit func(profileTarget)) func(*testRegistry) {
+		return func(r *testRegistry) { edit(profileTarget{r.registry, r.watched[profileCRD.obj().Name]}) }
 	}
 	grants := gatewayKind(gateway.KindReferenceGrant)
 	paints := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
 	for name, c := range map[string]struct {
 		kind  api.PolicyKind
-		edits []func(*rig)
+		edits []func(*testRegistry)
 		stays bool
 	}{
-		"the label says another class":   {colorRef, []func(*rig){put(edited(colorCRD, direct))}, true},
-		"another version is stored":      {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} }))}, true},
-		"the schema has one field more":  {colorRef, []func(*rig){put(edited(colorCRD, func(c *crd) { c.specFields = []string{"colors"} }))}, true},
-		"the definition is edited twice": {colorRef, []func(*rig){put(edited(colorCRD, direct)), put(colorCRD)}, true},
-		"its profile is edited": {paints, []func(*rig){profiled(func(p profileTarget) {
+		"the label says another class":   {colorRef, []func(*testRegistry){put(edited(colorCRD, direct))}, true},
+		"another version is stored":      {colorRef, []func(*testRegistry){put(edited(colorCRD, func(c *crd) { c.versions = []string{"v2", "v1"} }))}, true},
+		"the schema has one field more":  {colorRef, []func(*testRegistry){put(edited(colorCRD, func(c *crd) { c.specFields = []string{"colors"} }))}, true},
+		"the definition is edited twice": {colorRef, []func(*testRegistry){put(edited(colorCRD, direct)), put(colorCRD)}, true},
+		"its profile is edited": {paints, []func(*testRegistry){profiled(func(p profileTarget) {
 			d, err := decodeProfile(paint(t, "paint", 2, "inherited"))
 			require.NoError(t, err)
 			p.put(d)
 		})}, true},
-		"its profile is deleted, and it has no label": {paints, []func(*rig){profiled(func(p profileTarget) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
-		"a kind of Gateway API has another version":   {grants, []func(*rig){put(edited(grantCRD, older))}, true},
+		"its profile is deleted, and it has no label": {paints, []func(*testRegistry){profiled(func(p profileTarget) { p.remove(cache.ObjectName{Name: "paint"}) })}, false},
+		"a kind of Gateway API has another version":   {grants, []func(*testRegistry){put(edited(grantCRD, older))}, true},
 
-		"the definition is deleted":                            {colorRef, []func(*rig){forget(colorCRD)}, false},
-		"the definition is deleted while it is read again":     {colorRef, []func(*rig){put(edited(colorCRD, direct)), forget(colorCRD)}, false},
-		"it is no policy kind any more":                        {colorRef, []func(*rig){put(edited(colorCRD, unlabelled))}, false},
-		"it is no policy kind any more while it is read again": {colorRef, []func(*rig){put(edited(colorCRD, direct)), put(edited(colorCRD, unlabelled))}, false},
-		"no version is served any more": {colorRef, []func(*rig){
+		"the definition is deleted":                            {colorRef, []func(*testRegistry){forget(colorCRD)}, false},
+		"the definition is deleted while it is read again":     {colorRef, []func(*testRegistry){put(edited(colorCRD, direct)), forget(colorCRD)}, false},
+		"it is no policy kind any more":                        {colorRef, []func(*testRegistry){put(edited(colorCRD, unlabelled))}, false},
+		"it is no policy kind any more while it is read again": {colorRef, []func(*testRegistry){put(edited(colorCRD, direct)), put(edited(colorCRD, unlabelled))}, false},
+		"no version is served any more": {colorRef, []func(*testRegistry){
 			put(edited(colorCRD, func(c *crd) { c.versions, c.unserved = nil, c.versions })),
 		}, false},
-		"a kind of Gateway API is deleted while it is read again": {grants, []func(*rig){put(edited(grantCRD, older)), forget(grantCRD)}, false},
+		"a kind of Gateway API is deleted while it is read again": {grants, []func(*testRegistry){put(edited(grantCRD, older)), forget(grantCRD)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, _ := atWork(t)
+			r, _ := newWatcherFixture(t)
 			r.put(parseDefinition(grantCRD.obj()))
 			r.list(grantCRD.obj().Name, &gatewayv1.ReferenceGrant{})
 			was, _ := r.store.View()
@@ -98,18 +98,18 @@ func TestWhatIsReadAgainStaysUntilItIsListed(t *testing.T) {
 	}
 }
 
-func TestAKindOfGatewayAPIThatIsReadAgainBeforeItIsListedIsWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(grantCRD))
+func TestGatewayKindRestartedBeforeListIsAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(grantCRD))
 	r.put(parseDefinition(edited(grantCRD, older).obj()))
 	assert.Contains(t, r.store.Waiting(), "referencegrants")
 	r.list(grantCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), "referencegrants")
 }
 
-func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
+func TestKindThatCannotBeRelistedIsStaleAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, w := atWork(t)
+		r, w := newWatcherFixture(t)
 		w.definitions = &reflector{health: newHealthTracker(sourceDefinitions)}
 		for _, k := range r.watched {
 			k.health.watchOpened(false)
@@ -140,8 +140,8 @@ func TestAKindThatCannotBeListedAgainGrowsOldAlone(t *testing.T) {
 	})
 }
 
-func TestAKindThatMayNotBeListedAgainStaysServed(t *testing.T) {
-	r, _ := atWork(t)
+func TestKindForbiddenOnRelistStaysServed(t *testing.T) {
+	r, _ := newWatcherFixture(t)
 	r.put(parseDefinition(edited(colorCRD, func(c *crd) { c.label = "direct" }).obj()))
 	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Contains(t, r.servedResources(), colorCRD.plural, "its policies are still in force")

@@ -19,10 +19,10 @@ import (
 
 // atWork is a rig that has read a cluster of an HTTPRoute, a ColorPolicy, a
 // constraint and a profile of another kind.
-func atWork(t *testing.T) (*rig, *Watcher) {
+func newWatcherFixture(t *testing.T) (*testRegistry, *Watcher) {
 	t.Helper()
-	r := newRig(t)
-	r.replace(r.defs(profileCRD, constraintCRD, colorCRD, httpCRD, paintCRD))
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD, constraintCRD, colorCRD, httpCRD, paintCRD))
 	r.list(profileCRD.obj().Name, paint(t, "paint", 1, "direct"))
 	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)))
 	r.list(colorCRD.obj().Name, policy(colorCRD.kind, "app", "p"))
@@ -35,9 +35,9 @@ func definitionOf(c crd) *policykind.Definition {
 	return &policykind.Definition{CustomResourceDefinition: *c.obj()}
 }
 
-func TestAKindThatWasNeverListedIsReadAgain(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD, httpCRD))
+func TestRereadOfUnlistedKind(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD, httpCRD))
 	w := &Watcher{clients: r.clients, registry: r.registry}
 	v, _ := r.store.View()
 	require.Equal(t, []string{colorCRD.kind}, r.unlisted())
@@ -66,7 +66,7 @@ func counts(v *snapshot.View) map[string]int {
 	return out
 }
 
-func TestWhatIsLeftOnceADefinitionIsGone(t *testing.T) {
+func TestRereadWithoutDefinition(t *testing.T) {
 	all := map[string]int{colorCRD.kind: 1, paintCRD.kind: 1, "HTTPRoute": 1, "PolicyConstraint": 1}
 	without := func(kind string) map[string]int {
 		out := map[string]int{}
@@ -93,7 +93,7 @@ func TestWhatIsLeftOnceADefinitionIsGone(t *testing.T) {
 		"of a kind that is not read":                       {before: definitionOf(serviceMonitorCRD), want: all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := atWork(t)
+			r, w := newWatcherFixture(t)
 			v, _ := r.store.View()
 			require.Equal(t, all, counts(v))
 			var after snapshot.Object
@@ -111,8 +111,8 @@ func TestWhatIsLeftOnceADefinitionIsGone(t *testing.T) {
 // serviceMonitorCRD is of no policy kind.
 var serviceMonitorCRD = crd{group: "monitoring.example.com", kind: "ServiceMonitor", plural: "servicemonitors", versions: []string{"v1"}}
 
-func TestAViewInWhichNothingIsReadInAnotherWayIsTheVerySame(t *testing.T) {
-	r, w := atWork(t)
+func TestRereadReturnsSameView(t *testing.T) {
+	r, w := newWatcherFixture(t)
 	v, _ := r.store.View()
 	profile := &policykind.Profile{}
 	decoded, err := decodeProfile(paint(t, "paint", 1, "direct"))
@@ -151,7 +151,7 @@ func profileIn(t *testing.T, u *unstructured.Unstructured) *policykind.Profile {
 }
 
 // A profile of which no one is asked when it goes takes no other one's place.
-func TestAProfileThatIsGoingStandsInForNone(t *testing.T) {
+func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 	of := func(name string, created int64) *unstructured.Unstructured { return paint(t, name, created, "direct") }
 	for name, c := range map[string]struct {
 		others  []*unstructured.Unstructured // beside the profile, of time 5
@@ -166,7 +166,7 @@ func TestAProfileThatIsGoingStandsInForNone(t *testing.T) {
 		"the one with an owner is deleted, and the other not": {others: []*unstructured.Unstructured{going(of("too", 4), true)}, deleted: "too", read: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, w := atWork(t)
+			r, w := newWatcherFixture(t)
 			all := append([]*unstructured.Unstructured{of("paint", 5)}, c.others...)
 			r.list(profileCRD.obj().Name, slices.Collect(func(yield func(any) bool) {
 				for _, u := range all {
@@ -192,8 +192,8 @@ func TestAProfileThatIsGoingStandsInForNone(t *testing.T) {
 
 // What is in flight is read on top of each other: of two profiles or definitions that
 // give the same, one may be deleted, and then the other may not.
-func TestWhatIsInFlightIsReadOnTopOfEachOther(t *testing.T) {
-	r, w := atWork(t)
+func TestRereadWithInflightChanges(t *testing.T) {
+	r, w := newWatcherFixture(t)
 	one, two := paint(t, "paint", 5, "direct"), paint(t, "too", 6, "direct")
 	r.list(profileCRD.obj().Name, one, two)
 	r.list(paintCRD.obj().Name, policy(paintCRD.kind, "app", "p"))
@@ -221,8 +221,8 @@ func paintOf(u *unstructured.Unstructured, kind string) *unstructured.Unstructur
 	return out
 }
 
-func TestAListThatFailsIsAnError(t *testing.T) {
-	r, w := atWork(t)
+func TestRereadReturnsListErrors(t *testing.T) {
+	r, w := newWatcherFixture(t)
 	v, _ := r.store.View()
 	relabelled := colorCRD
 	relabelled.label = "direct"

@@ -13,7 +13,7 @@ import (
 
 // What a real API server says of a definition is a structural schema.
 func hasSchemas(t *testing.T, e *env.Env) {
-	r := follow(t, e.MustAddUser(t, "schemas", nil, rules(allowedTo())...).Config)
+	r := startWatcher(t, e.MustAddUser(t, "schemas", nil, rules(allowedTo())...).Config)
 	r.ready(t)
 	listed, _, err := List(t.Context(), e.MustAddUser(t, "schemas-list", nil, rules(allowedTo())...).Config)
 	require.NoError(t, err)

@@ -39,8 +39,8 @@ func typedCRD(c crd) *definition {
 	return parseDefinition(obj)
 }
 
-func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
-	profiles := known(t)
+func TestKindHasSchemaOfDefinition(t *testing.T) {
+	profiles := newProfiles(t)
 	auth := authCRD
 	auth.specFields = []string{"rules"}
 	k, err := typedCRD(auth).policyKind(profiles)
@@ -60,8 +60,8 @@ func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
 	assert.Nil(t, found.Schema(), "what discovery finds has none")
 }
 
-func TestAServedKindHasTheSchemaThatIsInForce(t *testing.T) {
-	r := newRig(t)
+func TestServedKindHasCurrentSchema(t *testing.T) {
+	r := newTestRegistry(t)
 	color := colorCRD
 	color.specFields = []string{"colors"}
 	r.replace([]*definition{typedCRD(color)})

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
+func TestSinkNotifiesAfterStoreIsUpdated(t *testing.T) {
 	kind := gatewayKind(gateway.KindHTTPRoute)
 	at := func(name string, uid types.UID, version string, deleted bool) snapshot.Observation {
 		ref := api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: "app", Name: name}
@@ -64,7 +64,7 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 			require.NoError(t, k.Add(object("a", "u1", "1")))
 			var got []snapshot.Observation
 			s.Watch(func(seen []snapshot.Observation) {
-				assert.Equal(t, c.held, held(s))
+				assert.Equal(t, c.held, storedRoutes(s))
 				got = append(got, seen...)
 			})
 			require.NoError(t, c.act(k))
@@ -73,7 +73,7 @@ func TestASinkTellsWhatItSawOnceTheStoreHasIt(t *testing.T) {
 	}
 }
 
-func TestAClosedSinkSeesNothing(t *testing.T) {
+func TestClosedSinkObservesNothing(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
 	k.observer = observer{s, gatewayKind(gateway.KindHTTPRoute)}

@@ -40,14 +40,14 @@ func paint(t *testing.T, name string, created int64, class string) *unstructured
 }
 
 // profiles returns the feed of profiles, as a reflector fills it.
-func (r *rig) profilesFeed() cache.ReflectorStore {
+func (r *testRegistry) profilesFeed() cache.ReflectorStore {
 	r.t.Helper()
 	require.Contains(r.t, r.watched, profilesDefinition)
 	return r.watched[profilesDefinition].store
 }
 
 // read returns the class and the source by which a kind is read.
-func (r *rig) readAs(ref api.PolicyKind) string {
+func (r *testRegistry) readAs(ref api.PolicyKind) string {
 	for _, k := range r.watched {
 		if k.policy != nil && k.policy.Ref() == ref {
 			return string(k.policy.Class) + " by " + string(k.policy.Source) + " " + k.policy.Name
@@ -57,7 +57,7 @@ func (r *rig) readAs(ref api.PolicyKind) string {
 }
 
 // refusals are the profiles that are not in force, with the reason.
-func (r *rig) refusals() map[string]api.State {
+func (r *testRegistry) refusals() map[string]api.State {
 	out := map[string]api.State{}
 	for _, s := range r.profileStatuses() {
 		out[s.Name] = ""
@@ -68,9 +68,9 @@ func (r *rig) refusals() map[string]api.State {
 	return out
 }
 
-func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD, httpCRD))
+func TestPolicyKindsWaitForProfiles(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD, httpCRD))
 	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "how policies are to be read is not known")
 	assert.False(t, r.discovered())
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
@@ -87,9 +87,9 @@ func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 }
 
-func TestProfilesThatMayNotBeListedAreWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD))
+func TestForbiddenProfilesAreAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD))
 	r.watched[profilesDefinition].onForbidden(errors.New("no"))
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 	require.Len(t, r.allProblems(), 1)
@@ -99,52 +99,52 @@ func TestProfilesThatMayNotBeListedAreWaitedFor(t *testing.T) {
 	assert.Equal(t, "inherited by built-in ", r.readAs(authKind))
 }
 
-func TestTheDefinitionOfProfilesMayComeAndGo(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, paintCRD))
+func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, paintCRD))
 	r.list(authCRD.obj().Name)
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 
-	r.put(r.defs(profileCRD)[0])
+	r.put(r.definitionsOf(profileCRD)[0])
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "the others go on meanwhile")
 	assert.True(t, r.discovered())
 	late := r.profilesFeed()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 
-	r.notified()
+	r.kindsWereChanged()
 	r.remove(cache.ObjectName{Name: profilesDefinition})
 	assert.Equal(t, "not read", r.readAs(paintKind), "its profile went along")
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Empty(t, r.profileStatuses())
 	require.NoError(t, late.Add(paint(t, "paint", 1, "direct")))
 	assert.Equal(t, "not read", r.readAs(paintKind), "an event that comes late is lost")
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestTheDefinitionOfProfilesMayGoBeforeTheyAreListed(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD))
-	r.replace(r.defs(authCRD))
+func TestProfileDefinitionDeletedBeforeList(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD))
+	r.replace(r.definitionsOf(authCRD))
 	assert.Equal(t, []string{"namespaces", sourcePolicies, "services"}, r.store.Waiting())
 	r.list(authCRD.obj().Name)
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestAProfileChangesHowItsKindIsReadAndNoOther(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, paintCRD, profileCRD))
+func TestProfileRestartsItsKindOnly(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, paintCRD, profileCRD))
 	feed := r.profilesFeed()
 	require.NoError(t, feed.Replace(nil, "1"))
 	r.list(authCRD.obj().Name)
-	r.notified()
+	r.kindsWereChanged()
 
 	require.NoError(t, feed.Add(paint(t, "paint", 1, "direct")))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind))
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 	assert.Equal(t, []string{"Paint.example.com", "AuthPolicy.kuadrant.io"}, r.kinds())
 
@@ -152,36 +152,36 @@ func TestAProfileChangesHowItsKindIsReadAndNoOther(t *testing.T) {
 	status.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True"}}}
 	require.NoError(t, feed.Update(status))
 	assert.False(t, r.store.Pending(paintKind), "a status changes nothing")
-	assert.False(t, r.notified())
+	assert.False(t, r.kindsWereChanged())
 	assert.Equal(t, metav1.ConditionTrue, r.profileStatuses()[0].Conditions[0].Status)
 
 	require.NoError(t, feed.Update(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "inherited by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind), "its policies are read anew")
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
 	require.NoError(t, feed.Delete(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"policyprofiles", "authpolicies.kuadrant.io", "paints.example.com", "paints.example.com"}, r.started)
 }
 
-func TestAProfileMayComeBeforeTheKindItIsOf(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(profileCRD))
+func TestProfileBeforeDefinition(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD))
 	require.NoError(t, r.profilesFeed().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"paint": ""}, r.refusals())
 	assert.False(t, r.inForce(paintKind).Installed)
 
-	r.put(r.defs(paintCRD)[0])
+	r.put(r.definitionsOf(paintCRD)[0])
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.inForce(paintKind).Installed)
 }
 
-func (r *rig) inForce(ref api.PolicyKind) api.ProfileInForce {
+func (r *testRegistry) inForce(ref api.PolicyKind) api.ProfileInForce {
 	for _, f := range r.profilesInForce() {
 		if f.PolicyKind == ref {
 			return f
@@ -190,9 +190,9 @@ func (r *rig) inForce(ref api.PolicyKind) api.ProfileInForce {
 	return api.ProfileInForce{}
 }
 
-func TestOfTwoProfilesForAKindTheOlderHolds(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(paintCRD, profileCRD))
+func TestOlderProfileIsInForce(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(paintCRD, profileCRD))
 	feed := r.profilesFeed()
 	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
@@ -208,7 +208,7 @@ func TestOfTwoProfilesForAKindTheOlderHolds(t *testing.T) {
 	assert.Equal(t, map[string]api.State{"a-younger": ""}, r.refusals())
 }
 
-func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
+func TestInvalidProfileIsRefused(t *testing.T) {
 	good := func() *unstructured.Unstructured { return paint(t, "good", 2, "direct") }
 	for sentence, c := range map[string]struct{ spec, why string }{
 		"it cannot be compiled": {
@@ -221,8 +221,8 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 		"it has no spec": {"{}", "kind is missing"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newRig(t)
-			r.replace(r.defs(paintCRD, profileCRD))
+			r := newTestRegistry(t)
+			r.replace(r.definitionsOf(paintCRD, profileCRD))
 			feed := r.profilesFeed()
 			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
 			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "though the other is older")
@@ -240,9 +240,9 @@ func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableProfileIsShownWithItsKind(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(profileCRD, authCRD))
+func TestUnreadableProfileIsListedWithItsKind(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD, authCRD))
 	odd := written(t, "odd", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {}, upsideDown: true}")
 	require.NoError(t, r.profilesFeed().Replace([]any{odd}, "1"))
 	got := r.inForce(authKind)
@@ -252,9 +252,9 @@ func TestAnUnreadableProfileIsShownWithItsKind(t *testing.T) {
 	assert.Equal(t, api.Invalid, got.Refused[0].Reason)
 }
 
-func TestProfilesShowKindsByTheirLabelAlone(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
+func TestProfilesListLabelOnlyKinds(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	assert.Len(t, r.profilesInForce(), len(kinds)+1)
@@ -264,9 +264,9 @@ func TestProfilesShowKindsByTheirLabelAlone(t *testing.T) {
 	assert.False(t, r.inForce(authKind).Installed)
 }
 
-func TestAProfileBeatsALabel(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD, profileCRD))
+func TestProfileTakesPrecedenceOverLabel(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD, profileCRD))
 	own := written(t, "color", 1, "{group: policies.example.com, kind: ColorPolicy, class: direct, targets: {fields: [targetRef]}}")
 	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
 	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
@@ -277,8 +277,8 @@ func TestAProfileBeatsALabel(t *testing.T) {
 	assert.Empty(t, r.allProblems())
 }
 
-func TestChangesOfProfilesAreToldToTheirWriter(t *testing.T) {
-	r := newRig(t)
+func TestProfileChangesSignalStatusChanged(t *testing.T) {
+	r := newTestRegistry(t)
 	told := func() bool {
 		select {
 		case <-r.statusChanged:
@@ -287,38 +287,38 @@ func TestChangesOfProfilesAreToldToTheirWriter(t *testing.T) {
 			return false
 		}
 	}
-	r.replace(r.defs(profileCRD, authCRD))
+	r.replace(r.definitionsOf(profileCRD, authCRD))
 	assert.False(t, told())
 	feed := r.profilesFeed()
 	require.NoError(t, feed.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.True(t, told())
-	r.put(r.defs(paintCRD)[0])
+	r.put(r.definitionsOf(paintCRD)[0])
 	assert.False(t, told())
 	require.NoError(t, feed.Delete(paint(t, "paint", 1, "direct")))
 	assert.True(t, told())
 }
 
-func TestAProfileWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
+func TestProfileWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := paint(t, "paint", 1, "direct")
 	odd.Object["status"] = "odd"
 	_, err := decodeProfile(odd)
 	require.ErrorContains(t, err, "read the PolicyProfile: ")
 }
 
-func TestKindsInOlderVersionsAreTold(t *testing.T) {
-	r := newRig(t)
+func TestOlder(t *testing.T) {
+	r := newTestRegistry(t)
 	old := tlsCRD
 	old.versions = []string{"v1alpha2"}
-	r.replace(r.defs(old, httpCRD))
-	r.notified()
+	r.replace(r.definitionsOf(old, httpCRD))
+	r.kindsWereChanged()
 	require.Len(t, r.older(), 1)
 	assert.Equal(t, "v1alpha2", r.older()[0].Version)
 	tls := builtinOf(gatewayKind("TLSRoute"))
 	assert.Equal(t, "v1alpha2", r.versionOf(tls))
 
-	r.put(r.defs(tlsCRD)[0])
+	r.put(r.definitionsOf(tlsCRD)[0])
 	assert.Empty(t, r.older())
 	assert.Equal(t, "v1", r.versionOf(tls))
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"httproutes", "tlsroutes", "tlsroutes"}, r.started)
 }

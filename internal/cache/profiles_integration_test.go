@@ -50,7 +50,7 @@ var redRef = api.Ref{Group: "policies.example.com", Kind: "Paint", Namespace: "a
 
 // profilesComeAndGo begins without the CRD of PolicyProfiles.
 func profilesComeAndGo(t *testing.T, e *env.Env) {
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	must(t, e.Apply(paints))
 	must(t, e.Kubectl("wait", "--for=condition=Established", "--timeout=2m", "crd/paints.policies.example.com"))
@@ -72,7 +72,7 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	constraintsComeAndGo(t, e, r)
 
 	// A Watcher that starts now waits for the profiles, and the CLI reads them.
-	again := follow(t, e.Config)
+	again := startWatcher(t, e.Config)
 	again.ready(t)
 	assert.True(t, again.has(redRef))
 	v, problems, err := List(t.Context(), e.Config)
@@ -142,7 +142,7 @@ func olderRoutes(t *testing.T, e *env.Env) {
 			{"op": "test", "path": "/spec/versions/2/name", "value": "v1alpha3"},
 			{"op": "replace", "path": "/spec/versions/2/served", "value": `+v1alpha3+`}]`))
 	}
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	assert.Empty(t, r.Older())
 	serve("false", "true")

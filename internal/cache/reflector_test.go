@@ -22,14 +22,14 @@ import (
 )
 
 // server answers lists and watches with what is set.
-type server struct {
+type fakeAPI struct {
 	mu                sync.Mutex
 	listErr, watchErr error
 	list              *gateway.RouteObjectList
 	watched           chan *watch.FakeWatcher
 }
 
-func (s *server) feed(st *snapshot.Store, log logr.Logger) *reflector {
+func (s *fakeAPI) newReflector(st *snapshot.Store, log logr.Logger) *reflector {
 	into := routeSink(st)
 	into.log = log
 	lw := &cache.ListWatch{
@@ -59,41 +59,41 @@ func (s *server) feed(st *snapshot.Store, log logr.Logger) *reflector {
 	return newReflector("httproutes", lw, &gateway.RouteObject{}, into)
 }
 
-func (s *server) watchError() error {
+func (s *fakeAPI) watchError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watchErr
 }
 
 // refuse sets the error of all calls from now on, nil to answer again.
-func (s *server) refuse(err error) {
+func (s *fakeAPI) failWatch(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr, s.watchErr = err, err
 }
 
 // putOff sets the error of watches alone.
-func (s *server) putOff(err error) {
+func (s *fakeAPI) failWith(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchErr = err
 }
 
 // answer sets what lists get from now on.
-func (s *server) answer(err error, routes ...gateway.RouteObject) {
+func (s *fakeAPI) answer(err error, routes ...gateway.RouteObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr = err
 	s.list = &gateway.RouteObjectList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: routes}
 }
 
-func (s *server) call(t *testing.T, f *reflector) {
+func (s *fakeAPI) call(t *testing.T, f *reflector) {
 	t.Helper()
 	_, _ = f.list(t.Context(), metav1.ListOptions{})
 	_, _ = f.watch(t.Context(), metav1.ListOptions{})
 }
 
-func TestFailuresAreToldOnce(t *testing.T) {
+func TestFailuresAreLoggedOnce(t *testing.T) {
 	route := schema.GroupResource{Resource: "httproutes"}
 	for sentence, c := range map[string]struct {
 		err     error
@@ -107,9 +107,9 @@ func TestFailuresAreToldOnce(t *testing.T) {
 		"a watch that fell behind": {err: apierrors.NewResourceExpired("too old")},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			log, lines := logged()
-			s := &server{listErr: c.err, watchErr: c.err}
-			f := s.feed(snapshot.New(), log)
+			log, lines := newLogBuffer()
+			s := &fakeAPI{listErr: c.err, watchErr: c.err}
+			f := s.newReflector(snapshot.New(), log)
 			var refusals []error
 			f.onForbidden = func(err error) { refusals = append(refusals, err) }
 			s.call(t, f)
@@ -128,16 +128,16 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsCutBeforeTheWatchBeginsIsNoSignOfLife(t *testing.T) {
-	f := (&server{}).feed(snapshot.New(), logr.Discard())
+func TestEmptyWatchIsAFailure(t *testing.T) {
+	f := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
 	_, err := f.watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err, "the reflector knows what to do")
 	assert.Equal(t, SourceHealth{Source: "httproutes", Err: errConnectionCut, Failures: 1}, f.health.get())
 }
 
-func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
-	log, lines := logged()
-	f := (&server{listErr: context.Canceled}).feed(snapshot.New(), log)
+func TestStoppedReflectorLogsNoFailure(t *testing.T) {
+	log, lines := newLogBuffer()
+	f := (&fakeAPI{listErr: context.Canceled}).newReflector(snapshot.New(), log)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := f.list(ctx, metav1.ListOptions{})
@@ -146,12 +146,12 @@ func TestAFeedThatIsStoppedTellsOfNoFailure(t *testing.T) {
 	assert.NoError(t, f.health.get().Err)
 }
 
-func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
+func TestReflectorRecoversWithoutStreamedLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, lines := logged()
+		log, lines := newLogBuffer()
 		st := snapshot.New()
-		s := &server{listErr: errors.New("lost"), watched: make(chan *watch.FakeWatcher)}
-		f := s.feed(st, log)
+		s := &fakeAPI{listErr: errors.New("lost"), watched: make(chan *watch.FakeWatcher)}
+		f := s.newReflector(st, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { f.run(ctx, &sourceGroup{}); close(done) }()
@@ -165,7 +165,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		w.Add(httpRoute("b"))
 		w.Delete(httpRoute("a"))
 		synctest.Wait()
-		assert.Equal(t, map[string][]string{"app/b": nil}, held(st))
+		assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(st))
 		got := f.health.get()
 		assert.NoError(t, got.Err)
 		assert.True(t, got.Synced)
@@ -176,7 +176,7 @@ func TestAFeedHealsByItselfAndWithoutStreamedLists(t *testing.T) {
 		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
 		<-s.watched
 		synctest.Wait()
-		assert.Equal(t, map[string][]string{"app/c": nil}, held(st))
+		assert.Equal(t, map[string][]string{"app/c": nil}, storedRoutes(st))
 		assert.Equal(t, uint64(2), f.health.get().Lists)
 
 		cancel()

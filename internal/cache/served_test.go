@@ -9,9 +9,9 @@ import (
 
 // The scales of a kind are those that its definition has now, whether or not
 // anything else of it changed.
-func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
+func TestServedScalesFollowDefinition(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
 	scales := func() (out []string) {
 		for _, s := range r.served() {
 			out = append(out, s.Scales...)
@@ -23,25 +23,25 @@ func TestScalesOfAKindAreThoseOfItsDefinition(t *testing.T) {
 		Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.a"},
 	}
 	version := crd.Spec.Versions[0].Name
-	r.notified()
+	r.kindsWereChanged()
 	started := len(r.started)
 
 	r.put(parseDefinition(crd))
 	assert.Equal(t, []string{version}, scales())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 
 	r.put(parseDefinition(crd))
-	assert.False(t, r.notified(), "nothing changed")
+	assert.False(t, r.kindsWereChanged(), "nothing changed")
 
 	crd.Spec.Versions[0].Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
 	assert.False(t, r.served()[0].Status)
 	r.put(parseDefinition(crd))
 	assert.True(t, r.served()[0].Status)
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 
-	r.replace(r.defs(colorCRD))
+	r.replace(r.definitionsOf(colorCRD))
 	assert.False(t, r.served()[0].Status)
 	assert.Empty(t, scales())
-	assert.True(t, r.notified(), "a list may have it, too")
+	assert.True(t, r.kindsWereChanged(), "a list may have it, too")
 	assert.Len(t, r.started, started, "policies are not read again")
 }

@@ -26,8 +26,8 @@ func threeLimits(name string) *unstructured.Unstructured {
 	return u
 }
 
-func TestAPolicyThatIsWatchedStaysSmall(t *testing.T) {
-	kind := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
+func TestPolicyMemory(t *testing.T) {
+	kind := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	decoded := func(name string) *policykind.Policy {
 		o, err := policyDecoder(kind)(threeLimits(name))
 		require.NoError(t, err)

@@ -19,18 +19,18 @@ import (
 // An API server that has started gives out its resources one after another, and
 // each is forbidden first: whoever has waited for long must not wait for longer
 // than the last of them takes.
-func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
+func TestRecoveredSourceWakesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &sourceGroup{}
 		ctx, cancel := context.WithCancel(t.Context())
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil)
-		of := map[string]*server{}
+		of := map[string]*fakeAPI{}
 		feeds := map[string]*reflector{}
 		ends := make(chan struct{})
 		for _, name := range []string{"first", "second"} {
-			s := &server{watched: make(chan *watch.FakeWatcher, 1)}
+			s := &fakeAPI{watched: make(chan *watch.FakeWatcher, 1)}
 			s.answer(forbidden, *httpRoute("a"))
-			f := s.feed(snapshot.New(), logr.Discard())
+			f := s.newReflector(snapshot.New(), logr.Discard())
 			f.health.join(all)
 			of[name], feeds[name] = s, f
 			go func() { f.run(ctx, all); ends <- struct{}{} }()
@@ -55,13 +55,13 @@ func TestASourceThatWorksAgainHasTheOthersTryAtOnce(t *testing.T) {
 	})
 }
 
-func TestSourcesThatBreakAndMendHaveNoOtherAskAllTheTime(t *testing.T) {
+func TestFlappingSourcesDoNotCauseRequestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &sourceGroup{}
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &server{}
+		s := &fakeAPI{}
 		s.answer(apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil))
-		f := s.feed(snapshot.New(), logr.Discard())
+		f := s.newReflector(snapshot.New(), logr.Discard())
 		f.health.join(all)
 		end := make(chan struct{})
 		go func() { f.run(ctx, all); close(end) }()
@@ -80,16 +80,16 @@ func TestSourcesThatBreakAndMendHaveNoOtherAskAllTheTime(t *testing.T) {
 }
 
 // An API server that has too much to do is not asked each second, for each resource.
-func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
+func TestThrottledSourceIsRetriedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &server{watched: make(chan *watch.FakeWatcher, 1)}
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher, 1)}
 		s.answer(nil, *httpRoute("a"))
-		f := s.feed(snapshot.New(), logr.Discard())
+		f := s.newReflector(snapshot.New(), logr.Discard())
 		end := make(chan struct{})
 		go func() { f.run(ctx, &sourceGroup{}); close(end) }()
 		w := <-s.watched
-		s.putOff(apierrors.NewTooManyRequests("busy", 1))
+		s.failWith(apierrors.NewTooManyRequests("busy", 1))
 		w.Stop()
 		time.Sleep(time.Minute)
 		before := f.health.get()
@@ -97,7 +97,7 @@ func TestASourceThatIsPutOffIsAskedForLater(t *testing.T) {
 		after := f.health.get()
 		assert.Less(t, after.Failures-before.Failures, uint64(20), "one in each five seconds")
 		assert.Equal(t, before.Lists, after.Lists, "it is busy enough")
-		s.putOff(nil)
+		s.failWith(nil)
 		<-s.watched
 		cancel()
 		<-end

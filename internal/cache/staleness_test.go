@@ -28,7 +28,7 @@ var (
 	errNoRight     = apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
 )
 
-func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
+func TestEvaluateStaleness(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	late, longAgo := now.Add(-StaleAfter), now.Add(-StaleAfter-time.Second)
 	policies := SourceHealth{Source: "colorpolicies.policies.example.com", Kind: colors, Synced: true}
@@ -79,13 +79,13 @@ func TestWhatMayBeJudgedDependsOnWhatIsStale(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := evaluateStaleness(c.sources, now)
-			told(t, c.whole, g.err)
-			told(t, c.kinds, g.kinds[colors])
+			assertStale(t, c.whole, g.err)
+			assertStale(t, c.kinds, g.kinds[colors])
 		})
 	}
 }
 
-func told(t *testing.T, want string, err error) {
+func assertStale(t *testing.T, want string, err error) {
 	t.Helper()
 	if want == "" {
 		assert.NoError(t, err)
@@ -95,10 +95,10 @@ func told(t *testing.T, want string, err error) {
 }
 
 // watcherOf is a Watcher of one resource, that of a server.
-func watcherOf(s *server, log logr.Logger) *Watcher {
+func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 	st := snapshot.New()
 	r := newRegistry(st, nil, nil, Options{Log: log})
-	return &Watcher{registry: r, definitions: s.feed(st, log)}
+	return &Watcher{registry: r, definitions: s.newReflector(st, log)}
 }
 
 // during runs a watcher's feed and supervision while a test looks on.
@@ -115,10 +115,10 @@ func during(t *testing.T, w *Watcher, look func()) {
 
 var route = gatewayKind(gateway.KindHTTPRoute)
 
-func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
+func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, lines := logged()
-		s := &server{watched: make(chan *watch.FakeWatcher)}
+		log, lines := newLogBuffer()
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, log)
 		assert.NoError(t, w.Current(route), "the store tells that nothing is known")
@@ -127,7 +127,7 @@ func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.NoError(t, w.Current(route))
 
-			s.refuse(errLost)
+			s.failWatch(errLost)
 			first.Stop()
 			time.Sleep(StaleAfter - time.Second)
 			require.NoError(t, w.Current(route), "a break of some seconds costs nothing")
@@ -136,22 +136,22 @@ func TestAWatchThatIsLostClosesAllUntilItIsListedAnew(t *testing.T) {
 			require.ErrorContains(t, w.Stale(), "httproutes: no watch has told of changes for 1")
 			assert.Contains(t, lines.String(), "what is known of the cluster is too old to judge by")
 
-			s.refuse(nil)
+			s.failWatch(nil)
 			s.answer(nil, *httpRoute("b"))
 			<-s.watched
 			time.Sleep(time.Second)
 			require.NoError(t, w.Current(route))
-			assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store), "what was missed is known")
+			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "what was missed is known")
 			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
 			assert.Contains(t, lines.String(), "what is known of the cluster is fresh again")
 		})
 	})
 }
 
-func TestAWatchThatEndsAsUsualCostsNothing(t *testing.T) {
+func TestRegularWatchEndIsNotStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, lines := logged()
-		s := &server{watched: make(chan *watch.FakeWatcher)}
+		log, lines := newLogBuffer()
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, log)
 		during(t, w, func() {
@@ -172,10 +172,10 @@ func TestAWatchThatEndsAsUsualCostsNothing(t *testing.T) {
 	})
 }
 
-func TestASilentWatchIsOpenedAnew(t *testing.T) {
+func TestSilentWatchIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, lines := logged()
-		s := &server{watched: make(chan *watch.FakeWatcher)}
+		log, lines := newLogBuffer()
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, log)
 		during(t, w, func() {
@@ -194,25 +194,25 @@ func TestASilentWatchIsOpenedAnew(t *testing.T) {
 	})
 }
 
-func TestASilentWatchThatCannotBeOpenedAnewClosesAll(t *testing.T) {
+func TestSilentWatchThatCannotBeRestartedIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, logr.Discard())
 		during(t, w, func() {
 			<-s.watched
-			s.refuse(errLost)
+			s.failWatch(errLost)
 			time.Sleep(silenceTimeout + StaleAfter + 2*time.Second)
 			require.ErrorIs(t, w.Current(route), errLost)
-			s.refuse(nil)
+			s.failWatch(nil)
 			<-s.watched
 		})
 	})
 }
 
-func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
+func TestSuspendedProcessRestartsWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{watched: make(chan *watch.FakeWatcher)}
+		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -234,27 +234,27 @@ func TestAProcessThatSleptReadsTheClusterAnew(t *testing.T) {
 		synctest.Wait()
 		w.checkSources(time.Now())
 		require.NoError(t, w.Current(route))
-		assert.Equal(t, map[string][]string{"app/b": nil}, held(w.registry.store))
+		assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store))
 		cancel()
 		<-done
 	})
 }
 
-func TestAFeedThatIsNotOpenHasNothingToReopen(t *testing.T) {
-	log, lines := logged()
-	(&server{}).feed(snapshot.New(), log).restartWatch("a test wants it")
+func TestRestartWithoutOpenWatch(t *testing.T) {
+	log, lines := newLogBuffer()
+	(&fakeAPI{}).newReflector(snapshot.New(), log).restartWatch("a test wants it")
 	assert.Empty(t, lines.String())
 }
 
-func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
-	w := watcherOf(&server{}, logr.Discard())
+func TestForbiddenKindIsReported(t *testing.T) {
+	w := watcherOf(&fakeAPI{}, logr.Discard())
 	require.NoError(t, w.Unread(), "nobody looked yet")
 	w.checkSources(time.Now())
 	require.NoError(t, w.Unread())
 
-	policies := (&server{}).feed(snapshot.New(), logr.Discard())
+	policies := (&fakeAPI{}).newReflector(snapshot.New(), logr.Discard())
 	policies.health.health = SourceHealth{Source: "colorpolicies", Synced: true, DisconnectedSince: time.Now().Add(-time.Minute), Err: errNoRight}
-	policy := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	policy := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	w.registry.watched["colorpolicies"] = &watchedKind{definition: &definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
 	require.ErrorContains(t, w.Unread(), "colorpolicies: no watch has told of changes for 1m0s: ")
@@ -263,7 +263,7 @@ func TestAKindThatMayNotBeReadIsTold(t *testing.T) {
 	assert.NoError(t, w.Stale())
 }
 
-func TestAKindThatCannotBeConvertedIsNotWaitedForAtAStart(t *testing.T) {
+func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := snapshot.New(sourcePolicies)
 		r := newRegistry(st, nil, nil, Options{})

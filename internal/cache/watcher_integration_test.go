@@ -60,7 +60,7 @@ func TestACluster(t *testing.T) {
 }
 
 func follows(t *testing.T, e *env.Env) {
-	r := follow(t, e.MustAddUser(t, "server", nil, rules(allowedTo())...).Config)
+	r := startWatcher(t, e.MustAddUser(t, "server", nil, rules(allowedTo())...).Config)
 	r.ready(t)
 	for _, ref := range all {
 		assert.True(t, r.has(ref), "%s is missing: %v", ref, r.store.Waiting())
@@ -101,7 +101,7 @@ func follows(t *testing.T, e *env.Env) {
 }
 
 func kindsComeAndGo(t *testing.T, e *env.Env) {
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	for len(r.Changed()) > 0 {
 		<-r.Changed()
@@ -120,7 +120,7 @@ func kindsComeAndGo(t *testing.T, e *env.Env) {
 	assert.Equal(t, policykind.Label, last.Kind.Source)
 
 	// A Watcher that starts now waits for it.
-	again := follow(t, e.Config)
+	again := startWatcher(t, e.Config)
 	again.ready(t)
 	assert.True(t, again.has(tintRef))
 
@@ -138,7 +138,7 @@ func kindsComeAndGo(t *testing.T, e *env.Env) {
 
 func kindsChange(t *testing.T, e *env.Env) {
 	const label = "gateway.networking.k8s.io/policy"
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	class := func() api.ProfileClass {
 		v, _ := r.store.View()
@@ -159,7 +159,7 @@ func kindsChange(t *testing.T, e *env.Env) {
 }
 
 func grpcRoutesComeAndGo(t *testing.T, e *env.Env) {
-	before := follow(t, e.Config)
+	before := startWatcher(t, e.Config)
 	before.ready(t)
 	require.True(t, before.has(rpcRef))
 	restore := without(t, e, "grpcroutes.gateway.networking.k8s.io")
@@ -167,7 +167,7 @@ func grpcRoutesComeAndGo(t *testing.T, e *env.Env) {
 	soon(t, func() bool { return !before.has(rpcRef) }, "the route outlives its kind")
 	assert.True(t, before.has(webRef))
 
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	_, problems, err := List(t.Context(), e.Config)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func forbids(t *testing.T, e *env.Env) {
 	groups["kuadrant.io"] = []string{"authpolicies"}
 	delete(groups, "policies.example.com")
 	user := e.MustAddUser(t, "narrow", nil, rules(groups)...)
-	r := follow(t, user.Config)
+	r := startWatcher(t, user.Config)
 	r.ready(t)
 
 	assert.Equal(t, []string{"BackendTLSPolicy", "AuthPolicy"}, r.kinds())
@@ -200,13 +200,13 @@ func forbids(t *testing.T, e *env.Env) {
 	}
 	assert.Equal(t, []string{"backendtlspolicies", "authpolicies", "ratelimitpolicies"}, served,
 		"a label alone closes no kind to writes, a built-in profile does")
-	assert.Contains(t, r.sick(), "colorpolicies.policies.example.com")
+	assert.Contains(t, r.failingSources(), "colorpolicies.policies.example.com")
 
 	must(t, e.Kubectl("create", "clusterrole", "more", "--verb=get,list,watch",
 		"--resource=colorpolicies.policies.example.com,timeoutpolicies.policies.example.com,ratelimitpolicies.kuadrant.io"))
 	must(t, e.Kubectl("create", "clusterrolebinding", "more", "--clusterrole=more", "--user=narrow"))
 	soon(t, func() bool { return len(r.kinds()) == 5 && len(r.Problems()) == 0 }, "the right makes no difference")
-	soon(t, func() bool { return len(r.sick()) == 0 }, "the watches do not work")
+	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not work")
 	assert.True(t, r.has(colourRef))
 	assert.Len(t, r.Served(), 5)
 }
@@ -214,25 +214,25 @@ func forbids(t *testing.T, e *env.Env) {
 func forbidsGateways(t *testing.T, e *env.Env) {
 	groups := allowedTo()
 	groups[api.GatewayGroup] = gatewayResources("gateways")
-	r := follow(t, e.MustAddUser(t, "no-gateways", nil, rules(groups)...).Config)
+	r := startWatcher(t, e.MustAddUser(t, "no-gateways", nil, rules(groups)...).Config)
 	soon(t, func() bool { return len(r.store.Waiting()) == 1 && len(r.Problems()) == 1 }, "it waits for more than gateways")
 	assert.Equal(t, []string{"gateways"}, r.store.Waiting())
 	assert.True(t, isForbidden(r.Problems(), "gateways.gateway.networking.k8s.io"))
 }
 
 func heals(t *testing.T, e *env.Env) {
-	line, cfg := through(t, e.Config)
-	r := follow(t, cfg)
+	line, cfg := newFaultyProxy(t, e.Config)
+	r := startWatcher(t, cfg)
 	r.ready(t)
 	line.set(true)
-	soon(t, func() bool { return len(r.sick()) == len(r.Health()) }, "dead watches are not seen")
+	soon(t, func() bool { return len(r.failingSources()) == len(r.Health()) }, "dead watches are not seen")
 	_, ready := r.store.View()
 	assert.True(t, ready && r.has(webRef), "what was known stays")
 	must(t, e.Kubectl("delete", "httproute", "web", "-n", "app"))
 	must(t, e.Kubectl("create", "namespace", "meanwhile"))
 
 	line.set(false)
-	soon(t, func() bool { return len(r.sick()) == 0 }, "the watches do not heal")
+	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not heal")
 	soon(t, func() bool { return !r.has(webRef) && r.has(api.Ref{Kind: "Namespace", Name: "meanwhile"}) },
 		"what happened meanwhile does not arrive")
 	must(t, e.Apply(things, "--server-side", "--force-conflicts"))
@@ -240,7 +240,7 @@ func heals(t *testing.T, e *env.Env) {
 }
 
 func asksLive(t *testing.T, e *env.Env) {
-	w, err := New(e.Config, follow(t, e.Config).store, Options{})
+	w, err := New(e.Config, startWatcher(t, e.Config).store, Options{})
 	require.NoError(t, err)
 	for _, ref := range append([]api.Ref{appRef}, hierarchyRefs...) {
 		o, err := w.Live(t.Context(), ref)
@@ -260,7 +260,7 @@ func asksLive(t *testing.T, e *env.Env) {
 	require.NoError(t, err)
 	assert.Nil(t, o, "a gateway is in a namespace")
 
-	stranger, err := New(e.MustAddUser(t, "stranger", nil).Config, follow(t, e.Config).store, Options{})
+	stranger, err := New(e.MustAddUser(t, "stranger", nil).Config, startWatcher(t, e.Config).store, Options{})
 	require.NoError(t, err)
 	_, err = stranger.Live(t.Context(), gatewayRef)
 	assert.ErrorContains(t, err, "read Gateway app/edge from the API server: ")

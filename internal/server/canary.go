@@ -116,7 +116,7 @@ func (o canaryOptions) canary() (*canary.Canary, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "overrule-canary/" + build.Read().Version
 	return canary.New(cfg, canary.Options{
-		Does: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
+		Enforcement: does[o.enforcement], Namespace: o.namespace, Configuration: configurations, Timeout: o.timeout,
 	})
 }
 

@@ -43,7 +43,7 @@ func newLookout(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interfa
 	if o.canaryInterval == 0 {
 		return nil, nil //nolint:nilnil // that there is none is no error
 	}
-	c, err := canary.New(cfg, canary.Options{Does: does[o.enforcement], Namespace: o.canaryNamespace, Configuration: configurations})
+	c, err := canary.New(cfg, canary.Options{Enforcement: does[o.enforcement], Namespace: o.canaryNamespace, Configuration: configurations})
 	if err != nil {
 		return nil, fmt.Errorf("make a canary: %w", err)
 	}
@@ -99,7 +99,7 @@ func (l *lookout) wrote(policy admissionregistrationv1.FailurePolicyType) {
 	if l == nil {
 		return
 	}
-	l.record.Wrote(policy == admissionregistrationv1.Fail)
+	l.record.SetArmed(policy == admissionregistrationv1.Fail)
 	l.once.Do(func() { close(l.inPlace) })
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // newSweeper makes a sweeper of a store that is not fed yet.
-func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Sweeper {
+func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
 	return audit.New(audit.Options{
 		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,

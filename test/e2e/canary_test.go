@@ -45,7 +45,7 @@ func came(r canary.Result) (outcomes []canary.Outcome, first string) {
 	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
 	}
-	return outcomes, r.Attempts[0].Came
+	return outcomes, r.Attempts[0].Response
 }
 
 // all are the outcomes of a run in which each trial came to the same.
@@ -61,7 +61,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
 	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
-	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
+	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Response)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
 	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
@@ -116,7 +116,7 @@ func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
 	assert.Equal(t, "admitted, and not judged: there is no ValidatingWebhookConfiguration overrule, so nothing is judged", first)
-	assert.Contains(t, r.Attempts[2].Came, "not mended by mutate.overrule.dev")
+	assert.Contains(t, r.Attempts[2].Response, "not mended by mutate.overrule.dev")
 }
 
 // broken lets a server run without the right to mend its configurations, which
@@ -205,15 +205,15 @@ func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
 	assert.Equal(t, 2, code)
 	assert.Equal(t, all(canary.Untried), outcomes, r.Text())
 	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
-	assert.Contains(t, r.Attempts[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
+	assert.Contains(t, r.Attempts[2].Response, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
 
 	r, code = tryOnce(t, c.User, "--canary-namespace=nowhere")
 	assert.Equal(t, 2, code)
-	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Attempts[2].Came)
+	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Attempts[2].Response)
 
 	r, code = tryOnce(t, c.User, "--canary-namespace="+server.Namespace)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, r.Attempts[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
+	assert.Contains(t, r.Attempts[2].Response, "namespace overrule-system is exempt if it is Overrule's own")
 }
 
 func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
@@ -262,7 +262,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	var last canary.Result
 	soon(t, func() bool {
 		last, _ = tryOnce(t, c.User)
-		return strings.Contains(last.Attempts[1].Came, "no birds")
+		return strings.Contains(last.Attempts[1].Response, "no birds")
 	}, "it does not tell")
 	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
 }

@@ -15,27 +15,27 @@ import (
 )
 
 // mostNamed is how many policies the message of a condition names.
-const mostNamed = 10
+const maxNamedPolicies = 10
 
 // affected gathers the policies that affect an object: those that are in force on a
 // path through it, and attached to it or to what is above it there.
 type affected struct {
-	of     snapshot.Object
-	by     map[string]map[api.Ref]bool // by the name of the policies' kind
+	object     snapshot.Object
+	policies     map[string]map[api.Ref]bool // by the name of the policies' kind
 	found  map[*merge.Policy]bool
-	expect int // how many there can be, 0 if that is not known
+	expected int // how many there can be, 0 if that is not known
 }
 
 // errAll ends a walk that has nothing to find any more.
-var errAll = errors.New("all that can be found is")
+var errComplete = errors.New("all that can be found is")
 
 func newAffected(of snapshot.Object) *affected {
-	return &affected{of: of, by: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
+	return &affected{object: of, policies: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
 }
 
 // add adds the policies of a path. The error is errAll.
 func (a *affected) add(e *effective.Effective) error {
-	lowest, through := a.lowest(&e.Path)
+	lowest, through := a.lowestLevel(&e.Path)
 	if !through {
 		return nil
 	}
@@ -45,13 +45,13 @@ func (a *affected) add(e *effective.Effective) error {
 			continue
 		}
 		a.found[o.Policy] = true
-		if a.by[e.Kind.Kind] == nil {
-			a.by[e.Kind.Kind] = make(map[api.Ref]bool)
+		if a.policies[e.Kind.Kind] == nil {
+			a.policies[e.Kind.Kind] = make(map[api.Ref]bool)
 		}
-		a.by[e.Kind.Kind][e.Ref(o.Policy)] = true
+		a.policies[e.Kind.Kind][e.Ref(o.Policy)] = true
 	}
-	if a.expect > 0 && len(a.found) == a.expect {
-		return errAll
+	if a.expected > 0 && len(a.found) == a.expected {
+		return errComplete
 	}
 	return nil
 }
@@ -63,8 +63,8 @@ func inForce(o *merge.Outcome) bool {
 
 // lowest returns the lowest level of a path that is the object's own, if the path
 // goes through it.
-func (a *affected) lowest(p *gateway.Path) (level gateway.Level, through bool) {
-	switch o := a.of.(type) {
+func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bool) {
+	switch o := a.object.(type) {
 	case *gateway.Class:
 		return gateway.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
 	case *gateway.Gateway:
@@ -83,7 +83,7 @@ func (a *affected) lowest(p *gateway.Path) (level gateway.Level, through bool) {
 
 // candidates returns which policies can affect a class, gateway or listener set at
 // all: a gateway with ten thousand routes is mostly known by its first.
-func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
+func policyCandidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	out := make(map[api.Ref]bool)
 	on := func(refs ...api.Ref) {
 		for _, ref := range refs {
@@ -113,17 +113,17 @@ func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 }
 
 // kinds returns the names of the kinds of which some policy was found, sorted.
-func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.by)) }
+func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.policies)) }
 
 // message names the policies of a kind.
 func (a *affected) message(kind string) string {
-	refs := slices.SortedFunc(maps.Keys(a.by[kind]), api.CompareRefs)
-	names := make([]string, 0, mostNamed)
-	for _, ref := range refs[:min(len(refs), mostNamed)] {
+	refs := slices.SortedFunc(maps.Keys(a.policies[kind]), api.CompareRefs)
+	names := make([]string, 0, maxNamedPolicies)
+	for _, ref := range refs[:min(len(refs), maxNamedPolicies)] {
 		names = append(names, ref.String())
 	}
 	text := "affected by " + strings.Join(names, ", ")
-	if more := len(refs) - mostNamed; more > 0 {
+	if more := len(refs) - maxNamedPolicies; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -39,7 +39,7 @@ type object struct {
 	*APIServer
 	api.Ref
 	uid types.UID
-	at  schema.GroupVersionResource
+	resource  schema.GroupVersionResource
 }
 
 // Write implements Cluster.
@@ -49,37 +49,37 @@ func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *De
 		return 0, ErrGone // with its kind
 	}
 	o := object{a, ref, uid, at}
-	if conditioned(ref.PolicyKind()) {
-		return o.condition(ctx, w)
+	if hasConditions(ref.PolicyKind()) {
+		return o.applyConditions(ctx, w)
 	}
-	return o.annotate(ctx, w.Annotations)
+	return o.applyAnnotations(ctx, w.Annotations)
 }
 
 func (o object) client() dynamic.ResourceInterface {
 	if o.Namespace == "" {
-		return o.Client.Resource(o.at)
+		return o.Client.Resource(o.resource)
 	}
-	return o.Client.Resource(o.at).Namespace(o.Namespace)
+	return o.Client.Resource(o.resource).Namespace(o.Namespace)
 }
 
 // configuration is what is applied: the object's identity, and what is put in. With
 // its uid it never makes an object, nor finds one of the same name that came after.
-func (o object) configuration() *unstructured.Unstructured {
+func (o object) applyConfiguration() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(o.at.GroupVersion().WithKind(o.Kind))
+	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(o.Kind))
 	u.SetNamespace(o.Namespace)
 	u.SetName(o.Name)
 	u.SetUID(o.uid)
 	return u
 }
 
-var forced = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+var applyOptions = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 
 // annotate applies annotations. One that is not wanted any more and that somebody
 // else owns, too, as whoever made the object does with what admission added, stays
 // when it is left out: it is taken over first. An empty one asks the mutating webhook
 // what there is to say, which is nothing.
-func (o object) annotate(ctx context.Context, annotations map[string]string) (uint64, error) {
+func (o object) applyAnnotations(ctx context.Context, annotations map[string]string) (uint64, error) {
 	has, err := o.apply(ctx, annotations)
 	if err != nil {
 		return 0, err
@@ -102,21 +102,21 @@ func (o object) annotate(ctx context.Context, annotations map[string]string) (ui
 }
 
 func (o object) apply(ctx context.Context, annotations map[string]string) (map[string]string, error) {
-	u := o.configuration()
+	u := o.applyConfiguration()
 	u.SetAnnotations(annotations)
-	got, err := o.client().Apply(ctx, o.Name, u, forced)
+	got, err := o.client().Apply(ctx, o.Name, u, applyOptions)
 	if err != nil {
-		return nil, o.failed(ctx, "patch", "", err)
+		return nil, o.wrapError(ctx, "patch", "", err)
 	}
 	return got.GetAnnotations(), nil
 }
 
 // condition applies conditions to the status, each with the time since when it is as
 // it is. One that somebody else owns, too, cannot be taken away: it says False.
-func (o object) condition(ctx context.Context, w *DesiredMarks) (uint64, error) {
+func (o object) applyConditions(ctx context.Context, w *DesiredMarks) (uint64, error) {
 	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
-		return 0, o.failed(ctx, "get", "", err)
+		return 0, o.wrapError(ctx, "get", "", err)
 	}
 	if live.GetUID() != o.uid {
 		return 0, ErrGone
@@ -159,11 +159,11 @@ func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) 
 		}
 		list[i] = c
 	}
-	u := o.configuration()
+	u := o.applyConfiguration()
 	u.Object["status"] = map[string]any{"conditions": list}
-	got, err := o.client().ApplyStatus(ctx, o.Name, u, forced)
+	got, err := o.client().ApplyStatus(ctx, o.Name, u, applyOptions)
 	if err != nil {
-		return nil, o.failed(ctx, "patch", "status", err)
+		return nil, o.wrapError(ctx, "patch", "status", err)
 	}
 	return conditionsOf(got)
 }
@@ -182,21 +182,21 @@ func conditionsOf(u *unstructured.Unstructured) ([]metav1.Condition, error) {
 
 // failed says what an error comes to: a right that is missing for the whole kind is
 // told apart from a denial of this one write by asking for it.
-func (o object) failed(ctx context.Context, verb, subresource string, err error) error {
+func (o object) wrapError(ctx context.Context, verb, subresource string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return ErrGone
 	case !apierrors.IsForbidden(err):
 		return fmt.Errorf("%s %s: %w", verb, o.Ref, err)
 	}
-	resource := o.at.GroupResource().String()
+	resource := o.resource.GroupResource().String()
 	if subresource != "" {
-		resource = o.at.Resource + "/" + subresource + "." + o.at.Group
+		resource = o.resource.Resource + "/" + subresource + "." + o.resource.Group
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: o.Namespace, Name: o.Name, Verb: verb,
-			Group: o.at.Group, Version: o.at.Version, Resource: o.at.Resource, Subresource: subresource,
+			Group: o.resource.Group, Version: o.resource.Version, Resource: o.resource.Resource, Subresource: subresource,
 		},
 	}}
 	got, asked := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

@@ -45,7 +45,7 @@ func at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 
 // TestMarksOnAnAPIServer writes marks with no webhook in the way, as who may do
 // just that.
-func TestMarksOnAnAPIServer(t *testing.T) {
+func TestMarksOnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	require.Zero(t, e.Apply(objects).Code)
 	as := func(name string, rules ...rbacv1.PolicyRule) *annotations.APIServer {

@@ -28,10 +28,10 @@ const (
 
 const (
 	// firstRetry and lastRetry bound the time between attempts at one object.
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
+	minRetry = time.Second
+	maxRetry  = 5 * time.Minute
 	// barredFor is how long no object of a kind is tried once a right is missing.
-	barredFor = time.Minute
+	forbiddenRetry = time.Minute
 )
 
 // Cluster is where marks are written.
@@ -61,50 +61,50 @@ type Options struct {
 }
 
 // Refresher keeps marks true, on the replica that leads. Make it with New.
-type Refresher struct {
+type Controller struct {
 	Options
-	objects inventory
+	inventory inventory
 	changes *snapshot.Changes
 	pending pending
-	counted counter
+	results counter
 
 	// computing is held by whoever computes: one core at most is ever asked for.
-	computing sync.Mutex
-	pace      pace
+	computeMu sync.Mutex
+	throttle      throttle
 
 	// of the goroutine that looks:
-	last *snapshot.View
+	lastView *snapshot.View
 	// of the one that writes:
-	barred map[api.PolicyKind]time.Time
+	blockedUntil map[api.PolicyKind]time.Time
 }
 
 // New returns a refresher that hears of changes from its store, which must not be
 // fed yet.
-func New(o Options) *Refresher {
+func New(o Options) *Controller {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
-	r := &Refresher{
-		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), idle), barred: make(map[api.PolicyKind]time.Time),
+	r := &Controller{
+		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), ignoreEvent), blockedUntil: make(map[api.PolicyKind]time.Time),
 	}
 	o.Store.Subscribe(r.changes.Record)
-	o.Store.Watch(func(seen []snapshot.Observation) { r.changes.RecordMarks(r.objects.note(seen)) })
+	o.Store.Watch(func(seen []snapshot.Observation) { r.changes.RecordMarks(r.inventory.observe(seen)) })
 	return r
 }
 
 // NeedLeaderElection tells controller-runtime to run a Refresher on the leader.
-func (r *Refresher) NeedLeaderElection() bool { return true }
+func (r *Controller) NeedLeaderElection() bool { return true }
 
-type queue = workqueue.TypedRateLimitingInterface[api.Ref]
+type workQueue = workqueue.TypedRateLimitingInterface[api.Ref]
 
 // Start implements manager.Runnable: it writes until ctx ends. It begins with a look
 // at everything: whoever led before may have left something.
-func (r *Refresher) Start(ctx context.Context) error {
+func (r *Controller) Start(ctx context.Context) error {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](firstRetry, lastRetry),
+		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minRetry, maxRetry),
 		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
 	var crew sync.WaitGroup
-	crew.Go(func() { r.lookOn(ctx, q) })
+	crew.Go(func() { r.runEnqueuer(ctx, q) })
 	crew.Go(func() {
-		for r.next(ctx, q) {
+		for r.processNext(ctx, q) {
 			// one after the other
 		}
 	})
@@ -115,15 +115,15 @@ func (r *Refresher) Start(ctx context.Context) error {
 }
 
 // lookOn looks at what changed, until ctx ends.
-func (r *Refresher) lookOn(ctx context.Context, q queue) {
+func (r *Controller) runEnqueuer(ctx context.Context, q workQueue) {
 	for background.Sleep(ctx, r.Delay) {
 		if _, ready := r.Store.View(); !ready {
 			continue
 		}
-		if err := r.look(ctx, q); err != nil {
+		if err := r.enqueueChanged(ctx, q); err != nil {
 			if errors.Is(err, background.ErrPanic) {
 				r.Log.Error(err, "look for stale marks; everything will be looked at again")
-				background.Sleep(ctx, lastRetry)
+				background.Sleep(ctx, maxRetry)
 			}
 			r.changes.RecordAll()
 			continue
@@ -137,32 +137,32 @@ func (r *Refresher) lookOn(ctx context.Context, q queue) {
 
 // look queues the objects whose marks may be stale. The error is that of ctx, or
 // a panic.
-func (r *Refresher) look(ctx context.Context, q queue) (err error) {
+func (r *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
 	defer background.Recovered(&err, "look")
-	r.computing.Lock()
-	defer r.computing.Unlock()
+	r.computeMu.Lock()
+	defer r.computeMu.Unlock()
 	changed := r.changes.Take()
 	v, _ := r.Store.View()
-	before := r.last
-	r.last = v
+	before := r.lastView
+	r.lastView = v
 	if changed.All { // as it is at first
-		r.queue(q, r.objects.all(""))
+		r.enqueue(q, r.inventory.all(""))
 		return nil
 	}
-	t := touched{engine: r.Engine, pace: &r.pace, found: make(map[api.Ref]bool)}
+	t := impactedObjects{engine: r.Engine, throttle: &r.throttle, found: make(map[api.Ref]bool)}
 	both := snapshot.Objects(changed.Events)
 	for _, o := range both {
 		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out, or in
-			r.queue(q, r.objects.all(n.Name))
+			r.enqueue(q, r.inventory.all(n.Name))
 		}
 	}
-	if err := errors.Join(t.look(ctx, before, both), t.look(ctx, v, both)); err != nil {
+	if err := errors.Join(t.collect(ctx, before, both), t.collect(ctx, v, both)); err != nil {
 		return err
 	}
-	r.queue(q, changed.Marked)
+	r.enqueue(q, changed.Marked)
 	for ref := range t.found {
-		if _, ok := r.objects.get(ref); ok {
-			r.queue(q, []api.Ref{ref})
+		if _, ok := r.inventory.get(ref); ok {
+			r.enqueue(q, []api.Ref{ref})
 		}
 	}
 	return nil
@@ -170,13 +170,13 @@ func (r *Refresher) look(ctx context.Context, q queue) (err error) {
 
 // idle reports whether an event has no bearing on any mark: a mark or a status was
 // written, by us most likely, or a constraint, which policies are held to and not made of.
-func idle(e snapshot.Event) bool {
+func ignoreEvent(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
 	return before || after || e.Before != nil && e.After != nil && snapshot.Same(e.Before, e.After)
 }
 
-func (r *Refresher) queue(q queue, objects []api.Ref) {
+func (r *Controller) enqueue(q workQueue, objects []api.Ref) {
 	for _, ref := range objects {
 		r.pending.add(ref)
 		q.Add(ref)
@@ -184,16 +184,16 @@ func (r *Refresher) queue(q queue, objects []api.Ref) {
 }
 
 // next sees to one object, and reports whether there is to be another.
-func (r *Refresher) next(ctx context.Context, q queue) bool {
+func (r *Controller) processNext(ctx context.Context, q workQueue) bool {
 	ref, ended := q.Get()
 	if ended {
 		return false
 	}
 	defer q.Done(ref)
-	r.pending.begin(ref)
-	after, err := r.refresh(ctx, ref)
+	r.pending.start(ref)
+	after, err := r.reconcile(ctx, ref)
 	if errors.Is(err, background.ErrPanic) {
-		r.counted.add(resultFailed)
+		r.results.add(resultFailed)
 		r.Log.Error(err, "refresh marks; tried again", "object", ref.String())
 	}
 	switch {
@@ -204,7 +204,7 @@ func (r *Refresher) next(ctx context.Context, q queue) bool {
 		q.AddAfter(ref, after)
 	default:
 		q.Forget(ref)
-		r.pending.end(ref)
+		r.pending.finish(ref)
 	}
 	return true
 }

@@ -28,52 +28,52 @@ import (
 
 const affectedPaint = "overrule.dev/PaintAffected"
 
-func TestAWriteElsewhereRefreshesWhatItTouchesAndNothingElse(t *testing.T) {
+func TestWriteUpdatesMarksOfAffectedObjectsOnly(t *testing.T) {
 	other := worlds.GatewayDoc("other", "class", "http")
 	w := newWorld(t, Options{}, class, edge, other, routeR, routeS, worlds.RouteDoc("t", "[{}]", "other"), onRoute("p", "r", "a: 1"))
-	assert.ElementsMatch(t, []string{"HTTPRoute app/r", "Paint app/p"}, w.settle(), "at first it looks at everything; what has nothing to say is right")
+	assert.ElementsMatch(t, []string{"HTTPRoute app/r", "Paint app/p"}, w.reconcileAll(), "at first it looks at everything; what has nothing to say is right")
 
 	w.put(onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
-	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p", "Paint infra/g"}, w.settle())
-	assert.Contains(t, w.on("Paint app/p")[api.AnnotationOutcome], `"state":"Overridden"`)
-	assert.Contains(t, w.on("HTTPRoute app/s")[api.AnnotationEffectivePolicy], `{"a":"infra/g"}`)
+	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p", "Paint infra/g"}, w.reconcileAll())
+	assert.Contains(t, w.marksOf("Paint app/p")[api.AnnotationOutcome], `"state":"Overridden"`)
+	assert.Contains(t, w.marksOf("HTTPRoute app/s")[api.AnnotationEffectivePolicy], `{"a":"infra/g"}`)
 
-	assert.Empty(t, w.settle(), "its own writes make no others")
+	assert.Empty(t, w.reconcileAll(), "its own writes make no others")
 	w.put(routeR, edge, onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
-	assert.Empty(t, w.settle(), "nor does a write that says the same")
+	assert.Empty(t, w.reconcileAll(), "nor does a write that says the same")
 
 	w.remove(onGateway("g", "edge", ""))
-	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p"}, w.settle())
-	assert.Empty(t, w.on("HTTPRoute app/s"))
+	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p"}, w.reconcileAll())
+	assert.Empty(t, w.marksOf("HTTPRoute app/s"))
 }
 
-func TestOneWriteOverManyRoutesIsOneWriteOfEachAndThenSilence(t *testing.T) {
+func TestGatewayPolicyUpdatesEachRouteOnce(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge)
 	for i := range 300 {
 		w.put(worlds.RouteDoc(fmt.Sprintf("r%03d", i), "[{}]", "edge"))
 	}
-	assert.Empty(t, w.settle())
+	assert.Empty(t, w.reconcileAll())
 	w.put(onGateway("g", "edge", "a: 5"))
-	assert.Len(t, w.settle(), 300+2)
-	assert.Empty(t, w.settle())
+	assert.Len(t, w.reconcileAll(), 300+2)
+	assert.Empty(t, w.reconcileAll())
 	w.put(onGateway("g", "edge", "a: 6"))
-	assert.Empty(t, w.settle(), "no annotation depends on a value")
+	assert.Empty(t, w.reconcileAll(), "no annotation depends on a value")
 	w.put(onGateway("g", "edge", "b: 6"))
-	assert.Len(t, w.settle(), 300, "the outcome and the mark on the gateway are as they were")
-	n, oldest := w.pending.state(time.Now())
+	assert.Len(t, w.reconcileAll(), 300, "the outcome and the mark on the gateway are as they were")
+	n, oldest := w.pending.snapshot(time.Now())
 	assert.Zero(t, n)
 	assert.Zero(t, oldest)
 }
 
 // However a world changes, the marks that are kept bit by bit are those that a look
 // at everything makes.
-func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
+func TestIncrementalUpdatesEqualFullResync(t *testing.T) {
 	kept := 0
 	for seed := range uint64(80) {
 		d := rand.New(rand.NewPCG(seed, 7))
 		of := func(list ...string) string { return list[d.IntN(len(list))] }
 		w := newWorld(t, Options{Queue: 100}, class, edge, worlds.GatewayDoc("two", "class", "http"))
-		w.settle()
+		w.reconcileAll()
 		for range 30 {
 			for range 1 + d.IntN(3) {
 				value := of("a: 1", "b: 1", "overrides: {strategy: patch, a: 2}", "defaults: {a: 3}")
@@ -92,11 +92,11 @@ func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
 					w.put(doc)
 				}
 			}
-			w.settle()
+			w.reconcileAll()
 			v, _ := w.Store.View()
-			for _, ref := range w.objects.all("") {
-				has, _ := w.objects.get(ref)
-				want, err := w.wanted(t.Context(), v, v.Get(ref), has.marks)
+			for _, ref := range w.inventory.all("") {
+				has, _ := w.inventory.get(ref)
+				want, err := w.desiredMarks(t.Context(), v, v.Get(ref), has.marks)
 				require.NoError(t, err)
 				got := w.marks[ref]
 				if got == nil {
@@ -115,7 +115,7 @@ func TestMarksAreKeptAsALookAtEverythingMakesThem(t *testing.T) {
 	assert.Greater(t, kept, 5000, "the worlds are too dull to show anything")
 }
 
-func TestWhatIsLeftAlone(t *testing.T) {
+func TestObjectsThatAreNotUpdated(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks  snapshot.Marks
 		docs   []string
@@ -131,12 +131,12 @@ func TestWhatIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Options{}, append(c.docs, class, edge, onGateway("g", "edge", "a: 1"))...)
-			w.settle()
+			w.reconcileAll()
 			v, _ := w.Store.View()
 			w.seen[worlds.Read(t, v, routeR).Ref()] = c.marks
 			w.put(routeR)
 			got := 0
-			for _, ref := range w.settle() {
+			for _, ref := range w.reconcileAll() {
 				if ref == "HTTPRoute app/r" {
 					got++
 				}
@@ -146,64 +146,64 @@ func TestWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestANamespaceThatOptsInAgainIsLookedAt(t *testing.T) {
+func TestNamespaceOptsInAgain(t *testing.T) {
 	namespace := func(value string) string {
 		return "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"" + value + "\"}}\n"
 	}
 	w := newWorld(t, Options{}, class, edge, routeR, namespace("false"), onGateway("g", "edge", "a: 1"))
-	assert.NotContains(t, w.settle(), "HTTPRoute app/r")
+	assert.NotContains(t, w.reconcileAll(), "HTTPRoute app/r")
 	w.put(namespace("true"))
-	assert.Equal(t, []string{"HTTPRoute app/r"}, w.settle())
+	assert.Equal(t, []string{"HTTPRoute app/r"}, w.reconcileAll())
 }
 
-func TestMarksThatSomebodyElseWroteAreMended(t *testing.T) {
+func TestMarksOfOtherWritersAreCorrected(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
-	w.settle()
+	w.reconcileAll()
 	v, _ := w.Store.View()
 	ref := worlds.Read(t, v, routeR).Ref()
 	w.marks[ref] = &DesiredMarks{Annotations: map[string]string{affectedPaint: "perhaps"}}
 	w.put(routeR)
-	assert.Equal(t, []string{"HTTPRoute app/r"}, w.settle())
-	assert.Equal(t, "true", w.on("HTTPRoute app/r")[affectedPaint])
+	assert.Equal(t, []string{"HTTPRoute app/r"}, w.reconcileAll())
+	assert.Equal(t, "true", w.marksOf("HTTPRoute app/r")[affectedPaint])
 }
 
-func TestAnObjectIsWrittenOnlyOnceInAWhile(t *testing.T) {
+func TestWritesOfOneObjectAreRateLimited(t *testing.T) {
 	w := newWorld(t, Options{Every: time.Hour}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
-	w.settle()
+	w.reconcileAll()
 	w.put(onGateway("g", "edge", "b: 2"))
-	assert.Empty(t, w.settle())
-	n, oldest := w.pending.state(time.Now())
+	assert.Empty(t, w.reconcileAll())
+	n, oldest := w.pending.snapshot(time.Now())
 	assert.Equal(t, 1, n, "it waits")
 	assert.Positive(t, oldest)
 }
 
-func TestTheMoreOftenAnObjectIsWrittenTheLongerItIsLeftAlone(t *testing.T) {
+func TestWriteIntervalGrowsWithRewrites(t *testing.T) {
 	var i inventory
 	ref := api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "r"}
-	i.note([]snapshot.Observation{{Ref: ref, UID: "u"}})
+	i.observe([]snapshot.Observation{{Ref: ref, UID: "u"}})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var rests []string
 	write := func(after time.Duration) {
 		now = now.Add(after)
-		i.wrote(ref, now, 5*time.Second)
+		i.recordWrite(ref, now, 5*time.Second)
 		e, _ := i.get(ref)
-		rests = append(rests, e.rest(5*time.Second).String())
+		rests = append(rests, e.writeInterval(5*time.Second).String())
 	}
 	write(0)
 	for range 5 {
 		e, _ := i.get(ref)
-		write(e.rest(5 * time.Second))
+		write(e.writeInterval(5 * time.Second))
 	}
 	write(2 * time.Minute)
 	assert.Equal(t, []string{"5s", "10s", "20s", "40s", "1m0s", "1m0s", "5s"}, rests)
 	e, _ := i.get(ref)
-	assert.Equal(t, time.Hour, e.rest(time.Hour), "who asks for more gets it")
+	assert.Equal(t, time.Hour, e.writeInterval(time.Hour), "who asks for more gets it")
 }
 
-func TestWhatHasNoBearingOnAnyMarkIsNotLookedAt(t *testing.T) {
+func TestIgnoredEvents(t *testing.T) {
 	const room = 3
 	w := newWorld(t, Options{Queue: room}, class, edge, routeR)
-	w.settle()
+	w.reconcileAll()
 	<-w.changes.Wake()
 	for i := range 2 * room {
 		c := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
@@ -212,11 +212,11 @@ func TestWhatHasNoBearingOnAnyMarkIsNotLookedAt(t *testing.T) {
 		w.put(class) // the same again
 	}
 	assert.Empty(t, w.changes.Wake(), "there is nothing to look at")
-	require.NoError(t, w.look(t.Context(), w.q))
+	require.NoError(t, w.enqueueChanged(t.Context(), w.q))
 	assert.Zero(t, w.q.Len())
 }
 
-func TestWhatMayMatterToAnyMarkHasEverythingLookedAt(t *testing.T) {
+func TestEventsThatCauseFullResync(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"a policy kind": func(w *world) { w.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Label"}) },
 		"more than can be kept in mind": func(w *world) {
@@ -225,23 +225,23 @@ func TestWhatMayMatterToAnyMarkHasEverythingLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Options{Queue: 2}, class, edge, routeR)
-			w.settle()
+			w.reconcileAll()
 			change(w)
 			assert.True(t, w.changes.Take().All)
 		})
 	}
 }
 
-func TestALookThatEndsInTheMiddleIsAnError(t *testing.T) {
+func TestCanceledEnqueueIsAnError(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
-	w.settle()
+	w.reconcileAll()
 	w.put(onGateway("g", "edge", "a: 2"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, w.look(ctx, w.q), effective.ErrTooMuch)
+	require.ErrorIs(t, w.enqueueChanged(ctx, w.q), effective.ErrTooMuch)
 }
 
-func TestWhatIsNotWrittenIsToldAndTriedAgain(t *testing.T) {
+func TestFailedWritesAreLoggedAndRetried(t *testing.T) {
 	right := &RightError{User: "system:serviceaccount:o:overrule-refresher", Verb: "patch", Resource: "httproutes.gateway.networking.k8s.io", Cause: errors.New("forbidden")}
 	for name, c := range map[string]struct {
 		err    error
@@ -262,17 +262,17 @@ func TestWhatIsNotWrittenIsToldAndTriedAgain(t *testing.T) {
 				}
 				return nil
 			}
-			w.settle()
-			assert.Contains(t, w.on("Paint infra/g"), api.AnnotationOutcome, "others go on")
-			assert.Equal(t, 1, w.counted.get()[c.result])
-			n, _ := w.pending.state(time.Now())
+			w.reconcileAll()
+			assert.Contains(t, w.marksOf("Paint infra/g"), api.AnnotationOutcome, "others go on")
+			assert.Equal(t, 1, w.results.get()[c.result])
+			n, _ := w.pending.snapshot(time.Now())
 			assert.Equal(t, c.again, n > 0)
 			assert.Contains(t, w.logged(), c.says)
 		})
 	}
 }
 
-func TestAMissingRightIsToldOnceAndAskedForOnceAMinute(t *testing.T) {
+func TestForbiddenKindIsLoggedOnceAndRetriedEachMinute(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, routeS, onGateway("g", "edge", "a: 1"))
 	missing := true
 	w.fail = func(ref api.Ref) error {
@@ -281,41 +281,41 @@ func TestAMissingRightIsToldOnceAndAskedForOnceAMinute(t *testing.T) {
 		}
 		return nil
 	}
-	w.settle()
-	assert.Equal(t, 1, w.counted.get()[resultForbidden], "the other route is not tried")
+	w.reconcileAll()
+	assert.Equal(t, 1, w.results.get()[resultForbidden], "the other route is not tried")
 	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: "HTTPRoute"}
-	w.barred[kind] = time.Now().Add(-time.Second) // a minute later
+	w.blockedUntil[kind] = time.Now().Add(-time.Second) // a minute later
 	w.put(worlds.RouteDoc("r", "[{}, {}]", "edge"))
-	w.settle()
-	assert.Equal(t, 2, w.counted.get()[resultForbidden])
+	w.reconcileAll()
+	assert.Equal(t, 2, w.results.get()[resultForbidden])
 	assert.Len(t, w.lines, 1)
 	missing = false
-	w.barred[kind] = time.Now().Add(-time.Second)
+	w.blockedUntil[kind] = time.Now().Add(-time.Second)
 	w.put(worlds.RouteDoc("r", "[{}]", "edge"))
-	w.settle()
+	w.reconcileAll()
 	assert.Contains(t, w.logged(), "marks can be written again")
 }
 
 // otherwise is a cluster in which somebody else has the last word.
-type otherwise struct{ *world }
+type divergingCluster struct{ *world }
 
-func (o otherwise) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
+func (o divergingCluster) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
 	_, err := o.world.Write(ctx, ref, uid, w)
 	o.marks[ref] = &DesiredMarks{}
-	o.see(ref)
+	o.observe(ref)
 	return 0, err
 }
 
-func TestAMarkThatIsNotWhatWasWrittenIsWrittenAgainLater(t *testing.T) {
+func TestDifferingMarksAreRewrittenLater(t *testing.T) {
 	w := newWorld(t, Options{Every: time.Hour}, class, edge, onRoute("p", "r", "a: 1"))
-	w.Cluster = otherwise{w}
-	assert.Equal(t, []string{"Paint app/p"}, w.settle())
-	assert.Equal(t, 1, w.counted.get()[resultOtherwise])
-	n, _ := w.pending.state(time.Now())
+	w.Cluster = divergingCluster{w}
+	assert.Equal(t, []string{"Paint app/p"}, w.reconcileAll())
+	assert.Equal(t, 1, w.results.get()[resultOtherwise])
+	n, _ := w.pending.snapshot(time.Now())
 	assert.Equal(t, 1, n)
 }
 
-func TestARefresherBeginsOnceTheStoreIsReadyAndEndsWithItsContext(t *testing.T) {
+func TestControllerStartsWhenStoreIsReady(t *testing.T) {
 	w := newWorld(t, Options{Delay: time.Millisecond}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
 	assert.True(t, w.NeedLeaderElection())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -323,7 +323,7 @@ func TestARefresherBeginsOnceTheStoreIsReadyAndEndsWithItsContext(t *testing.T) 
 	go func() { ended <- w.Start(ctx) }()
 	written := func(n int) func() bool {
 		return func() bool {
-			return testutil.ToFloat64(metric{w.Refresher, "overrule_annotation_updates_total"}) == float64(n)
+			return testutil.ToFloat64(metric{w.Controller, "overrule_annotation_updates_total"}) == float64(n)
 		}
 	}
 	require.Eventually(t, written(3), time.Minute, time.Millisecond)
@@ -333,10 +333,10 @@ func TestARefresherBeginsOnceTheStoreIsReadyAndEndsWithItsContext(t *testing.T) 
 	require.NoError(t, <-ended)
 }
 
-func TestMetricsShowTheProgress(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
-	require.NoError(t, w.look(t.Context(), w.q))
-	require.NoError(t, testutil.CollectAndCompare(w.Refresher, strings.NewReader(`
+	require.NoError(t, w.enqueueChanged(t.Context(), w.q))
+	require.NoError(t, testutil.CollectAndCompare(w.Controller, strings.NewReader(`
 # HELP overrule_annotation_updates_pending Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.
 # TYPE overrule_annotation_updates_pending gauge
 overrule_annotation_updates_pending 4
@@ -348,20 +348,20 @@ overrule_annotation_updates_total{result="gone"} 0
 overrule_annotation_updates_total{result="otherwise"} 0
 overrule_annotation_updates_total{result="written"} 0
 `), "overrule_annotation_updates_pending", "overrule_annotation_updates_total"))
-	assert.Positive(t, testutil.ToFloat64(metric{w.Refresher, "overrule_annotation_updates_oldest_seconds"}))
+	assert.Positive(t, testutil.ToFloat64(metric{w.Controller, "overrule_annotation_updates_oldest_seconds"}))
 }
 
 // metric is one of the metrics of a refresher: of those with labels the one of what
 // was written.
 type metric struct {
-	*Refresher
+	*Controller
 	name string
 }
 
 // Collect implements prometheus.Collector.
 func (m metric) Collect(ch chan<- prometheus.Metric) {
 	all := make(chan prometheus.Metric, 100)
-	m.Refresher.Collect(all)
+	m.Controller.Collect(all)
 	close(all)
 	for one := range all {
 		if strings.Contains(one.Desc().String(), `"`+m.name+`"`) {
@@ -371,7 +371,7 @@ func (m metric) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func TestAPanicCostsTheMarksOfOneObjectAndNothingElse(t *testing.T) {
+func TestPanicAffectsOneObjectOnly(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, routeS, onGateway("g", "edge", "a: 5"))
 	w.fail = func(ref api.Ref) error {
 		if ref.Name == "r" {
@@ -379,21 +379,21 @@ func TestAPanicCostsTheMarksOfOneObjectAndNothingElse(t *testing.T) {
 		}
 		return nil
 	}
-	assert.Contains(t, w.settle(), "HTTPRoute app/s", "the others go on")
-	assert.NotEmpty(t, w.on("HTTPRoute app/s"))
-	assert.Empty(t, w.on("HTTPRoute app/r"))
+	assert.Contains(t, w.reconcileAll(), "HTTPRoute app/s", "the others go on")
+	assert.NotEmpty(t, w.marksOf("HTTPRoute app/s"))
+	assert.Empty(t, w.marksOf("HTTPRoute app/r"))
 	assert.Contains(t, strings.Join(w.lines, "\n"), "panic: it cannot be written")
 
 	w.Engine = nil // whatever it asks of it panics
 	w.put(onGateway("g", "edge", "a: 6"))
-	require.ErrorIs(t, w.look(t.Context(), w.q), background.ErrPanic)
-	assert.True(t, w.computing.TryLock(), "nobody waits for it")
+	require.ErrorIs(t, w.enqueueChanged(t.Context(), w.q), background.ErrPanic)
+	assert.True(t, w.computeMu.TryLock(), "nobody waits for it")
 }
 
-func TestTheTokenOfThePathIsNotLogged(t *testing.T) {
+func TestPathTokenIsNotLogged(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 5"))
 	w.fail = func(api.Ref) error { return errors.New(`Post "https://x.y.svc:443/validate/s3cr3t?timeout=3s": EOF`) }
-	w.settle()
+	w.reconcileAll()
 	log := strings.Join(w.lines, "\n")
 	assert.Contains(t, log, `/validate/…?timeout=3s`)
 	assert.NotContains(t, log, "s3cr3t")

@@ -16,8 +16,8 @@ const (
 	// mostConditions is how many a status of Gateway API takes, and reserved how
 	// many places are left free there: an implementation that finds no room for its
 	// own cannot write its status at all.
-	mostConditions = 8
-	reserved       = 2
+	maxConditions = 8
+	reservedConditions       = 2
 	// reasonAffected is the reason of the condition.
 	reasonAffected = "Affected"
 )
@@ -37,15 +37,15 @@ func (w *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(w.Annotations, 
 
 // wanted computes the marks of an object as the view has it. The error is that of
 // ctx.
-func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
-	if conditioned(o.Ref().PolicyKind()) {
-		return r.conditions(ctx, v, o, has)
+func (r *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+	if hasConditions(o.Ref().PolicyKind()) {
+		return r.desiredConditions(ctx, v, o, has)
 	}
 	a := newAffected(o)
 	b := effective.NewBudget(ctx, math.MaxUint64)
 	text, err := Text(r.Engine, v, o, b, func(e *effective.Effective) error {
 		_ = a.add(e) // all paths are looked at
-		return r.pace.step(ctx)
+		return r.throttle.step(ctx)
 	})
 	if err != nil {
 		return nil, err
@@ -62,10 +62,10 @@ func (r *Refresher) wanted(ctx context.Context, v *snapshot.View, o snapshot.Obj
 	return w, nil
 }
 
-func (r *Refresher) conditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+func (r *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
 	w := &DesiredMarks{}
 	a := newAffected(o)
-	if a.expect = len(candidates(v, o)); !r.Affected || a.expect == 0 {
+	if a.expected = len(policyCandidates(v, o)); !r.Affected || a.expected == 0 {
 		return w, nil
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
@@ -73,12 +73,12 @@ func (r *Refresher) conditions(ctx context.Context, v *snapshot.View, o snapshot
 		if err := a.add(e); err != nil {
 			return err
 		}
-		return r.pace.step(ctx)
+		return r.throttle.step(ctx)
 	})
-	if err != nil && !errors.Is(err, errAll) {
+	if err != nil && !errors.Is(err, errComplete) {
 		return nil, err
 	}
-	room := max(0, mostConditions-reserved-has.Others)
+	room := max(0, maxConditions-reservedConditions-has.Others)
 	for i, kind := range a.kinds() {
 		if i >= room {
 			w.LeftOut = append(w.LeftOut, api.Affected(kind))

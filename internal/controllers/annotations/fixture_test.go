@@ -39,8 +39,8 @@ var (
 // the marks that are written, and has the store see them.
 type world struct {
 	*testing.T
-	*Refresher
-	q queue
+	*Controller
+	q workQueue
 
 	mu     sync.Mutex
 	marks  map[api.Ref]*DesiredMarks
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, o Options, docs ...string) *world {
 	if o.Every == 0 {
 		o.Every = time.Nanosecond
 	}
-	w.Refresher = New(o)
+	w.Controller = New(o)
 	w.q = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](time.Hour, time.Hour))
 	t.Cleanup(w.q.ShutDown)
 	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
@@ -81,12 +81,12 @@ func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Desi
 	}
 	require.Equal(w, types.UID("u"), uid)
 	w.marks[ref] = marks
-	w.see(ref)
+	w.observe(ref)
 	return marks.Hash(), nil
 }
 
 // see tells of an object as it is.
-func (w *world) see(ref api.Ref) {
+func (w *world) observe(ref api.Ref) {
 	m := w.seen[ref]
 	if has := w.marks[ref]; has != nil {
 		m.Hash = has.Hash()
@@ -100,7 +100,7 @@ func (w *world) put(docs ...string) {
 		v, _ := w.Store.View()
 		o := worlds.Read(w.T, v, doc)
 		w.Store.Apply(snapshot.Put(o))
-		w.see(o.Ref())
+		w.observe(o.Ref())
 	}
 }
 
@@ -114,17 +114,17 @@ func (w *world) remove(doc string) {
 }
 
 // settle looks and writes until nothing is queued, and returns what was written.
-func (w *world) settle() []string {
+func (w *world) reconcileAll() []string {
 	w.Helper()
 	w.writes = nil
 	for round := 0; ; round++ {
 		require.Less(w, round, 10, "it never ends: %v", w.writes)
-		require.NoError(w, w.look(w.Context(), w.q))
+		require.NoError(w, w.enqueueChanged(w.Context(), w.q))
 		if w.q.Len() == 0 {
 			break
 		}
 		for w.q.Len() > 0 {
-			w.next(w.Context(), w.q)
+			w.processNext(w.Context(), w.q)
 		}
 	}
 	var out []string
@@ -135,7 +135,7 @@ func (w *world) settle() []string {
 }
 
 // on are the annotations, or the conditions by their message, of an object.
-func (w *world) on(ref string) map[string]string {
+func (w *world) marksOf(ref string) map[string]string {
 	out := make(map[string]string)
 	for at, marks := range w.marks {
 		if at.String() != ref {

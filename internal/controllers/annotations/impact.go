@@ -15,28 +15,28 @@ import (
 
 // touched gathers the objects whose marks a number of changes may make stale. It
 // errs on the side of too many.
-type touched struct {
+type impactedObjects struct {
 	engine *effective.Engine
-	pace   *pace
+	throttle   *throttle
 	found  map[api.Ref]bool
 	last   gateway.Path // the path before, most of which is in the next one
 }
 
 // look gathers what changes touch, as the view shows it: that before them or that
 // after them.
-func (t *touched) look(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
+func (t *impactedObjects) collect(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
 	for _, o := range objects {
-		t.around(v, o)
+		t.addRelated(v, o)
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
 	return t.engine.Walk(v, effective.ScopeOf(objects...), false, b, func(e *effective.Effective) error {
-		t.path(e)
-		return t.pace.step(ctx)
+		t.addPath(e)
+		return t.throttle.step(ctx)
 	})
 }
 
 // path gathers what stands on a path.
-func (t *touched) path(e *effective.Effective) {
+func (t *impactedObjects) addPath(e *effective.Effective) {
 	p, last := &e.Path, &t.last
 	if p.Route != nil && p.Route != last.Route {
 		t.found[p.Route.Ref()] = true
@@ -56,33 +56,33 @@ func (t *touched) path(e *effective.Effective) {
 
 // around gathers what hangs on an object though no path goes through it: itself, and
 // the policies whose target it is, or who meet it on a target of its own.
-func (t *touched) around(v *snapshot.View, o snapshot.Object) {
+func (t *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
 	t.found[o.Ref()] = true
-	t.targeting(v, o.Ref())
+	t.addPoliciesOn(v, o.Ref())
 	switch o := o.(type) {
 	case *policykind.Policy:
 		for _, target := range v.Targets(o) {
-			t.targeting(v, target.Ref)
+			t.addPoliciesOn(v, target.Ref)
 		}
 	case *gateway.Grant:
 		for _, to := range o.To {
-			t.policies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
-			t.policies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
+			t.addPolicies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
+			t.addPolicies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
 		}
 	case *gateway.Namespace: // its labels may be what a selector asks for
 		for _, kind := range slices.Concat(gateway.GatewayKinds, []string{gateway.KindService}) {
-			t.policies(v.Selecting(hierarchyKind(kind)))
+			t.addPolicies(v.Selecting(hierarchyKind(kind)))
 		}
 	}
 }
 
-func (t *touched) targeting(v *snapshot.View, object api.Ref) {
+func (t *impactedObjects) addPoliciesOn(v *snapshot.View, object api.Ref) {
 	for p := range v.On(object) {
 		t.found[p.Ref()] = true
 	}
 }
 
-func (t *touched) policies(all iter.Seq[*policykind.Policy]) {
+func (t *impactedObjects) addPolicies(all iter.Seq[*policykind.Policy]) {
 	for p := range all {
 		t.found[p.Ref()] = true
 	}

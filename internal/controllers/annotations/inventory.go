@@ -19,18 +19,18 @@ type entry struct {
 	marks snapshot.Marks
 	// wrote is when it was last written here, and again how often that followed
 	// closely on the time before.
-	wrote time.Time
-	again int
+	lastWrite time.Time
+	rewrites int
 }
 
 // seldom is the longest that an object waits for its next write.
-const seldom = time.Minute
+const maxWriteInterval = time.Minute
 
 // rest is how long an object is left alone after a write: the longer, the more often
 // it was written lately. Somebody who takes our marks off each time is not fought, and
 // one that changes all the time is not written all the time.
-func (e entry) rest(every time.Duration) time.Duration {
-	return min(every<<min(e.again, 16), max(every, seldom))
+func (e entry) writeInterval(every time.Duration) time.Duration {
+	return min(every<<min(e.rewrites, 16), max(every, maxWriteInterval))
 }
 
 // inventory has an entry for each object that may have marks: what stands on it is
@@ -41,7 +41,7 @@ type inventory struct {
 }
 
 // note books what was seen, and returns what of it says something new.
-func (i *inventory) note(seen []snapshot.Observation) []api.Ref {
+func (i *inventory) observe(seen []snapshot.Observation) []api.Ref {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.entries == nil {
@@ -51,11 +51,11 @@ func (i *inventory) note(seen []snapshot.Observation) []api.Ref {
 	for _, s := range seen {
 		was, known := i.entries[s.Ref]
 		switch {
-		case !marked(s.Ref.PolicyKind()):
+		case !hasMarks(s.Ref.PolicyKind()):
 		case s.Deleted:
 			delete(i.entries, s.Ref)
 		case !known || was.uid != s.UID || was.marks != s.Marks:
-			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, wrote: was.wrote, again: was.again}
+			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, lastWrite: was.lastWrite, rewrites: was.rewrites}
 			out = append(out, s.Ref)
 		}
 	}
@@ -70,16 +70,16 @@ func (i *inventory) get(ref api.Ref) (entry, bool) {
 }
 
 // wrote books a write.
-func (i *inventory) wrote(ref api.Ref, at time.Time, every time.Duration) {
+func (i *inventory) recordWrite(ref api.Ref, at time.Time, every time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if e, ok := i.entries[ref]; ok {
-		if at.Sub(e.wrote) < 2*e.rest(every) {
-			e.again++
+		if at.Sub(e.lastWrite) < 2*e.writeInterval(every) {
+			e.rewrites++
 		} else {
-			e.again = 0
+			e.rewrites = 0
 		}
-		e.wrote = at
+		e.lastWrite = at
 		i.entries[ref] = e
 	}
 }
@@ -100,10 +100,10 @@ func (i *inventory) all(namespace string) []api.Ref {
 
 // marked reports whether objects of a kind may have marks: all that is no policy is
 // known by name.
-func marked(k api.PolicyKind) bool {
+func hasMarks(k api.PolicyKind) bool {
 	switch {
 	case gateway.Known(k):
-		return gateway.IsRoute(k) || conditioned(k)
+		return gateway.IsRoute(k) || hasConditions(k)
 	default:
 		return k.Group != api.Group && k != policykind.KindDefinition
 	}
@@ -112,7 +112,7 @@ func marked(k api.PolicyKind) bool {
 // conditioned reports whether objects of a kind of the hierarchy have conditions for
 // the object as a whole. A Service and a Namespace have, too; but the right to write
 // the status of every Service is the right to say where its traffic comes in.
-func conditioned(k api.PolicyKind) bool {
+func hasConditions(k api.PolicyKind) bool {
 	return k.Group == api.GatewayGroup &&
 		slices.Contains([]string{gateway.KindGatewayClass, gateway.KindGateway, gateway.KindListenerSet}, k.Kind)
 }

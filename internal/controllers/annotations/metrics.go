@@ -31,18 +31,18 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (r *Refresher) Describe(ch chan<- *prometheus.Desc) {
+func (r *Controller) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
 	ch <- oldestDesc
 	ch <- writesDesc
 }
 
 // Collect implements prometheus.Collector.
-func (r *Refresher) Collect(ch chan<- prometheus.Metric) {
-	n, oldest := r.pending.state(time.Now())
+func (r *Controller) Collect(ch chan<- prometheus.Metric) {
+	n, oldest := r.pending.snapshot(time.Now())
 	ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n))
 	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
-	counts := r.counted.get()
+	counts := r.results.get()
 	for _, result := range results {
 		ch <- prometheus.MustNewConstMetric(writesDesc, prometheus.CounterValue, float64(counts[result]), result)
 	}
@@ -52,8 +52,8 @@ func (r *Refresher) Collect(ch chan<- prometheus.Metric) {
 type pending struct {
 	mu    sync.Mutex
 	since map[api.Ref]time.Time
-	at    api.Ref // at hand
-	again bool    // and queued once more meanwhile
+	current    api.Ref // at hand
+	requeued bool    // and queued once more meanwhile
 }
 
 func (p *pending) add(ref api.Ref) {
@@ -65,28 +65,28 @@ func (p *pending) add(ref api.Ref) {
 	if _, there := p.since[ref]; !there {
 		p.since[ref] = time.Now()
 	}
-	p.again = p.again || ref == p.at
+	p.requeued = p.requeued || ref == p.current
 }
 
-func (p *pending) begin(ref api.Ref) {
+func (p *pending) start(ref api.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at, p.again = ref, false
+	p.current, p.requeued = ref, false
 }
 
 // end takes the object at hand out, unless it was queued once more.
-func (p *pending) end(ref api.Ref) {
+func (p *pending) finish(ref api.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.again {
+	if p.requeued {
 		p.since[ref] = time.Now()
 	} else {
 		delete(p.since, ref)
 	}
-	p.at, p.again = api.Ref{}, false
+	p.current, p.requeued = api.Ref{}, false
 }
 
-func (p *pending) state(now time.Time) (n int, oldest time.Duration) {
+func (p *pending) snapshot(now time.Time) (n int, oldest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, since := range p.since {

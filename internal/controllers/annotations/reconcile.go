@@ -15,7 +15,7 @@ import (
 var ErrGone = errors.New("the object is gone")
 
 // errOtherwise tells that an object was written and has other marks all the same.
-var errOtherwise = errors.New("it has other marks than were written: another server sees the cluster otherwise, or takes part")
+var errMarksDiffer = errors.New("it has other marks than were written: another server sees the cluster otherwise, or takes part")
 
 // RightError tells which right is missing.
 type RightError struct {
@@ -35,19 +35,19 @@ func (e *RightError) Unwrap() error { return e.Cause }
 
 // refresh writes an object if its marks are not as they are to be. It is to be seen
 // to again after a time unless that is 0, or after a while if there is an error.
-func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
+func (r *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
 	defer background.Recovered(&err, "refresh")
 	v, ready := r.Store.View()
 	if !ready {
 		return r.Delay, nil
 	}
-	has, known := r.objects.get(ref)
+	has, known := r.inventory.get(ref)
 	o := v.Get(ref)
 	if !known || o == nil || has.marks.Going || has.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return 0, nil
 	}
 	kind := ref.PolicyKind()
-	if wait := time.Until(r.barred[kind]); wait > 0 {
+	if wait := time.Until(r.blockedUntil[kind]); wait > 0 {
 		return wait, nil
 	}
 	w, err := r.compute(ctx, v, o, has.marks)
@@ -58,58 +58,58 @@ func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Durati
 	if want == has.marks.Hash {
 		return 0, nil
 	}
-	if wait := time.Until(has.wrote.Add(has.rest(r.Every))); wait > 0 {
+	if wait := time.Until(has.lastWrite.Add(has.writeInterval(r.Every))); wait > 0 {
 		return wait, nil
 	}
 	got, err := r.Cluster.Write(ctx, ref, has.uid, w)
-	r.objects.wrote(ref, time.Now(), r.Every)
+	r.inventory.recordWrite(ref, time.Now(), r.Every)
 	if err == nil && got != want {
-		err = errOtherwise
+		err = errMarksDiffer
 	}
-	return r.booked(ctx, ref, w, err)
+	return r.handleResult(ctx, ref, w, err)
 }
 
-func (r *Refresher) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
-	r.computing.Lock()
-	defer r.computing.Unlock()
-	if err := r.pace.step(ctx); err != nil {
+func (r *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+	r.computeMu.Lock()
+	defer r.computeMu.Unlock()
+	if err := r.throttle.step(ctx); err != nil {
 		return nil, err
 	}
-	return r.wanted(ctx, v, o, has)
+	return r.desiredMarks(ctx, v, o, has)
 }
 
 // booked counts a write, tells of it where somebody should know, and returns when to
 // try again.
-func (r *Refresher) booked(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
+func (r *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
 	kind := ref.PolicyKind()
 	right, missing := errors.AsType[*RightError](err)
-	_, before := r.barred[kind]
+	_, before := r.blockedUntil[kind]
 	if err == nil && before {
-		delete(r.barred, kind)
+		delete(r.blockedUntil, kind)
 		r.Log.Info("marks can be written again", "kind", kind.String())
 	}
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
-		r.counted.add(resultWritten)
+		r.results.add(resultWritten)
 		if len(w.LeftOut) > 0 {
 			r.Log.Info("no room for conditions: Gateway API takes eight, and two are left free", "object", ref.String(), "leftOut", w.LeftOut)
 		}
 	case errors.Is(err, ErrGone):
-		r.counted.add(resultGone)
+		r.results.add(resultGone)
 		return 0, nil
 	case missing:
-		r.counted.add(resultForbidden)
+		r.results.add(resultForbidden)
 		if !before {
 			r.Log.Error(right, "marks are not refreshed; tried again each minute", "kind", kind.String())
 		}
-		r.barred[kind] = time.Now().Add(barredFor)
-		return barredFor, nil
-	case errors.Is(err, errOtherwise):
-		r.counted.add(resultOtherwise)
+		r.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
+		return forbiddenRetry, nil
+	case errors.Is(err, errMarksDiffer):
+		r.results.add(resultOtherwise)
 		r.Log.V(1).Info("marks differ after a write; tried again", "object", ref.String())
 	default:
-		r.counted.add(resultFailed)
+		r.results.add(resultFailed)
 		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", api.RedactToken(err.Error()))
 	}
 	return 0, err

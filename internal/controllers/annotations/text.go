@@ -44,9 +44,9 @@ func Text(e *effective.Engine, v *snapshot.View, o snapshot.Object, b *effective
 		})
 	}
 	if p, ok := o.(*policykind.Policy); ok {
-		return outcome(walk, v, p)
+		return policyText(walk, v, p)
 	}
-	return effectivePolicy(walk, o.Ref())
+	return routeText(walk, o.Ref())
 }
 
 // walk shows the paths through an object.
@@ -54,7 +54,7 @@ type walk func(visit func(*effective.Effective) error) error
 
 // limited returns a note as compact JSON, or the shorter one with the hash of
 // the whole where it is too large.
-func limited(note any, shorter func(hash string) any) (string, error) {
+func marshalLimited(note any, shorter func(hash string) any) (string, error) {
 	data, err := json.Marshal(note)
 	if err != nil {
 		return "", err

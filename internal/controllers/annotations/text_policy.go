@@ -8,15 +8,15 @@ import (
 )
 
 // outcomeNote is the annotation of a policy.
-type outcomeNote struct {
+type policyAnnotation struct {
 	State api.State      `json:"state"`
 	Paths api.PathCounts `json:"paths"`
-	Lost  []lostNote     `json:"lost,omitempty"`
+	Lost  []lostRule     `json:"lost,omitempty"`
 	// Hash of what was left out for its size.
 	Hash string `json:"hash,omitempty"`
 }
 
-type lostNote struct {
+type lostRule struct {
 	Rule  string `json:"rule"`
 	To    string `json:"to"`
 	Paths int    `json:"paths"`
@@ -26,7 +26,7 @@ type lostNote struct {
 // may be yet to be generated.
 const itself = "itself"
 
-func outcome(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
+func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
 	var sum effective.Outcomes
 	err := through(func(e *effective.Effective) error {
 		if e.Kind == p.Kind {
@@ -38,7 +38,7 @@ func outcome(through walk, v *snapshot.View, p *policykind.Policy) (string, erro
 		return "", err
 	}
 	out := sum.Of(v, p)
-	note := outcomeNote{State: out.State, Paths: out.Paths}
+	note := policyAnnotation{State: out.State, Paths: out.Paths}
 	for _, l := range out.Lost {
 		to := l.To.String()
 		if l.To == p.Ref() {
@@ -49,9 +49,9 @@ func outcome(through walk, v *snapshot.View, p *policykind.Policy) (string, erro
 			note.Lost[n].Paths += l.Paths
 			continue
 		}
-		note.Lost = append(note.Lost, lostNote{Rule: l.Rule, To: to, Paths: l.Paths})
+		note.Lost = append(note.Lost, lostRule{Rule: l.Rule, To: to, Paths: l.Paths})
 	}
-	return limited(note, func(hash string) any {
-		return outcomeNote{State: note.State, Paths: note.Paths, Hash: hash}
+	return marshalLimited(note, func(hash string) any {
+		return policyAnnotation{State: note.State, Paths: note.Paths, Hash: hash}
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // routeNote is the annotation of a route.
-type routeNote struct {
+type routeAnnotation struct {
 	// Hash of the paths and the origins of their rules. No value is part of it:
 	// readers of the route could find out a short one by trying.
 	Hash string `json:"hash"`
@@ -35,7 +35,7 @@ type counts struct {
 	Rules int `json:"rules"`
 }
 
-func effectivePolicy(through walk, self api.Ref) (string, error) {
+func routeText(through walk, self api.Ref) (string, error) {
 	var items []*item
 	known := make(map[*merge.Result]*item)
 	err := through(func(e *effective.Effective) error {
@@ -49,11 +49,11 @@ func effectivePolicy(through walk, self api.Ref) (string, error) {
 	slices.SortFunc(items, func(a, b *item) int {
 		return effective.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
 	})
-	note := routeNote{Hash: hashOf(items, self), Policies: make(map[string][]winners)}
+	note := routeAnnotation{Hash: originHash(items, self), Policies: make(map[string][]winners)}
 	for _, it := range items {
 		note.add(it)
 	}
-	return limited(note, func(string) any { return note.counted(items) })
+	return marshalLimited(note, func(string) any { return note.withCounts(items) })
 }
 
 // item is an effective policy on a path of the route.
@@ -72,7 +72,7 @@ func itemOf(e *effective.Effective, same *item) *item {
 		it.Path = e.Path.Elements()
 		return &it
 	}
-	it := &item{EffectivePolicy: unnamed(e.API()), won: make(map[string]string, len(e.Rules))}
+	it := &item{EffectivePolicy: withoutRouteName(e.API()), won: make(map[string]string, len(e.Rules))}
 	for _, r := range it.Rules {
 		it.won[r.Rule] = r.From.Key()
 		if r.Block == merge.Object.String() {
@@ -82,9 +82,9 @@ func itemOf(e *effective.Effective, same *item) *item {
 	return it
 }
 
-func (n *routeNote) add(it *item) {
+func (n *routeAnnotation) add(it *item) {
 	kind := it.PolicyKind.String()
-	at := pathNote(it.Path)
+	at := pathText(it.Path)
 	for i, w := range n.Policies[kind] {
 		if maps.Equal(w.Rules, it.won) {
 			n.Policies[kind][i].Paths = append(w.Paths, at)
@@ -96,7 +96,7 @@ func (n *routeNote) add(it *item) {
 
 // unnamed takes the route's name out of what its own fields gave: it may be yet
 // to be generated.
-func unnamed(p api.EffectivePolicy) api.EffectivePolicy {
+func withoutRouteName(p api.EffectivePolicy) api.EffectivePolicy {
 	for i := range p.Rules {
 		if p.Rules[i].Block == merge.Object.String() {
 			p.Rules[i].From.Name = ""
@@ -107,7 +107,7 @@ func unnamed(p api.EffectivePolicy) api.EffectivePolicy {
 
 // pathNote names a path of the route: gateway#listener or the service that is
 // its parent, and what is below the route.
-func pathNote(path []api.PathElement) string {
+func pathText(path []api.PathElement) string {
 	var above api.PathElement
 	var below []string
 	for _, e := range path {
@@ -127,8 +127,8 @@ func pathNote(path []api.PathElement) string {
 	return strings.TrimSpace(text + " " + strings.Join(below, " "))
 }
 
-func (n *routeNote) counted(items []*item) routeNote {
-	out := routeNote{Hash: n.Hash, Counts: make(map[string]counts)}
+func (n *routeAnnotation) withCounts(items []*item) routeAnnotation {
+	out := routeAnnotation{Hash: n.Hash, Counts: make(map[string]counts)}
 	for _, it := range items {
 		c := out.Counts[it.PolicyKind.String()]
 		c.Paths++
@@ -140,7 +140,7 @@ func (n *routeNote) counted(items []*item) routeNote {
 
 // hashOf returns a short hash of the origins of rules by path, the name of the
 // route left out: it is not known yet when it is generated.
-func hashOf(items []*item, self api.Ref) string {
+func originHash(items []*item, self api.Ref) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, one := range items {

@@ -15,7 +15,7 @@ import (
 )
 
 // A hash of a short value tells the value to readers who try all of them.
-func TestAnAnnotationDependsOnNoValue(t *testing.T) {
+func TestTextDoesNotDependOnValues(t *testing.T) {
 	route := api.Ref{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "app", Name: "r"}
 	policy := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "own"}
 	text := func(of api.Ref, block, value string) string {

@@ -23,9 +23,9 @@ const (
 	DefaultQueue = 1000
 	// limit is how long one look may take: it is far more than the paths of a
 	// gateway need.
-	limit = time.Minute
+	auditTimeout = time.Minute
 	// patience is the longest time between attempts that fail.
-	patience = time.Minute
+	maxRetryDelay = time.Minute
 )
 
 // Options of a Sweeper.
@@ -51,45 +51,45 @@ type Options struct {
 }
 
 // Sweeper keeps the set of current violations. Make it with New.
-type Sweeper struct {
+type Auditor struct {
 	Options
 	changes *snapshot.Changes
 	current atomic.Pointer[violations]
-	counted counter
+	runs counter
 
 	// of the one goroutine that sweeps:
-	last *snapshot.View // that was looked at, nil before the first sweep
+	lastView *snapshot.View // that was looked at, nil before the first sweep
 }
 
 // New returns a sweeper that hears of changes from its store, which must not be
 // fed yet.
-func New(o Options) *Sweeper {
+func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	s := &Sweeper{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
+	s := &Auditor{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
 	s.current.Store(&violations{})
 	o.Store.Subscribe(s.changes.Record)
 	return s
 }
 
 // NeedLeaderElection returns false: each replica has metrics of its own.
-func (s *Sweeper) NeedLeaderElection() bool { return false }
+func (s *Auditor) NeedLeaderElection() bool { return false }
 
 // Start sweeps until ctx ends: once the store is ready, and then a moment after
 // each change.
-func (s *Sweeper) Start(ctx context.Context) error {
+func (s *Auditor) Start(ctx context.Context) error {
 	retry := s.Delay
 	for background.Sleep(ctx, s.Delay) {
 		if _, ready := s.Store.View(); !ready {
 			continue
 		}
-		err := s.sweep(ctx)
+		err := s.run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			s.Log.Error(err, "look for violations; everything will be looked at again", "retry", retry.String())
 			background.Sleep(ctx, retry)
-			retry = min(2*retry, patience)
+			retry = min(2*retry, maxRetryDelay)
 			continue
 		}
 		retry = s.Delay
@@ -102,36 +102,36 @@ func (s *Sweeper) Start(ctx context.Context) error {
 }
 
 // sweep looks at what changed.
-func (s *Sweeper) sweep(ctx context.Context) error {
+func (s *Auditor) run(ctx context.Context) error {
 	changed := s.changes.Take()
-	all := changed.All || slices.ContainsFunc(changed.Events, demands)
+	all := changed.All || slices.ContainsFunc(changed.Events, isConstraintEvent)
 	v, _ := s.Store.View()
 	var found []api.Violation
 	var err error
 	looked := func([]api.PathElement) bool { return true }
 	if all { // as it is at first
-		found, err = s.everything(ctx, v)
+		found, err = s.auditAll(ctx, v)
 	} else {
 		objects := snapshot.Objects(changed.Events)
-		found, err = s.look(ctx, v, effective.ScopeOf(objects...))
-		looked = effective.FootprintOf(objects, s.last, v).Through()
+		found, err = s.auditScope(ctx, v, effective.ScopeOf(objects...))
+		looked = effective.FootprintOf(objects, s.lastView, v).Through()
 	}
-	s.counted.add(all, err)
+	s.runs.add(all, err)
 	if err != nil {
 		s.changes.RecordAll()
 		return err
 	}
 	next, fresh, gone := s.current.Load().replace(found, looked)
-	first := s.last == nil
+	first := s.lastView == nil
 	s.current.Store(&next)
-	s.last = v
-	s.tell(ctx, fresh, gone, first)
+	s.lastView = v
+	s.report(ctx, fresh, gone, first)
 	return nil
 }
 
 // demands reports whether an event is about a constraint: what is demanded of
 // effective policies may be of any path.
-func demands(e snapshot.Event) bool {
+func isConstraintEvent(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
 	return before || after
@@ -139,11 +139,11 @@ func demands(e snapshot.Event) bool {
 
 // everything looks at all paths, root by root, and rests after each for as long
 // as it took: admission comes first.
-func (s *Sweeper) everything(ctx context.Context, v *snapshot.View) ([]api.Violation, error) {
+func (s *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violation, error) {
 	var out []api.Violation
 	for scope := range effective.Parts(v) {
 		start := time.Now()
-		found, err := s.look(ctx, v, scope)
+		found, err := s.auditScope(ctx, v, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -155,16 +155,16 @@ func (s *Sweeper) everything(ctx context.Context, v *snapshot.View) ([]api.Viola
 	return out, nil
 }
 
-func (s *Sweeper) look(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
+func (s *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
 	defer background.Recovered(&err, "audit")
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
 	found, err = s.Audit(ctx, v, scope)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	return slices.DeleteFunc(found, unread), nil
+	return slices.DeleteFunc(found, notChecked), nil
 }
 
 // unread reports whether something could not be checked: that is no violation.
-func unread(v api.Violation) bool { return v.Code == api.ReasonNotRead }
+func notChecked(v api.Violation) bool { return v.Code == api.ReasonNotRead }

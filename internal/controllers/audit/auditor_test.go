@@ -38,9 +38,9 @@ func onGateway(name, gw, spec string) string {
 
 // sweeping is a sweeper of a store, and what it tells. Here it is a violation
 // where a is 100, and cannot be said where b is.
-type sweeping struct {
+type auditFixture struct {
 	*testing.T
-	*Sweeper
+	*Auditor
 	engine *effective.Engine
 	err    error
 	scopes []effective.Scope
@@ -50,9 +50,9 @@ type sweeping struct {
 	lines  []string
 }
 
-func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
+func newAuditFixture(t *testing.T, o Options, docs ...string) *auditFixture {
 	t.Helper()
-	s := &sweeping{T: t, engine: effective.NewEngine()}
+	s := &auditFixture{T: t, engine: effective.NewEngine()}
 	o.Store = snapshot.New()
 	o.Audit = s.audit
 	o.Events = s
@@ -66,7 +66,7 @@ func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
 		close(leading)
 		o.Leading = leading
 	}
-	s.Sweeper = New(o)
+	s.Auditor = New(o)
 	for _, k := range worlds.World(t, worlds.RouteDoc("r", "[{}]")).Kinds() {
 		s.Store.AddKind(k)
 		s.Store.KindListed(k.Ref())
@@ -75,7 +75,7 @@ func newSweeping(t *testing.T, o Options, docs ...string) *sweeping {
 	return s
 }
 
-func (s *sweeping) audit(ctx context.Context, v *snapshot.View, scope effective.Scope) ([]api.Violation, error) {
+func (s *auditFixture) audit(ctx context.Context, v *snapshot.View, scope effective.Scope) ([]api.Violation, error) {
 	s.scopes = append(s.scopes, scope)
 	if s.err != nil {
 		return nil, s.err
@@ -99,7 +99,7 @@ func (s *sweeping) audit(ctx context.Context, v *snapshot.View, scope effective.
 }
 
 // Eventf implements Recorder.
-func (s *sweeping) Eventf(about, _ runtime.Object, kind, reason, action, note string, args ...any) {
+func (s *auditFixture) Eventf(about, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	ref, _ := about.(*corev1.ObjectReference)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *sweeping) Eventf(about, _ runtime.Object, kind, reason, action, note st
 		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, ref.UID, fmt.Sprintf(note, args...)))
 }
 
-func (s *sweeping) put(docs ...string) {
+func (s *auditFixture) put(docs ...string) {
 	s.Helper()
 	for _, doc := range docs {
 		v, _ := s.Store.View()
@@ -115,23 +115,23 @@ func (s *sweeping) put(docs ...string) {
 	}
 }
 
-func (s *sweeping) remove(doc string) {
+func (s *auditFixture) remove(doc string) {
 	s.Helper()
 	v, _ := s.Store.View()
 	s.Store.Apply(snapshot.Delete(worlds.Read(s.T, v, doc).Ref()))
 }
 
 // swept sweeps once and returns the paths in violation.
-func (s *sweeping) swept() []string {
+func (s *auditFixture) runOnce() []string {
 	s.Helper()
-	require.NoError(s, s.sweep(s.Context()))
+	require.NoError(s, s.run(s.Context()))
 	return s.paths()
 }
 
-func (s *sweeping) paths() []string {
+func (s *auditFixture) paths() []string {
 	var out []string
 	for _, v := range *s.current.Load() {
-		out = append(out, text(v.Path))
+		out = append(out, pathText(v.Path))
 	}
 	slices.Sort(out)
 	return out
@@ -148,56 +148,56 @@ var (
 	routeS = worlds.RouteDoc("s", "[{}]", "edge")
 )
 
-func TestASweepKeepsTheSetOfViolations(t *testing.T) {
-	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
-	assert.Equal(t, []string{pathR}, s.swept(), "the first one looks at everything")
+func TestRunUpdatesViolations(t *testing.T) {
+	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
+	assert.Equal(t, []string{pathR}, s.runOnce(), "the first one looks at everything")
 	assert.Empty(t, s.scopes[0].Objects)
 
 	s.scopes = nil
 	s.put(onRoute("q", "s", "a: 100"))
-	assert.Equal(t, []string{pathR, pathS}, s.swept())
+	assert.Equal(t, []string{pathR, pathS}, s.runOnce())
 	require.Len(t, s.scopes, 1)
 	require.Len(t, s.scopes[0].Policies, 1, "then only what changed is looked at")
 
 	s.put(onRoute("p", "r", "a: 1"))
-	assert.Equal(t, []string{pathS}, s.swept())
+	assert.Equal(t, []string{pathS}, s.runOnce())
 	s.put(onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
-	assert.Empty(t, s.swept())
+	assert.Empty(t, s.runOnce())
 	s.remove(onGateway("g", "edge", ""))
-	assert.Equal(t, []string{pathS}, s.swept())
+	assert.Equal(t, []string{pathS}, s.runOnce())
 	s.remove(routeS)
-	assert.Empty(t, s.swept(), "a path that is gone is in no violation")
+	assert.Empty(t, s.runOnce(), "a path that is gone is in no violation")
 }
 
-func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
+func TestEventsThatCauseFullAudit(t *testing.T) {
 	demand := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})
 	for name, c := range map[string]struct {
-		change func(*sweeping)
+		change func(*auditFixture)
 		whole  bool
 	}{
-		"a route":                {func(s *sweeping) { s.put(routeS) }, false},
-		"a constraint":           {func(s *sweeping) { s.Store.Apply(snapshot.Put(demand)) }, true},
-		"a constraint that goes": {func(s *sweeping) { s.changes.Record([]snapshot.Event{{Before: demand}}) }, true},
-		"a policy kind":          {func(s *sweeping) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
-		"more than can be kept in mind": {func(s *sweeping) {
+		"a route":                {func(s *auditFixture) { s.put(routeS) }, false},
+		"a constraint":           {func(s *auditFixture) { s.Store.Apply(snapshot.Put(demand)) }, true},
+		"a constraint that goes": {func(s *auditFixture) { s.changes.Record([]snapshot.Event{{Before: demand}}) }, true},
+		"a policy kind":          {func(s *auditFixture) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
+		"more than can be kept in mind": {func(s *auditFixture) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
 		}, true},
-		"as much as can be kept in mind": {func(s *sweeping) { s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge")) }, false},
+		"as much as can be kept in mind": {func(s *auditFixture) { s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge")) }, false},
 		"what fails, and is tried again": {
-			func(s *sweeping) {
+			func(s *auditFixture) {
 				s.put(routeS)
 				s.err = errors.New("no")
-				assert.ErrorContains(s, s.sweep(s.Context()), "audit: no")
+				assert.ErrorContains(s, s.run(s.Context()), "audit: no")
 				s.err, s.scopes = nil, nil
 			}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSweeping(t, Options{Queue: 2}, edge, routeR, onRoute("p", "r", "b: 100"))
-			s.swept()
+			s := newAuditFixture(t, Options{Queue: 2}, edge, routeR, onRoute("p", "r", "b: 100"))
+			s.runOnce()
 			s.scopes = nil
 			c.change(s)
-			s.swept()
+			s.runOnce()
 			require.Len(t, s.scopes, 1)
 			assert.Equal(t, c.whole, len(s.scopes[0].Roots) == 1, "%+v", s.scopes[0])
 			assert.Empty(t, s.changes.Take())
@@ -207,13 +207,13 @@ func TestWhatMayMatterToAnyPathHasEverythingLookedAt(t *testing.T) {
 
 // However a world changes, what sweeps find bit by bit is what a look at all of
 // it finds.
-func TestSweepsFindWhatALookAtEverythingFinds(t *testing.T) {
+func TestIncrementalRunsEqualFullAudit(t *testing.T) {
 	found := 0
 	for seed := range uint64(60) {
 		d := rand.New(rand.NewPCG(seed, 4))
 		of := func(list ...string) string { return list[d.IntN(len(list))] }
-		s := newSweeping(t, Options{Queue: 100}, edge, worlds.GatewayDoc("two", "class", "http"))
-		s.swept()
+		s := newAuditFixture(t, Options{Queue: 100}, edge, worlds.GatewayDoc("two", "class", "http"))
+		s.runOnce()
 		for range 40 {
 			for range 1 + d.IntN(3) {
 				value := of("a: 100", "a: 1", "overrides: {strategy: patch, a: 100}", "overrides: {strategy: patch, a: 2}")
@@ -229,13 +229,13 @@ func TestSweepsFindWhatALookAtEverythingFinds(t *testing.T) {
 					s.put(doc)
 				}
 			}
-			got := s.swept()
+			got := s.runOnce()
 			v, _ := s.Store.View()
 			whole, err := s.audit(t.Context(), v, effective.Scope{All: true})
 			require.NoError(t, err)
 			var want []string
 			for _, v := range whole {
-				want = append(want, text(v.Path))
+				want = append(want, pathText(v.Path))
 			}
 			slices.Sort(want)
 			require.Equal(t, want, got, "seed %d", seed)
@@ -245,63 +245,63 @@ func TestSweepsFindWhatALookAtEverythingFinds(t *testing.T) {
 	assert.Greater(t, found, 1000, "the worlds are too dull to show anything")
 }
 
-func TestEventsTellOfWhatIsNewSinceTheFirstSweep(t *testing.T) {
-	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
-	s.swept()
+func TestEventsReportNewViolationsAfterFirstRun(t *testing.T) {
+	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
+	s.runOnce()
 	assert.Empty(t, s.events, "what was there before is no event")
 	s.put(onRoute("q", "s", "a: 100"))
-	s.swept()
+	s.runOnce()
 	want := []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}
 	assert.Equal(t, want, s.events)
 	s.put(routeS)
-	s.swept()
+	s.runOnce()
 	assert.Equal(t, want, s.events, "it is told once")
 	s.put(onRoute("q", "s", "a: 1"))
-	s.swept()
+	s.runOnce()
 	s.put(onRoute("q", "s", "a: 100"))
-	s.swept()
+	s.runOnce()
 	assert.Len(t, s.events, 2, "it is told again when it comes again")
 }
 
-func TestWhatCannotBeCheckedIsNoViolation(t *testing.T) {
-	s := newSweeping(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "b: 100"))
-	assert.Empty(t, s.swept(), "in a look at everything")
+func TestNotReadIsNoViolation(t *testing.T) {
+	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "b: 100"))
+	assert.Empty(t, s.runOnce(), "in a look at everything")
 	s.put(onRoute("q", "s", "a: 100\nb: 100"))
-	assert.Equal(t, []string{pathS}, s.swept(), "in a look at what changed")
+	assert.Equal(t, []string{pathS}, s.runOnce(), "in a look at what changed")
 	assert.Equal(t, []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}, s.events)
 	require.Len(t, s.lines, 1)
 	assert.Contains(t, s.lines[0], `"reason"="RequirementUnmet"`)
-	require.NoError(t, testutil.CollectAndCompare(s.Sweeper, strings.NewReader(`
+	require.NoError(t, testutil.CollectAndCompare(s.Auditor, strings.NewReader(`
 # HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
 # TYPE overrule_violations gauge
 overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 1
 `), "overrule_violations"))
 }
 
-func TestOnlyTheLeaderMakesEvents(t *testing.T) {
+func TestOnlyLeaderRecordsEvents(t *testing.T) {
 	leading := make(chan struct{})
-	s := newSweeping(t, Options{Leading: leading}, edge, routeR, routeS)
-	s.swept()
+	s := newAuditFixture(t, Options{Leading: leading}, edge, routeR, routeS)
+	s.runOnce()
 	s.put(onRoute("p", "r", "a: 100"))
-	s.swept()
+	s.runOnce()
 	assert.Empty(t, s.events)
 	close(leading)
 	s.put(onRoute("q", "s", "a: 100"))
-	s.swept()
+	s.runOnce()
 	assert.Len(t, s.events, 1)
 }
 
-func TestAnEventIsAtTheObjectWithItsUID(t *testing.T) {
+func TestEventReferenceHasUID(t *testing.T) {
 	located := func(_ context.Context, ref api.Ref) (*corev1.ObjectReference, error) {
 		if ref.Name == "s" {
 			return nil, errors.New("gone")
 		}
 		return &corev1.ObjectReference{APIVersion: "v", Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: "u1"}, nil
 	}
-	s := newSweeping(t, Options{Locate: located}, edge, routeR, routeS)
-	s.swept()
+	s := newAuditFixture(t, Options{Locate: located}, edge, routeR, routeS)
+	s.runOnce()
 	s.put(onRoute("p", "r", "a: 100"), onRoute("q", "s", "a: 100"))
-	s.swept()
+	s.runOnce()
 	assert.Equal(t, []string{
 		"Warning RequirementUnmet Sweep on v HTTPRoute app/r (u1): a is 100",
 		"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100",
@@ -309,24 +309,24 @@ func TestAnEventIsAtTheObjectWithItsUID(t *testing.T) {
 	assert.Contains(t, strings.Join(s.lines, "\n"), `"an object of an Event cannot be located" "object"="HTTPRoute app/s" "cause"="gone"`)
 }
 
-func TestASweepTellsOfAFewAndCountsTheRest(t *testing.T) {
-	s := newSweeping(t, Options{}, edge)
+func TestReportIsLimited(t *testing.T) {
+	s := newAuditFixture(t, Options{}, edge)
 	for i := range 25 {
 		s.put(worlds.RouteDoc(fmt.Sprintf("r%02d", i), "[{}]", "edge"))
 	}
-	s.swept()
+	s.runOnce()
 	s.put(onGateway("g", "edge", "a: 100"))
-	assert.Len(t, s.swept(), 25)
+	assert.Len(t, s.runOnce(), 25)
 	require.Len(t, s.events, 20)
 	assert.Equal(t, "Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/r19 (): (and 5 more violations) a is 100", s.events[19])
 	require.Len(t, s.lines, 21)
 	assert.Equal(t, `"level"=0 "msg"="violation" "more"=5`, s.lines[20])
 	s.put(onGateway("g", "edge", "a: 1"))
-	s.swept()
+	s.runOnce()
 	assert.Contains(t, s.lines[21], `"level"=0 "msg"="violation resolved" "reason"="RequirementUnmet" "action"="Deny" "policyKind"="Paint.example.com" "path"="GatewayClass class > Gateway infra/edge`)
 }
 
-func TestTheSubjectOfAPath(t *testing.T) {
+func TestSubject(t *testing.T) {
 	gw := api.PathElement{Kind: "Gateway", Namespace: "infra", Name: "edge"}
 	for name, c := range map[string]struct {
 		path []api.PathElement
@@ -352,16 +352,16 @@ func TestTheSubjectOfAPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, subject(c.path)) })
 	}
-	s := newSweeping(t, Options{})
-	assert.Nil(t, s.regarding(t.Context(), api.Ref{}))
-	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "s"}, s.regarding(t.Context(), api.Ref{Kind: "Service", Name: "s"}))
+	s := newAuditFixture(t, Options{})
+	assert.Nil(t, s.eventObject(t.Context(), api.Ref{}))
+	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "s"}, s.eventObject(t.Context(), api.Ref{Kind: "Service", Name: "s"}))
 }
 
-func TestViolationsOfOneConstraintAreToldApart(t *testing.T) {
+func TestViolationsOfOneConstraintHaveDistinctKeys(t *testing.T) {
 	one := api.Violation{Code: api.ReasonRequirementUnmet, Policy: &api.Ref{Kind: "C", Name: "c"}, Message: "one"}
 	two := one
 	two.Message = "two"
-	set := keyed([]api.Violation{one, two})
+	set := byKey([]api.Violation{one, two})
 	assert.Len(t, set, 2)
 	everywhere := func([]api.PathElement) bool { return true }
 	next, fresh, gone := set.replace([]api.Violation{two}, everywhere)
@@ -370,15 +370,15 @@ func TestViolationsOfOneConstraintAreToldApart(t *testing.T) {
 	assert.Len(t, gone, 1)
 }
 
-func TestMetricsShowTheSet(t *testing.T) {
-	s := newSweeping(t, Options{}, edge, routeR, routeS, onGateway("g", "edge", "a: 100"))
-	s.swept()
+func TestMetrics(t *testing.T) {
+	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onGateway("g", "edge", "a: 100"))
+	s.runOnce()
 	s.put(routeS)
-	s.swept()
+	s.runOnce()
 	s.err = errors.New("no")
 	s.put(routeS)
-	require.Error(t, s.sweep(t.Context()))
-	require.NoError(t, testutil.CollectAndCompare(s.Sweeper, strings.NewReader(`
+	require.Error(t, s.run(t.Context()))
+	require.NoError(t, testutil.CollectAndCompare(s.Auditor, strings.NewReader(`
 # HELP overrule_audit_runs_total Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).
 # TYPE overrule_audit_runs_total counter
 overrule_audit_runs_total{result="done",scope="all"} 1
@@ -390,7 +390,7 @@ overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="Requir
 `)))
 }
 
-func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
+func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 	objects := snapshot.New("routes")
 	audits := make(chan *snapshot.View, 10)
 	fail := make(chan error, 1)
@@ -433,7 +433,7 @@ func TestASweeperSweepsOnceTheStoreIsReadyAndAfterEachChange(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestASweeperEndsInTheMiddleOfALook(t *testing.T) {
+func TestAuditorStopsDuringRun(t *testing.T) {
 	objects := snapshot.New()
 	v, _ := objects.View()
 	objects.Apply(snapshot.Put(worlds.Read(t, v, edge)), snapshot.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))

@@ -11,7 +11,7 @@ var (
 	violationsDesc = prometheus.NewDesc("overrule_violations",
 		"Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.",
 		[]string{"reason", "policy_kind", "action"}, nil)
-	sweepsDesc = prometheus.NewDesc("overrule_audit_runs_total",
+	runsDesc = prometheus.NewDesc("overrule_audit_runs_total",
 		"Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).",
 		[]string{"scope", "result"}, nil)
 )
@@ -19,13 +19,13 @@ var (
 type violationLabels struct{ reason, kind, action string }
 
 // Describe implements prometheus.Collector.
-func (s *Sweeper) Describe(ch chan<- *prometheus.Desc) {
+func (s *Auditor) Describe(ch chan<- *prometheus.Desc) {
 	ch <- violationsDesc
-	ch <- sweepsDesc
+	ch <- runsDesc
 }
 
 // Collect implements prometheus.Collector.
-func (s *Sweeper) Collect(ch chan<- prometheus.Metric) {
+func (s *Auditor) Collect(ch chan<- prometheus.Metric) {
 	counts := make(map[violationLabels]int)
 	for _, v := range *s.current.Load() {
 		counts[violationLabels{string(v.Code), v.PolicyKind.String(), string(v.Action)}]++
@@ -33,21 +33,21 @@ func (s *Sweeper) Collect(ch chan<- prometheus.Metric) {
 	for l, n := range counts {
 		ch <- prometheus.MustNewConstMetric(violationsDesc, prometheus.GaugeValue, float64(n), l.reason, l.kind, l.action)
 	}
-	for l, n := range s.counted.get() {
-		ch <- prometheus.MustNewConstMetric(sweepsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
+	for l, n := range s.runs.get() {
+		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
 	}
 }
 
-type sweepLabels struct{ scope, result string }
+type runLabels struct{ scope, result string }
 
 // counter counts sweeps.
 type counter struct {
 	mu     sync.Mutex
-	counts map[sweepLabels]int
+	counts map[runLabels]int
 }
 
 func (c *counter) add(all bool, err error) {
-	l := sweepLabels{"changed", "done"}
+	l := runLabels{"changed", "done"}
 	if all {
 		l.scope = "all"
 	}
@@ -57,12 +57,12 @@ func (c *counter) add(all bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts == nil {
-		c.counts = make(map[sweepLabels]int)
+		c.counts = make(map[runLabels]int)
 	}
 	c.counts[l]++
 }
 
-func (c *counter) get() map[sweepLabels]int {
+func (c *counter) get() map[runLabels]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)

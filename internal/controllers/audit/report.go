@@ -18,7 +18,7 @@ const (
 	action = "Sweep"
 	// mostTold is how many violations of one sweep are told of one by one, in
 	// Events and in the log.
-	mostTold = 20
+	maxReported = 20
 )
 
 // Recorder records Kubernetes Events without making its caller wait, as that of
@@ -33,26 +33,26 @@ type Locate func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, err
 
 // tell logs what is new and what is gone, and has Events made of what is new
 // since the first sweep.
-func (s *Sweeper) tell(ctx context.Context, fresh, gone []api.Violation, first bool) {
-	s.log("violation", fresh)
-	s.log("violation resolved", gone)
-	if first || s.Events == nil || !s.leads() {
+func (s *Auditor) report(ctx context.Context, fresh, gone []api.Violation, first bool) {
+	s.logViolations("violation", fresh)
+	s.logViolations("violation resolved", gone)
+	if first || s.Events == nil || !s.isLeader() {
 		return
 	}
-	for i, v := range fresh[:min(len(fresh), mostTold)] {
-		about := s.regarding(ctx, subject(v.Path))
+	for i, v := range fresh[:min(len(fresh), maxReported)] {
+		about := s.eventObject(ctx, subject(v.Path))
 		if about == nil {
 			continue
 		}
 		text := v.Message
-		if more := len(fresh) - mostTold; i == mostTold-1 && more > 0 {
+		if more := len(fresh) - maxReported; i == maxReported-1 && more > 0 {
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
 		s.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
 	}
 }
 
-func (s *Sweeper) leads() bool {
+func (s *Auditor) isLeader() bool {
 	select {
 	case <-s.Leading:
 		return true
@@ -61,18 +61,18 @@ func (s *Sweeper) leads() bool {
 	}
 }
 
-func (s *Sweeper) log(what string, all []api.Violation) {
+func (s *Auditor) logViolations(what string, all []api.Violation) {
 	for i, v := range all {
-		if i == mostTold {
+		if i == maxReported {
 			s.Log.Info(what, "more", len(all)-i)
 			return
 		}
 		s.Log.Info(what, "reason", v.Code, "action", v.Action, "policyKind", v.PolicyKind.String(),
-			"path", text(v.Path), "rule", v.Rule, "message", v.Message)
+			"path", pathText(v.Path), "rule", v.Rule, "message", v.Message)
 	}
 }
 
-func text(path []api.PathElement) string {
+func pathText(path []api.PathElement) string {
 	names := make([]string, len(path))
 	for i, e := range path {
 		names[i] = e.String()
@@ -101,7 +101,7 @@ func subject(path []api.PathElement) api.Ref {
 
 // regarding returns a reference for an Event, nil where there is no object. One
 // that cannot be located is named all the same.
-func (s *Sweeper) regarding(ctx context.Context, ref api.Ref) *corev1.ObjectReference {
+func (s *Auditor) eventObject(ctx context.Context, ref api.Ref) *corev1.ObjectReference {
 	if ref.Name == "" {
 		return nil
 	}

@@ -15,7 +15,7 @@ type violations map[string]api.Violation
 
 // keyed gives each violation a key. Several of one constraint on one path are
 // told apart by their order.
-func keyed(all []api.Violation) violations {
+func byKey(all []api.Violation) violations {
 	out := make(violations, len(all))
 	for _, v := range all {
 		var path, policy string
@@ -42,7 +42,7 @@ func keyed(all []api.Violation) violations {
 // others those on paths that it did not look at. fresh and gone are what
 // differs, sorted.
 func (s violations) replace(found []api.Violation, looked func([]api.PathElement) bool) (next violations, fresh, gone []api.Violation) {
-	next = keyed(found)
+	next = byKey(found)
 	for at, v := range next {
 		if _, known := s[at]; !known {
 			fresh = append(fresh, v)

@@ -9,14 +9,14 @@ import (
 )
 
 // busy is a run that Overrule was too busy for.
-func busy() Result {
-	return newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Passed}})
+func overloadedResult() Result {
+	return newResult(api.Deny, []Attempt{{Outcome: Untried, overloaded: true}, {Outcome: Passed}})
 }
 
-func of(o Outcome) Result { return newResult(api.Deny, []Attempt{{Outcome: o}}) }
+func resultOf(o Outcome) Result { return newResult(api.Deny, []Attempt{{Outcome: o}}) }
 
-func TestWhatArmsTheWebhooks(t *testing.T) {
-	p, f, u, b := of(Passed), of(Failed), of(Untried), busy()
+func TestArming(t *testing.T) {
+	p, f, u, b := resultOf(Passed), resultOf(Failed), resultOf(Untried), overloadedResult()
 	for name, c := range map[string]struct {
 		adopted bool
 		runs    []Result
@@ -54,33 +54,33 @@ func TestWhatArmsTheWebhooks(t *testing.T) {
 	}
 }
 
-func TestWhatWasTriedGoesBeforeWhatWasLeft(t *testing.T) {
+func TestAdoptAfterRunIsIgnored(t *testing.T) {
 	a := NewArming()
-	a.Observe(of(Failed))
-	a.Observe(of(Failed))
+	a.Observe(resultOf(Failed))
+	a.Observe(resultOf(Failed))
 	a.Adopt(true)
 	assert.False(t, a.Armed())
 }
 
-func TestAChangeIsToldOnce(t *testing.T) {
+func TestChangedIsSignaledOnce(t *testing.T) {
 	a := NewArming()
 	for range armingPasses + 2 {
-		a.Observe(of(Passed))
+		a.Observe(resultOf(Passed))
 	}
 	assert.Len(t, a.Changed(), 1)
 	<-a.Changed()
-	a.Observe(of(Passed))
+	a.Observe(resultOf(Passed))
 	assert.Empty(t, a.Changed(), "it is armed as before")
-	a.Observe(of(Failed))
+	a.Observe(resultOf(Failed))
 	assert.Empty(t, a.Changed())
-	a.Observe(of(Failed))
+	a.Observe(resultOf(Failed))
 	assert.Len(t, a.Changed(), 1)
 }
 
-func TestARunIsBusyIfNothingElseKeptItFromPassing(t *testing.T) {
-	assert.True(t, busy().Busy())
-	assert.False(t, of(Passed).Busy())
-	assert.False(t, of(Untried).Busy())
-	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Failed}}).Busy())
-	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, busy: true}, {Outcome: Untried}}).Busy())
+func TestResultBusy(t *testing.T) {
+	assert.True(t, overloadedResult().Busy())
+	assert.False(t, resultOf(Passed).Busy())
+	assert.False(t, resultOf(Untried).Busy())
+	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, overloaded: true}, {Outcome: Failed}}).Busy())
+	assert.False(t, newResult(api.Deny, []Attempt{{Outcome: Untried, overloaded: true}, {Outcome: Untried}}).Busy())
 }

@@ -20,7 +20,7 @@ const DefaultTimeout = 10 * time.Second
 // Options of a Canary.
 type Options struct {
 	// Does is what the installation does about a denial: Deny, Warn or Audit.
-	Does api.Action
+	Enforcement api.Action
 	// Namespace, if set, is where a route is tried, too.
 	Namespace string
 	// Configuration is the name of the webhook configurations, to tell what is
@@ -70,20 +70,20 @@ func (c *Canary) Run(ctx context.Context) Result {
 	trials := make([]Attempt, len(writes))
 	var all sync.WaitGroup
 	for i, w := range writes {
-		all.Go(func() { trials[i] = c.try(ctx, w) })
+		all.Go(func() { trials[i] = c.attempt(ctx, w) })
 	}
 	all.Wait()
-	r := newResult(c.Does, trials)
-	r.Note = c.note()
+	r := newResult(c.Enforcement, trials)
+	r.Note = c.limitation()
 	r.At = time.Now()
 	r.Took = r.At.Sub(begun)
 	return r
 }
 
 // note tells what a run under audit does not prove.
-func (c *Canary) note() string {
+func (c *Canary) limitation() string {
 	switch {
-	case c.Does != api.Audit:
+	case c.Enforcement != api.Audit:
 		return ""
 	case c.Namespace == "":
 		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up, and not that they are judged"
@@ -92,15 +92,15 @@ func (c *Canary) note() string {
 	}
 }
 
-func (c *Canary) try(ctx context.Context, w write) Attempt {
+func (c *Canary) attempt(ctx context.Context, w write) Attempt {
 	begun := time.Now()
 	a := c.send(ctx, w)
-	t := Attempt{Sent: w.sent, Milliseconds: time.Since(begun).Milliseconds()}
-	v := w.read(c.Does, a)
-	t.Outcome, t.Came, t.busy = v.outcome, v.came, v.busy
-	if v.unjudged {
-		t.Came += ": " + c.why(ctx)
+	t := Attempt{Sent: w.description, Milliseconds: time.Since(begun).Milliseconds()}
+	v := w.check(c.Enforcement, a)
+	t.Outcome, t.Response, t.overloaded = v.outcome, v.response, v.overloaded
+	if v.notEvaluated {
+		t.Response += ": " + c.diagnose(ctx)
 	}
-	t.Came = api.RedactToken(t.Came)
+	t.Response = api.RedactToken(t.Response)
 	return t
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // why looks for what let a write through unjudged.
-func (c *Canary) why(ctx context.Context) string {
+func (c *Canary) diagnose(ctx context.Context) string {
 	hooks, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -23,15 +23,15 @@ func (c *Canary) why(ctx context.Context) string {
 	if i < 0 {
 		return fmt.Sprintf("ValidatingWebhookConfiguration %s has no webhook %s", c.Configuration, validating)
 	}
-	return ofHook(hooks.Webhooks[i])
+	return diagnoseWebhook(hooks.Webhooks[i])
 }
 
 // ofHook tells what is wrong with a webhook that is there.
-func ofHook(w admissionregistrationv1.ValidatingWebhook) string {
+func diagnoseWebhook(w admissionregistrationv1.ValidatingWebhook) string {
 	switch {
-	case !slices.ContainsFunc(w.Rules, forProfiles):
+	case !slices.ContainsFunc(w.Rules, matchesProfiles):
 		return fmt.Sprintf("%s has no rule for creating %s", w.Name, profiles.GroupResource())
-	case slices.ContainsFunc(w.MatchConditions, foreign) || w.ObjectSelector != nil && len(w.ObjectSelector.MatchExpressions)+len(w.ObjectSelector.MatchLabels) > 0:
+	case slices.ContainsFunc(w.MatchConditions, isForeignCondition) || w.ObjectSelector != nil && len(w.ObjectSelector.MatchExpressions)+len(w.ObjectSelector.MatchLabels) > 0:
 		return fmt.Sprintf("%s has a condition or a selector that Overrule does not write, which may leave it out", w.Name)
 	case w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore:
 		return fmt.Sprintf("%s has failurePolicy Ignore, so calls that fail let writes pass; the API server's log says why they do, after %q", w.Name, "failing open")
@@ -41,9 +41,9 @@ func ofHook(w admissionregistrationv1.ValidatingWebhook) string {
 }
 
 // foreign reports whether a condition is another than that which Overrule writes.
-func foreign(c admissionregistrationv1.MatchCondition) bool { return c.Name != "not-of-the-system" }
+func isForeignCondition(c admissionregistrationv1.MatchCondition) bool { return c.Name != "not-of-the-system" }
 
-func forProfiles(r admissionregistrationv1.RuleWithOperations) bool {
+func matchesProfiles(r admissionregistrationv1.RuleWithOperations) bool {
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
 	return has(r.APIGroups, profiles.Group) && has(r.APIVersions, profiles.Version) && has(r.Resources, profiles.Resource) &&
 		(slices.Contains(r.Operations, admissionregistrationv1.Create) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll))

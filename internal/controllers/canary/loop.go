@@ -14,9 +14,9 @@ const (
 	MinInterval = 5 * time.Second
 	// again is when a run that did not pass is repeated: a lost packet is not
 	// worth to disarm.
-	again = 5 * time.Second
+	retryDelay = 5 * time.Second
 	// settling is what API servers may take to hear of webhook configurations.
-	settling = 2 * time.Second
+	propagationDelay = 2 * time.Second
 )
 
 // Loop runs a canary on the leader.
@@ -42,11 +42,11 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 func (l *Loop) Start(ctx context.Context) error {
 	l.Started(ctx)
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), propagationDelay)
 		defer cancel()
 		l.Stopped(ending)
 	}()
-	if !l.await(ctx) {
+	if !l.waitReady(ctx) {
 		return nil
 	}
 	last := Passed
@@ -58,7 +58,7 @@ func (l *Loop) Start(ctx context.Context) error {
 		l.Report(ctx, r)
 		pause := l.Interval
 		if r.Outcome != Passed && last == Passed {
-			pause = min(pause, again)
+			pause = min(pause, retryDelay)
 		}
 		last = r.Outcome
 		if !background.Sleep(ctx, pause) {
@@ -68,12 +68,12 @@ func (l *Loop) Start(ctx context.Context) error {
 }
 
 // await waits until the webhooks are in place, or ought to be.
-func (l *Loop) await(ctx context.Context) bool {
+func (l *Loop) waitReady(ctx context.Context) bool {
 	waiting, cancel := context.WithTimeout(ctx, l.Interval)
 	defer cancel()
 	l.Ready(waiting)
 	if waiting.Err() == nil {
-		return background.Sleep(ctx, settling)
+		return background.Sleep(ctx, propagationDelay)
 	}
 	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
 	return ctx.Err() == nil

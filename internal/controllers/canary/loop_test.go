@@ -12,7 +12,7 @@ import (
 )
 
 // cage is a loop whose canary comes to what a test says, in a bubble of time.
-type cage struct {
+type loopFixture struct {
 	*Loop
 	outcomes []Outcome // those to come; then it passes
 	at       []time.Duration
@@ -21,8 +21,8 @@ type cage struct {
 	ready    chan struct{}
 }
 
-func newCage(outcomes ...Outcome) *cage {
-	c := &cage{outcomes: outcomes, ready: make(chan struct{})}
+func newLoopFixture(outcomes ...Outcome) *loopFixture {
+	c := &loopFixture{outcomes: outcomes, ready: make(chan struct{})}
 	born := time.Now()
 	c.Loop = &Loop{
 		Interval: time.Minute, Log: logr.Discard(),
@@ -32,7 +32,7 @@ func newCage(outcomes ...Outcome) *cage {
 			if len(c.outcomes) > 0 {
 				next, c.outcomes = c.outcomes[0], c.outcomes[1:]
 			}
-			return of(next)
+			return resultOf(next)
 		},
 		Ready: func(ctx context.Context) {
 			select {
@@ -52,7 +52,7 @@ func newCage(outcomes ...Outcome) *cage {
 }
 
 // runs lets a loop run for a time.
-func (c *cage) runs(t *testing.T, d time.Duration) {
+func (c *loopFixture) runs(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -60,7 +60,7 @@ func (c *cage) runs(t *testing.T, d time.Duration) {
 	assert.Equal(t, []string{"begun", "ended"}, c.words, "there is time left to say that it ends")
 }
 
-func TestWhenTheCanaryRuns(t *testing.T) {
+func TestLoopInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcomes []Outcome
 		want     []time.Duration // in seconds, after the webhooks were in place
@@ -73,7 +73,7 @@ func TestWhenTheCanaryRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cage := newCage(c.outcomes...)
+				cage := newLoopFixture(c.outcomes...)
 				close(cage.ready)
 				cage.runs(t, 135*time.Second)
 				for i := range c.want {
@@ -86,9 +86,9 @@ func TestWhenTheCanaryRuns(t *testing.T) {
 	}
 }
 
-func TestAShortIntervalIsNotMadeLongerByAFailure(t *testing.T) {
+func TestFailureDoesNotExtendShortInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage(Failed)
+		cage := newLoopFixture(Failed)
 		cage.Interval = time.Second
 		close(cage.ready)
 		cage.runs(t, 4500*time.Millisecond)
@@ -96,9 +96,9 @@ func TestAShortIntervalIsNotMadeLongerByAFailure(t *testing.T) {
 	})
 }
 
-func TestTheCanaryWaitsForTheWebhooksForAnInterval(t *testing.T) {
+func TestLoopWaitsForWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage()
+		cage := newLoopFixture()
 		go func() {
 			time.Sleep(10 * time.Second)
 			close(cage.ready)
@@ -107,20 +107,20 @@ func TestTheCanaryWaitsForTheWebhooksForAnInterval(t *testing.T) {
 		assert.Equal(t, []time.Duration{12 * time.Second}, cage.at)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage()
+		cage := newLoopFixture()
 		cage.runs(t, 90*time.Second)
 		assert.Equal(t, []time.Duration{time.Minute}, cage.at, "they may never come, which is worth to be told")
 	})
 }
 
-func TestWhatWasCutOffSaysNothing(t *testing.T) {
+func TestCanceledRunIsNotReported(t *testing.T) {
 	for name, d := range map[string]time.Duration{"before it is ready": time.Second, "before the first run": 11 * time.Second, "in a run": 13 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cage := newCage()
+				cage := newLoopFixture()
 				cage.Run = func(ctx context.Context) Result {
 					<-ctx.Done()
-					return of(Untried)
+					return resultOf(Untried)
 				}
 				go func() {
 					time.Sleep(10 * time.Second)
@@ -134,6 +134,6 @@ func TestWhatWasCutOffSaysNothing(t *testing.T) {
 	}
 }
 
-func TestTheCanaryRunsOnTheLeader(t *testing.T) {
+func TestLoopNeedsLeaderElection(t *testing.T) {
 	assert.True(t, new(Loop).NeedLeaderElection())
 }

@@ -29,14 +29,14 @@ type Pod struct {
 	mu      sync.Mutex
 	last    *corev1.PodCondition
 	uid     types.UID
-	problem string // that was logged last
+	lastProblem string // that was logged last
 }
 
 // SetCondition writes what a condition now is; its times are its own.
 func (p *Pod) SetCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tell(ctx, status, reason, message)
+	p.setCondition(ctx, status, reason, message)
 }
 
 // Idle tells that the pod does not lead, unless something was told of it: its
@@ -45,11 +45,11 @@ func (p *Pod) Idle(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
-		p.tell(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+		p.setCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 	}
 }
 
-func (p *Pod) tell(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
+func (p *Pod) setCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.Now()
 	c := corev1.PodCondition{
 		Type: ConditionPassing, Status: status, Reason: reason, Message: message,
@@ -60,15 +60,15 @@ func (p *Pod) tell(ctx context.Context, status corev1.ConditionStatus, reason, m
 	}
 	p.last = &c
 	if p.Name == "" {
-		p.report("there is no pod to write the canary's condition to: --pod-name and POD_NAME are empty", nil)
+		p.logProblem("there is no pod to write the canary's condition to: --pod-name and POD_NAME are empty", nil)
 		return
 	}
 	pod, err := p.patch(ctx, c)
 	if err != nil {
-		p.report(err.Error(), err)
+		p.logProblem(err.Error(), err)
 		return
 	}
-	p.uid, p.problem = pod.UID, ""
+	p.uid, p.lastProblem = pod.UID, ""
 }
 
 func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, error) {
@@ -85,11 +85,11 @@ func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, er
 }
 
 // report logs what is wrong, once.
-func (p *Pod) report(problem string, err error) {
-	if problem == p.problem {
+func (p *Pod) logProblem(problem string, err error) {
+	if problem == p.lastProblem {
 		return
 	}
-	p.problem = problem
+	p.lastProblem = problem
 	if err == nil {
 		p.Log.Info(problem)
 		return

@@ -26,14 +26,14 @@ type Record struct {
 	leading bool
 	last    *Result
 	success time.Time
-	arming  bool
+	hasArming  bool
 	armed   bool
 }
 
 // NewRecord returns one that is empty. With arming it has a metric of that, too.
 func NewRecord(arming bool) *Record {
 	r := &Record{
-		arming: arming,
+		hasArming: arming,
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_canary_runs_total",
 			Help: "Runs of the canary, by result: passed, failed, or untried where the API server did not take the write.",
@@ -77,7 +77,7 @@ func (r *Record) Observe(result Result) (before *Result) {
 }
 
 // Wrote books whether the webhooks are armed, as this replica wrote them.
-func (r *Record) Wrote(armed bool) {
+func (r *Record) SetArmed(armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.armed = armed
@@ -91,7 +91,7 @@ func (r *Record) Problem() error {
 	if r.last == nil || r.last.Outcome == Passed {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", r.last.Outcome, r.last.Why())
+	return fmt.Errorf("%s: %s", r.last.Outcome, r.last.Message())
 }
 
 // Describe implements prometheus.Collector.
@@ -100,7 +100,7 @@ func (r *Record) Describe(ch chan<- *prometheus.Desc) {
 	r.duration.Describe(ch)
 	ch <- passingDesc
 	ch <- successDesc
-	if r.arming {
+	if r.hasArming {
 		ch <- armedDesc
 	}
 }
@@ -115,17 +115,17 @@ func (r *Record) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last != nil {
-		gauge(passingDesc, number(r.last.Outcome == Passed))
+		gauge(passingDesc, boolToFloat(r.last.Outcome == Passed))
 	}
 	if !r.success.IsZero() {
 		gauge(successDesc, float64(r.success.UnixMilli())/1000)
 	}
-	if r.arming {
-		gauge(armedDesc, number(r.armed))
+	if r.hasArming {
+		gauge(armedDesc, boolToFloat(r.armed))
 	}
 }
 
-func number(yes bool) float64 {
+func boolToFloat(yes bool) float64 {
 	if yes {
 		return 1
 	}

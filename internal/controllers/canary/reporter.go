@@ -54,16 +54,16 @@ func (h *Reporter) Report(ctx context.Context, r Result) {
 	before := h.Record.Observe(r)
 	message := "what must be denied is, and what must pass does"
 	if r.Outcome != Passed {
-		message = r.Why()
+		message = r.Message()
 	}
 	h.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
 	if before == nil || before.Outcome != r.Outcome {
-		h.change(r, message)
+		h.reportChange(r, message)
 	}
 }
 
 // change tells of a result that is another than the one before.
-func (h *Reporter) change(r Result, message string) {
+func (h *Reporter) reportChange(r Result, message string) {
 	kind := corev1.EventTypeNormal
 	if r.Outcome == Passed {
 		h.Log.Info("the canary passed", "took", r.Took.String())

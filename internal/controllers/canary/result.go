@@ -27,13 +27,13 @@ var Outcomes = []Outcome{Passed, Failed, Untried}
 type Attempt struct {
 	// Sent says which write was sent, Came what came back.
 	Sent    string  `json:"sent"`
-	Came    string  `json:"came"`
+	Response    string  `json:"came"`
 	Outcome Outcome `json:"outcome"`
 	// Milliseconds until it came.
 	Milliseconds int64 `json:"milliseconds"`
 
 	// busy: Overrule itself said that it has too much to do.
-	busy bool
+	overloaded bool
 }
 
 // Result is what came of one run of the canary.
@@ -72,7 +72,7 @@ func (r Result) Busy() bool {
 		return false
 	}
 	for _, t := range r.Attempts {
-		if t.Outcome == Untried && !t.busy {
+		if t.Outcome == Untried && !t.overloaded {
 			return false
 		}
 	}
@@ -80,11 +80,11 @@ func (r Result) Busy() bool {
 }
 
 // Why tells what kept the run from passing, "" if it passed.
-func (r Result) Why() string {
+func (r Result) Message() string {
 	var out []string
 	for _, t := range r.Attempts {
 		if t.Outcome != Passed {
-			out = append(out, t.Sent+": "+t.Came)
+			out = append(out, t.Sent+": "+t.Response)
 		}
 	}
 	return strings.Join(out, "; ")
@@ -94,7 +94,7 @@ func (r Result) Why() string {
 func (r Result) Text() string {
 	var out strings.Builder
 	for _, t := range r.Attempts {
-		fmt.Fprintf(&out, "%-8s %s (%d ms)\n         %s\n", t.Outcome, t.Sent, t.Milliseconds, t.Came)
+		fmt.Fprintf(&out, "%-8s %s (%d ms)\n         %s\n", t.Outcome, t.Sent, t.Milliseconds, t.Response)
 	}
 	if r.Note != "" {
 		fmt.Fprintf(&out, "note     %s\n", r.Note)

@@ -21,22 +21,22 @@ const (
 // verdict is what an answer means.
 type verdict struct {
 	outcome Outcome
-	came    string
+	response    string
 	// unjudged: the write was let through as if nobody had been asked.
-	unjudged bool
-	busy     bool
+	notEvaluated bool
+	overloaded     bool
 }
 
 func passed(format string, args ...any) verdict {
-	return verdict{outcome: Passed, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Passed, response: fmt.Sprintf(format, args...)}
 }
 
 func failed(format string, args ...any) verdict {
-	return verdict{outcome: Failed, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Failed, response: fmt.Sprintf(format, args...)}
 }
 
 func untried(format string, args ...any) verdict {
-	return verdict{outcome: Untried, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Untried, response: fmt.Sprintf(format, args...)}
 }
 
 // An API server says only in words which webhook denied a write, or failed.
@@ -47,47 +47,47 @@ var (
 )
 
 const (
-	reason     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
+	reasonPrefix     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
 	wouldDeny  = "would be denied: "
-	otherwise  = "say with --enforcement how the server runs"
-	makeExempt = "exempt what has the label " + api.LabelCanary + " from it"
+	enforcementHint  = "say with --enforcement how the server runs"
+	exemptHint = "exempt what has the label " + api.LabelCanary + " from it"
 )
 
 // mustBeDenied reads the answer to a write that Overrule has to reject.
-func mustBeDenied(does api.Action, a answer) verdict {
-	hook, said, denied := denial(a.err)
-	warned := warning(a.warnings)
+func checkDenied(does api.Action, a answer) verdict {
+	hook, said, denied := parseDenial(a.err)
+	warned := findWarning(a.warnings)
 	switch {
 	case denied && hook == validating && !apierrors.IsTooManyRequests(a.err):
-		if !strings.HasPrefix(said, reason) {
+		if !strings.HasPrefix(said, reasonPrefix) {
 			return failed("%s denied it, and not as %s: %s", validating, api.ReasonInvalid, said)
 		}
 		if does != api.Deny {
-			return failed("%s denied it, which it should not with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), otherwise, said)
+			return failed("%s denied it, which it should not with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), enforcementHint, said)
 		}
 		return passed("denied by %s: %s", validating, said)
 	case a.err != nil:
-		return unanswered(a)
-	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reason):
+		return errorVerdict(a)
+	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reasonPrefix):
 		return failed("admitted with a warning, and not of %s: %s", api.ReasonInvalid, warned)
 	case warned != "" && does == api.Warn:
 		return passed("admitted with a warning: %s", warned)
 	case warned != "":
-		return failed("admitted with a warning, which shows --enforcement=warn; %s: %s", otherwise, warned)
+		return failed("admitted with a warning, which shows --enforcement=warn; %s: %s", enforcementHint, warned)
 	case does == api.Audit:
 		return passed("admitted, as it should be with --enforcement=audit")
 	}
 	v := failed("admitted, and not judged")
-	v.unjudged = true
+	v.notEvaluated = true
 	return v
 }
 
 // mustPass reads the answer to a write that nothing speaks against.
-func mustPass(_ api.Action, a answer) verdict {
+func checkAdmitted(_ api.Action, a answer) verdict {
 	if a.err != nil {
-		return unanswered(a)
+		return errorVerdict(a)
 	}
-	if w := warning(a.warnings); w != "" {
+	if w := findWarning(a.warnings); w != "" {
 		return failed("admitted, but with a warning: %s", w)
 	}
 	return passed("admitted")
@@ -95,11 +95,11 @@ func mustPass(_ api.Action, a answer) verdict {
 
 // mustBeMended reads the answer to a route with an annotation that the mutating
 // webhook takes off.
-func mustBeMended(does api.Action, a answer) verdict {
-	v := mustPass(does, a)
-	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != stale {
+func checkMutated(does api.Action, a answer) verdict {
+	v := checkAdmitted(does, a)
+	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != staleAnnotation {
 		if v.outcome == Passed {
-			v.came += ", and mended by " + mutating
+			v.response += ", and mended by " + mutating
 		}
 		return v
 	}
@@ -108,7 +108,7 @@ func mustBeMended(does api.Action, a answer) verdict {
 }
 
 // warning is what Overrule would have denied, "" if there is nothing.
-func warning(all []string) string {
+func findWarning(all []string) string {
 	for _, w := range all {
 		if strings.HasPrefix(w, wouldDeny) {
 			return w
@@ -118,7 +118,7 @@ func warning(all []string) string {
 }
 
 // denial tells which webhook denied a write, and what it said.
-func denial(err error) (hook, said string, ok bool) {
+func parseDenial(err error) (hook, said string, ok bool) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return "", "", false
@@ -131,28 +131,28 @@ func denial(err error) (hook, said string, ok bool) {
 }
 
 // unanswered reads an error that is no denial as Invalid.
-func unanswered(a answer) verdict {
-	if hook, said, ok := denial(a.err); ok {
-		return deniedAs(hook, said, apierrors.IsTooManyRequests(a.err))
+func errorVerdict(a answer) verdict {
+	if hook, said, ok := parseDenial(a.err); ok {
+		return deniedVerdict(hook, said, apierrors.IsTooManyRequests(a.err))
 	}
 	if m := failureOf.FindStringSubmatch(a.err.Error()); m != nil && apierrors.IsInternalError(a.err) {
 		if !ours(m[1]) {
-			return untried("the webhook %s, which is not Overrule's, could not be called: %s; mend it, or %s", m[1], m[2], makeExempt)
+			return untried("the webhook %s, which is not Overrule's, could not be called: %s; mend it, or %s", m[1], m[2], exemptHint)
 		}
 		return failed("the API server cannot call %s: %s", m[1], m[2])
 	}
-	return notTaken(a)
+	return apiErrorVerdict(a)
 }
 
 func ours(hook string) bool { return hook == validating || hook == mutating }
 
-func deniedAs(hook, said string, again bool) verdict {
+func deniedVerdict(hook, said string, again bool) verdict {
 	switch {
 	case !ours(hook):
-		return untried("the webhook %s, which is not Overrule's, denied it: %s; %s", hook, said, makeExempt)
+		return untried("the webhook %s, which is not Overrule's, denied it: %s; %s", hook, said, exemptHint)
 	case again:
 		v := untried("%s answered that it is to be tried again: %s", hook, said)
-		v.busy = true
+		v.overloaded = true
 		return v
 	default:
 		return failed("denied by %s: %s", hook, said)
@@ -160,7 +160,7 @@ func deniedAs(hook, said string, again bool) verdict {
 }
 
 // notTaken reads an error of the API server's own.
-func notTaken(a answer) verdict {
+func apiErrorVerdict(a answer) verdict {
 	gr := a.write.resource.GroupResource()
 	var status apierrors.APIStatus
 	details := ""

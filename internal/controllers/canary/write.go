@@ -15,12 +15,12 @@ import (
 
 // write is a create that is sent as a dry run.
 type write struct {
-	sent      string // what it is, in words
+	description      string // what it is, in words
 	resource  schema.GroupVersionResource
 	namespace string
 	object    map[string]any
 	// read makes a verdict of what came back.
-	read func(api.Action, answer) verdict
+	check func(api.Action, answer) verdict
 }
 
 // answer is what came back for a write.
@@ -38,18 +38,18 @@ var (
 
 // stale is an annotation that the mutating webhook takes off a route without
 // paths, which shows that it was called.
-const stale = "canary"
+const staleAnnotation = "canary"
 
 // writes are those of a run. Names are generated: none can be taken. Nothing
 // is of the kind that the profiles are about.
 func (c *Canary) writes() []write {
 	out := []write{
 		{
-			sent: "PolicyProfile that must be denied", resource: profiles, read: mustBeDenied,
+			description: "PolicyProfile that must be denied", resource: profiles, check: checkDenied,
 			object: profile(map[string]any{}), // says not where a target is: no schema asks for that
 		},
 		{
-			sent: "PolicyProfile that must pass", resource: profiles, read: mustPass,
+			description: "PolicyProfile that must pass", resource: profiles, check: checkAdmitted,
 			object: profile(map[string]any{"fields": []any{"targetRef"}}),
 		},
 	}
@@ -57,10 +57,10 @@ func (c *Canary) writes() []write {
 		return out
 	}
 	return append(out, write{
-		sent: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, read: mustBeMended,
+		description: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, check: checkMutated,
 		object: object(httpRoutes.GroupVersion(), "HTTPRoute", map[string]any{
 			"rules": []any{map[string]any{}},
-		}, map[string]any{api.AnnotationEffectivePolicy: stale}),
+		}, map[string]any{api.AnnotationEffectivePolicy: staleAnnotation}),
 	})
 }
 
@@ -84,7 +84,7 @@ func (c *Canary) send(ctx context.Context, w write) answer {
 	a := answer{write: w}
 	body, err := json.Marshal(w.object)
 	if err != nil {
-		a.err = fmt.Errorf("write %s as JSON: %w", w.sent, err)
+		a.err = fmt.Errorf("write %s as JSON: %w", w.description, err)
 		return a
 	}
 	got := c.post(w).Body(body).Do(ctx)

@@ -74,12 +74,12 @@ func (w *Writer) subjects() []subject {
 	var out []subject
 	if w.Profiles != nil {
 		for _, p := range w.Profiles() {
-			out = append(out, ofProfile(p))
+			out = append(out, profileSubject(p))
 		}
 	}
 	if w.Constraints != nil {
 		for _, c := range w.Constraints() {
-			out = append(out, ofConstraint(c))
+			out = append(out, constraintSubject(c))
 		}
 	}
 	return out

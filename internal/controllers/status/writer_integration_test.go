@@ -35,7 +35,7 @@ func profile(name, field string) string {
 
 // TestStatusesOnAnAPIServer lets a Writer do its work with the right to write
 // statuses, and no other.
-func TestStatusesOnAnAPIServer(t *testing.T) {
+func TestWriterOnAPIServer(t *testing.T) {
 	e := env.Start(t, env.WithoutCRDs())
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
