@@ -53,11 +53,11 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
 	web, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	c := &clients{}
 	if err := c.connect(cfg, web); err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	return c, nil
 }

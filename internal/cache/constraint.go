@@ -66,7 +66,7 @@ type constraintRecord struct {
 func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	defer background.Recovered(&err, "read it")
 	var head struct {
@@ -85,7 +85,7 @@ func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err 
 	misread := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true)
 	c := k.read(head.ObjectMeta, body.Spec)
 	if misread != nil {
-		c.Invalid = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", misread)
+		c.Invalid = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", misread)
 	}
 	return &constraintRecord{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
 }
@@ -156,7 +156,7 @@ func (r *registry) putConstraint(d *constraintRecord) {
 	}
 	r.store.Apply(snapshot.Put(d.Constraint))
 	if d.Invalid != nil {
-		r.log.Info("a constraint is not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
+		r.log.Info("constraint not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 		}
 		s.Absent, s.NoTarget = v.Absent(d.Constraint)
 		if r.isExempt(d) {
-			s.Invalid = fmt.Errorf("namespace %s is Overrule's own and exempt: no constraint in it takes part; move it to another", ref.Namespace)
+			s.Invalid = fmt.Errorf("constraints in Overrule's own namespace %s are ignored; move it to another namespace", ref.Namespace)
 		}
 		out = append(out, s)
 	}

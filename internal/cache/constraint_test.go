@@ -147,8 +147,8 @@ func TestConstraintStatuses(t *testing.T) {
 	}
 	want := []state{
 		{"app/good", "uid-of-good", "", true},
-		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"; mend it, or update Overrule if it is older than the CustomResourceDefinition`, true},
-		{"own/left-out", "uid-of-left-out", "namespace own is Overrule's own and exempt: no constraint in it takes part; move it to another", true},
+		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"; correct it, or update Overrule if it is older than the CustomResourceDefinition`, true},
+		{"own/left-out", "uid-of-left-out", "constraints in Overrule's own namespace own are ignored; move it to another namespace", true},
 	}
 	assert.Equal(t, want, states())
 	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
@@ -164,7 +164,7 @@ func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	_, err := constraintKindOf("policyconstraints.overrule.dev").decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
 	_, err = constraintKindOf("policyconstraints.overrule.dev").decodeObject(&metav1.Status{})
-	require.EqualError(t, err, "got a *v1.Status in place of a *unstructured.Unstructured")
+	require.EqualError(t, err, "got *v1.Status, want *unstructured.Unstructured")
 }
 
 func TestForbiddenConstraintsAreAProblem(t *testing.T) {

@@ -59,7 +59,7 @@ func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *pol
 		for i, b := range brought {
 			o, err := rewritten(kind, obj, schema, b.schema)
 			if err != nil {
-				w.registry.logger(from.Resource).Error(err, "an object cannot be read and counts as absent")
+				w.registry.logger(from.Resource).Error(err, "cannot read object; treating it as absent")
 			} else if p, ok := v.Get(o.Ref()).(*policykind.Policy); !leavesOut(o) && (!ok || !p.Same(o)) {
 				changes[i] = append(changes[i], snapshot.Put(o))
 			}
@@ -89,7 +89,7 @@ func listableVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 func rewritten(kind *policykind.Kind, obj runtime.Object, was, version *policykind.Schema) (out *policykind.Policy, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	defer background.Recovered(&err, "read it by another version")
 	u = u.DeepCopy()

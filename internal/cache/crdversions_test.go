@@ -139,14 +139,14 @@ func TestRewritten(t *testing.T) {
 
 	w.clients = unreachable(t).clients
 	_, err := w.Rewritten(t.Context(), v, was, inVersions(open, inService("v2", narrow)))
-	require.ErrorContains(t, err, "list colorpolicies.policies.example.com to see how they would be read: ")
+	require.ErrorContains(t, err, "list colorpolicies.policies.example.com to evaluate the change: ")
 }
 
 func TestRewrittenRejectsOtherTypes(t *testing.T) {
 	r, _, _ := newVersionsFixture(t)
 	v, _ := r.store.View()
 	_, err := rewritten(v.Kind(colorRef), &metav1.Status{}, nil, nil)
-	require.ErrorContains(t, err, "in place of a")
+	require.ErrorContains(t, err, ", want *")
 }
 
 func TestRewrittenReadsStoredPolicy(t *testing.T) {

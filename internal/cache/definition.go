@@ -16,7 +16,7 @@ import (
 )
 
 // errVersion tells that no version of a kind is served that can be read.
-var errNoReadableVersion = errors.New("no version that can be read is served")
+var errNoReadableVersion = errors.New("no supported version is served")
 
 // profilesDefinition is the name of PolicyProfile's CustomResourceDefinition,
 // and profilesVersion the version in which they are read.
@@ -162,7 +162,7 @@ func resource(crd *apiextensionsv1.CustomResourceDefinition, served string) sche
 func decodeDefinition(obj runtime.Object) (*definition, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, crd)
+		return nil, fmt.Errorf("got %T, want %T", obj, crd)
 	}
 	return parseDefinition(crd), nil
 }

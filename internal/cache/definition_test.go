@@ -114,19 +114,19 @@ func TestParseDefinition(t *testing.T) {
 		"a kind of Gateway API is read in v1, whatever is stored": {
 			with(httpCRD, func(c *crd) { c.versions = []string{"v1beta1", "v1"} }), want{version: "v1", gateway: "httproutes"}},
 		"a kind of Gateway API without v1 is a problem": {
-			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{gateway: "httproutes", err: "no version that can be read is served: install a release that has v1"}},
+			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{gateway: "httproutes", err: "no supported version is served: install a release that has v1"}},
 		"a kind that is younger than v1 is read in an older version": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha2", "v1alpha3"} }), want{version: "v1alpha3", gateway: "tlsroutes"}},
 		"but in v1 if that is served": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha3", "v1"} }), want{version: "v1", gateway: "tlsroutes"}},
 		"a version that is not known is not read": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v2"} }),
-			want{gateway: "tlsroutes", err: "no version that can be read is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
+			want{gateway: "tlsroutes", err: "no supported version is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
 		"the definition of profiles is none of a policy kind": {
 			with(profileCRD, func(c *crd) { c.label = "direct" }), want{version: "v1alpha1", cluster: true}},
 		"profiles in a version that is not known are a problem": {
 			with(profileCRD, func(c *crd) { c.versions = []string{"v1"} }),
-			want{cluster: true, err: "no version that can be read is served: install a release that has v1alpha1"}},
+			want{cluster: true, err: "no supported version is served: install a release that has v1alpha1"}},
 		"a kind of Gateway API is not read before it is established": {
 			with(httpCRD, func(c *crd) { c.pending = true }), want{}},
 		"a kind of another group is not of the hierarchy": {
@@ -164,5 +164,5 @@ func TestServedVersion(t *testing.T) {
 
 func TestDecodeDefinitionRejectsOtherTypes(t *testing.T) {
 	_, err := decodeDefinition(&corev1.Namespace{})
-	assert.EqualError(t, err, "got a *v1.Namespace in place of a *v1.CustomResourceDefinition")
+	assert.EqualError(t, err, "got *v1.Namespace, want *v1.CustomResourceDefinition")
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // errNotServed tells that a kind of Gateway API is not installed.
-var errNotServed = errors.New("the cluster does not serve it; is Gateway API installed?")
+var errNotServed = errors.New("not served by the cluster; check that Gateway API is installed")
 
 // vital are the kinds without which nothing can be said, and expected those
 // that every release of Gateway API has.
@@ -65,7 +65,7 @@ func (s *discovery) readDefinitions(ctx context.Context) error {
 	})
 	if apierrors.IsForbidden(err) {
 		s.problems = append(s.problems, Problem{sourceDefinitions,
-			fmt.Errorf("%w; policy kinds that are known by their label alone are left out", err)})
+			fmt.Errorf("%w; policy kinds without a profile are ignored", err)})
 		return s.discoverResources()
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *discovery) readProfiles(ctx context.Context) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		s.problems = append(s.problems, Problem{d.name,
-			fmt.Errorf("%w; kinds are read by their built-in profiles, and those without one are left out", err)})
+			fmt.Errorf("%w; only built-in profiles are used, and kinds without one are ignored", err)})
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("list %s: %w", d.name, err)
 	}

@@ -51,9 +51,9 @@ func TestListUnreachableCluster(t *testing.T) {
 func TestInvalidConfigIsAnError(t *testing.T) {
 	wrong := &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x"), Insecure: true}}
 	_, err := New(wrong, snapshot.New(), Options{})
-	require.ErrorContains(t, err, "make a client of https://example.com: ")
+	require.ErrorContains(t, err, "create client for https://example.com: ")
 	_, _, err = List(t.Context(), wrong)
-	require.ErrorContains(t, err, "make a client of https://example.com: ")
+	require.ErrorContains(t, err, "create client for https://example.com: ")
 }
 
 func TestNeedLeaderElection(t *testing.T) {

@@ -25,7 +25,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *wa
 	}
 	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), was)
 	k.policy = policy
-	r.log.Info("a policy kind is known", "definition", d.name, "version", d.resource.Version,
+	r.log.Info("policy kind added", "definition", d.name, "version", d.resource.Version,
 		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
 	into.listed = func() { r.policiesListed(k) }
 	r.start(k.reflector)
@@ -142,7 +142,7 @@ func (r *registry) markUnlistable(now time.Time) {
 		}
 		if err := k.health.listFailure(now); err != nil {
 			k.unlistable = err
-			r.setProblem(k.name, fmt.Errorf("%w; its writes are not judged until it can be listed", err))
+			r.setProblem(k.name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
 		}
 	}
 	r.checkPolicyKindsListed()

@@ -129,7 +129,7 @@ func TestKindThatCannotBeRelistedIsStaleAlone(t *testing.T) {
 		require.ErrorIs(t, w.Current(colorRef), errUnconverted)
 		require.NoError(t, w.Current(api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}))
 		require.NoError(t, w.Current(route))
-		require.ErrorContains(t, w.Unread(), "colorpolicies.policies.example.com: no watch has told of changes for 11s")
+		require.ErrorContains(t, w.Unread(), "colorpolicies.policies.example.com: watch disconnected for 11s")
 		v, _ := r.store.View()
 		assert.Equal(t, 1, v.Count(colorRef), "its policies stay in force")
 

@@ -198,7 +198,7 @@ func (w *Watcher) listPolicies(ctx context.Context, r policyResource) ([]snapsho
 	err := w.eachPolicy(ctx, r.resource, func(obj runtime.Object) {
 		o, err := decode(obj)
 		if err != nil {
-			w.registry.logger(r.resource.Resource).Error(err, "an object cannot be read and counts as absent")
+			w.registry.logger(r.resource.Resource).Error(err, "cannot read object; treating it as absent")
 		} else if !leavesOut(o) {
 			out = append(out, snapshot.Put(o))
 		}
@@ -220,5 +220,5 @@ func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource,
 	if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("list %s to see how they would be read: %w", r.GroupResource(), err)
+	return fmt.Errorf("list %s to evaluate the change: %w", r.GroupResource(), err)
 }

@@ -56,7 +56,7 @@ func rereads(t *testing.T, r *running) {
 	cancel()
 	_, err = r.Reread(ended, v, inherited, direct)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.ErrorContains(t, err, "list paints.policies.example.com to see how they would be read: ")
+	assert.ErrorContains(t, err, "list paints.policies.example.com to evaluate the change: ")
 }
 
 const redOnly = `

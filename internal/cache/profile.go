@@ -29,7 +29,7 @@ type profile struct {
 func decodeProfile(obj runtime.Object) (*profile, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	p := &profile{}
 	head := maps.Clone(u.Object)
@@ -43,7 +43,7 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 		Spec api.PolicyProfileSpec `json:"spec"`
 	}
 	if err := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true); err != nil {
-		p.err = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", err)
+		p.err = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", err)
 	}
 	p.Spec = body.Spec
 	return p, nil
@@ -73,7 +73,7 @@ func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 	if r == nil || r.Reason != api.Invalid {
 		return Problem{}, false
 	}
-	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("the profile is not used: %s", r.Message)}, true
+	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("profile not used: %s", r.Message)}, true
 }
 
 // inForce returns the kinds with a profile, and those among the definitions
@@ -151,7 +151,7 @@ func (r *registry) putProfile(p *profile) {
 		return // its status was written
 	}
 	if why := p.refusal(r.profiles); why != nil {
-		r.log.Info("a profile is not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
+		r.log.Info("profile not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
 	}
 }
 

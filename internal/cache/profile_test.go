@@ -215,9 +215,9 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 			"{group: example.com, kind: Paint, class: odd, targets: {fields: [targetRef]}}", `class "odd" is none of inherited, direct`},
 		"it has a field that this server does not know": {
 			"{group: example.com, kind: Paint, class: direct, targets: {fields: [targetRef]}, upsideDown: true}",
-			`unknown field "spec.upsideDown"; mend it, or update Overrule if it is older than the CustomResourceDefinition`},
+			`unknown field "spec.upsideDown"; correct it, or update Overrule if it is older than the CustomResourceDefinition`},
 		"it has a field of another type": {
-			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "; mend it, or update Overrule"},
+			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "; correct it, or update Overrule"},
 		"it has no spec": {"{}", "kind is missing"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 			problems := r.allProblems()
 			require.Len(t, problems, 1)
 			assert.Equal(t, "policyprofiles.overrule.dev/bad", problems[0].Resource)
-			assert.ErrorContains(t, problems[0].Err, "the profile is not used: ")
+			assert.ErrorContains(t, problems[0].Err, "profile not used: ")
 			assert.ErrorContains(t, problems[0].Err, c.why)
 
 			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))

@@ -122,7 +122,7 @@ func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	assert.Nil(t, v.Get(redRef))
 	require.Len(t, problems, 1)
 	assert.True(t, isForbidden(problems, profilesDefinition))
-	assert.ErrorContains(t, problems[0].Err, "; kinds are read by their built-in profiles, and those without one are left out")
+	assert.ErrorContains(t, problems[0].Err, "; only built-in profiles are used, and kinds without one are ignored")
 
 	groups = allowedTo()
 	delete(groups, "apiextensions.k8s.io")

@@ -39,9 +39,9 @@ const minRetryDelay = 10 * time.Millisecond
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var (
-	errConnectionCut = errors.New("the connection was cut or timed out before the watch began")
+	errConnectionCut = errors.New("connection closed before the watch started")
 	// errOutdated has the reflector list anew.
-	errNeedsRelist = errors.New("too much was missed to go on from there")
+	errNeedsRelist = errors.New("watch is stale and must be relisted")
 )
 
 // backoffReset is how long a resource must work to start from the beginning.
@@ -99,7 +99,7 @@ func (f *reflector) run(ctx context.Context, all *sourceGroup) {
 		err := r.ListAndWatchWithContext(ctx)
 		delay := f.backoff.fast
 		if err != nil {
-			f.log.V(1).Info("starting over", "cause", err.Error())
+			f.log.V(1).Info("list and watch ended; retrying", "cause", err.Error())
 			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
 				delay = f.backoff.slow // nothing is gained by asking each second
 			}
@@ -135,7 +135,7 @@ func (f *reflector) restartWatch(why string) {
 	if w == nil {
 		return
 	}
-	f.log.Info("the watch is opened anew", "cause", why)
+	f.log.Info("restarting watch", "cause", why)
 	go w.Interface.Stop() // a connection that is dead may hold it up
 }
 
@@ -164,7 +164,7 @@ func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		f.recordFailure(ctx, errConnectionCut)
 	case err == nil:
 		if f.health.watchOpened(listsFirst) {
-			f.log.Info("the watch works again")
+			f.log.Info("watch recovered")
 		}
 		own := &trackedWatch{w, sync.OnceFunc(f.health.watchClosed)}
 		f.openWatch.Store(own)
@@ -185,10 +185,10 @@ func (f *reflector) recordFailure(ctx context.Context, err error) {
 	case !news:
 	case apierrors.IsNotFound(err):
 		// Its CRD was deleted a moment ago, which comes by another watch.
-		f.log.V(1).Info("the resource is not served", "cause", err.Error())
+		f.log.V(1).Info("resource is not served", "cause", err.Error())
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		f.log.V(1).Info("the watch fell behind and lists anew", "cause", err.Error())
+		f.log.V(1).Info("watch expired; relisting", "cause", err.Error())
 	default:
-		f.log.Error(err, "the resource cannot be watched; trying again until it can")
+		f.log.Error(err, "cannot watch resource; retrying")
 	}
 }

@@ -100,8 +100,8 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		refused bool
 		log     string
 	}{
-		"a lost connection": {err: errors.New("lost"), log: "the resource cannot be watched"},
-		"a refusal":         {err: apierrors.NewForbidden(route, "", errors.New("no")), refused: true, log: "the resource cannot be watched"},
+		"a lost connection": {err: errors.New("lost"), log: "cannot watch resource"},
+		"a refusal":         {err: apierrors.NewForbidden(route, "", errors.New("no")), refused: true, log: "cannot watch resource"},
 		// It comes with the end of a CRD, and a minute of silence; neither is worth a line.
 		"a resource that is gone":  {err: apierrors.NewNotFound(route, "")},
 		"a watch that fell behind": {err: apierrors.NewResourceExpired("too old")},
@@ -169,7 +169,7 @@ func TestReflectorRecoversWithoutStreamedLists(t *testing.T) {
 		got := f.health.get()
 		assert.NoError(t, got.Err)
 		assert.True(t, got.Synced)
-		assert.Contains(t, lines.String(), "the watch works again")
+		assert.Contains(t, lines.String(), "watch recovered")
 
 		// A watch that is told that it fell behind lists anew.
 		s.answer(nil, *httpRoute("c"))

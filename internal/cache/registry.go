@@ -279,7 +279,7 @@ func (r *registry) removeKind(name string) {
 		r.removeConstraints(k.constraints)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
-		r.log.Info("a policy kind is gone", "definition", name)
+		r.log.Info("policy kind removed", "definition", name)
 	default:
 		r.removeProfiles()
 	}
@@ -295,7 +295,7 @@ func (r *registry) stopReflector(k *watchedKind) {
 
 func (r *registry) setProblem(name string, err error) {
 	if old := r.problems[name]; old == nil || old.Error() != err.Error() {
-		r.log.Error(err, "a kind cannot be read", "definition", name)
+		r.log.Error(err, "cannot read kind", "definition", name)
 	}
 	r.problems[name] = err
 }

@@ -257,7 +257,7 @@ func TestProblemIsLoggedOnce(t *testing.T) {
 	r.replace(r.definitionsOf(old))
 	r.put(r.definitionsOf(authCRD)[0])
 	r.put(r.definitionsOf(old)[0])
-	assert.Equal(t, 1, strings.Count(lines.String(), "a kind cannot be read"))
+	assert.Equal(t, 1, strings.Count(lines.String(), "cannot read kind"))
 }
 
 func TestKindMovesToAnotherDefinition(t *testing.T) {

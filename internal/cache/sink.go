@@ -112,7 +112,7 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 	}
 	kept := s.ifOpen(replace)
 	if s.health.recordList() { // only now: before, the target had the old ones
-		s.log.Info("the watch works again")
+		s.log.Info("watch recovered")
 	}
 	// listed may stop this very feed: it is called with no lock held.
 	if kept {
@@ -161,7 +161,7 @@ func (s *sink[T]) decodeOnce(obj any) decoded[T] {
 		d.value, err = s.decode(o)
 	}
 	if err != nil {
-		s.log.Error(err, "an object cannot be read and counts as absent", "object", name.String())
+		s.log.Error(err, "cannot read object; treating it as absent", "object", name.String())
 	}
 	d.ok = err == nil
 	return d

@@ -114,7 +114,7 @@ func TestUnreadableObjectIsRemovedAndNotLogged(t *testing.T) {
 	odd.Name = "a"
 	require.NoError(t, k.Update(odd))
 	assert.Empty(t, storedRoutes(s))
-	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="read its spec: `)
+	assert.Contains(t, lines.String(), `"cannot read object; treating it as absent" "error"="read its spec: `)
 	assert.Contains(t, lines.String(), `"object"="app/a"`)
 	assert.NotContains(t, lines.String(), "secret")
 }
@@ -130,15 +130,15 @@ func TestSinkRejectsOtherTypes(t *testing.T) {
 
 func TestDecodersRejectOtherTypes(t *testing.T) {
 	_, err := services.decode(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
+	require.EqualError(t, err, "got *v1.Namespace, want *v1.Service")
 	_, err = builtinOf(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
+	require.EqualError(t, err, "got *v1.Namespace, want *gateway.RouteObject")
 	_, err = decodeProfile(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
 	auth := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	_, err = policyDecoder(auth)(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
 	_, err = policyDecoder(nil)(policy("AuthPolicy", "app", "a"))
 	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")

@@ -106,7 +106,7 @@ func routes(resource, kind string, versions ...string) builtin {
 		decode: func(obj runtime.Object) (snapshot.Object, error) {
 			o, ok := obj.(*gateway.RouteObject)
 			if !ok {
-				return nil, fmt.Errorf("got a %T in place of a %T", obj, o)
+				return nil, fmt.Errorf("got %T, want %T", obj, o)
 			}
 			return gateway.FromRoute(kind, o)
 		},
@@ -144,7 +144,7 @@ func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
 	return func(obj runtime.Object) (snapshot.Object, error) {
 		t, ok := any(obj).(*T)
 		if !ok {
-			return nil, fmt.Errorf("got a %T in place of a %T", obj, t)
+			return nil, fmt.Errorf("got %T, want %T", obj, t)
 		}
 		return from(t), nil
 	}
@@ -157,7 +157,7 @@ func policyDecoder(k *policykind.Kind) decoder {
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
-			return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+			return nil, fmt.Errorf("got %T, want %T", obj, u)
 		}
 		defer background.Recovered(&err, "read it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil

@@ -32,7 +32,7 @@ const (
 )
 
 // errAsleep tells that nothing was read, as of a process that was stopped.
-var errSuspended = errors.New("this process did not run, or its machine was busy; it reads the cluster anew")
+var errSuspended = errors.New("process was suspended or its node is overloaded; resyncing")
 
 // ground is what is known of the freshness of what judgements stand on.
 type staleness struct {
@@ -50,7 +50,7 @@ func (h SourceHealth) stale(now time.Time) bool {
 }
 
 func (h SourceHealth) staleError(now time.Time) error {
-	err := fmt.Errorf("%s: no watch has told of changes for %s", h.Source, now.Sub(h.DisconnectedSince).Round(time.Second))
+	err := fmt.Errorf("%s: watch disconnected for %s", h.Source, now.Sub(h.DisconnectedSince).Round(time.Second))
 	if h.Err != nil {
 		err = fmt.Errorf("%w: %w", err, h.Err)
 	}
@@ -96,7 +96,7 @@ func (w *Watcher) Stale() error {
 	}
 	// Whoever slept through the looks must not believe the last one.
 	if asleep := time.Since(g.checkedAt); asleep > StaleAfter {
-		return fmt.Errorf("no watch was looked after for %s: %w", asleep.Round(time.Second), errSuspended)
+		return fmt.Errorf("watches not checked for %s: %w", asleep.Round(time.Second), errSuspended)
 	}
 	return g.err
 }
@@ -159,10 +159,10 @@ func (w *Watcher) checkSources(now time.Time) {
 		switch {
 		case last != nil && now.Sub(last.checkedAt) > StaleAfter:
 			f.health.markStalled(last.checkedAt)
-			f.restartWatch("this process did not run for a while")
+			f.restartWatch("process was suspended")
 		case f.health.isSilent():
 			f.health.markStalled(now) // if another cannot be opened, this one counts for nothing
-			f.restartWatch("not even a bookmark came for minutes")
+			f.restartWatch("no event or bookmark received")
 		}
 	}
 	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
@@ -173,9 +173,9 @@ func (w *Watcher) checkSources(now time.Time) {
 	switch {
 	case last == nil || (last.err == nil) == (g.err == nil):
 	case g.err == nil:
-		w.registry.log.Info("what is known of the cluster is fresh again")
+		w.registry.log.Info("cache is up to date again")
 	default:
-		w.registry.log.Error(g.err, "what is known of the cluster is too old to judge by")
+		w.registry.log.Error(g.err, "cache is stale")
 	}
 }
 

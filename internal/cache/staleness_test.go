@@ -46,35 +46,35 @@ func TestEvaluateStaleness(t *testing.T) {
 		"a break that is not long yet": {sources: []SourceHealth{blind(gateways, late, errLost)}},
 		"a kind of the hierarchy is gone": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errLost), routes},
-			whole:   "gateways: no watch has told of changes for 11s: connection refused",
+			whole:   "gateways: watch disconnected for 11s: connection refused",
 		},
 		"all are gone": {
 			sources: []SourceHealth{blind(policies, longAgo, errLost), blind(gateways, longAgo, nil), blind(routes, longAgo, errLost)},
-			whole:   "gateways: no watch has told of changes for 11s (and 1 more resources)",
-			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: connection refused",
+			whole:   "gateways: watch disconnected for 11s (and 1 more resources)",
+			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
 		},
 		"a policy kind may not be read any more": {
 			sources: []SourceHealth{blind(policies, longAgo, errNoRight), gateways},
-			kinds: `colorpolicies.policies.example.com: no watch has told of changes for 11s: x is forbidden: no; ` +
+			kinds: `colorpolicies.policies.example.com: watch disconnected for 11s: x is forbidden: no; ` +
 				"grant get, list and watch on colorpolicies.policies.example.com",
 		},
 		"a policy kind cannot be converted any more": {
 			sources: []SourceHealth{blind(policies, longAgo, errUnconverted), gateways},
-			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: Internal error occurred: conversion webhook failed",
+			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: Internal error occurred: conversion webhook failed",
 		},
 		"an API server that is overloaded says so of all": {
 			sources: []SourceHealth{blind(policies, longAgo, errBusy), blind(gateways, longAgo, errBusy)},
-			whole:   "gateways: no watch has told of changes for 11s: busy",
-			kinds:   "colorpolicies.policies.example.com: no watch has told of changes for 11s: busy",
+			whole:   "gateways: watch disconnected for 11s: busy",
+			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: busy",
 		},
 		"a policy kind whose watches end before they begin": {
 			sources: []SourceHealth{blind(policies, longAgo, errConnectionCut), gateways},
-			kinds: "colorpolicies.policies.example.com: no watch has told of changes for 11s: " +
-				"the connection was cut or timed out before the watch began",
+			kinds: "colorpolicies.policies.example.com: watch disconnected for 11s: " +
+				"connection closed before the watch started",
 		},
 		"gateways may not be read any more": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
-			whole:   `gateways: no watch has told of changes for 11s: x is forbidden: no; grant get, list and watch on gateways`,
+			whole:   `gateways: watch disconnected for 11s: x is forbidden: no; grant get, list and watch on gateways`,
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 			require.NoError(t, w.Current(route), "a break of some seconds costs nothing")
 			time.Sleep(2 * time.Second)
 			require.ErrorIs(t, w.Current(route), errLost)
-			require.ErrorContains(t, w.Stale(), "httproutes: no watch has told of changes for 1")
-			assert.Contains(t, lines.String(), "what is known of the cluster is too old to judge by")
+			require.ErrorContains(t, w.Stale(), "httproutes: watch disconnected for 1")
+			assert.Contains(t, lines.String(), "cache is stale")
 
 			s.failWatch(nil)
 			s.answer(nil, *httpRoute("b"))
@@ -143,7 +143,7 @@ func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 			require.NoError(t, w.Current(route))
 			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "what was missed is known")
 			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
-			assert.Contains(t, lines.String(), "what is known of the cluster is fresh again")
+			assert.Contains(t, lines.String(), "cache is up to date again")
 		})
 	})
 }
@@ -168,7 +168,7 @@ func TestRegularWatchEndIsNotStale(t *testing.T) {
 		})
 		assert.Equal(t, uint64(1), w.definitions.health.get().Lists)
 		assert.Zero(t, w.definitions.health.get().Failures)
-		assert.NotContains(t, lines.String(), "too old")
+		assert.NotContains(t, lines.String(), "cache is stale")
 	})
 }
 
@@ -189,7 +189,7 @@ func TestSilentWatchIsRestarted(t *testing.T) {
 			time.Sleep(time.Second)
 			require.NoError(t, w.Current(route))
 			assert.False(t, second.IsStopped())
-			assert.Contains(t, lines.String(), "not even a bookmark came for minutes")
+			assert.Contains(t, lines.String(), "no event or bookmark received")
 		})
 	})
 }
@@ -226,9 +226,9 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		time.Sleep(StaleAfter + time.Second) // nobody looks
 		s.answer(nil, *httpRoute("b"))
 		require.ErrorIs(t, w.Current(route), errSuspended, "what happened meanwhile may wait in a socket")
-		require.ErrorContains(t, w.Stale(), "no watch was looked after for 11s")
+		require.ErrorContains(t, w.Stale(), "watches not checked for 11s")
 		w.checkSources(time.Now())
-		require.ErrorContains(t, w.Current(route), "httproutes: no watch has told of changes for 11s")
+		require.ErrorContains(t, w.Current(route), "httproutes: watch disconnected for 11s")
 
 		<-s.watched
 		synctest.Wait()
@@ -257,7 +257,7 @@ func TestForbiddenKindIsReported(t *testing.T) {
 	policy := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	w.registry.watched["colorpolicies"] = &watchedKind{definition: &definition{}, reflector: policies, policy: policy}
 	w.checkSources(time.Now())
-	require.ErrorContains(t, w.Unread(), "colorpolicies: no watch has told of changes for 1m0s: ")
+	require.ErrorContains(t, w.Unread(), "colorpolicies: watch disconnected for 1m0s: ")
 	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
 	assert.NoError(t, w.Current(route), "all else is judged")
 	assert.NoError(t, w.Stale())
@@ -283,7 +283,7 @@ func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 		assert.False(t, look(), "it may be there soon")
 		time.Sleep(time.Second)
 		assert.True(t, look())
-		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not judged until it can be listed")
+		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not evaluated until it can be listed")
 		w := &Watcher{registry: r, definitions: &reflector{health: newHealthTracker(sourceDefinitions)}}
 		assert.NoError(t, w.Unread())
 		w.checkSources(time.Now())

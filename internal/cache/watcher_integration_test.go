@@ -291,7 +291,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		assert.NotNil(t, v.Get(authRef))
 		require.Len(t, problems, 1)
 		assert.True(t, isForbidden(problems, "customresourcedefinitions"))
-		assert.ErrorContains(t, problems[0].Err, "; policy kinds that are known by their label alone are left out")
+		assert.ErrorContains(t, problems[0].Err, "; policy kinds without a profile are ignored")
 	})
 
 	t.Run("what may not be read is named, and the rest is there", func(t *testing.T) {

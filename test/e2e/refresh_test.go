@@ -212,7 +212,7 @@ func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
 		return strings.Contains(g.annotations(t, "httproutes")["toystore"][effectivePolicy], "gw-auth")
 	}, "routes are not refreshed")
 	soon(t, func() bool { return gauge(t, s, `overrule_annotation_updates_total{result="forbidden"}`) > 0 }, "the missing right is not counted")
-	const says = "system:serviceaccount:overrule-system:overrule-refresher may not patch authpolicies.kuadrant.io"
+	const says = "system:serviceaccount:overrule-system:overrule-refresher is not allowed to patch authpolicies.kuadrant.io"
 	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
 	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
 	soon(t, func() bool { return gauge(t, s, "overrule_annotation_updates_pending") > 0 }, "nothing waits for the right")

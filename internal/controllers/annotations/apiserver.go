@@ -138,7 +138,7 @@ func (o object) applyConditions(ctx context.Context, w *DesiredMarks) (uint64, e
 	rest := slices.Clone(want)
 	for _, c := range has {
 		if c.Status == metav1.ConditionTrue && api.IsAffected(c.Type) && meta.FindStatusCondition(want, c.Type) == nil {
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of the kind is in force here", metav1.Now()
+			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of this kind is in force", metav1.Now()
 			rest = append(rest, c)
 		}
 	}

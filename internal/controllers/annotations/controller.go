@@ -122,7 +122,7 @@ func (r *Controller) runEnqueuer(ctx context.Context, q workQueue) {
 		}
 		if err := r.enqueueChanged(ctx, q); err != nil {
 			if errors.Is(err, background.ErrPanic) {
-				r.Log.Error(err, "look for stale marks; everything will be looked at again")
+				r.Log.Error(err, "finding stale marks failed; resyncing")
 				background.Sleep(ctx, maxRetry)
 			}
 			r.changes.RecordAll()
@@ -194,7 +194,7 @@ func (r *Controller) processNext(ctx context.Context, q workQueue) bool {
 	after, err := r.reconcile(ctx, ref)
 	if errors.Is(err, background.ErrPanic) {
 		r.results.add(resultFailed)
-		r.Log.Error(err, "refresh marks; tried again", "object", ref.String())
+		r.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -249,9 +249,9 @@ func TestFailedWritesAreLoggedAndRetried(t *testing.T) {
 		again  bool
 		says   string
 	}{
-		"the object is gone": {err: ErrGone, result: resultGone},
+		"object not found": {err: ErrGone, result: resultGone},
 		"a right is missing": {err: right, result: resultForbidden, again: true,
-			says: "system:serviceaccount:o:overrule-refresher may not patch httproutes.gateway.networking.k8s.io: give it that right by a ClusterRole with the label overrule.dev/aggregate-to-refresher"},
+			says: "system:serviceaccount:o:overrule-refresher is not allowed to patch httproutes.gateway.networking.k8s.io: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher"},
 		"it is denied": {err: errors.New("denied the request"), result: resultFailed, again: true, says: `"object"="HTTPRoute app/r" "cause"="denied the request"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -337,10 +337,10 @@ func TestMetrics(t *testing.T) {
 	w := newWorld(t, Options{}, class, edge, routeR, onGateway("g", "edge", "a: 1"))
 	require.NoError(t, w.enqueueChanged(t.Context(), w.q))
 	require.NoError(t, testutil.CollectAndCompare(w.Controller, strings.NewReader(`
-# HELP overrule_annotation_updates_pending Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.
+# HELP overrule_annotation_updates_pending Objects whose annotations and conditions are pending a check or a write. Reported by the leader only.
 # TYPE overrule_annotation_updates_pending gauge
 overrule_annotation_updates_pending 4
-# HELP overrule_annotation_updates_total Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).
+# HELP overrule_annotation_updates_total Writes of annotations and conditions by result (written, otherwise, gone, forbidden, failed).
 # TYPE overrule_annotation_updates_total counter
 overrule_annotation_updates_total{result="failed"} 0
 overrule_annotation_updates_total{result="forbidden"} 0

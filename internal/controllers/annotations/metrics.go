@@ -23,11 +23,11 @@ var results = []string{resultWritten, resultOtherwise, resultGone, resultForbidd
 
 var (
 	pendingDesc = prometheus.NewDesc("overrule_annotation_updates_pending",
-		"Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.", nil, nil)
+		"Objects whose annotations and conditions are pending a check or a write. Reported by the leader only.", nil, nil)
 	oldestDesc = prometheus.NewDesc("overrule_annotation_updates_oldest_seconds",
-		"How long the object that waits the longest has waited, 0 if none does.", nil, nil)
+		"Age of the oldest pending object, 0 if there is none.", nil, nil)
 	writesDesc = prometheus.NewDesc("overrule_annotation_updates_total",
-		"Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
+		"Writes of annotations and conditions by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
 )
 
 // Describe implements prometheus.Collector.

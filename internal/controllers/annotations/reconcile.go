@@ -12,10 +12,10 @@ import (
 )
 
 // ErrGone tells that an object is not there any more, or is another one.
-var ErrGone = errors.New("the object is gone")
+var ErrGone = errors.New("object not found")
 
 // errOtherwise tells that an object was written and has other marks all the same.
-var errMarksDiffer = errors.New("it has other marks than were written: another server sees the cluster otherwise, or takes part")
+var errMarksDiffer = errors.New("object has different marks than were written: the cache of another replica differs, or another client writes them")
 
 // RightError tells which right is missing.
 type RightError struct {
@@ -26,7 +26,7 @@ type RightError struct {
 
 // Error says what to do about it.
 func (e *RightError) Error() string {
-	return fmt.Sprintf("%s may not %s %s: give it that right by a ClusterRole with the label overrule.dev/aggregate-to-refresher (docs/operations.md, Kept fresh): %v",
+	return fmt.Sprintf("%s is not allowed to %s %s: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher (docs/operations.md, Kept fresh): %v",
 		e.User, e.Verb, e.Resource, e.Cause)
 }
 
@@ -93,7 +93,7 @@ func (r *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMa
 	case err == nil:
 		r.results.add(resultWritten)
 		if len(w.LeftOut) > 0 {
-			r.Log.Info("no room for conditions: Gateway API takes eight, and two are left free", "object", ref.String(), "leftOut", w.LeftOut)
+			r.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", w.LeftOut)
 		}
 	case errors.Is(err, ErrGone):
 		r.results.add(resultGone)
@@ -101,16 +101,16 @@ func (r *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMa
 	case missing:
 		r.results.add(resultForbidden)
 		if !before {
-			r.Log.Error(right, "marks are not refreshed; tried again each minute", "kind", kind.String())
+			r.Log.Error(right, "not allowed to update marks; retrying every minute", "kind", kind.String())
 		}
 		r.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
 		return forbiddenRetry, nil
 	case errors.Is(err, errMarksDiffer):
 		r.results.add(resultOtherwise)
-		r.Log.V(1).Info("marks differ after a write; tried again", "object", ref.String())
+		r.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
 	default:
 		r.results.add(resultFailed)
-		r.Log.Info("marks were not written; tried again", "object", ref.String(), "cause", api.RedactToken(err.Error()))
+		r.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
 	}
 	return 0, err
 }

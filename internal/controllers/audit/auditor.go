@@ -87,7 +87,7 @@ func (s *Auditor) Start(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			s.Log.Error(err, "look for violations; everything will be looked at again", "retry", retry.String())
+			s.Log.Error(err, "audit failed; retrying with all paths", "retry", retry.String())
 			background.Sleep(ctx, retry)
 			retry = min(2*retry, maxRetryDelay)
 			continue
@@ -149,7 +149,7 @@ func (s *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violati
 		}
 		out = append(out, found...)
 		if !background.Sleep(ctx, time.Since(start)) {
-			return nil, fmt.Errorf("look at all paths: %w", ctx.Err())
+			return nil, fmt.Errorf("audit all paths: %w", ctx.Err())
 		}
 	}
 	return out, nil

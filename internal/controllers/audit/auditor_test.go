@@ -251,7 +251,7 @@ func TestEventsReportNewViolationsAfterFirstRun(t *testing.T) {
 	assert.Empty(t, s.events, "what was there before is no event")
 	s.put(onRoute("q", "s", "a: 100"))
 	s.runOnce()
-	want := []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}
+	want := []string{"Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}
 	assert.Equal(t, want, s.events)
 	s.put(routeS)
 	s.runOnce()
@@ -268,11 +268,11 @@ func TestNotReadIsNoViolation(t *testing.T) {
 	assert.Empty(t, s.runOnce(), "in a look at everything")
 	s.put(onRoute("q", "s", "a: 100\nb: 100"))
 	assert.Equal(t, []string{pathS}, s.runOnce(), "in a look at what changed")
-	assert.Equal(t, []string{"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}, s.events)
+	assert.Equal(t, []string{"Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}, s.events)
 	require.Len(t, s.lines, 1)
 	assert.Contains(t, s.lines[0], `"reason"="RequirementUnmet"`)
 	require.NoError(t, testutil.CollectAndCompare(s.Auditor, strings.NewReader(`
-# HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
+# HELP overrule_violations Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.
 # TYPE overrule_violations gauge
 overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 1
 `), "overrule_violations"))
@@ -303,10 +303,10 @@ func TestEventReferenceHasUID(t *testing.T) {
 	s.put(onRoute("p", "r", "a: 100"), onRoute("q", "s", "a: 100"))
 	s.runOnce()
 	assert.Equal(t, []string{
-		"Warning RequirementUnmet Sweep on v HTTPRoute app/r (u1): a is 100",
-		"Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100",
+		"Warning RequirementUnmet Audit on v HTTPRoute app/r (u1): a is 100",
+		"Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100",
 	}, s.events)
-	assert.Contains(t, strings.Join(s.lines, "\n"), `"an object of an Event cannot be located" "object"="HTTPRoute app/s" "cause"="gone"`)
+	assert.Contains(t, strings.Join(s.lines, "\n"), `"cannot locate object of Event" "object"="HTTPRoute app/s" "cause"="gone"`)
 }
 
 func TestReportIsLimited(t *testing.T) {
@@ -318,7 +318,7 @@ func TestReportIsLimited(t *testing.T) {
 	s.put(onGateway("g", "edge", "a: 100"))
 	assert.Len(t, s.runOnce(), 25)
 	require.Len(t, s.events, 20)
-	assert.Equal(t, "Warning RequirementUnmet Sweep on gateway.networking.k8s.io/v1 HTTPRoute app/r19 (): (and 5 more violations) a is 100", s.events[19])
+	assert.Equal(t, "Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/r19 (): (and 5 more violations) a is 100", s.events[19])
 	require.Len(t, s.lines, 21)
 	assert.Equal(t, `"level"=0 "msg"="violation" "more"=5`, s.lines[20])
 	s.put(onGateway("g", "edge", "a: 1"))
@@ -379,12 +379,12 @@ func TestMetrics(t *testing.T) {
 	s.put(routeS)
 	require.Error(t, s.run(t.Context()))
 	require.NoError(t, testutil.CollectAndCompare(s.Auditor, strings.NewReader(`
-# HELP overrule_audit_runs_total Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).
+# HELP overrule_audit_runs_total Audit runs by scope (changed, all) and result (done, failed).
 # TYPE overrule_audit_runs_total counter
 overrule_audit_runs_total{result="done",scope="all"} 1
 overrule_audit_runs_total{result="done",scope="changed"} 1
 overrule_audit_runs_total{result="failed",scope="changed"} 1
-# HELP overrule_violations Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.
+# HELP overrule_violations Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.
 # TYPE overrule_violations gauge
 overrule_violations{action="Deny",policy_kind="Paint.example.com",reason="RequirementUnmet"} 2
 `)))

@@ -9,10 +9,10 @@ import (
 
 var (
 	violationsDesc = prometheus.NewDesc("overrule_violations",
-		"Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.",
+		"Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.",
 		[]string{"reason", "policy_kind", "action"}, nil)
 	runsDesc = prometheus.NewDesc("overrule_audit_runs_total",
-		"Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).",
+		"Audit runs by scope (changed, all) and result (done, failed).",
 		[]string{"scope", "result"}, nil)
 )
 

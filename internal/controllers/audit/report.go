@@ -15,7 +15,7 @@ import (
 
 const (
 	// action is what an Event says was done.
-	action = "Sweep"
+	action = "Audit"
 	// mostTold is how many violations of one sweep are told of one by one, in
 	// Events and in the log.
 	maxReported = 20
@@ -110,7 +110,7 @@ func (s *Auditor) eventObject(ctx context.Context, ref api.Ref) *corev1.ObjectRe
 		if err == nil {
 			return about
 		}
-		s.Log.V(1).Info("an object of an Event cannot be located", "object", ref.String(), "cause", err.Error())
+		s.Log.V(1).Info("cannot locate object of Event", "object", ref.String(), "cause", err.Error())
 	}
 	version := "v1"
 	if ref.Group != "" {

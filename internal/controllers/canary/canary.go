@@ -46,14 +46,14 @@ func New(cfg *rest.Config, o Options) (*Canary, error) {
 	own.WarningHandlerWithContext, own.WarningHandler = rest.NoWarnings{}, nil
 	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	own = rest.CopyConfig(own)
 	own.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	own.ContentType, own.AcceptContentTypes = "application/json", "application/json"
 	raw, err := rest.UnversionedRESTClientFor(own)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -86,9 +86,9 @@ func (c *Canary) limitation() string {
 	case c.Enforcement != api.Audit:
 		return ""
 	case c.Namespace == "":
-		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up, and not that they are judged"
+		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked, but not that they are evaluated"
 	default:
-		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up and that " + mutating + " is called, and not that they are judged"
+		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked and that " + mutating + " is called, but not that writes are evaluated"
 	}
 }
 

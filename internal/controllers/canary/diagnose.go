@@ -15,9 +15,9 @@ func (c *Canary) diagnose(ctx context.Context) string {
 	hooks, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("there is no ValidatingWebhookConfiguration %s, so nothing is judged", c.Configuration)
+		return fmt.Sprintf("ValidatingWebhookConfiguration %s not found: no write is evaluated", c.Configuration)
 	case err != nil:
-		return fmt.Sprintf("whether the webhooks are there could not be read: %v", err)
+		return fmt.Sprintf("cannot read the webhook configuration: %v", err)
 	}
 	i := slices.IndexFunc(hooks.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == validating })
 	if i < 0 {
@@ -32,11 +32,11 @@ func diagnoseWebhook(w admissionregistrationv1.ValidatingWebhook) string {
 	case !slices.ContainsFunc(w.Rules, matchesProfiles):
 		return fmt.Sprintf("%s has no rule for creating %s", w.Name, profiles.GroupResource())
 	case slices.ContainsFunc(w.MatchConditions, isForeignCondition) || w.ObjectSelector != nil && len(w.ObjectSelector.MatchExpressions)+len(w.ObjectSelector.MatchLabels) > 0:
-		return fmt.Sprintf("%s has a condition or a selector that Overrule does not write, which may leave it out", w.Name)
+		return fmt.Sprintf("%s has a match condition or an object selector that Overrule does not set and that may exclude the write", w.Name)
 	case w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore:
-		return fmt.Sprintf("%s has failurePolicy Ignore, so calls that fail let writes pass; the API server's log says why they do, after %q", w.Name, "failing open")
+		return fmt.Sprintf("%s has failurePolicy Ignore, so writes are admitted when calls fail; the log of the API server has the cause, see %q", w.Name, "failing open")
 	default:
-		return fmt.Sprintf("%s is there with a rule for it and failurePolicy Fail; if it was written this moment, the API server has not heard of it yet", w.Name)
+		return fmt.Sprintf("%s has a rule for the write and failurePolicy Fail; the API server may not have observed the configuration yet", w.Name)
 	}
 }
 

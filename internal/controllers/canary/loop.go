@@ -75,6 +75,6 @@ func (l *Loop) waitReady(ctx context.Context) bool {
 	if waiting.Err() == nil {
 		return background.Sleep(ctx, propagationDelay)
 	}
-	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
+	l.Log.Info("webhook configurations are not ready; running the canary anyway")
 	return ctx.Err() == nil
 }

@@ -60,7 +60,7 @@ func (p *Pod) setCondition(ctx context.Context, status corev1.ConditionStatus, r
 	}
 	p.last = &c
 	if p.Name == "" {
-		p.logProblem("there is no pod to write the canary's condition to: --pod-name and POD_NAME are empty", nil)
+		p.logProblem("canary condition is not written: --pod-name and POD_NAME are empty", nil)
 		return
 	}
 	pod, err := p.patch(ctx, c)
@@ -94,7 +94,7 @@ func (p *Pod) logProblem(problem string, err error) {
 		p.Log.Info(problem)
 		return
 	}
-	p.Log.Error(err, "tell of the canary")
+	p.Log.Error(err, "cannot write the canary condition")
 }
 
 // Ref names the pod in Events, nil if there is none.

@@ -97,12 +97,12 @@ func TestPodConditionAndEvents(t *testing.T) {
 	s.Pod.Idle(t.Context())
 	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	s.Started(t.Context())
-	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica is the leader and has not run the canary yet")
 	s.Pod.Idle(t.Context())
-	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica is the leader and has not run the canary yet")
 	assert.Empty(t, s.events())
 
-	const good = "what must be denied is, and what must pass does"
+	const good = "all dry-run writes were evaluated as expected"
 	s.Report(t.Context(), result(Passed, "fine"))
 	s.assertCondition(t, corev1.ConditionTrue, "CanaryPassed", good)
 	assert.Equal(t, []string{"Normal CanaryPassed " + strings.ToUpper(good)}, s.events())
@@ -145,7 +145,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		s.Pod.Name = ""
 		s.Started(context.Background())
 		s.Report(t.Context(), result(Passed, "x"))
-		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "there is no pod to write the canary's condition to"))
+		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "canary condition is not written"))
 		assert.Empty(t, s.events())
 	})
 	t.Run("a pod of another name is told of", func(t *testing.T) {

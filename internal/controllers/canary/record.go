@@ -10,11 +10,11 @@ import (
 
 var (
 	passingDesc = prometheus.NewDesc("overrule_canary_passing",
-		"1 if the last run of the canary passed, 0 if not. The leader alone has it, once there was a run.", nil, nil)
+		"1 if the last canary run passed, else 0. Reported by the leader only, after its first run.", nil, nil)
 	successDesc = prometheus.NewDesc("overrule_canary_last_success_timestamp_seconds",
-		"When the canary last passed. The leader alone has it, once it did.", nil, nil)
+		"Time of the last canary run that passed. Reported by the leader only, after its first run that passed.", nil, nil)
 	armedDesc = prometheus.NewDesc("overrule_armed",
-		"1 if this replica leads and last wrote failurePolicy Fail, with --arm.", nil, nil)
+		"1 if this replica is the leader and last wrote failurePolicy Fail (--arm).", nil, nil)
 )
 
 // Record keeps what the runs of a replica came to, for metrics and health.
@@ -36,11 +36,11 @@ func NewRecord(arming bool) *Record {
 		hasArming: arming,
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_canary_runs_total",
-			Help: "Runs of the canary, by result: passed, failed, or untried where the API server did not take the write.",
+			Help: "Canary runs by result: passed, failed, or untried if the API server did not accept the write.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "overrule_canary_duration_seconds",
-			Help:    "Time of a run of the canary.",
+			Help:    "Duration of a canary run.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 9),
 		}),
 	}

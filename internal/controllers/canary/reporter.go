@@ -13,7 +13,7 @@ const (
 	reasonNotLeading = "NotLeading"
 	reasonNotRun     = "NotRunYet"
 
-	notLeading = "this replica does not lead: the canary runs on the one that does"
+	notLeading = "this replica is not the leader: the canary runs on the leader"
 )
 
 // reasons of outcomes.
@@ -37,7 +37,7 @@ type Reporter struct {
 // Started tells that this replica leads.
 func (h *Reporter) Started(ctx context.Context) {
 	h.Record.Begin()
-	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica leads, and has not run the canary yet")
+	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
 }
 
 // Stopped tells that it leads no more.
@@ -52,7 +52,7 @@ func (h *Reporter) Report(ctx context.Context, r Result) {
 		h.Arm.Observe(r)
 	}
 	before := h.Record.Observe(r)
-	message := "what must be denied is, and what must pass does"
+	message := "all dry-run writes were evaluated as expected"
 	if r.Outcome != Passed {
 		message = r.Message()
 	}
@@ -66,10 +66,10 @@ func (h *Reporter) Report(ctx context.Context, r Result) {
 func (h *Reporter) reportChange(r Result, message string) {
 	kind := corev1.EventTypeNormal
 	if r.Outcome == Passed {
-		h.Log.Info("the canary passed", "took", r.Took.String())
+		h.Log.Info("canary passed", "took", r.Took.String())
 	} else {
 		kind = corev1.EventTypeWarning
-		h.Log.Error(nil, "the canary did not pass", "outcome", r.Outcome, "why", message)
+		h.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
 	}
 	if pod := h.Pod.Ref(); pod != nil {
 		h.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", h.Note(message))

@@ -49,8 +49,8 @@ var (
 const (
 	reasonPrefix     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
 	wouldDeny  = "would be denied: "
-	enforcementHint  = "say with --enforcement how the server runs"
-	exemptHint = "exempt what has the label " + api.LabelCanary + " from it"
+	enforcementHint  = "set --enforcement to the value that the server uses"
+	exemptHint = "exempt objects with the label " + api.LabelCanary + " from it"
 )
 
 // mustBeDenied reads the answer to a write that Overrule has to reject.
@@ -60,24 +60,24 @@ func checkDenied(does api.Action, a answer) verdict {
 	switch {
 	case denied && hook == validating && !apierrors.IsTooManyRequests(a.err):
 		if !strings.HasPrefix(said, reasonPrefix) {
-			return failed("%s denied it, and not as %s: %s", validating, api.ReasonInvalid, said)
+			return failed("denied by %s, but not with reason %s: %s", validating, api.ReasonInvalid, said)
 		}
 		if does != api.Deny {
-			return failed("%s denied it, which it should not with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), enforcementHint, said)
+			return failed("denied by %s, which is unexpected with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), enforcementHint, said)
 		}
 		return passed("denied by %s: %s", validating, said)
 	case a.err != nil:
 		return errorVerdict(a)
 	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reasonPrefix):
-		return failed("admitted with a warning, and not of %s: %s", api.ReasonInvalid, warned)
+		return failed("admitted with a warning, but not with reason %s: %s", api.ReasonInvalid, warned)
 	case warned != "" && does == api.Warn:
 		return passed("admitted with a warning: %s", warned)
 	case warned != "":
-		return failed("admitted with a warning, which shows --enforcement=warn; %s: %s", enforcementHint, warned)
+		return failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; %s: %s", enforcementHint, warned)
 	case does == api.Audit:
 		return passed("admitted, as it should be with --enforcement=audit")
 	}
-	v := failed("admitted, and not judged")
+	v := failed("admitted without evaluation")
 	v.notEvaluated = true
 	return v
 }
@@ -99,12 +99,12 @@ func checkMutated(does api.Action, a answer) verdict {
 	v := checkAdmitted(does, a)
 	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != staleAnnotation {
 		if v.outcome == Passed {
-			v.response += ", and mended by " + mutating
+			v.response += ", and mutated by " + mutating
 		}
 		return v
 	}
-	return failed("admitted, and not mended by %s: it is not called for it, its calls fail and its failurePolicy is Ignore, "+
-		"or it had no time; namespace %s is exempt if it is Overrule's own", mutating, a.write.namespace)
+	return failed("admitted, but not mutated by %s: the webhook is not called for it, or its calls fail and failurePolicy is Ignore, "+
+		"or they time out; namespace %s is exempt if Overrule runs in it", mutating, a.write.namespace)
 }
 
 // warning is what Overrule would have denied, "" if there is nothing.
@@ -137,7 +137,7 @@ func errorVerdict(a answer) verdict {
 	}
 	if m := failureOf.FindStringSubmatch(a.err.Error()); m != nil && apierrors.IsInternalError(a.err) {
 		if !ours(m[1]) {
-			return untried("the webhook %s, which is not Overrule's, could not be called: %s; mend it, or %s", m[1], m[2], exemptHint)
+			return untried("could not call webhook %s, which does not belong to Overrule: %s; fix it, or %s", m[1], m[2], exemptHint)
 		}
 		return failed("the API server cannot call %s: %s", m[1], m[2])
 	}
@@ -149,9 +149,9 @@ func ours(hook string) bool { return hook == validating || hook == mutating }
 func deniedVerdict(hook, said string, again bool) verdict {
 	switch {
 	case !ours(hook):
-		return untried("the webhook %s, which is not Overrule's, denied it: %s; %s", hook, said, exemptHint)
+		return untried("denied by webhook %s, which does not belong to Overrule: %s; %s", hook, said, exemptHint)
 	case again:
-		v := untried("%s answered that it is to be tried again: %s", hook, said)
+		v := untried("%s asked the client to retry: %s", hook, said)
 		v.overloaded = true
 		return v
 	default:
@@ -169,19 +169,19 @@ func apiErrorVerdict(a answer) verdict {
 	}
 	switch m := forbidden.FindStringSubmatch(a.err.Error()); {
 	case apierrors.IsForbidden(a.err) && m != nil:
-		return untried("%s may not create %s; look at: kubectl auth can-i create %s%s --as=%s", m[1], gr, gr, inNamespace(a.write.namespace), m[1])
+		return untried("%s is not allowed to create %s; check: kubectl auth can-i create %s%s --as=%s", m[1], gr, gr, inNamespace(a.write.namespace), m[1])
 	case apierrors.IsUnauthorized(a.err):
-		return untried("the API server does not know who asks: %v; check the kubeconfig's credentials", a.err)
+		return untried("not authenticated: %v; check the credentials in the kubeconfig", a.err)
 	case apierrors.IsNotFound(a.err) && details == "namespaces":
-		return untried("there is no namespace %s: name another one with --canary-namespace", a.write.namespace)
+		return untried("namespace %s not found: set --canary-namespace to an existing namespace", a.write.namespace)
 	case apierrors.IsNotFound(a.err):
 		return untried("the API server does not serve %s in version %s: install its CustomResourceDefinition", gr, a.write.resource.Version)
 	case apierrors.IsInvalid(a.err) || apierrors.IsBadRequest(a.err):
-		return untried("the CustomResourceDefinition of %s refuses it before Overrule is asked; install the one of this version of Overrule: %v", gr, a.err)
+		return untried("rejected by the CustomResourceDefinition of %s; install the one of this version of Overrule: %v", gr, a.err)
 	case errors.Is(a.err, context.DeadlineExceeded):
-		return untried("the API server did not answer in time: %v", a.err)
+		return untried("timeout waiting for the API server: %v", a.err)
 	default:
-		return untried("the API server did not take it: %v", a.err)
+		return untried("rejected by the API server: %v", a.err)
 	}
 }
 

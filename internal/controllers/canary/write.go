@@ -101,7 +101,7 @@ func (c *Canary) send(ctx context.Context, w write) answer {
 	}
 	a.object = &unstructured.Unstructured{}
 	if err := a.object.UnmarshalJSON(raw); err != nil {
-		a.object, a.err = nil, fmt.Errorf("read what the API server answered: %w", err)
+		a.object, a.err = nil, fmt.Errorf("decode the response of the API server: %w", err)
 	}
 	return a
 }

@@ -38,7 +38,7 @@ func profileSubject(p cache.ProfileStatus) subject {
 	s := subject{
 		ref: api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name},
 		uid: p.UID, generation: p.Generation, conditions: p.Conditions,
-		reason: reasonAccepted, message: "the kind is read by this profile",
+		reason: reasonAccepted, message: "this profile is used for the kind",
 	}
 	if r := p.Refused; r != nil {
 		s.refused, s.reason, s.message = true, string(r.Reason), r.Message
@@ -49,17 +49,17 @@ func profileSubject(p cache.ProfileStatus) subject {
 func constraintSubject(c cache.ConstraintStatus) subject {
 	s := subject{
 		ref: c.Ref, uid: c.UID, generation: c.Generation, conditions: c.Conditions,
-		reason: reasonAccepted, message: "writes are held to this constraint",
+		reason: reasonAccepted, message: "the constraint is enforced",
 	}
 	switch {
 	case c.Invalid != nil:
 		s.refused, s.reason, s.message = true, string(api.Invalid), c.Invalid.Error()
 	case !c.Installed:
 		s.reason = reasonNotInstalled
-		s.message = fmt.Sprintf("%s is no policy kind that is known here: writes are held to this constraint once it is", c.Kind)
+		s.message = fmt.Sprintf("policy kind %s is not installed: the constraint is enforced once it is", c.Kind)
 	case c.NoTarget:
 		s.refused, s.reason = true, string(api.TargetNotFound)
-		s.message = fmt.Sprintf("not found: %s; no write is held to this constraint until a target exists", joinNames(c.Absent))
+		s.message = fmt.Sprintf("not found: %s; the constraint is not enforced until a target exists", joinNames(c.Absent))
 	case len(c.Absent) > 0:
 		s.message += fmt.Sprintf(" on the targets that exist; not found: %s", joinNames(c.Absent))
 	}

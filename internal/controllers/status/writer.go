@@ -56,7 +56,7 @@ func (w *Writer) Start(ctx context.Context) error {
 			delay = backoff
 		} else if ctx.Err() == nil {
 			again = delay.Step()
-			w.Log.Error(err, "write the status of profiles and constraints", "retry", again.String())
+			w.Log.Error(err, "cannot write the status of profiles and constraints", "retry", again.String())
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -114,7 +114,7 @@ func (w *Writer) apply(ctx context.Context, s subject, c metav1.Condition) error
 	client := w.Client.Resource(version.WithResource(resources[s.ref.Kind])).Namespace(s.ref.Namespace)
 	_, err = client.ApplyStatus(ctx, s.ref.Name, u, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		w.Log.V(1).Info("an object is gone or is another one", "object", s.ref.String(), "cause", err.Error())
+		w.Log.V(1).Info("object was deleted or replaced", "object", s.ref.String(), "cause", err.Error())
 		return nil
 	}
 	return err

@@ -32,7 +32,7 @@ var (
 
 func accepted(generation int64, at metav1.Time) metav1.Condition {
 	return metav1.Condition{
-		Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "the kind is read by this profile",
+		Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "this profile is used for the kind",
 		ObservedGeneration: generation, LastTransitionTime: at,
 	}
 }
@@ -78,10 +78,10 @@ func TestProfileCondition(t *testing.T) {
 func TestConstraintCondition(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	held := accepted(2, now)
-	held.Message = "writes are held to this constraint"
+	held.Message = "the constraint is enforced"
 	waiting := accepted(2, now)
 	waiting.Reason = "KindNotInstalled"
-	waiting.Message = "Paint.example.com is no policy kind that is known here: writes are held to this constraint once it is"
+	waiting.Message = "policy kind Paint.example.com is not installed: the constraint is enforced once it is"
 	for sentence, c := range map[string]struct {
 		invalid   error
 		installed bool
@@ -187,7 +187,7 @@ func TestUnchangedConditionIsNotWritten(t *testing.T) {
 		assert.Equal(t, map[string]any{
 			"apiVersion": "overrule.dev/v1alpha1", "kind": "PolicyProfile", "metadata": map[string]any{"name": "new", "uid": "u"},
 			"status": map[string]any{"conditions": []any{map[string]any{
-				"type": "Accepted", "status": "True", "reason": "Accepted", "message": "the kind is read by this profile",
+				"type": "Accepted", "status": "True", "reason": "Accepted", "message": "this profile is used for the kind",
 				"observedGeneration": float64(3), "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 			}}},
 		}, got[0])
@@ -219,7 +219,7 @@ func TestFailedWriteIsRetried(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, d.written(t), 2, "the one does not keep the other from being written")
 		require.Len(t, d.log, 1)
-		assert.Contains(t, d.log[0], `write the status of profiles and constraints`)
+		assert.Contains(t, d.log[0], `cannot write the status of profiles and constraints`)
 		assert.Contains(t, d.log[0], `PolicyProfile a: refused`)
 		assert.Contains(t, d.log[0], `PolicyProfile b: refused`)
 
@@ -255,10 +255,10 @@ func TestConstraintConditionNamesMissingTargets(t *testing.T) {
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
 	}
 	got, _ := constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; no write is held to this constraint until a target exists", 2, now), got)
+	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; the constraint is not enforced until a target exists", 2, now), got)
 	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
 	want := accepted(2, now)
-	want.Message = "writes are held to this constraint on the targets that exist; not found: Gateway infra/public"
+	want.Message = "the constraint is enforced on the targets that exist; not found: Gateway infra/public"
 	assert.Equal(t, want, got)
 	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
 	assert.Equal(t, "KindNotInstalled", got.Reason, "without the kind, no target matters yet")
