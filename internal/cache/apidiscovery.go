@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// discover finds the kinds by what the API server says that it serves.
+// discoverResources finds the kinds with the discovery API.
 func (s *discovery) discoverResources() error {
 	lists, err := s.clients.discovery.ServerPreferredResources()
 	if partial := new(clientdiscovery.ErrGroupDiscoveryFailed); errors.As(err, &partial) {
@@ -24,8 +24,8 @@ func (s *discovery) discoverResources() error {
 	return nil
 }
 
-// unavailable books the groups of policy kinds that an API server cannot tell
-// about; what is wrong with others is no concern of ours.
+// recordFailedGroups records a problem for each API group whose discovery failed and
+// that a policy kind belongs to.
 func (s *discovery) recordFailedGroups() {
 	for gv, err := range s.failedGroups {
 		for _, k := range s.profiles.Known() {
@@ -37,13 +37,13 @@ func (s *discovery) recordFailedGroups() {
 	}
 }
 
-// discovered returns what the resources of an API server tell of their kinds.
+// definitionsFromResources converts the resource lists of the discovery API.
 func definitionsFromResources(lists []*metav1.APIResourceList) []*definition {
 	var out []*definition
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // it names no group that a profile is of
+			continue // no profile can name such a group
 		}
 		for i := range list.APIResources {
 			r := &list.APIResources[i]

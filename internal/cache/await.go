@@ -9,10 +9,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Await waits while a watch that has just ended is being opened again, until the
-// context ends at the latest: what another replica let through meanwhile is
-// known then. It does not wait for a policy kind that the API server does not give
-// out, nor for what is too old to judge by already (see Current).
+// Await blocks while a watch that has just ended is being reopened, until ctx ends at
+// the latest. After it the cache has what another replica admitted in the meantime. It
+// does not wait for policy kinds that the API server cannot list, nor for sources that
+// are already stale (see Current).
 func (w *Watcher) Await(ctx context.Context) {
 	reopened := w.sources.waitChannel()
 	if reopened == nil {
@@ -24,8 +24,8 @@ func (w *Watcher) Await(ctx context.Context) {
 	}
 }
 
-// attend decides for all reviews whether they wait, each time that a source
-// changes or becomes stale, until the context ends. Then none waits.
+// updateWaiting evaluates shouldWait each time that a source changes or becomes stale,
+// until ctx ends, and then releases all waiting reviews.
 func (w *Watcher) updateWaiting(ctx context.Context) {
 	defer w.sources.close()
 	for {
@@ -42,7 +42,7 @@ func (w *Watcher) updateWaiting(ctx context.Context) {
 	}
 }
 
-// after is time.After; nothing comes for zero.
+// timerChannel is time.After; it returns nil, which blocks forever, for d <= 0.
 func timerChannel(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
@@ -50,15 +50,15 @@ func timerChannel(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// reopening reports whether a review waits, and in what time that may change
-// without any event: 0 for never.
+// shouldWait reports whether reviews must wait at the time now, and after what time
+// that may change without an event: 0 for never.
 func (w *Watcher) shouldWait(now time.Time) (waits bool, next time.Duration) {
 	for _, s := range w.Health() {
 		if s.DisconnectedSince.IsZero() {
 			continue
 		}
 		if left := StaleAfter - now.Sub(s.DisconnectedSince); left >= 0 && (next == 0 || left < next) {
-			next = left + 1 // it is stale after that, not at it
+			next = left + 1 // a source is stale after StaleAfter, not at it
 		}
 		switch {
 		case apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && (s.stale(now) || apierrors.IsForbidden(s.Err)):

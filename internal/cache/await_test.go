@@ -63,7 +63,10 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			want: 2 * time.Second,
 		},
 		"one that nobody answers for is too old in the end": {
-			with: func(of map[string]*healthTracker) { of["gateways"].watchClosed(); of["gateways"].recordFailure(errLost) },
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errLost)
+			},
 			want: StaleAfter,
 		},
 		"a policy kind may not be read": {
@@ -82,7 +85,10 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			want: time.Second,
 		},
 		"one is not served any more": {
-			with: func(of map[string]*healthTracker) { of["gateways"].watchClosed(); of["gateways"].recordFailure(missing) },
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(missing)
+			},
 		},
 		"one is not served any more after a while": {
 			with: func(of map[string]*healthTracker) {

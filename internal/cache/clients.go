@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// clients talk to one API server over one set of connections.
+// clients are the clients of one API server. They share connections.
 type clients struct {
 	core        rest.Interface
 	gateway     map[schema.GroupVersion]rest.Interface
@@ -34,23 +34,23 @@ const (
 	keepAlive   = 15 * time.Second
 )
 
-// newClients returns clients that give each request the time; 0 is no limit,
-// as watches need, and what an API server turns away is not sent again by them.
+// newClients returns clients with the given request timeout. A timeout of 0 means none,
+// as watches need; these clients do not retry requests that the API server rejects.
 func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = timeout
-	// The API server's own fairness is enough: a queue in here would only hold
-	// back the reads that someone's write waits for.
+	// The API server limits requests itself (priority and fairness). A client-side
+	// limit would only delay the reads that a pending write depends on.
 	cfg.QPS, cfg.RateLimiter = -1, nil
 	if cfg.Dial == nil {
-		// A watch that waits half a minute for an address that nobody answers at is
-		// late where the API server has another one, or is back.
+		// The default dial timeout of 30 s delays the recovery of a watch if one
+		// address of the API server is not reachable.
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}
 	if timeout == 0 {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetryTransport{next} })
 	}
-	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
+	cfg.WarningHandlerWithContext = rest.NoWarnings{} // deprecation warnings concern the owner of the CRD
 	web, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
@@ -62,10 +62,10 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	return c, nil
 }
 
-// once takes out of answers what has a client send a request again. It would do
-// so ten times, and wait as long each time as the API server says: half a minute
-// where a resource cannot be converted. Nobody would know meanwhile that the
-// resource is not watched, nor when it could be.
+// noRetryTransport removes Retry-After headers from responses. With the header,
+// client-go retries a request up to ten times and waits as long as the header says, for
+// example 30 s if a resource cannot be converted; meanwhile the failure would not be
+// reported.
 type noRetryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -78,7 +78,7 @@ func (o noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
-	binary := rest.CopyConfig(cfg) // custom resources have no such encoding
+	binary := rest.CopyConfig(cfg) // custom resources do not support protobuf
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	core, err := corev1client.NewForConfigAndClient(binary, web)
@@ -100,8 +100,7 @@ func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
 	return err
 }
 
-// all lists and watches all objects of a kind of the hierarchy in one of its
-// versions.
+// listWatch lists and watches all objects of a builtin kind in one of its versions.
 func (c *clients) listWatch(b *builtin, version string) *cache.ListWatch {
 	return listWatchAll(c.clientFor(b, version), b.resource)
 }
@@ -121,7 +120,7 @@ func listWatchAll(client rest.Interface, resource string) *cache.ListWatch {
 	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 
-// allPolicies lists and watches all objects of a resource.
+// policiesListWatch lists and watches all objects of a resource.
 func (c *clients) policiesListWatch(r schema.GroupVersionResource) *cache.ListWatch {
 	client := c.policies.Resource(r)
 	return &cache.ListWatch{

@@ -18,9 +18,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// constraintKind is one of the kinds of constraints.
+// constraintKind is one of the constraint kinds.
 type constraintKind struct {
-	// resource is its plural, and the name of the source.
+	// resource is the plural name, and the name of the source.
 	resource string
 	kind     api.PolicyKind
 	read     func(metav1.ObjectMeta, api.ConstraintSpec) *constraint.Constraint
@@ -41,10 +41,10 @@ var constraintKinds = []constraintKind{
 	},
 }
 
-// definition is the name of the kind's CustomResourceDefinition.
+// definition returns the name of the CustomResourceDefinition of the kind.
 func (k *constraintKind) definition() string { return k.resource + "." + api.Group }
 
-// constraintsBy returns the kind of constraints that a definition is of, or nil.
+// constraintKindOf returns the constraint kind of a CustomResourceDefinition, or nil.
 func constraintKindOf(definition string) *constraintKind {
 	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return k.definition() == definition })
 	if i < 0 {
@@ -53,7 +53,8 @@ func constraintKindOf(definition string) *constraintKind {
 	return &constraintKinds[i]
 }
 
-// demand is a constraint of the cluster.
+// constraintRecord is a constraint of the cluster with the metadata that its status
+// needs.
 type constraintRecord struct {
 	*constraint.Constraint
 	uid        types.UID
@@ -61,8 +62,8 @@ type constraintRecord struct {
 	conditions []metav1.Condition
 }
 
-// decode reads a constraint. One that is not understood in full is Invalid: what
-// is left of it may demand something else.
+// decode converts a constraint. One with unknown or invalid fields is Invalid: without
+// them, it may require something else.
 func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -90,7 +91,7 @@ func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err 
 	return &constraintRecord{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
 }
 
-// object is decode, for a view.
+// decodeObject is decode for a view.
 func (k *constraintKind) decodeObject(obj runtime.Object) (snapshot.Object, error) {
 	d, err := k.decode(obj)
 	if err != nil {
@@ -99,7 +100,7 @@ func (k *constraintKind) decodeObject(obj runtime.Object) (snapshot.Object, erro
 	return d.Constraint, nil
 }
 
-// constraints is the target of the feed of a kind of constraints.
+// constraintTarget is the target of the reflector of a constraint kind.
 type constraintTarget struct {
 	*registry
 	kind *watchedKind
@@ -111,7 +112,9 @@ func (t constraintTarget) put(d *constraintRecord) {
 
 func (t constraintTarget) remove(name cache.ObjectName) {
 	of := t.kind.constraints.kind
-	t.update(func() { t.removeConstraint(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name}) })
+	t.update(func() {
+		t.removeConstraint(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name})
+	})
 }
 
 func (t constraintTarget) replace(all []*constraintRecord) {
@@ -131,7 +134,7 @@ func (t constraintTarget) replace(all []*constraintRecord) {
 	})
 }
 
-// change runs act unless the feed was stopped.
+// update runs act unless the reflector was stopped.
 func (t constraintTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,8 +145,8 @@ func (t constraintTarget) update(act func()) {
 	signal(t.statusChanged)
 }
 
-// demand puts a constraint into force. The very one stays in force when nothing
-// but its status was written.
+// putConstraint puts a constraint into force. The previous object stays in the store if
+// only its status changed.
 func (r *registry) putConstraint(d *constraintRecord) {
 	old := r.constraints[d.Ref()]
 	r.constraints[d.Ref()] = d
@@ -160,44 +163,45 @@ func (r *registry) putConstraint(d *constraintRecord) {
 	}
 }
 
-// leftOut reports whether a constraint is in the namespace whose writes are not
-// judged.
-func (r *registry) isExempt(d *constraintRecord) bool { return r.exemptNamespace != "" && d.Ref().Namespace == r.exemptNamespace }
+// isExempt reports whether a constraint is in the namespace whose writes are not
+// evaluated.
+func (r *registry) isExempt(d *constraintRecord) bool {
+	return r.exemptNamespace != "" && d.Ref().Namespace == r.exemptNamespace
+}
 
 func (r *registry) removeConstraint(ref api.Ref) {
 	delete(r.constraints, ref)
 	r.store.Apply(snapshot.Delete(ref))
 }
 
-// forgetConstraints forgets those of a kind that is gone.
+// removeConstraints removes all constraints of a kind whose definition was removed.
 func (r *registry) removeConstraints(k *constraintKind) {
 	maps.DeleteFunc(r.constraints, func(ref api.Ref, _ *constraintRecord) bool { return ref.PolicyKind() == k.kind })
 	r.store.Replace(k.kind, nil)
-	r.store.Listed(k.resource) // a kind that is gone has no objects
+	r.store.Listed(k.resource) // a kind that is not installed has no objects
 	signal(r.statusChanged)
 }
 
-// ConstraintStatus is what became of a constraint.
+// ConstraintStatus is the state of a constraint.
 type ConstraintStatus struct {
 	Ref        api.Ref
 	UID        types.UID
 	Generation int64
-	// Invalid tells why it is not in force; nil if it is, or will be once its
-	// policy kind is Installed.
+	// Invalid is why the constraint is not in force. It is nil if the constraint is in
+	// force, or will be when its policy kind is Installed.
 	Invalid   error
 	Kind      api.PolicyKind
 	Installed bool
-	// Absent are targets that it names and that do not exist; NoTarget tells that
+	// Absent are the targets that it names and that do not exist. NoTarget is true if
 	// it has no others.
 	Absent   []constraint.Named
 	NoTarget bool
-	// Conditions that its status has. They must not be edited.
+	// Conditions are the current conditions of the status. They must not be modified.
 	Conditions []metav1.Condition
 }
 
-// targetsChanged hints that a target of a constraint may have been created or
-// deleted. It is
-// called under the lock of the store.
+// targetsChanged signals that a target of a constraint may have been created or
+// deleted. It is called with the lock of the store held.
 func (r *registry) targetsChanged(events []snapshot.Event) {
 	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return gateway.Known(o.Ref().PolicyKind()) }) {
 		signal(r.statusChanged)
@@ -217,7 +221,7 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 	out := make([]ConstraintStatus, 0, len(r.constraints))
 	for ref, d := range r.constraints {
 		if names, _ := d.Named(); len(names) > 0 && !ready {
-			continue // a target may exist and not be listed yet
+			continue // a target may exist but not be listed yet
 		}
 		s := ConstraintStatus{
 			Ref: ref, UID: d.uid, Generation: d.generation, Invalid: d.Invalid,

@@ -15,10 +15,10 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Rewritten returns the views as they would be if the policies of a kind were
-// written by other versions than the one that is read (guard.Versions): by each that
-// the write of its definition brings or changes. v is the view after that write. A
-// version by which no policy changes is left out.
+// Rewritten returns the views as they would be if the policies of a kind were written
+// in another version than the one that is read (guard.Versions): in each version that
+// the write of the definition adds or changes. v is the view after that write. Versions
+// that change no policy are omitted.
 func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error) {
 	kind, earlier := v.Kind(is.Defines()), parseDefinition(&was.CustomResourceDefinition)
 	brought := newVersions(&was.CustomResourceDefinition, &is.CustomResourceDefinition)
@@ -47,8 +47,8 @@ func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *poli
 	return out, nil
 }
 
-// rewrittenFrom lists the policies of a kind by a version that its definition served,
-// and returns which of them each brought version would store otherwise.
+// rewrittenFrom lists the policies of a kind in a version that its definition served,
+// and returns for each new version the policies that it would store differently.
 func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *policykind.Kind, was *apiextensionsv1.CustomResourceDefinition,
 	version string, brought []versionSchema,
 ) ([][]snapshot.Change, error) {
@@ -68,10 +68,10 @@ func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *pol
 	return changes, err
 }
 
-// listedBy returns the versions by which the policies of a kind can be listed, the
-// one that is read first. The others count where a webhook converts: one that is down
-// must not keep its definition from being repaired, and the version in which the
-// policies are stored needs no conversion.
+// listableVersions returns the versions in which the policies of a kind can be listed,
+// first the one that is read. The others are used if a conversion webhook is
+// configured: if it fails, its definition can still be repaired, since the storage
+// version needs no conversion.
 func listableVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	out := []string{servedVersion(crd)}
 	if !converts(crd) {
@@ -85,7 +85,7 @@ func listableVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return out
 }
 
-// rewritten reads a policy as it would be read after it was written by a version.
+// rewritten converts a policy as it would be read after it was written in a version.
 func rewritten(kind *policykind.Kind, obj runtime.Object, was, version *policykind.Schema) (out *policykind.Policy, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -103,9 +103,9 @@ type versionSchema struct {
 	schema *policykind.Schema
 }
 
-// broughtVersions returns those that a definition serves beside the one that is read,
-// and that it did not serve in the same way before. What a conversion webhook does
-// cannot be found out.
+// newVersions returns the versions other than the one that is read which a definition
+// serves, and did not serve with the same schema before. The effect of a conversion
+// webhook is not known.
 func newVersions(was, is *apiextensionsv1.CustomResourceDefinition) []versionSchema {
 	if converts(is) {
 		return nil
@@ -128,7 +128,7 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// servesBy reports whether a definition serves a version by that very schema.
+// servesSchema reports whether a definition serves a version with the same schema.
 func servesSchema(crd *apiextensionsv1.CustomResourceDefinition, version versionSchema) bool {
 	for _, v := range crd.Spec.Versions {
 		if v.Served && v.Name == version.name && v.Schema != nil {

@@ -13,12 +13,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// One kind is read by one definition, which its policies, their resource and the
-// rights on it are all taken from. The API server accepts the names of one
-// definition of a kind, but serves a second one as well if its status says so, and
-// everyone who may write that status may say so.
+// Policies, their resource and the permissions for it are read by one definition per
+// kind. The API server accepts the names of only one definition of a kind, but it also
+// serves a second one if the status of that says so, which every client with write
+// access to the status can set.
 
-// firsts returns the definition that counts of each kind.
+// activeDefinitions returns the definition that is used for each kind.
 func activeDefinitions(defined iter.Seq[*definition]) map[api.PolicyKind]*definition {
 	out := make(map[api.PolicyKind]*definition)
 	for d := range defined {
@@ -29,9 +29,9 @@ func activeDefinitions(defined iter.Seq[*definition]) map[api.PolicyKind]*defini
 	return out
 }
 
-// before reports whether d counts in place of another definition of its kind: one
-// that is served, then the older one. The creation time is the only one of these that
-// no writer of a status can choose.
+// precedes reports whether d is used instead of another definition of its kind: a
+// served one first, then the older one. Clients that can write the status cannot choose
+// the creation time.
 func (d *definition) precedes(other *definition) bool {
 	if d.served() != other.served() {
 		return d.served()
@@ -46,8 +46,8 @@ func createdAt(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 	return crd.CreationTimestamp.Unix()
 }
 
-// takenBy returns an error if the definition is of a kind that is read by a
-// definition of another name: one of Gateway API, PolicyProfile or a constraint.
+// checkReserved returns an error if the kind of the definition is read by a definition
+// of another name: one of Gateway API, PolicyProfile or a constraint.
 func checkReserved(d *definition) error {
 	by := ""
 	if b := findGatewayKind(func(b *builtin) bool { return b.kind == d.groupKind }); b != nil {
@@ -67,8 +67,8 @@ func checkReserved(d *definition) error {
 	return &policykind.DefinedError{Kind: d.groupKind, By: by}
 }
 
-// second returns an error if the definition that is written would be a second one of
-// a kind that is read. One that was that before may be edited, but not be served.
+// checkDuplicate returns an error if the written definition would be a second one of a
+// kind that is read. An existing duplicate may be edited, but not become served.
 func (b kindConfig) checkDuplicate(before, after snapshot.Object) error {
 	d, ok := after.(*policykind.Definition)
 	if !ok {

@@ -18,42 +18,42 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// errNotServed tells that a kind of Gateway API is not installed.
+// errNotServed means that a kind of Gateway API is not installed.
 var errNotServed = errors.New("not served by the cluster; check that Gateway API is installed")
 
-// vital are the kinds without which nothing can be said, and expected those
-// that every release of Gateway API has.
+// requiredKinds are the kinds without which no result is useful, and standardKinds
+// those that every release of Gateway API has.
 var (
-	requiredKinds    = []string{"gateways", "httproutes", "grpcroutes"}
+	requiredKinds = []string{"gateways", "httproutes", "grpcroutes"}
 	standardKinds = append([]string{"gatewayclasses"}, requiredKinds...)
 )
 
-// survey is one reading of a cluster.
+// discovery reads a cluster once.
 type discovery struct {
-	clients     *clients
-	definitions []*definition
-	profiles    *policykind.Profiles
-	clusterProfiles     map[string]*profile // the cluster's own
-	problems    []Problem           // of finding the kinds
-	listings    []*listing
-	// failing are groups that the API server cannot tell about.
+	clients         *clients
+	definitions     []*definition
+	profiles        *policykind.Profiles
+	clusterProfiles map[string]*profile // profiles of the cluster by name
+	problems        []Problem           // found while discovering the kinds
+	listings        []*listing
+	// failedGroups are the groups whose discovery failed.
 	failedGroups map[schema.GroupVersion]error
 }
 
-// reading is one kind that is read, and what came of it.
+// listing is the list of one kind and its result.
 type listing struct {
-	resource string // as problems name it
-	lw       *cache.ListWatch
-	decode   decoder
-	policy   *policykind.Kind // nil for the hierarchy's kinds
-	required    bool             // nothing can be said without it
-	notGatewayAPI    bool             // it is no part of Gateway API
+	resource      string // as in Problem.Resource
+	lw            *cache.ListWatch
+	decode        decoder
+	policy        *policykind.Kind // nil for other kinds
+	required      bool             // no result is useful without it
+	notGatewayAPI bool             // not a kind of Gateway API
 
 	changes []snapshot.Change
 	problem error
 }
 
-// define finds the kinds that the cluster has.
+// readDefinitions finds the kinds of the cluster.
 func (s *discovery) readDefinitions(ctx context.Context) error {
 	err := eachItem(ctx, s.clients.definitionsListWatch(), func(obj runtime.Object) error {
 		d, err := decodeDefinition(obj)
@@ -82,7 +82,7 @@ func (s *discovery) definition(name string) *definition {
 	return s.definitions[i]
 }
 
-// profile reads the cluster's own profiles.
+// readProfiles reads the profiles of the cluster.
 func (s *discovery) readProfiles(ctx context.Context) error {
 	d := s.definition(profilesDefinition)
 	if d == nil || !d.served() {
@@ -112,7 +112,7 @@ func (s *discovery) readProfiles(ctx context.Context) error {
 	return nil
 }
 
-// hierarchy adds the kinds that paths are made of.
+// addBuiltins adds the kinds of Gateway API, Namespaces and Services.
 func (s *discovery) addBuiltins() {
 	for _, b := range []*builtin{&namespaces, &services} {
 		s.listings = append(s.listings, &listing{resource: b.resource, lw: s.clients.listWatch(b, b.versions[0]), decode: b.decode})
@@ -132,7 +132,7 @@ func (s *discovery) addBuiltins() {
 	}
 }
 
-// constraints adds the kinds of constraints.
+// addConstraints adds the constraint kinds.
 func (s *discovery) addConstraints() {
 	for i := range constraintKinds {
 		k := &constraintKinds[i]
@@ -142,7 +142,7 @@ func (s *discovery) addConstraints() {
 	}
 }
 
-// policies adds the kinds of policies.
+// addPolicies adds the policy kinds.
 func (s *discovery) addPolicies() {
 	counts := activeDefinitions(slices.Values(s.definitions))
 	for _, d := range s.definitions {
@@ -184,7 +184,7 @@ func (r *listing) read(ctx context.Context) error {
 		r.problem = err
 	case apierrors.IsNotFound(err) && r.policy == nil && !r.notGatewayAPI:
 		r.problem = errNotServed
-	case apierrors.IsNotFound(err): // its CRD was deleted a moment ago
+	case apierrors.IsNotFound(err): // its CRD was just deleted
 		r.problem = err
 	default:
 		return fmt.Errorf("list %s: %w", r.resource, err)
@@ -192,7 +192,7 @@ func (r *listing) read(ctx context.Context) error {
 	return nil
 }
 
-// each lists page by page.
+// eachItem lists page by page.
 func eachItem(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) error) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)

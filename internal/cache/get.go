@@ -13,9 +13,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Live reads an object of the hierarchy from the API server: one of Gateway
-// API's kinds, a Service or a Namespace. It returns nil if there is none, if
-// its kind is not installed, and for all other kinds. It is a guard.Live.
+// Live reads an object from the API server: of a kind of Gateway API, a Service or a
+// Namespace. It returns nil if the object does not exist, if its kind is not installed,
+// and for all other kinds. It implements guard.Live.
 func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
 	b := builtinOf(ref.PolicyKind())
 	if b == nil || !isValidName(ref) {
@@ -32,8 +32,8 @@ func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error
 	return b.decode(obj)
 }
 
-// Stored reads a policy of a kind from the API server, in the version that is read.
-// It returns nil if there is none.
+// Stored reads a policy from the API server, in the version that is read. It returns
+// nil if it does not exist.
 func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
 	resource, ok := w.registry.resourceOf(ref.PolicyKind())
 	if !ok || !isValidName(ref) {
@@ -49,8 +49,8 @@ func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref
 	return policyDecoder(kind)(obj)
 }
 
-// nameable reports whether an object can have that name: a reference is
-// written by anyone, and may not even fit into the path of a request.
+// isValidName reports whether an object can have the name of ref. References contain
+// arbitrary strings, which may not even be valid in a URL path.
 func isValidName(ref api.Ref) bool {
 	return ref.Name != "" && len(content.IsPathSegmentName(ref.Name)) == 0 &&
 		len(content.IsPathSegmentName(ref.Namespace)) == 0

@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// startPolicies reads a policy kind; was is how it was read before, nil if it
+// startPolicies starts reading a policy kind. was is how it was read before, nil if it
 // was not.
 func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *watchedKind) {
 	r.store.AddKind(policy)
@@ -32,7 +32,7 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *wa
 	r.notifyKindsChanged()
 }
 
-// startGateway reads a kind of Gateway API; was is as in startPolicies.
+// startGateway starts reading a kind of Gateway API; was is as in startPolicies.
 func (r *registry) startGateway(d *definition, was *watchedKind) {
 	b := d.gateway
 	into := &sink[snapshot.Object]{
@@ -52,8 +52,8 @@ func (r *registry) startProfiles(d *definition) {
 	}
 	k := r.addKind(d, newReflector(sourceProfiles, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
 	into.target = profileTarget{r, k}
-	// Its target takes the lock of the registry, under which feeds are closed:
-	// profiles leaves out what comes late by itself.
+	// The target takes the lock of the registry, which is held when reflectors are
+	// closed: profileTarget itself ignores late events.
 	k.close = func() {}
 	r.start(k.reflector)
 }
@@ -65,7 +65,7 @@ func (r *registry) startConstraints(d *definition) {
 	}
 	k := r.addKind(d, newReflector(d.constraints.resource, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
 	into.target = constraintTarget{r, k}
-	k.close = func() {} // as that of profiles
+	k.close = func() {} // as in startProfiles
 	r.start(k.reflector)
 }
 
@@ -99,7 +99,7 @@ func (r *registry) policiesListed(k *watchedKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.watched[k.name] != k {
-		return // it was replaced meanwhile
+		return // it was replaced in the meantime
 	}
 	wasForbidden := k.forbidden != nil
 	r.markListed(k)
@@ -114,7 +114,7 @@ func (r *registry) markListed(k *watchedKind) {
 	delete(r.problems, k.name)
 }
 
-// refused books a list that is forbidden.
+// recordForbidden records that a list is forbidden.
 func (r *registry) recordForbidden(k *watchedKind, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,9 +130,9 @@ func (r *registry) recordForbidden(k *watchedKind, err error) {
 	r.notifyKindsChanged()
 }
 
-// giveUp has nobody wait for policy kinds that the API server does not give out,
-// as those whose conversion webhook is gone: a server that starts judges all
-// others.
+// markUnlistable ends the wait for policy kinds that the API server cannot list, for
+// example because a conversion webhook fails, so that a starting server can evaluate
+// writes of all other kinds.
 func (r *registry) markUnlistable(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +148,7 @@ func (r *registry) markUnlistable(now time.Time) {
 	r.checkPolicyKindsListed()
 }
 
-// givenUp tells which policy kinds nobody waits for any more, and why.
+// unlistableKinds returns the policy kinds that are not waited for any more, and why.
 func (r *registry) unlistableKinds() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,25 +18,24 @@ import (
 )
 
 // Reread returns the view as it would be after a PolicyProfile or a
-// CustomResourceDefinition is written (guard.Kinds): before is nil on a create,
-// after on a delete. The policies of kinds that are read in another way then are
-// listed from the API server; where nothing is, it returns v itself.
+// CustomResourceDefinition is written (guard.Kinds): before is nil on a create, after
+// on a delete. Policies of kinds that are then read differently are listed from the API
+// server; if there are none, it returns v itself.
 //
-// Policies of a kind that may not be listed count as absent: the kind is a
-// Problem, and takes no part. The error is a policykind.DefinedError for a second
-// definition of a kind.
+// Policies of a kind that may not be listed count as absent: the kind is a Problem and
+// is ignored. The error is a policykind.DefinedError for a second definition of a kind.
 //
-// A profile that is being deleted, or will be with its owner, takes the place of no
-// other, before or after: no write is evaluated when it goes. That does not hold for
-// the one that is written.
+// A profile that is terminating, or will be deleted with its owner, does not replace
+// another one, before or after the write: its final deletion is not evaluated. This
+// does not apply to the profile that is written.
 func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
 	was := w.registry.kindConfig()
-	for _, laid := range v.Readings() { // which no watch has shown yet
+	for _, laid := range v.Readings() { // not observed by a watch yet
 		if err := was.apply(laid.Before, laid.After); err != nil {
 			return nil, err
 		}
 	}
-	if err := was.apply(nil, before); err != nil { // the request knows better than a watch
+	if err := was.apply(nil, before); err != nil { // the request is newer than the watch
 		return nil, err
 	}
 	if err := was.checkDuplicate(before, after); err != nil {
@@ -63,8 +62,8 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 	return v.WithKinds(kinds).WithUnlisted(unlisted).With(changes...), nil
 }
 
-// unlisted returns the kinds that were never listed and are read as by the earlier
-// rules.
+// unlisted returns the kinds that were never listed and are read as with the earlier
+// configuration.
 func (b kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind.Kind {
 	was, is := earlier.policies(), b.policies()
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
@@ -72,7 +71,7 @@ func (b kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind
 	})
 }
 
-// nameOf returns the name of the PolicyProfile that is written, "" for other objects.
+// nameOf returns the name of the written PolicyProfile, "" for other objects.
 func nameOf(before, after snapshot.Object) string {
 	for _, o := range []snapshot.Object{after, before} {
 		if p, ok := o.(*policykind.Profile); ok {
@@ -82,10 +81,10 @@ func nameOf(before, after snapshot.Object) string {
 	return ""
 }
 
-// rulebook is what says how kinds are read.
+// kindConfig is the configuration that determines how kinds are read.
 type kindConfig struct {
-	definitions  map[string]*definition
-	profiles *policykind.Profiles
+	definitions map[string]*definition
+	profiles    *policykind.Profiles
 }
 
 func (r *registry) kindConfig() kindConfig {
@@ -94,9 +93,11 @@ func (r *registry) kindConfig() kindConfig {
 	return kindConfig{maps.Clone(r.definitions), r.profiles.Clone()}
 }
 
-func (b kindConfig) clone() kindConfig { return kindConfig{maps.Clone(b.definitions), b.profiles.Clone()} }
+func (b kindConfig) clone() kindConfig {
+	return kindConfig{maps.Clone(b.definitions), b.profiles.Clone()}
+}
 
-// write writes a profile or a definition; after is nil where it is deleted.
+// apply applies the write of a profile or a definition; after is nil on a delete.
 func (b *kindConfig) apply(before, after snapshot.Object) error {
 	switch o := after.(type) {
 	case *policykind.Profile:
@@ -116,7 +117,7 @@ func (b *kindConfig) apply(before, after snapshot.Object) error {
 	return nil
 }
 
-// withoutProfiles forgets the profiles of the cluster if their own kind is not
+// resetProfiles removes the profiles of the cluster if the kind PolicyProfile is not
 // served.
 func (b *kindConfig) resetProfiles() (err error) {
 	if d := b.definitions[profilesDefinition]; d == nil || !d.served() {
@@ -125,16 +126,15 @@ func (b *kindConfig) resetProfiles() (err error) {
 	return err
 }
 
-// read is a policy kind with the resource that its policies are listed by, and the
-// schema by which the API server reads them before a write.
+// policyResource is a policy kind with the resource that its policies are listed from.
 type policyResource struct {
-	kind     *policykind.Kind
-	resource schema.GroupVersionResource
-	definition       string // the name of its definition
-	previousSchema      *policykind.Schema
+	kind           *policykind.Kind
+	resource       schema.GroupVersionResource
+	definition     string // the name of its definition
+	previousSchema *policykind.Schema
 }
 
-// same reports whether policies are read in the same way, and are the same ones.
+// same reports whether the same policies are read in the same way.
 func (r policyResource) same(other policyResource) bool {
 	return r.definition == other.definition && sameKind(r.kind, other.kind)
 }
@@ -150,9 +150,9 @@ func (b kindConfig) policies() map[api.PolicyKind]policyResource {
 	return out
 }
 
-// kinds returns the policy kinds of a view as they are read by these rules, and
-// those whose policies are read in another way than by the earlier ones. They
-// are listed in the version that is served before the write.
+// kinds returns the policy kinds of a view with this configuration, and those whose
+// policies are read differently than with the earlier one. The latter are listed in the
+// version that is served before the write.
 func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policykind.Kind, changed []policyResource) {
 	was, is := earlier.policies(), b.policies()
 	for _, k := range v.Kinds() {
@@ -171,8 +171,8 @@ func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policyki
 	return all, changed
 }
 
-// dropped takes out the objects of Gateway API's kinds and of constraints that
-// are served by the earlier rules, and by these are not.
+// droppedObjects deletes the objects of kinds of Gateway API and of constraints that
+// are served with the earlier configuration, but not with this one.
 func (b kindConfig) droppedObjects(v *snapshot.View, earlier kindConfig) []snapshot.Change {
 	var out []snapshot.Change
 	for name, d := range earlier.definitions {
@@ -191,7 +191,8 @@ func sameKinds(a, b []*policykind.Kind) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(k *policykind.Kind) bool { return !slices.Contains(b, k) })
 }
 
-// list reads the policies of a kind that are there now, as they will be read.
+// listPolicies lists the current policies of a kind and converts them as they will be
+// read.
 func (w *Watcher) listPolicies(ctx context.Context, r policyResource) ([]snapshot.Change, error) {
 	var out []snapshot.Change
 	decode, leavesOut := coercingDecoder(r.kind, r.previousSchema), objectTarget{exempt: w.registry.exemptNamespace}.isExempt
@@ -206,13 +207,13 @@ func (w *Watcher) listPolicies(ctx context.Context, r policyResource) ([]snapsho
 	return out, err
 }
 
-// each lists the policies of a resource that are there now.
+// eachPolicy lists the current policies of a resource.
 func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource, show func(runtime.Object)) error {
 	lw := w.clients.policiesListWatch(r)
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
-	// What the API server has in its cache is as new as what comes by a watch.
+	// The watch cache of the API server is as current as a watch.
 	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
 		show(obj)
 		return nil

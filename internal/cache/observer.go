@@ -11,7 +11,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// origin says which state of which object was read.
+// objectState identifies the state of an object that was read.
 type objectState struct {
 	name    cache.ObjectName
 	uid     types.UID
@@ -19,8 +19,8 @@ type objectState struct {
 	marks   snapshot.Marks
 }
 
-// originOf has only the name where nothing else is known, as of an object that
-// is missing in a list.
+// stateOf returns only the name if nothing else is known, for example for an object
+// that is missing from a list.
 func stateOf(name cache.ObjectName, obj any) objectState {
 	out := objectState{name: name}
 	if m, err := meta.Accessor(obj); err == nil {
@@ -30,7 +30,8 @@ func stateOf(name cache.ObjectName, obj any) objectState {
 	return out
 }
 
-// conditions returns those of a status that has them for the object as a whole.
+// conditions returns the status conditions of kinds that have them for the whole
+// object.
 func conditions(obj any) []metav1.Condition {
 	switch o := obj.(type) {
 	case *gatewayv1.GatewayClass:
@@ -44,14 +45,14 @@ func conditions(obj any) []metav1.Condition {
 	}
 }
 
-// seen tells a store what was seen of a kind. The zero value tells nobody.
+// observer reports to a store what was read of a kind. The zero value does nothing.
 type observer struct {
 	store *snapshot.Store
 	kind  api.PolicyKind
 }
 
-// reached tells the store of a version before it gets what has that version,
-// and passed of one that brings nothing.
+// reached reports a resource version before the store receives the objects of that
+// version, and passed one without objects.
 func (s observer) reached(version string) {
 	if s.store != nil {
 		s.store.Reached(version)

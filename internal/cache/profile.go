@@ -20,12 +20,12 @@ import (
 // profile is a PolicyProfile of the cluster.
 type profile struct {
 	api.PolicyProfile
-	// err tells why its spec cannot be read.
+	// err is why its spec cannot be read.
 	err error
 }
 
-// decodeProfile reads a PolicyProfile. A spec that is not understood in full
-// is not used at all: what is left of it may say something else.
+// decodeProfile converts a PolicyProfile. A spec with unknown or invalid fields is not
+// used at all: without them, it may mean something else.
 func decodeProfile(obj runtime.Object) (*profile, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -49,16 +49,16 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 	return p, nil
 }
 
-// putInto adds the profile to those that are known, or replaces it.
+// addTo adds the profile to known, or replaces it there.
 func (p *profile) addTo(known *policykind.Profiles) {
 	if p.err != nil {
 		known.Remove(p.Name)
 		return
 	}
-	_ = known.Put(&p.PolicyProfile, merge.Newest) // refused tells what is wrong with it
+	_ = known.Put(&p.PolicyProfile, merge.Newest) // refusal returns the error
 }
 
-// refused tells why a profile is not in force; nil if it is.
+// refusal returns why a profile is not in force, nil if it is.
 func (p *profile) refusal(known *policykind.Profiles) *api.RefusedProfile {
 	if p.err != nil {
 		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
@@ -67,7 +67,7 @@ func (p *profile) refusal(known *policykind.Profiles) *api.RefusedProfile {
 	return r
 }
 
-// problem returns what is wrong with a profile in itself, if anything is.
+// problem returns what makes a profile invalid in itself, if anything does.
 func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 	r := p.refusal(known)
 	if r == nil || r.Reason != api.Invalid {
@@ -76,8 +76,8 @@ func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("profile not used: %s", r.Message)}, true
 }
 
-// inForce returns the kinds with a profile, and those among the definitions
-// that have a label alone.
+// inForce returns the kinds with a profile, and the kinds of the definitions that have
+// only a label.
 func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
 	installed := make(map[api.PolicyKind]bool)
 	kinds := known.Known()
@@ -101,7 +101,7 @@ func inForce(known *policykind.Profiles, written map[string]*profile, defined []
 	return out
 }
 
-// profiles is the target of the feed of PolicyProfiles.
+// profileTarget is the target of the reflector of PolicyProfiles.
 type profileTarget struct {
 	*registry
 	kind *watchedKind
@@ -130,8 +130,8 @@ func (t profileTarget) replace(all []*profile) {
 	})
 }
 
-// change runs act unless the feed was stopped, and brings what is read in line
-// with it.
+// update runs act unless the reflector was stopped, and then reconciles the kinds with
+// the profiles.
 func (t profileTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,10 +148,10 @@ func (r *registry) putProfile(p *profile) {
 	r.clusterProfiles[p.Name] = p
 	p.addTo(r.profiles)
 	if old != nil && old.UID == p.UID && old.Generation == p.Generation {
-		return // its status was written
+		return // only its status changed
 	}
-	if why := p.refusal(r.profiles); why != nil {
-		r.log.Info("profile not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
+	if refused := p.refusal(r.profiles); refused != nil {
+		r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
 	}
 }
 
@@ -167,14 +167,14 @@ func (r *registry) removeProfiles() {
 	signal(r.statusChanged)
 }
 
-// ProfileStatus is what became of a PolicyProfile.
+// ProfileStatus is the state of a PolicyProfile.
 type ProfileStatus struct {
 	Name       string
 	UID        types.UID
 	Generation int64
-	// Refused tells why it is not in force; nil if it is.
+	// Refused is why it is not in force, nil if it is.
 	Refused *api.RefusedProfile
-	// Conditions that its status has. They must not be edited.
+	// Conditions are the current conditions of the status. They must not be modified.
 	Conditions []metav1.Condition
 }
 

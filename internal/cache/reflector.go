@@ -21,51 +21,55 @@ import (
 )
 
 var (
-	// quick is between attempts at a resource where nobody answers. It ends far
-	// below a reflector's half a minute: an API server that is back calls at once,
-	// and whoever writes is judged by what is known here.
+	// fastBackoff is used if the API server does not respond. Its cap is far below the
+	// 30 s of client-go's reflector: the webhook is called as soon as the API server
+	// is back and needs a current cache.
 	fastBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 4, Cap: 800 * time.Millisecond}
-	// slow is between attempts at one that the API server does not let us read, or not
-	// yet. It begins quickly: one that has just started forbids everything for a moment.
+	// slowBackoff is used if the API server rejects the request. It starts short,
+	// because an API server that has just started rejects everything at first.
 	slowBackoff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.25, Steps: 7, Cap: 5 * time.Second}
 )
 
-// glance is the pause, at least, before a source tries again since another one works.
+// minRetryDelay is the minimum pause before a source retries because another one
+// recovered.
 const minRetryDelay = 10 * time.Millisecond
 
-// emptyWatch is what client-go returns, with no error, where the connection is
-// cut before a watch begins. The reflector lists anew then, which is right; but
-// it is no sign of life.
+// emptyWatch is what client-go returns, without an error, if the connection closes
+// before a watch starts. The reflector then relists, as it should, but the watch does
+// not count as connected.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var (
 	errConnectionCut = errors.New("connection closed before the watch started")
-	// errOutdated has the reflector list anew.
+	// errNeedsRelist makes the reflector relist.
 	errNeedsRelist = errors.New("watch is stale and must be relisted")
 )
 
-// backoffReset is how long a resource must work to start from the beginning.
+// backoffReset is how long a resource must work before its backoff starts again from
+// the beginning.
 const backoffReset = 2 * time.Minute
 
-// feed is one resource that is being read into a target.
+// reflector reads one resource into a store. It wraps a client-go reflector and tracks
+// its health.
 type reflector struct {
 	source  string
 	lw      *cache.ListWatch
 	example runtime.Object
-	store    cache.ReflectorStore
+	store   cache.ReflectorStore
 	close   func()
-	health *healthTracker
+	health  *healthTracker
 	log     logr.Logger
-	// refused is called when the list is forbidden.
+	// onForbidden is called when the list is forbidden.
 	onForbidden func(error)
-	backoff  retryBackoff
-	// cancel ends run; it is set when the feed is started.
+	backoff     retryBackoff
+	// cancel ends run. It is set when the reflector is started.
 	cancel context.CancelFunc
-	// current is the watch that is open, or was the last to be.
+	// openWatch is the current or the most recent watch.
 	openWatch atomic.Pointer[trackedWatch]
 }
 
-// watched is a watch that tells when it is over. A reflector stops each one.
+// trackedWatch is a watch that calls onStop when it ends. client-go's reflector stops
+// each watch.
 type trackedWatch struct {
 	watch.Interface
 	onStop func()
@@ -86,13 +90,13 @@ func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Obj
 	}
 }
 
-// run reads until the context ends.
+// run reads until ctx ends.
 func (f *reflector) run(ctx context.Context, all *sourceGroup) {
 	own := fastBackoff
 	r := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.store,
 		cache.ReflectorOptions{Name: f.source, Backoff: &own})
-	// The reflector's own loop would log each failure anew.
+	// client-go's own loop would log each failure.
 	ctx = logr.NewContext(ctx, f.log.V(1))
 	f.backoff.sources = all
 	for ctx.Err() == nil {
@@ -101,46 +105,49 @@ func (f *reflector) run(ctx context.Context, all *sourceGroup) {
 		if err != nil {
 			f.log.V(1).Info("list and watch ended; retrying", "cause", err.Error())
 			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
-				delay = f.backoff.slow // nothing is gained by asking each second
+				delay = f.backoff.slow // the answer does not change within a second
 			}
 		}
 		f.backoff.wait(ctx, delay())
 	}
 }
 
-// pauses are those between the attempts of one feed.
+// retryBackoff computes the pauses between the attempts of one reflector.
 type retryBackoff struct {
-	sources      *sourceGroup
+	sources    *sourceGroup
 	fast, slow wait.DelayFunc
-	lastWake     time.Time // when another source last ended one
+	lastWake   time.Time // when a recovered source last ended a pause
 }
 
-// take waits for another source to work again, and for d at most.
+// wait blocks for d, or until another source recovers.
 func (p *retryBackoff) wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-p.sources.recovered():
-		// Not all at the same moment, nor all the time where others break and mend.
+		// Sources must not all retry at the same moment, nor keep retrying while
+		// other sources flap.
 		background.Sleep(ctx, max(wait.Jitter(minRetryDelay, 5), fastBackoff.Cap-time.Since(p.lastWake)))
 		p.lastWake = time.Now()
 	case <-time.After(d):
 	}
 }
 
-func delayFunc(b wait.Backoff) wait.DelayFunc { return b.DelayWithReset(clock.RealClock{}, backoffReset) }
+func delayFunc(b wait.Backoff) wait.DelayFunc {
+	return b.DelayWithReset(clock.RealClock{}, backoffReset)
+}
 
-// reopen ends the watch that is open, so that the reflector opens another.
+// restartWatch stops the current watch, so that the reflector opens another.
 func (f *reflector) restartWatch(why string) {
 	w := f.openWatch.Swap(nil)
 	if w == nil {
 		return
 	}
 	f.log.Info("restarting watch", "cause", why)
-	go w.Interface.Stop() // a connection that is dead may hold it up
+	go w.Interface.Stop() // Stop may block on a dead connection
 }
 
-// list and watch see all calls of the reflector, which retries some failures
-// without telling anyone.
+// list and watch wrap all calls of the client-go reflector, which retries some failures
+// without reporting them.
 func (f *reflector) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list, err := f.lw.ListWithContext(ctx, o)
 	if err != nil {
@@ -170,21 +177,22 @@ func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		f.openWatch.Store(own)
 		return own, nil
 	case apierrors.IsInvalid(err) && listsFirst:
-		// An API server that cannot stream lists: the reflector lists instead.
+		// The API server does not support streaming lists: the reflector lists
+		// instead.
 	default:
 		f.recordFailure(ctx, err)
 		if apierrors.IsTooManyRequests(err) {
-			f.backoff.wait(ctx, f.backoff.slow()) // the reflector asks again then, by itself
+			f.backoff.wait(ctx, f.backoff.slow()) // then the reflector retries by itself
 		}
 	}
 	return w, err
 }
 
 func (f *reflector) recordFailure(ctx context.Context, err error) {
-	switch news := ctx.Err() == nil && f.health.recordFailure(err); {
-	case !news:
+	switch isNew := ctx.Err() == nil && f.health.recordFailure(err); {
+	case !isNew:
 	case apierrors.IsNotFound(err):
-		// Its CRD was deleted a moment ago, which comes by another watch.
+		// The CRD was just deleted, which the watch of the definitions reports.
 		f.log.V(1).Info("resource is not served", "cause", err.Error())
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		f.log.V(1).Info("watch expired; relisting", "cause", err.Error())

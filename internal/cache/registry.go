@@ -14,49 +14,51 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// registry starts and stops the feeds of kinds as their
-// CustomResourceDefinitions and profiles come, change and go. It is the target
-// of both: each event is booked, and then what is read is brought in line with
-// all that is known (reconcile).
+// registry starts and stops the reflectors of kinds as their CustomResourceDefinitions
+// and profiles are created, changed and deleted. It is the target of both: each event
+// is recorded, and then reconcile makes the running reflectors match.
 type registry struct {
-	store   *snapshot.Store
-	clients *clients
-	log     logr.Logger
-	exemptNamespace  string // the namespace whose policies take no part
-	// start runs a feed in a goroutine until its cancel is called.
+	store           *snapshot.Store
+	clients         *clients
+	log             logr.Logger
+	exemptNamespace string // the namespace whose policies are ignored
+	// start runs a reflector in a goroutine until its cancel is called.
 	start func(*reflector)
-	// changed gets a token when what served returns has changed.
+	// kindsChanged receives a token when the result of served has changed.
 	kindsChanged chan struct{}
-	// judged gets one when what became of profiles or constraints may have.
+	// statusChanged receives one when the status of profiles or constraints may have
+	// changed.
 	statusChanged chan struct{}
 
-	mu       sync.Mutex
-	definitions  map[string]*definition         // by name
-	active   map[api.PolicyKind]*definition // of these, those that count
-	profiles *policykind.Profiles
-	clusterProfiles  map[string]*profile // the cluster's own, by name
-	constraints  map[api.Ref]*constraintRecord // its constraints
-	watched  map[string]*watchedKind    // by the name of the definition
-	problems map[string]error    // likewise
-	// surveyed tells that the definitions were listed, profiled that the
-	// profiles were, or that there are none: no policy kind is read before.
+	mu              sync.Mutex
+	definitions     map[string]*definition         // by name
+	active          map[api.PolicyKind]*definition // the active ones
+	profiles        *policykind.Profiles
+	clusterProfiles map[string]*profile           // profiles of the cluster by name
+	constraints     map[api.Ref]*constraintRecord // constraints of the cluster
+	watched         map[string]*watchedKind       // by the name of the definition
+	problems        map[string]error              // by the name of the definition
+	// definitionsListed is true after the first list of definitions; profilesListed
+	// after the first list of profiles, or if their kind is not installed. No policy
+	// kind is read before.
 	definitionsListed, profilesListed bool
-	// waiting are the policy kinds of the first list that were not listed yet.
+	// unsynced are the policy kinds of the first list that have not been listed yet.
 	unsynced map[string]bool
 }
 
-// kind is a kind that is being read.
+// watchedKind is a kind that is being read.
 type watchedKind struct {
 	*definition
 	*reflector
-	policy *policykind.Kind // nil for those of the hierarchy, and our own
+	policy *policykind.Kind // nil for kinds of Gateway API, profiles and constraints
 	listed bool
-	// kept tells that what an earlier feed listed stays in the view until this one
-	// has a list.
+	// hasOldObjects is true if objects that an earlier reflector listed stay in the
+	// view until this one has listed.
 	hasOldObjects bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
-	// broken is why it has not been listed for so long that nobody waits for it.
+	// unlistable is why it has not been listed for so long that readiness does not
+	// wait for it.
 	unlistable error
 }
 
@@ -66,7 +68,7 @@ func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Op
 		kindsChanged: make(chan struct{}, 1), statusChanged: make(chan struct{}, 1),
 		definitions: make(map[string]*definition), clusterProfiles: make(map[string]*profile),
 		constraints: make(map[api.Ref]*constraintRecord),
-		watched: make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
+		watched:     make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
 	}
 	s.Subscribe(r.targetsChanged)
 	return r
@@ -100,13 +102,14 @@ func (r *registry) replace(all []*definition) {
 	first := !r.definitionsListed
 	r.definitionsListed = true
 	r.reconcile()
-	r.notifyKindsChanged() // the subresources of kinds that stay may be others
+	r.notifyKindsChanged() // subresources may have changed
 	if first {
 		r.markMissingListed()
 	}
 }
 
-// survey ends the wait for what the first list of definitions does not have.
+// markMissingListed marks the sources as listed whose kinds the first list of
+// definitions does not have.
 func (r *registry) markMissingListed() {
 	for i := range gatewayKinds {
 		if b := &gatewayKinds[i]; r.watched[b.definition()] == nil {
@@ -121,13 +124,13 @@ func (r *registry) markMissingListed() {
 	r.store.Listed(sourceDefinitions)
 }
 
-// reconcile reads what is to be read, as it is to be read, and nothing else.
+// reconcile starts, restarts and stops reflectors so that exactly the defined kinds are
+// read, as their definitions and profiles say.
 func (r *registry) reconcile() {
 	r.active = activeDefinitions(maps.Values(r.definitions))
-	r.reconcileKind(profilesDefinition) // first: when it goes, so do all profiles
+	r.reconcileKind(profilesDefinition) // first: removing it removes all profiles
 	first := r.checkProfilesListed()
-	// What is not to be read is stopped before anything is begun: a kind may
-	// have moved from one definition to another.
+	// Stop before starting: a kind may have moved from one definition to another.
 	for _, name := range slices.Sorted(maps.Keys(r.watched)) {
 		if k := r.watched[name]; !r.isCurrent(k) && !r.keepsObjects(k) {
 			r.removeKind(name)
@@ -143,8 +146,8 @@ func (r *registry) reconcile() {
 	r.checkPolicyKindsListed()
 }
 
-// settleProfiles ends the wait for the profiles once they are listed, or if
-// there can be none, and reports whether it did.
+// checkProfilesListed marks the profiles as listed once they are, or if their kind is
+// not installed, and reports whether it did.
 func (r *registry) checkProfilesListed() bool {
 	k := r.watched[profilesDefinition]
 	if r.profilesListed || !r.definitionsListed || k != nil && !k.listed {
@@ -155,19 +158,19 @@ func (r *registry) checkProfilesListed() bool {
 	return true
 }
 
-// await begins the wait for the policy kinds of the first list.
+// awaitPolicyKinds makes readiness wait for the policy kinds of the first list.
 func (r *registry) awaitPolicyKinds() {
 	for name, k := range r.watched {
 		if k.policy != nil {
 			r.unsynced[name] = true
 		}
 	}
-	r.notifyKindsChanged() // of no kinds, too
+	r.notifyKindsChanged() // even if there are no kinds
 }
 
-// settle tells the store when no policy kind is waited for. A kind that may
-// not be listed, or that the API server does not give out, is not: it is a
-// Problem, and stays pending.
+// checkPolicyKindsListed marks the policy kinds as listed if readiness waits for none.
+// It does not wait for kinds that may not or cannot be listed: these are Problems and
+// stay pending.
 func (r *registry) checkPolicyKindsListed() {
 	if !r.profilesListed {
 		return
@@ -182,7 +185,7 @@ func (r *registry) checkPolicyKindsListed() {
 	}
 }
 
-// isRight reports whether a kind is read as it is to be.
+// isCurrent reports whether a kind is read as its definition and profile say.
 func (r *registry) isCurrent(k *watchedKind) bool {
 	d := r.activeDefinition(k.name)
 	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
@@ -192,7 +195,8 @@ func (r *registry) isCurrent(k *watchedKind) bool {
 	return err == nil && sameKind(policy, k.policy)
 }
 
-// counting returns a definition, nil if another one of its kind counts.
+// activeDefinition returns a definition, nil if another definition of its kind is
+// active.
 func (r *registry) activeDefinition(name string) *definition {
 	if d := r.definitions[name]; d != nil && r.active[d.groupKind] == d {
 		return d
@@ -200,9 +204,9 @@ func (r *registry) activeDefinition(name string) *definition {
 	return nil
 }
 
-// goesOn reports whether the kind that is read is still to be read, in whatever way:
-// its objects stay in the view until they are listed again. Those of a kind that
-// is not served any more, or is no policy kind, are dropped.
+// keepsObjects reports whether the kind is still to be read, possibly with another
+// configuration: then its objects stay in the view until they are relisted. The objects
+// of a kind that is no longer served, or no longer a policy kind, are removed.
 func (r *registry) keepsObjects(k *watchedKind) bool {
 	d := r.activeDefinition(k.name)
 	switch {
@@ -211,7 +215,7 @@ func (r *registry) keepsObjects(k *watchedKind) bool {
 	case k.gateway != nil:
 		return true
 	case k.policy == nil:
-		return false // profiles and constraints have one version
+		return false // profiles and constraints have a single version
 	}
 	policy, err := d.policyKind(r.profiles)
 	return err == nil && policy != nil && policy.Ref() == k.policy.Ref()
@@ -224,7 +228,8 @@ func sameKind(a, b *policykind.Kind) bool {
 	return a.Source == b.Source && a.Name == b.Name && a.Schema().Same(b.Schema()) && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
 }
 
-// read reads a kind as its definition and its profile say from now on.
+// reconcileKind starts or restarts the reflector of a kind as its definition and
+// profile say.
 func (r *registry) reconcileKind(name string) {
 	k, d := r.watched[name], r.definitions[name]
 	if k != nil {
@@ -263,7 +268,7 @@ func (r *registry) reconcileKind(name string) {
 	}
 }
 
-// stop stops reading a kind and forgets its objects.
+// removeKind stops reading a kind and removes its objects.
 func (r *registry) removeKind(name string) {
 	delete(r.problems, name)
 	k := r.watched[name]
@@ -274,7 +279,7 @@ func (r *registry) removeKind(name string) {
 	switch {
 	case k.gateway != nil:
 		r.store.Replace(k.gateway.kind, nil)
-		r.store.Listed(k.gateway.resource) // a kind that is gone has no objects
+		r.store.Listed(k.gateway.resource) // a kind that is not installed has no objects
 	case k.constraints != nil:
 		r.removeConstraints(k.constraints)
 	case k.policy != nil:
@@ -286,10 +291,10 @@ func (r *registry) removeKind(name string) {
 	r.notifyKindsChanged()
 }
 
-// end stops reading a kind. No event comes from its feed then.
+// stopReflector stops reading a kind. No event of its reflector arrives afterwards.
 func (r *registry) stopReflector(k *watchedKind) {
 	delete(r.watched, k.name)
-	k.close() // before the objects go, or a late event would bring some back
+	k.close() // before objects are removed, or a late event would add some again
 	k.cancel()
 }
 
@@ -302,8 +307,8 @@ func (r *registry) setProblem(name string, err error) {
 
 func (r *registry) logger(source string) logr.Logger { return r.log.WithValues("source", source) }
 
-// notify tells that the kinds have changed. What constraints come to depends on
-// them.
+// notifyKindsChanged signals that the kinds have changed. The status of constraints
+// depends on them.
 func (r *registry) notifyKindsChanged() {
 	signal(r.kindsChanged)
 	if len(r.constraints) > 0 {
@@ -311,7 +316,7 @@ func (r *registry) notifyKindsChanged() {
 	}
 }
 
-// hint sends a token; one that waits already is enough.
+// signal sends a token unless one is pending already.
 func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:

@@ -11,8 +11,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Served is a policy kind that the API server serves, in the version that is
-// read.
+// Served is a policy kind that the API server serves, in the version that is read.
 type Served struct {
 	Kind                     *policykind.Kind
 	Group, Version, Resource string
@@ -20,7 +19,7 @@ type Served struct {
 	// Scales are the versions in which a scale subresource writes a field that the
 	// kind reads.
 	Scales []string
-	// Status tells that the version that is read has a status subresource.
+	// Status is true if the version that is read has a status subresource.
 	Status bool
 }
 
@@ -68,7 +67,7 @@ func (r *registry) discovered() bool {
 	return r.profilesListed
 }
 
-// served returns the policy kinds whose writes are to be judged.
+// served returns the policy kinds whose writes are to be evaluated.
 func (r *registry) served() []Served {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +85,8 @@ func (r *registry) served() []Served {
 	return out
 }
 
-// scales are those of a kind, as its definition has them now: they have no part in
-// how it is read.
+// scales returns the scale versions of a kind from its current definition: they do not
+// affect how it is read.
 func (r *registry) scales(k *watchedKind) []string {
 	d := r.definitions[k.name]
 	if d == nil {
@@ -96,14 +95,14 @@ func (r *registry) scales(k *watchedKind) []string {
 	return k.policy.Scales(d.scalePaths)
 }
 
-// hasStatus is likewise of the status subresource.
+// hasStatus reports whether the current definition of a kind has a status subresource.
 func (r *registry) hasStatus(k *watchedKind) bool {
 	d := r.definitions[k.name]
 	return d != nil && d.hasStatus
 }
 
-// older returns the kinds of Gateway API that are read in another version than
-// v1, which is then not served.
+// older returns the kinds of Gateway API that are read in another version than v1
+// because v1 is not served.
 func (r *registry) older() []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +116,7 @@ func (r *registry) older() []schema.GroupVersionResource {
 	return out
 }
 
-// version returns the version in which a kind of the hierarchy is read.
+// versionOf returns the version in which a builtin kind is read.
 func (r *registry) versionOf(b *builtin) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +126,7 @@ func (r *registry) versionOf(b *builtin) string {
 	return b.versions[0]
 }
 
-// at returns the resource in which objects of a kind are read, if any is.
+// resourceOf returns the resource in which objects of a kind are read, if it is read.
 func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,9 +138,9 @@ func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource,
 	return schema.GroupVersionResource{}, false
 }
 
-// outOfReach tells that a kind is known by its label alone, and that no one
-// gave the right to read it: no one asked for it to be judged, and a label must
-// not be enough to close a kind to writes.
+// isExcluded reports whether a kind is known by its label alone and may not be read.
+// No profile declares the kind as a policy kind, and a label must not suffice to
+// block its writes.
 func (k *watchedKind) isExcluded() bool {
 	return k.forbidden != nil && !k.listed && !k.hasOldObjects && k.policy.Source == policykind.Label
 }

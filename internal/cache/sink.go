@@ -13,23 +13,23 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// target takes what a reflector reads.
+// target receives what a reflector reads.
 type target[T any] interface {
 	put(T)
 	remove(cache.ObjectName)
 	replace([]T)
 }
 
-// sink is what a reflector takes for a cache. It holds nothing: each object is
-// decoded once and handed on.
+// sink is the store of a client-go reflector. It holds no objects: each is decoded once
+// and passed on to the target.
 type sink[T any] struct {
-	decode  func(runtime.Object) (T, error)
-	target  target[T]
+	decode func(runtime.Object) (T, error)
+	target target[T]
 	health *healthTracker
-	log     logr.Logger
+	log    logr.Logger
 	// listed is called after each full list, unless the sink was closed.
 	listed func()
-	// seen is told what was seen, once the target has it.
+	// observer is notified after the target was updated.
 	observer observer
 
 	mu     sync.Mutex
@@ -41,15 +41,15 @@ var (
 	_ cache.ReflectorBookmarkStore = (*sink[snapshot.Object])(nil)
 )
 
-// close returns when the last event has reached the target: its reflector may
-// take a while to notice that it was stopped.
+// close returns after the last event has reached the target: a reflector may take a
+// while to stop.
 func (s *sink[T]) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
-// open runs act unless the sink is closed, and reports whether it did.
+// ifOpen runs act unless the sink is closed, and reports whether it did.
 func (s *sink[T]) ifOpen(act func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,11 +59,11 @@ func (s *sink[T]) ifOpen(act func()) bool {
 	return !s.closed
 }
 
-// Add puts a new object.
+// Add adds a new object.
 func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
 
-// Update puts an object. One that cannot be read is taken out: its last state
-// is not in force any more.
+// Update updates an object. One that cannot be read is removed: its previous state is
+// not in force any more.
 func (s *sink[T]) Update(obj any) error {
 	s.health.recordEvent()
 	d := s.decodeOnce(obj)
@@ -79,7 +79,7 @@ func (s *sink[T]) Update(obj any) error {
 	return nil
 }
 
-// Delete takes an object out.
+// Delete removes an object.
 func (s *sink[T]) Delete(obj any) error {
 	s.health.recordEvent()
 	name, err := cache.DeletionHandlingObjectToName(obj)
@@ -95,7 +95,7 @@ func (s *sink[T]) Delete(obj any) error {
 	return nil
 }
 
-// Replace makes the objects the only ones.
+// Replace replaces all objects.
 func (s *sink[T]) Replace(objects []any, version string) error {
 	values, origins := make([]T, 0, len(objects)), make([]objectState, 0, len(objects))
 	for _, obj := range objects {
@@ -111,29 +111,28 @@ func (s *sink[T]) Replace(objects []any, version string) error {
 		s.observer.observed(origins...)
 	}
 	kept := s.ifOpen(replace)
-	if s.health.recordList() { // only now: before, the target had the old ones
+	if s.health.recordList() { // only now does the target have the new objects
 		s.log.Info("watch recovered")
 	}
-	// listed may stop this very feed: it is called with no lock held.
+	// listed may stop this reflector, so no lock may be held.
 	if kept {
 		s.listed()
 	}
 	return nil
 }
 
-// Resync does nothing: there is nothing that the target does not have.
+// Resync does nothing: the target has all objects.
 func (s *sink[T]) Resync() error { return nil }
 
-// Bookmark is how a watch without events shows that it lives, about once a
-// minute.
+// Bookmark records that a watch without events is alive, about once a minute.
 func (s *sink[T]) Bookmark(version string) error {
 	s.health.recordEvent()
 	s.ifOpen(func() { s.observer.passed(version) })
 	return nil
 }
 
-// Transformer decodes the objects of a streamed list as they arrive, so that
-// the list is never held in full.
+// Transformer decodes the objects of a streaming list as they arrive, so that the raw
+// list is never held in full.
 func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		s.health.recordEvent()
@@ -141,15 +140,15 @@ func (s *sink[T]) Transformer() cache.TransformFunc {
 	}
 }
 
-// decoded is an object that went through the Transformer.
+// decoded is an object after the Transformer.
 type decoded[T any] struct {
 	value T
 	ok    bool
 	objectState
 }
 
-// read decodes an object unless the Transformer has done so. What cannot be
-// read is logged here, since a reflector would log its content.
+// decodeOnce decodes an object unless the Transformer has done so. Errors are logged
+// here, since client-go would log the content of the object.
 func (s *sink[T]) decodeOnce(obj any) decoded[T] {
 	if d, done := obj.(decoded[T]); done {
 		return d
@@ -167,11 +166,11 @@ func (s *sink[T]) decodeOnce(obj any) decoded[T] {
 	return d
 }
 
-// objects is the target of a kind in the store.
+// objectTarget stores the objects of a kind.
 type objectTarget struct {
 	store *snapshot.Store
 	kind  api.PolicyKind
-	// exempt is a namespace whose objects are left out.
+	// exempt is a namespace whose objects are ignored.
 	exempt string
 }
 
@@ -189,8 +188,8 @@ func (o objectTarget) isExempt(obj snapshot.Object) bool {
 	return o.exempt != "" && obj.Ref().Namespace == o.exempt
 }
 
-// kindObjects is the target of a policy kind: its first list ends the wait for
-// the kind, and puts it in force together with its policies.
+// policyTarget stores the policies of a kind. The first list puts the kind in force
+// together with its policies.
 type policyTarget struct{ objectTarget }
 
 func (o policyTarget) replace(all []snapshot.Object) {

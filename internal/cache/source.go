@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Names of sources that are no kind of Gateway API.
+// Names of sources other than the kinds of Gateway API.
 const (
 	sourceDefinitions = "customresourcedefinitions"
 	sourceNamespaces  = "namespaces"
@@ -25,10 +25,9 @@ const (
 	sourcePolicies    = "policy kinds"
 )
 
-// Sources are the sources of a store that a Watcher feeds, for store.New. All
-// are listed before the store is ready; "policy kinds" are those that the
-// first list of CustomResourceDefinitions has, as the first list of
-// PolicyProfiles reads them.
+// Sources are the sources of a store that a Watcher feeds, for snapshot.New. The store
+// is ready after all are listed. "policy kinds" are those in the first list of
+// CustomResourceDefinitions, read with the first list of PolicyProfiles.
 var Sources = sources()
 
 func sources() []string {
@@ -42,16 +41,16 @@ func sources() []string {
 	return append(out, sourceProfiles, sourcePolicies)
 }
 
-// decoder makes a value of the store of an object from the API server.
+// decoder converts an object from the API server to one of the store.
 type decoder func(runtime.Object) (snapshot.Object, error)
 
-// builtin is a kind that is part of the hierarchy: one of Gateway API, or of
-// Kubernetes' core.
+// builtin is a kind that attachments are made of: one of Gateway API, or Namespace or
+// Service.
 type builtin struct {
-	// resource is its plural, and the name of the source.
+	// resource is the plural name, and the name of the source.
 	resource string
 	kind     api.PolicyKind
-	// versions are those that are read, the best first: they have the same
+	// versions are the supported versions, the preferred one first. All have the same
 	// shape.
 	versions []string
 	example  runtime.Object
@@ -70,7 +69,7 @@ var (
 	}
 )
 
-// gatewayKinds are the kinds of Gateway API that the hierarchy is made of.
+// gatewayKinds are the kinds of Gateway API.
 var gatewayKinds = []builtin{
 	{
 		resource: "gatewayclasses", kind: gatewayKind(gateway.KindGatewayClass), versions: []string{"v1"},
@@ -113,7 +112,7 @@ func routes(resource, kind string, versions ...string) builtin {
 	}
 }
 
-// hierarchyKind returns the kind of the hierarchy of that name, or nil.
+// builtinOf returns the builtin kind of that name, or nil.
 func builtinOf(kind api.PolicyKind) *builtin {
 	switch kind {
 	case namespaces.kind:
@@ -137,7 +136,7 @@ func gatewayKind(kind string) api.PolicyKind {
 	return gateway.GatewayKind(kind)
 }
 
-// definition is the name of the kind's CustomResourceDefinition.
+// definition returns the name of the CustomResourceDefinition of the kind.
 func (b *builtin) definition() string { return b.resource + "." + b.kind.Group }
 
 func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
@@ -150,9 +149,9 @@ func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
 	}
 }
 
-// policies reads objects of a policy kind. A policy that no one judged may be
-// in the cluster already: one that makes the reader panic is an error, or it
-// would bring the server down each time that it starts.
+// policyDecoder decodes objects of a policy kind. The cluster may contain policies that
+// were never evaluated: a panic of the reader becomes an error, or the server would
+// crash at each start.
 func policyDecoder(k *policykind.Kind) decoder {
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		u, ok := obj.(*unstructured.Unstructured)
@@ -164,10 +163,10 @@ func policyDecoder(k *policykind.Kind) decoder {
 	}
 }
 
-// coerced reads objects of a policy kind as the API server will by the kind's own
-// schema (policykind.Schema.Coerce): for a moment after a definition has changed it
-// may still read them by the one before, and no event comes when it does not any
-// more.
+// coercingDecoder decodes objects of a policy kind as the API server will with the
+// schema of the kind (policykind.Schema.Coerce). For a moment after a definition has
+// changed, the API server may still use the previous schema, and no event reports when
+// that ends.
 func coercingDecoder(k *policykind.Kind, was *policykind.Schema) decoder {
 	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {

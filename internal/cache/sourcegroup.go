@@ -2,24 +2,24 @@ package cache
 
 import "sync"
 
-// peers is what the sources of one watcher have in common.
+// sourceGroup is the state that the sources of one Watcher share.
 type sourceGroup struct {
-	// news gets a token when a source has changed, for attend. nil if no one attends.
+	// updated receives a token when a source changes. It is nil if updateWaiting does
+	// not run.
 	updated chan struct{}
 
-	mu    sync.Mutex
+	mu       sync.Mutex
 	recovery chan struct{}
-	// reopened is closed when no review waits any more; nil if none does.
+	// reconnected is closed when reviews need not wait any more; nil if none waits.
 	reconnected chan struct{}
-	// changed counts the changes of sources.
+	// version counts the changes of sources.
 	version uint64
 }
 
 func newSourceGroup() sourceGroup { return sourceGroup{updated: make(chan struct{}, 1)} }
 
-// mended returns what is closed when one of them works again. Where one does, the
-// others may: an API server that has just started gives out its resources one
-// after another.
+// recovered returns a channel that is closed when a source recovers. Then the others
+// may, too: a starting API server serves its resources one after another.
 func (p *sourceGroup) recovered() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,27 +38,27 @@ func (p *sourceGroup) notifyRecovered() {
 	}
 }
 
-// change books that a source has changed. Where one is blind now, reviews wait
-// from this moment on until decide finds that they need not.
-func (p *sourceGroup) recordChange(blind bool) {
+// recordChange records that a source has changed. If it is disconnected, reviews wait
+// from now on until setWaiting ends that.
+func (p *sourceGroup) recordChange(disconnected bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.version++
-	if blind && p.reconnected == nil {
+	if disconnected && p.reconnected == nil {
 		p.reconnected = make(chan struct{})
 	}
 	signal(p.updated)
 }
 
-// changes returns the number of changes so far.
+// currentVersion returns the number of changes so far.
 func (p *sourceGroup) currentVersion() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.version
 }
 
-// decide has reviews wait or not, as was found after so many changes. If there
-// were more, it is found again.
+// setWaiting sets whether reviews wait, as evaluated at a version. It does nothing if
+// the version is out of date: then it is evaluated again.
 func (p *sourceGroup) setWaiting(changes uint64, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *sourceGroup) setWaiting(changes uint64, waits bool) {
 	}
 }
 
-// release ends the wait of all reviews.
+// close releases all waiting reviews.
 func (p *sourceGroup) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *sourceGroup) unblock() {
 	}
 }
 
-// reopening returns what reviews wait for to be closed, nil if they do not wait.
+// waitChannel returns the channel that reviews wait on, nil if they need not wait.
 func (p *sourceGroup) waitChannel() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,38 +13,38 @@ import (
 )
 
 const (
-	// StaleAfter is how long a resource may be without a watch before nothing is
-	// judged by what is known of it. It is longer than an API server that starts
-	// anew in some seconds is away, and than a watch takes to be opened again: no
-	// write is lost to that. Meanwhile most writes have nobody to ask anyway; but
-	// where there are several API servers, those that come by another one are
-	// judged by a picture as old as this, and by what it takes to notice that a
-	// connection is dead.
+	// StaleAfter is how long a resource may be without a watch before writes are no
+	// longer evaluated with the cached state. It is longer than an API server takes to
+	// restart and a watch takes to reconnect, so that neither rejects writes. With
+	// several API servers, writes that arrive from another one are evaluated with
+	// state that may be this old, plus the time to detect a dead connection.
 	StaleAfter = 10 * time.Second
-	// hopelessAfter is how long a server that starts waits for a policy kind that the
-	// API server does not give out: it may only be overloaded.
+	// initialListTimeout is how long a starting server waits for a policy kind that
+	// cannot be listed: the API server may only be overloaded.
 	initialListTimeout = 30 * time.Second
-	// silentAfter is how long an open watch may tell nothing. Bookmarks come about
-	// once a minute: two of them are missing.
+	// silenceTimeout is how long an open watch may receive nothing. Bookmarks arrive
+	// about once a minute: two of them are missing.
 	silenceTimeout = 3 * time.Minute
-	// lookEvery is the time between two looks at the sources.
+	// checkInterval is the time between two checks of the sources.
 	checkInterval = 500 * time.Millisecond
 )
 
-// errAsleep tells that nothing was read, as of a process that was stopped.
+// errSuspended means that nothing was read for a while, for example because the process
+// was stopped.
 var errSuspended = errors.New("process was suspended or its node is overloaded; resyncing")
 
-// ground is what is known of the freshness of what judgements stand on.
+// staleness is the result of a check of all sources.
 type staleness struct {
-	// at is when this was found.
+	// checkedAt is the time of the check.
 	checkedAt time.Time
-	// whole is why nothing can be judged, nil if all else can.
+	// err is why no write can be evaluated, nil if the cache is current except for
+	// kinds.
 	err error
-	// kinds are the policy kinds whose writes cannot be judged, and why.
+	// kinds are the policy kinds whose writes cannot be evaluated, and why.
 	kinds map[api.PolicyKind]error
 }
 
-// stale reports whether what is known of a source is too old to judge by.
+// stale reports whether the source is too old to evaluate writes with.
 func (h SourceHealth) stale(now time.Time) bool {
 	return !h.DisconnectedSince.IsZero() && now.Sub(h.DisconnectedSince) > StaleAfter
 }
@@ -60,13 +60,12 @@ func (h SourceHealth) staleError(now time.Time) error {
 	return err
 }
 
-// assess finds what can be judged by sources that are sorted.
+// evaluateStaleness computes the staleness from sources, which are sorted.
 //
-// A policy kind closes that kind alone: all else is judged by the last that is
-// known of it, since a right that is missing for one kind, or a conversion
-// webhook that is gone, must not close the gateways to everyone. A connection
-// that is dead hides what matters to any path; but then the other resources,
-// which come by the same, are stale as well, and they close all.
+// A stale policy kind blocks only its own writes: a missing permission or a failed
+// conversion webhook of one kind must not block writes to all gateways. If a connection
+// is dead, other resources on the same connection are stale too, and these block all
+// writes.
 func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
 	g := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
 	others := 0
@@ -87,23 +86,22 @@ func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
 	return g
 }
 
-// Stale tells why nothing may be judged by what is known of the cluster: it is
-// too old. It is nil as long as nothing is known at all, which the store tells.
+// Stale returns why no write may be evaluated with the cached state: it is stale. It is
+// nil before the first check; until then the store is not ready.
 func (w *Watcher) Stale() error {
 	g := w.staleness.Load()
 	if g == nil {
 		return nil
 	}
-	// Whoever slept through the looks must not believe the last one.
-	if asleep := time.Since(g.checkedAt); asleep > StaleAfter {
-		return fmt.Errorf("watches not checked for %s: %w", asleep.Round(time.Second), errSuspended)
+	// After a suspension the last result is not valid.
+	if idle := time.Since(g.checkedAt); idle > StaleAfter {
+		return fmt.Errorf("watches not checked for %s: %w", idle.Round(time.Second), errSuspended)
 	}
 	return g.err
 }
 
-// Current tells why the write of an object of a kind may not be judged by what
-// is known of the cluster, or nil if it may: Stale, and for a policy kind that
-// cannot be read any more that, too.
+// Current returns why writes of a kind may not be evaluated with the cached state, nil
+// if they may: Stale, or the error of a policy kind that cannot be read.
 func (w *Watcher) Current(kind api.PolicyKind) error {
 	if err := w.Stale(); err != nil {
 		return err
@@ -114,15 +112,15 @@ func (w *Watcher) Current(kind api.PolicyKind) error {
 	return nil
 }
 
-// Unread tells which policy kinds cannot be read any more, or could never be, so
-// that their writes are not judged, and nil if there are none.
+// Unread returns the policy kinds that cannot be read and whose writes are therefore
+// not evaluated, nil if there are none.
 func (w *Watcher) Unread() error {
 	g := w.staleness.Load()
 	if g == nil {
 		return nil
 	}
 	out := w.registry.unlistableKinds()
-	for _, s := range w.Health() { // for the order
+	for _, s := range w.Health() { // in the order of Health
 		if err := g.kinds[s.Kind]; err != nil {
 			out = append(out, err.Error())
 		}
@@ -130,10 +128,10 @@ func (w *Watcher) Unread() error {
 	if len(out) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(out, "; ")) //nolint:err113 // it is text for whoever reads /readyz
+	return errors.New(strings.Join(out, "; ")) //nolint:err113 // the text is shown by /readyz only
 }
 
-// supervise looks after the watches until the context ends.
+// supervise checks the sources at intervals until ctx ends.
 func (w *Watcher) supervise(ctx context.Context) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -142,7 +140,7 @@ func (w *Watcher) supervise(ctx context.Context) {
 		w.checkSources(time.Now())
 		if _, now := w.registry.store.View(); now && !ready {
 			ready = true
-			signal(w.registry.statusChanged) // from now on it is certain which targets do not exist
+			signal(w.registry.statusChanged) // only now is it known which targets do not exist
 		}
 		select {
 		case <-ctx.Done():
@@ -152,7 +150,7 @@ func (w *Watcher) supervise(ctx context.Context) {
 	}
 }
 
-// look opens watches that are dead again, and tells what can be judged.
+// checkSources restarts dead watches and updates the staleness.
 func (w *Watcher) checkSources(now time.Time) {
 	last := w.staleness.Load()
 	for _, f := range w.reflectors() {
@@ -161,12 +159,12 @@ func (w *Watcher) checkSources(now time.Time) {
 			f.health.markStalled(last.checkedAt)
 			f.restartWatch("process was suspended")
 		case f.health.isSilent():
-			f.health.markStalled(now) // if another cannot be opened, this one counts for nothing
+			f.health.markStalled(now) // stale from now on if it cannot be reopened
 			f.restartWatch("no event or bookmark received")
 		}
 	}
 	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
-		w.registry.markUnlistable(now) // the API server is there: it is they who are not
+		w.registry.markUnlistable(now) // the API server responds, so the kinds themselves fail
 	}
 	g := evaluateStaleness(w.Health(), now)
 	w.staleness.Store(g)
@@ -179,7 +177,7 @@ func (w *Watcher) checkSources(now time.Time) {
 	}
 }
 
-// feeds returns all that is being read.
+// reflectors returns all reflectors.
 func (w *Watcher) reflectors() []*reflector {
 	return append(w.registry.reflectors(), append([]*reflector{w.definitions}, w.core...)...)
 }

@@ -20,9 +20,9 @@ const maxNamedPolicies = 10
 // affected gathers the policies that affect an object: those that are in force on a
 // path through it, and attached to it or to what is above it there.
 type affected struct {
-	object     snapshot.Object
-	policies     map[string]map[api.Ref]bool // by the name of the policies' kind
-	found  map[*merge.Policy]bool
+	object   snapshot.Object
+	policies map[string]map[api.Ref]bool // by the name of the policies' kind
+	found    map[*merge.Policy]bool
 	expected int // how many there can be, 0 if that is not known
 }
 

@@ -38,8 +38,8 @@ type APIServer struct {
 type object struct {
 	*APIServer
 	api.Ref
-	uid types.UID
-	resource  schema.GroupVersionResource
+	uid      types.UID
+	resource schema.GroupVersionResource
 }
 
 // Write implements Cluster.

@@ -29,7 +29,7 @@ const (
 const (
 	// firstRetry and lastRetry bound the time between attempts at one object.
 	minRetry = time.Second
-	maxRetry  = 5 * time.Minute
+	maxRetry = 5 * time.Minute
 	// barredFor is how long no object of a kind is tried once a right is missing.
 	forbiddenRetry = time.Minute
 )
@@ -64,13 +64,13 @@ type Options struct {
 type Controller struct {
 	Options
 	inventory inventory
-	changes *snapshot.Changes
-	pending pending
-	results counter
+	changes   *snapshot.Changes
+	pending   pending
+	results   counter
 
 	// computing is held by whoever computes: one core at most is ever asked for.
 	computeMu sync.Mutex
-	throttle      throttle
+	throttle  throttle
 
 	// of the goroutine that looks:
 	lastView *snapshot.View

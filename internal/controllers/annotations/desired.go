@@ -16,8 +16,8 @@ const (
 	// mostConditions is how many a status of Gateway API takes, and reserved how
 	// many places are left free there: an implementation that finds no room for its
 	// own cannot write its status at all.
-	maxConditions = 8
-	reservedConditions       = 2
+	maxConditions      = 8
+	reservedConditions = 2
 	// reasonAffected is the reason of the condition.
 	reasonAffected = "Affected"
 )

@@ -16,10 +16,10 @@ import (
 // touched gathers the objects whose marks a number of changes may make stale. It
 // errs on the side of too many.
 type impactedObjects struct {
-	engine *effective.Engine
-	throttle   *throttle
-	found  map[api.Ref]bool
-	last   gateway.Path // the path before, most of which is in the next one
+	engine   *effective.Engine
+	throttle *throttle
+	found    map[api.Ref]bool
+	last     gateway.Path // the path before, most of which is in the next one
 }
 
 // look gathers what changes touch, as the view shows it: that before them or that

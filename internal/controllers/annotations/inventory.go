@@ -20,7 +20,7 @@ type entry struct {
 	// wrote is when it was last written here, and again how often that followed
 	// closely on the time before.
 	lastWrite time.Time
-	rewrites int
+	rewrites  int
 }
 
 // seldom is the longest that an object waits for its next write.

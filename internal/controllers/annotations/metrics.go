@@ -50,9 +50,9 @@ func (r *Controller) Collect(ch chan<- prometheus.Metric) {
 
 // pending are the objects that are queued, or wait to be.
 type pending struct {
-	mu    sync.Mutex
-	since map[api.Ref]time.Time
-	current    api.Ref // at hand
+	mu       sync.Mutex
+	since    map[api.Ref]time.Time
+	current  api.Ref // at hand
 	requeued bool    // and queued once more meanwhile
 }
 

@@ -19,7 +19,7 @@ const (
 // first. It is of one goroutine at a time.
 type throttle struct {
 	started time.Time
-	steps int
+	steps   int
 }
 
 // step is called after each small piece of work. The error is that of ctx.

@@ -55,7 +55,7 @@ type Auditor struct {
 	Options
 	changes *snapshot.Changes
 	current atomic.Pointer[violations]
-	runs counter
+	runs    counter
 
 	// of the one goroutine that sweeps:
 	lastView *snapshot.View // that was looked at, nil before the first sweep

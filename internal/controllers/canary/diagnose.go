@@ -41,7 +41,9 @@ func diagnoseWebhook(w admissionregistrationv1.ValidatingWebhook) string {
 }
 
 // foreign reports whether a condition is another than that which Overrule writes.
-func isForeignCondition(c admissionregistrationv1.MatchCondition) bool { return c.Name != "not-of-the-system" }
+func isForeignCondition(c admissionregistrationv1.MatchCondition) bool {
+	return c.Name != "not-of-the-system"
+}
 
 func matchesProfiles(r admissionregistrationv1.RuleWithOperations) bool {
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }

@@ -26,9 +26,9 @@ type Pod struct {
 	Namespace, Name string
 	Log             logr.Logger
 
-	mu      sync.Mutex
-	last    *corev1.PodCondition
-	uid     types.UID
+	mu          sync.Mutex
+	last        *corev1.PodCondition
+	uid         types.UID
 	lastProblem string // that was logged last
 }
 

@@ -22,12 +22,12 @@ type Record struct {
 	runs     *prometheus.CounterVec
 	duration prometheus.Histogram
 
-	mu      sync.Mutex
-	leading bool
-	last    *Result
-	success time.Time
-	hasArming  bool
-	armed   bool
+	mu        sync.Mutex
+	leading   bool
+	last      *Result
+	success   time.Time
+	hasArming bool
+	armed     bool
 }
 
 // NewRecord returns one that is empty. With arming it has a metric of that, too.

@@ -26,9 +26,9 @@ var Outcomes = []Outcome{Passed, Failed, Untried}
 // Attempt is one write and what came of it.
 type Attempt struct {
 	// Sent says which write was sent, Came what came back.
-	Sent    string  `json:"sent"`
-	Response    string  `json:"came"`
-	Outcome Outcome `json:"outcome"`
+	Sent     string  `json:"sent"`
+	Response string  `json:"came"`
+	Outcome  Outcome `json:"outcome"`
 	// Milliseconds until it came.
 	Milliseconds int64 `json:"milliseconds"`
 

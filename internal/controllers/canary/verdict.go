@@ -20,11 +20,11 @@ const (
 
 // verdict is what an answer means.
 type verdict struct {
-	outcome Outcome
-	response    string
+	outcome  Outcome
+	response string
 	// unjudged: the write was let through as if nobody had been asked.
 	notEvaluated bool
-	overloaded     bool
+	overloaded   bool
 }
 
 func passed(format string, args ...any) verdict {
@@ -47,10 +47,10 @@ var (
 )
 
 const (
-	reasonPrefix     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
-	wouldDeny  = "would be denied: "
-	enforcementHint  = "set --enforcement to the value that the server uses"
-	exemptHint = "exempt objects with the label " + api.LabelCanary + " from it"
+	reasonPrefix    = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
+	wouldDeny       = "would be denied: "
+	enforcementHint = "set --enforcement to the value that the server uses"
+	exemptHint      = "exempt objects with the label " + api.LabelCanary + " from it"
 )
 
 // mustBeDenied reads the answer to a write that Overrule has to reject.

@@ -15,10 +15,10 @@ import (
 
 // write is a create that is sent as a dry run.
 type write struct {
-	description      string // what it is, in words
-	resource  schema.GroupVersionResource
-	namespace string
-	object    map[string]any
+	description string // what it is, in words
+	resource    schema.GroupVersionResource
+	namespace   string
+	object      map[string]any
 	// read makes a verdict of what came back.
 	check func(api.Action, answer) verdict
 }

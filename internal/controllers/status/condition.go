@@ -28,7 +28,7 @@ type subject struct {
 	ref        api.Ref
 	uid        types.UID
 	generation int64
-	conditions        []metav1.Condition
+	conditions []metav1.Condition
 	// refused tells that it is not in force.
 	refused         bool
 	reason, message string
