@@ -14,26 +14,27 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// mostNamed is how many policies the message of a condition names.
+// maxNamedPolicies is the maximum number of policies that the message of a condition
+// names.
 const maxNamedPolicies = 10
 
-// affected gathers the policies that affect an object: those that are in force on a
-// path through it, and attached to it or to what is above it there.
+// affected collects the policies that affect an object: those that are in force on a
+// path through it and attached to it or above it.
 type affected struct {
 	object   snapshot.Object
-	policies map[string]map[api.Ref]bool // by the name of the policies' kind
+	policies map[string]map[api.Ref]bool // by kind name
 	found    map[*merge.Policy]bool
-	expected int // how many there can be, 0 if that is not known
+	expected int // number of candidates, 0 if not known
 }
 
-// errAll ends a walk that has nothing to find any more.
-var errComplete = errors.New("all that can be found is")
+// errComplete ends a walk when all candidates have been found.
+var errComplete = errors.New("all candidates found")
 
 func newAffected(of snapshot.Object) *affected {
 	return &affected{object: of, policies: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
 }
 
-// add adds the policies of a path. The error is errAll.
+// add adds the policies of a path. It returns errComplete when all are found.
 func (a *affected) add(e *effective.Effective) error {
 	lowest, through := a.lowestLevel(&e.Path)
 	if !through {
@@ -61,14 +62,14 @@ func inForce(o *merge.Outcome) bool {
 	return state == api.Enforced || state == api.PartiallyEnforced
 }
 
-// lowest returns the lowest level of a path that is the object's own, if the path
-// goes through it.
+// lowestLevel returns the lowest level of a path that belongs to the object, and
+// whether the path goes through it.
 func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bool) {
 	switch o := a.object.(type) {
 	case *gateway.Class:
 		return gateway.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
 	case *gateway.Gateway:
-		if p.Set != nil { // the listener is the set's
+		if p.Set != nil { // the listener belongs to the set
 			return gateway.LevelGateway, p.Gateway == o
 		}
 		return gateway.LevelListener, p.Gateway == o
@@ -81,8 +82,8 @@ func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bo
 	}
 }
 
-// candidates returns which policies can affect a class, gateway or listener set at
-// all: a gateway with ten thousand routes is mostly known by its first.
+// policyCandidates returns the policies that can affect a class, gateway or listener
+// set at all: often all are found on the first of a gateway's many routes.
 func policyCandidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	out := make(map[api.Ref]bool)
 	on := func(refs ...api.Ref) {
@@ -112,10 +113,10 @@ func policyCandidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	return out
 }
 
-// kinds returns the names of the kinds of which some policy was found, sorted.
+// kinds returns the names of the kinds with at least one policy, sorted.
 func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.policies)) }
 
-// message names the policies of a kind.
+// message lists the policies of a kind.
 func (a *affected) message(kind string) string {
 	refs := slices.SortedFunc(maps.Keys(a.policies[kind]), api.CompareRefs)
 	names := make([]string, 0, maxNamedPolicies)

@@ -21,20 +21,21 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// FieldManager owns the marks that are written here.
+// FieldManager is the field manager of all marks that a Controller writes.
 const FieldManager = "overrule-refresh"
 
-// APIServer is a Cluster behind an API server.
+// APIServer implements Cluster with an API server.
 type APIServer struct {
-	// Client and Rights speak as User, whose rights are those of refreshing alone.
+	// Client and Rights act as User, which has only the permissions of the annotations
+	// controller.
 	Client dynamic.Interface
 	Rights authorizationv1client.SelfSubjectAccessReviewsGetter
 	User   string
-	// ServedResource returns where the objects of a kind are, in a version that is served.
+	// ServedResource returns the resource of a kind in a served version.
 	ServedResource func(api.PolicyKind) (schema.GroupVersionResource, bool)
 }
 
-// object is one object there.
+// object is an object on the API server.
 type object struct {
 	*APIServer
 	api.Ref
@@ -46,7 +47,7 @@ type object struct {
 func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
 	at, ok := a.ServedResource(ref.PolicyKind())
 	if !ok {
-		return 0, ErrGone // with its kind
+		return 0, ErrGone // its kind is not served
 	}
 	o := object{a, ref, uid, at}
 	if hasConditions(ref.PolicyKind()) {
@@ -62,8 +63,9 @@ func (o object) client() dynamic.ResourceInterface {
 	return o.Client.Resource(o.resource).Namespace(o.Namespace)
 }
 
-// configuration is what is applied: the object's identity, and what is put in. With
-// its uid it never makes an object, nor finds one of the same name that came after.
+// applyConfiguration returns the identity of the object, to be completed for
+// server-side apply. The uid prevents that an object is created, or that one with the
+// same name that was created later is changed.
 func (o object) applyConfiguration() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(o.Kind))
@@ -75,10 +77,10 @@ func (o object) applyConfiguration() *unstructured.Unstructured {
 
 var applyOptions = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 
-// annotate applies annotations. One that is not wanted any more and that somebody
-// else owns, too, as whoever made the object does with what admission added, stays
-// when it is left out: it is taken over first. An empty one asks the mutating webhook
-// what there is to say, which is nothing.
+// applyAnnotations applies annotations. An annotation that is no longer wanted and that
+// another field manager owns, too, for example the client that created the object,
+// would remain when it is omitted. It is first applied with an empty value, to take
+// over its ownership: the mutating webhook then computes it, and removes it.
 func (o object) applyAnnotations(ctx context.Context, annotations map[string]string) (uint64, error) {
 	has, err := o.apply(ctx, annotations)
 	if err != nil {
@@ -111,8 +113,9 @@ func (o object) apply(ctx context.Context, annotations map[string]string) (map[s
 	return got.GetAnnotations(), nil
 }
 
-// condition applies conditions to the status, each with the time since when it is as
-// it is. One that somebody else owns, too, cannot be taken away: it says False.
+// applyConditions applies conditions to the status, and keeps the transition times of
+// unchanged ones. A condition that another field manager owns, too, cannot be removed:
+// it is set to False.
 func (o object) applyConditions(ctx context.Context, w *DesiredMarks) (uint64, error) {
 	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
@@ -180,8 +183,8 @@ func conditionsOf(u *unstructured.Unstructured) ([]metav1.Condition, error) {
 	return out.Status.Conditions, nil
 }
 
-// failed says what an error comes to: a right that is missing for the whole kind is
-// told apart from a denial of this one write by asking for it.
+// wrapError classifies an error. For a forbidden request, an access review shows
+// whether the permission for the kind is missing or only this write was denied.
 func (o object) wrapError(ctx context.Context, verb, subresource string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -201,7 +204,7 @@ func (o object) wrapError(ctx context.Context, verb, subresource string, err err
 	}}
 	got, asked := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if asked == nil && got.Status.Allowed {
-		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // so it is something else
+		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // the permission exists
 	}
 	return &RightError{User: o.User, Verb: verb, Resource: resource, Cause: err}
 }

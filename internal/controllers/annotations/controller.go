@@ -27,40 +27,42 @@ const (
 )
 
 const (
-	// firstRetry and lastRetry bound the time between attempts at one object.
+	// minRetry and maxRetry bound the time between attempts to update one object.
 	minRetry = time.Second
 	maxRetry = 5 * time.Minute
-	// barredFor is how long no object of a kind is tried once a right is missing.
+	// forbiddenRetry is how long objects of a kind are skipped after a forbidden
+	// write.
 	forbiddenRetry = time.Minute
 )
 
 // Cluster is where marks are written.
 type Cluster interface {
-	// Write gives an object the marks that are wanted, and no others, and returns
-	// the hash of those that it has then: another server may see it otherwise yet.
-	// The error is ErrGone, an *RightError, or why it was not written.
+	// Write sets the marks of an object, removes all others, and returns the hash of
+	// the marks that it then has: another replica with a different cache may write
+	// different ones. The error is ErrGone, a *RightError, or another reason why it
+	// was not written.
 	Write(ctx context.Context, object api.Ref, uid types.UID, w *DesiredMarks) (uint64, error)
 }
 
-// Options of a Refresher.
+// Options of a Controller.
 type Options struct {
 	Store   *snapshot.Store
 	Engine  *effective.Engine
 	Cluster Cluster
-	// Affected has the marks on affected objects written; without it those that
-	// are there are taken away.
+	// Affected enables the marks on affected objects; otherwise existing ones are
+	// removed.
 	Affected bool
-	// Delay is how long changes are gathered before they are looked at, Every the
-	// least time between two writes of one object: whoever else writes there may
-	// not agree. 0 means DefaultDelay and DefaultEvery.
+	// Delay is how long changes are collected before they are processed, Every the
+	// minimum time between two writes of one object, because other clients may write
+	// it, too. 0 means DefaultDelay and DefaultEvery.
 	Delay, Every time.Duration
-	// Queue is how many changes are looked at one by one; beyond it, everything is.
-	// 0 means DefaultQueue.
+	// Queue is the maximum number of changes that are processed individually; more
+	// cause a full resync. 0 means DefaultQueue.
 	Queue int
 	Log   logr.Logger
 }
 
-// Refresher keeps marks true, on the replica that leads. Make it with New.
+// Controller keeps marks up to date, on the leader. Create it with New.
 type Controller struct {
 	Options
 	inventory inventory
@@ -68,133 +70,133 @@ type Controller struct {
 	pending   pending
 	results   counter
 
-	// computing is held by whoever computes: one core at most is ever asked for.
+	// computeMu serializes computations: they use at most one core.
 	computeMu sync.Mutex
 	throttle  throttle
 
-	// of the goroutine that looks:
+	// lastView belongs to the goroutine that enqueues.
 	lastView *snapshot.View
-	// of the one that writes:
+	// blockedUntil belongs to the goroutine that writes.
 	blockedUntil map[api.PolicyKind]time.Time
 }
 
-// New returns a refresher that hears of changes from its store, which must not be
-// fed yet.
+// New returns a Controller that observes its store, which must not contain objects yet.
 func New(o Options) *Controller {
 	o.Delay, o.Every = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Every, DefaultEvery)
-	r := &Controller{
+	c := &Controller{
 		Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), ignoreEvent), blockedUntil: make(map[api.PolicyKind]time.Time),
 	}
-	o.Store.Subscribe(r.changes.Record)
-	o.Store.Watch(func(seen []snapshot.Observation) { r.changes.RecordMarks(r.inventory.observe(seen)) })
-	return r
+	o.Store.Subscribe(c.changes.Record)
+	o.Store.Watch(func(seen []snapshot.Observation) { c.changes.RecordMarks(c.inventory.observe(seen)) })
+	return c
 }
 
-// NeedLeaderElection tells controller-runtime to run a Refresher on the leader.
-func (r *Controller) NeedLeaderElection() bool { return true }
+// NeedLeaderElection returns true: the Controller runs on the leader.
+func (c *Controller) NeedLeaderElection() bool { return true }
 
 type workQueue = workqueue.TypedRateLimitingInterface[api.Ref]
 
-// Start implements manager.Runnable: it writes until ctx ends. It begins with a look
-// at everything: whoever led before may have left something.
-func (r *Controller) Start(ctx context.Context) error {
+// Start implements manager.Runnable: it updates marks until ctx ends. It begins with a
+// full resync, because the previous leader may have left stale marks.
+func (c *Controller) Start(ctx context.Context) error {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[api.Ref](minRetry, maxRetry),
 		workqueue.TypedRateLimitingQueueConfig[api.Ref]{Name: "refresh"})
-	var crew sync.WaitGroup
-	crew.Go(func() { r.runEnqueuer(ctx, q) })
-	crew.Go(func() {
-		for r.processNext(ctx, q) {
-			// one after the other
+	var group sync.WaitGroup
+	group.Go(func() { c.runEnqueuer(ctx, q) })
+	group.Go(func() {
+		for c.processNext(ctx, q) {
+			// one at a time
 		}
 	})
 	<-ctx.Done()
 	q.ShutDown()
-	crew.Wait()
+	group.Wait()
 	return nil
 }
 
-// lookOn looks at what changed, until ctx ends.
-func (r *Controller) runEnqueuer(ctx context.Context, q workQueue) {
-	for background.Sleep(ctx, r.Delay) {
-		if _, ready := r.Store.View(); !ready {
+// runEnqueuer enqueues the objects that changes affect, until ctx ends.
+func (c *Controller) runEnqueuer(ctx context.Context, q workQueue) {
+	for background.Sleep(ctx, c.Delay) {
+		if _, ready := c.Store.View(); !ready {
 			continue
 		}
-		if err := r.enqueueChanged(ctx, q); err != nil {
+		if err := c.enqueueChanged(ctx, q); err != nil {
 			if errors.Is(err, background.ErrPanic) {
-				r.Log.Error(err, "finding stale marks failed; resyncing")
+				c.Log.Error(err, "finding stale marks failed; resyncing")
 				background.Sleep(ctx, maxRetry)
 			}
-			r.changes.RecordAll()
+			c.changes.RecordAll()
 			continue
 		}
 		select {
-		case <-r.changes.Wake():
+		case <-c.changes.Wake():
 		case <-ctx.Done():
 		}
 	}
 }
 
-// look queues the objects whose marks may be stale. The error is that of ctx, or
-// a panic.
-func (r *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
+// enqueueChanged enqueues the objects whose marks may be stale. The error is that of
+// ctx, or a panic.
+func (c *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error) {
 	defer background.Recovered(&err, "look")
-	r.computeMu.Lock()
-	defer r.computeMu.Unlock()
-	changed := r.changes.Take()
-	v, _ := r.Store.View()
-	before := r.lastView
-	r.lastView = v
-	if changed.All { // as it is at first
-		r.enqueue(q, r.inventory.all(""))
+	c.computeMu.Lock()
+	defer c.computeMu.Unlock()
+	changed := c.changes.Take()
+	v, _ := c.Store.View()
+	before := c.lastView
+	c.lastView = v
+	if changed.All { // true at the start
+		c.enqueue(q, c.inventory.all(""))
 		return nil
 	}
-	t := impactedObjects{engine: r.Engine, throttle: &r.throttle, found: make(map[api.Ref]bool)}
+	t := impactedObjects{engine: c.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
 	both := snapshot.Objects(changed.Events)
 	for _, o := range both {
-		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out, or in
-			r.enqueue(q, r.inventory.all(n.Name))
+		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out or in
+			c.enqueue(q, c.inventory.all(n.Name))
 		}
 	}
 	if err := errors.Join(t.collect(ctx, before, both), t.collect(ctx, v, both)); err != nil {
 		return err
 	}
-	r.enqueue(q, changed.Marked)
+	c.enqueue(q, changed.Marked)
 	for ref := range t.found {
-		if _, ok := r.inventory.get(ref); ok {
-			r.enqueue(q, []api.Ref{ref})
+		if _, ok := c.inventory.get(ref); ok {
+			c.enqueue(q, []api.Ref{ref})
 		}
 	}
 	return nil
 }
 
-// idle reports whether an event has no bearing on any mark: a mark or a status was
-// written, by us most likely, or a constraint, which policies are held to and not made of.
+// ignoreEvent reports whether an event cannot affect marks: a write of marks or of a
+// status, most likely by this controller, or of a constraint, which does not change
+// effective policies.
 func ignoreEvent(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
 	return before || after || e.Before != nil && e.After != nil && snapshot.Same(e.Before, e.After)
 }
 
-func (r *Controller) enqueue(q workQueue, objects []api.Ref) {
+func (c *Controller) enqueue(q workQueue, objects []api.Ref) {
 	for _, ref := range objects {
-		r.pending.add(ref)
+		c.pending.add(ref)
 		q.Add(ref)
 	}
 }
 
-// next sees to one object, and reports whether there is to be another.
-func (r *Controller) processNext(ctx context.Context, q workQueue) bool {
+// processNext processes one object, and reports whether to continue.
+func (c *Controller) processNext(ctx context.Context, q workQueue) bool {
 	ref, ended := q.Get()
 	if ended {
 		return false
 	}
 	defer q.Done(ref)
-	r.pending.start(ref)
-	after, err := r.reconcile(ctx, ref)
+	c.pending.start(ref)
+	after, err := c.reconcile(ctx, ref)
 	if errors.Is(err, background.ErrPanic) {
-		r.results.add(resultFailed)
-		r.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
+		c.results.add(resultFailed)
+		c.Log.Error(err, "updating marks failed; retrying", "object", ref.String())
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -204,7 +206,7 @@ func (r *Controller) processNext(ctx context.Context, q workQueue) bool {
 		q.AddAfter(ref, after)
 	default:
 		q.Forget(ref)
-		r.pending.finish(ref)
+		c.pending.finish(ref)
 	}
 	return true
 }

@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// mostConditions is how many a status of Gateway API takes, and reserved how
-	// many places are left free there: an implementation that finds no room for its
-	// own cannot write its status at all.
+	// maxConditions is the limit of a status of Gateway API, and reservedConditions
+	// the number that stays free: a Gateway implementation that finds no room for its
+	// own conditions cannot write its status.
 	maxConditions      = 8
 	reservedConditions = 2
 	// reasonAffected is the reason of the condition.
 	reasonAffected = "Affected"
 )
 
-// DesiredMarks are the marks that an object is to have, and no others.
+// DesiredMarks are all marks that an object should have.
 type DesiredMarks struct {
 	// Annotations of routes and policies.
 	Annotations map[string]string
-	// Conditions of those that have conditions, by type; their time is not set.
+	// Conditions of kinds that have conditions, sorted by type; their transition time
+	// is not set.
 	Conditions []metav1.Condition
-	// LeftOut are types for which there is no room.
+	// LeftOut are condition types that exceed the limit.
 	LeftOut []string
 }
 
-// Hash returns the hash of an object that has the marks (store.MarksHash).
+// Hash returns the hash of an object with these marks (snapshot.MarksHash).
 func (w *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
 
-// wanted computes the marks of an object as the view has it. The error is that of
-// ctx.
-func (r *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+// desiredMarks computes the marks of an object in a view. The error is that of ctx.
+func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
 	if hasConditions(o.Ref().PolicyKind()) {
-		return r.desiredConditions(ctx, v, o, has)
+		return c.desiredConditions(ctx, v, o, has)
 	}
 	a := newAffected(o)
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	text, err := Text(r.Engine, v, o, b, func(e *effective.Effective) error {
-		_ = a.add(e) // all paths are looked at
-		return r.throttle.step(ctx)
+	text, err := Text(c.Engine, v, o, b, func(e *effective.Effective) error {
+		_ = a.add(e) // all paths must be visited
+		return c.throttle.step(ctx)
 	})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (r *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 	if text != "" {
 		w.Annotations[Name(o)] = text
 	}
-	if r.Affected {
+	if c.Affected {
 		for _, kind := range a.kinds() {
 			w.Annotations[api.Affected(kind)] = "true"
 		}
@@ -62,18 +62,18 @@ func (r *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 	return w, nil
 }
 
-func (r *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+func (c *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
 	w := &DesiredMarks{}
 	a := newAffected(o)
-	if a.expected = len(policyCandidates(v, o)); !r.Affected || a.expected == 0 {
+	if a.expected = len(policyCandidates(v, o)); !c.Affected || a.expected == 0 {
 		return w, nil
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
-	err := r.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
+	err := c.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
 		if err := a.add(e); err != nil {
 			return err
 		}
-		return r.throttle.step(ctx)
+		return c.throttle.step(ctx)
 	})
 	if err != nil && !errors.Is(err, errComplete) {
 		return nil, err

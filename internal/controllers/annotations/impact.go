@@ -13,16 +13,16 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// touched gathers the objects whose marks a number of changes may make stale. It
-// errs on the side of too many.
+// impactedObjects collects the objects whose marks changes may make stale. It may
+// include more.
 type impactedObjects struct {
 	engine   *effective.Engine
 	throttle *throttle
 	found    map[api.Ref]bool
-	last     gateway.Path // the path before, most of which is in the next one
+	last     gateway.Path // the previous path, which has most objects in common with the next
 }
 
-// look gathers what changes touch, as the view shows it: that before them or that
+// collect adds the objects that changes affect in a view: the one before or the one
 // after them.
 func (t *impactedObjects) collect(ctx context.Context, v *snapshot.View, objects []snapshot.Object) error {
 	for _, o := range objects {
@@ -35,7 +35,7 @@ func (t *impactedObjects) collect(ctx context.Context, v *snapshot.View, objects
 	})
 }
 
-// path gathers what stands on a path.
+// addPath adds the objects and policies of a path.
 func (t *impactedObjects) addPath(e *effective.Effective) {
 	p, last := &e.Path, &t.last
 	if p.Route != nil && p.Route != last.Route {
@@ -54,8 +54,9 @@ func (t *impactedObjects) addPath(e *effective.Effective) {
 	}
 }
 
-// around gathers what hangs on an object though no path goes through it: itself, and
-// the policies whose target it is, or who meet it on a target of its own.
+// addRelated adds the objects that depend on an object even if no path goes through it:
+// the object, the policies that target it, and those that have a target in common with
+// it.
 func (t *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
 	t.found[o.Ref()] = true
 	t.addPoliciesOn(v, o.Ref())
@@ -69,7 +70,7 @@ func (t *impactedObjects) addRelated(v *snapshot.View, o snapshot.Object) {
 			t.addPolicies(v.TargetsIn(api.PolicyKind{Group: to.Group, Kind: to.Kind}, o.Namespace))
 			t.addPolicies(v.Selecting(api.PolicyKind{Group: to.Group, Kind: to.Kind}))
 		}
-	case *gateway.Namespace: // its labels may be what a selector asks for
+	case *gateway.Namespace: // selectors may match its labels
 		for _, kind := range slices.Concat(gateway.GatewayKinds, []string{gateway.KindService}) {
 			t.addPolicies(v.Selecting(hierarchyKind(kind)))
 		}

@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Results of a write.
+// Results of a write, as the label result of the metric.
 const (
 	resultWritten   = "written"
 	resultOtherwise = "otherwise"
@@ -31,29 +31,29 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (r *Controller) Describe(ch chan<- *prometheus.Desc) {
+func (c *Controller) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
 	ch <- oldestDesc
 	ch <- writesDesc
 }
 
 // Collect implements prometheus.Collector.
-func (r *Controller) Collect(ch chan<- prometheus.Metric) {
-	n, oldest := r.pending.snapshot(time.Now())
+func (c *Controller) Collect(ch chan<- prometheus.Metric) {
+	n, oldest := c.pending.snapshot(time.Now())
 	ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n))
 	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
-	counts := r.results.get()
+	counts := c.results.get()
 	for _, result := range results {
 		ch <- prometheus.MustNewConstMetric(writesDesc, prometheus.CounterValue, float64(counts[result]), result)
 	}
 }
 
-// pending are the objects that are queued, or wait to be.
+// pending tracks the objects that are queued or wait to be.
 type pending struct {
 	mu       sync.Mutex
 	since    map[api.Ref]time.Time
-	current  api.Ref // at hand
-	requeued bool    // and queued once more meanwhile
+	current  api.Ref // being processed
+	requeued bool    // current was queued again
 }
 
 func (p *pending) add(ref api.Ref) {
@@ -74,7 +74,7 @@ func (p *pending) start(ref api.Ref) {
 	p.current, p.requeued = ref, false
 }
 
-// end takes the object at hand out, unless it was queued once more.
+// finish removes the current object, unless it was queued again.
 func (p *pending) finish(ref api.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,46 +11,48 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// ErrGone tells that an object is not there any more, or is another one.
+// ErrGone means that an object does not exist any more, or was replaced by another of
+// the same name.
 var ErrGone = errors.New("object not found")
 
-// errOtherwise tells that an object was written and has other marks all the same.
+// errMarksDiffer means that an object has other marks after a write.
 var errMarksDiffer = errors.New("object has different marks than were written: the cache of another replica differs, or another client writes them")
 
-// RightError tells which right is missing.
+// RightError is a missing permission.
 type RightError struct {
-	// User that lacks it, and what it may not do.
+	// User that lacks the permission Verb on Resource.
 	User, Verb, Resource string
 	Cause                error
 }
 
-// Error says what to do about it.
+// Error returns the missing permission and how to grant it.
 func (e *RightError) Error() string {
 	return fmt.Sprintf("%s is not allowed to %s %s: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher (docs/operations.md, Kept fresh): %v",
 		e.User, e.Verb, e.Resource, e.Cause)
 }
 
-// Unwrap returns what the API server said.
+// Unwrap returns the error of the API server.
 func (e *RightError) Unwrap() error { return e.Cause }
 
-// refresh writes an object if its marks are not as they are to be. It is to be seen
-// to again after a time unless that is 0, or after a while if there is an error.
-func (r *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
+// reconcile writes an object if its marks differ from the desired ones. It returns
+// after what time to process the object again, 0 for not at all; after an error it is
+// retried with backoff.
+func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Duration, err error) {
 	defer background.Recovered(&err, "refresh")
-	v, ready := r.Store.View()
+	v, ready := c.Store.View()
 	if !ready {
-		return r.Delay, nil
+		return c.Delay, nil
 	}
-	has, known := r.inventory.get(ref)
+	has, known := c.inventory.get(ref)
 	o := v.Get(ref)
 	if !known || o == nil || has.marks.Going || has.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return 0, nil
 	}
 	kind := ref.PolicyKind()
-	if wait := time.Until(r.blockedUntil[kind]); wait > 0 {
+	if wait := time.Until(c.blockedUntil[kind]); wait > 0 {
 		return wait, nil
 	}
-	w, err := r.compute(ctx, v, o, has.marks)
+	w, err := c.compute(ctx, v, o, has.marks)
 	if err != nil {
 		return 0, err
 	}
@@ -58,59 +60,58 @@ func (r *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Dur
 	if want == has.marks.Hash {
 		return 0, nil
 	}
-	if wait := time.Until(has.lastWrite.Add(has.writeInterval(r.Every))); wait > 0 {
+	if wait := time.Until(has.lastWrite.Add(has.writeInterval(c.Every))); wait > 0 {
 		return wait, nil
 	}
-	got, err := r.Cluster.Write(ctx, ref, has.uid, w)
-	r.inventory.recordWrite(ref, time.Now(), r.Every)
+	got, err := c.Cluster.Write(ctx, ref, has.uid, w)
+	c.inventory.recordWrite(ref, time.Now(), c.Every)
 	if err == nil && got != want {
 		err = errMarksDiffer
 	}
-	return r.handleResult(ctx, ref, w, err)
+	return c.handleResult(ctx, ref, w, err)
 }
 
-func (r *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
-	r.computeMu.Lock()
-	defer r.computeMu.Unlock()
-	if err := r.throttle.step(ctx); err != nil {
+func (c *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+	c.computeMu.Lock()
+	defer c.computeMu.Unlock()
+	if err := c.throttle.step(ctx); err != nil {
 		return nil, err
 	}
-	return r.desiredMarks(ctx, v, o, has)
+	return c.desiredMarks(ctx, v, o, has)
 }
 
-// booked counts a write, tells of it where somebody should know, and returns when to
-// try again.
-func (r *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
+// handleResult counts a write, logs what needs attention, and returns when to retry.
+func (c *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
 	kind := ref.PolicyKind()
 	right, missing := errors.AsType[*RightError](err)
-	_, before := r.blockedUntil[kind]
+	_, before := c.blockedUntil[kind]
 	if err == nil && before {
-		delete(r.blockedUntil, kind)
-		r.Log.Info("marks can be written again", "kind", kind.String())
+		delete(c.blockedUntil, kind)
+		c.Log.Info("marks can be written again", "kind", kind.String())
 	}
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
-		r.results.add(resultWritten)
+		c.results.add(resultWritten)
 		if len(w.LeftOut) > 0 {
-			r.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", w.LeftOut)
+			c.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", w.LeftOut)
 		}
 	case errors.Is(err, ErrGone):
-		r.results.add(resultGone)
+		c.results.add(resultGone)
 		return 0, nil
 	case missing:
-		r.results.add(resultForbidden)
+		c.results.add(resultForbidden)
 		if !before {
-			r.Log.Error(right, "not allowed to update marks; retrying every minute", "kind", kind.String())
+			c.Log.Error(right, "not allowed to update marks; retrying every minute", "kind", kind.String())
 		}
-		r.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
+		c.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
 		return forbiddenRetry, nil
 	case errors.Is(err, errMarksDiffer):
-		r.results.add(resultOtherwise)
-		r.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
+		c.results.add(resultOtherwise)
+		c.Log.V(1).Info("marks differ after a write; retrying", "object", ref.String())
 	default:
-		r.results.add(resultFailed)
-		r.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
+		c.results.add(resultFailed)
+		c.Log.Info("updating marks failed; retrying", "object", ref.String(), "cause", api.RedactToken(err.Error()))
 	}
 	return 0, err
 }

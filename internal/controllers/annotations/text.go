@@ -15,7 +15,7 @@ import (
 // MaxSize is the maximum size of an annotation, in bytes.
 const MaxSize = 4 << 10
 
-// Name returns the name of the annotation on an object, or "" where it has none.
+// Name returns the name of the annotation of an object, "" if its kind has none.
 func Name(o snapshot.Object) string {
 	switch o.(type) {
 	case *policykind.Policy:
@@ -27,11 +27,11 @@ func Name(o snapshot.Object) string {
 	}
 }
 
-// Text computes the annotation of an object that has one, as the view has it; ""
-// where it has nothing to say. It holds nothing that depends on a uid, the
-// object's own name or the time: none of them is there yet on a create. Each
-// path that the text is about is shown to also, unless that is nil. The error is
-// that of the budget, or also's.
+// Text computes the annotation of a route or a policy in a view; "" if it has no
+// content. Admission and later updates use it, so the same view results in the same
+// text. It must not depend on the uid, the object's own name or the time, which are not
+// known on a create. also is called for each path that the text covers, unless it is
+// nil. The error is that of the budget, or of also.
 func Text(e *effective.Engine, v *snapshot.View, o snapshot.Object, b *effective.Budget, also func(*effective.Effective) error) (string, error) {
 	walk := func(visit func(*effective.Effective) error) error {
 		return e.Walk(v, effective.ScopeOf(o), false, b, func(at *effective.Effective) error {
@@ -49,13 +49,13 @@ func Text(e *effective.Engine, v *snapshot.View, o snapshot.Object, b *effective
 	return routeText(walk, o.Ref())
 }
 
-// walk shows the paths through an object.
+// walk visits the paths through an object.
 type walk func(visit func(*effective.Effective) error) error
 
-// limited returns a note as compact JSON, or the shorter one with the hash of
-// the whole where it is too large.
-func marshalLimited(note any, shorter func(hash string) any) (string, error) {
-	data, err := json.Marshal(note)
+// marshalLimited returns an annotation as compact JSON. If it exceeds MaxSize, it
+// returns the shorter form with a hash of the whole.
+func marshalLimited(annotation any, shorter func(hash string) any) (string, error) {
+	data, err := json.Marshal(annotation)
 	if err != nil {
 		return "", err
 	}

@@ -7,12 +7,12 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// outcomeNote is the annotation of a policy.
+// policyAnnotation is the annotation of a policy.
 type policyAnnotation struct {
 	State api.State      `json:"state"`
 	Paths api.PathCounts `json:"paths"`
 	Lost  []lostRule     `json:"lost,omitempty"`
-	// Hash of what was left out for its size.
+	// Hash of the content that was omitted because of its size.
 	Hash string `json:"hash,omitempty"`
 }
 
@@ -22,8 +22,8 @@ type lostRule struct {
 	Paths int    `json:"paths"`
 }
 
-// itself is what beat a rule by another block of the same policy, whose name
-// may be yet to be generated.
+// itself stands for another block of the same policy, whose name may still have to be
+// generated.
 const itself = "itself"
 
 func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, error) {
@@ -44,7 +44,7 @@ func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, e
 		if l.To == p.Ref() {
 			to = itself
 		}
-		// Whether a value is equal is not for every reader of the policy.
+		// Whether values are equal must not be visible to all readers of the policy.
 		if n := len(note.Lost) - 1; n >= 0 && note.Lost[n].Rule == l.Rule && note.Lost[n].To == to {
 			note.Lost[n].Paths += l.Paths
 			continue

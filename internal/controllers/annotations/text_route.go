@@ -14,14 +14,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// routeNote is the annotation of a route.
+// routeAnnotation is the annotation of a route.
 type routeAnnotation struct {
-	// Hash of the paths and the origins of their rules. No value is part of it:
-	// readers of the route could find out a short one by trying.
+	// Hash of the paths and the origins of their rules. It does not include values:
+	// readers of the route could guess short ones.
 	Hash string `json:"hash"`
-	// Policies by policy kind; paths with the same winners share an entry.
+	// Policies by policy kind. Paths with the same winners share an entry.
 	Policies map[string][]winners `json:"policies,omitempty"`
-	// Counts by policy kind, where Policies would be too large.
+	// Counts by policy kind, if Policies would be too large.
 	Counts map[string]counts `json:"counts,omitempty"`
 }
 
@@ -60,12 +60,11 @@ func routeText(through walk, self api.Ref) (string, error) {
 type item struct {
 	api.EffectivePolicy
 
-	won map[string]string // who won each rule
+	won map[string]string // the winner of each rule
 }
 
-// itemOf makes an item, of one with the same result if there is one: most rules
-// of a route differ in the path alone, and all that takes time is in what they
-// share.
+// itemOf returns an item. It copies one with the same result if there is one: most
+// rules of a route differ only in their path, and computing the rest is expensive.
 func itemOf(e *effective.Effective, same *item) *item {
 	if same != nil && same.Route == nil {
 		it := *same
@@ -94,8 +93,8 @@ func (n *routeAnnotation) add(it *item) {
 	n.Policies[kind] = append(n.Policies[kind], winners{Paths: []string{at}, Rules: it.won})
 }
 
-// unnamed takes the route's name out of what its own fields gave: it may be yet
-// to be generated.
+// withoutRouteName removes the name of the route from rules that its own fields set:
+// the name may still have to be generated.
 func withoutRouteName(p api.EffectivePolicy) api.EffectivePolicy {
 	for i := range p.Rules {
 		if p.Rules[i].Block == merge.Object.String() {
@@ -105,8 +104,8 @@ func withoutRouteName(p api.EffectivePolicy) api.EffectivePolicy {
 	return p
 }
 
-// pathNote names a path of the route: gateway#listener or the service that is
-// its parent, and what is below the route.
+// pathText returns the name of a path of the route: gateway#listener or the parent
+// service, and the elements below the route.
 func pathText(path []api.PathElement) string {
 	var above api.PathElement
 	var below []string
@@ -138,8 +137,8 @@ func (n *routeAnnotation) withCounts(items []*item) routeAnnotation {
 	return out
 }
 
-// hashOf returns a short hash of the origins of rules by path, the name of the
-// route left out: it is not known yet when it is generated.
+// originHash returns a short hash of the origins of rules by path. It does not include
+// the name of the route, which may still have to be generated.
 func originHash(items []*item, self api.Ref) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -152,7 +151,7 @@ func originHash(items []*item, self api.Ref) string {
 				it.Path[i].Name = ""
 			}
 		}
-		_ = enc.Encode(it) // a hash takes every write, and decoded JSON encodes
+		_ = enc.Encode(it) // writing to a hash and encoding decoded JSON cannot fail
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

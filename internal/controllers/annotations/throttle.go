@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// stretch is how long it works without a rest: less than what a review takes
-	// anyway, so that none of them waits for it.
+	// maxBurst is how long the controller computes without a pause: less than the
+	// duration of a review, so that it does not delay reviews.
 	maxBurst = 2 * time.Millisecond
-	// often is how many steps are taken without a look at the clock.
+	// checkEvery is the number of steps between two readings of the clock.
 	checkEvery = 16
 )
 
-// pace has work rest for as long as it took, again and again: admission comes
-// first. It is of one goroutine at a time.
+// throttle makes background work pause for as long as it worked: admission has
+// priority. It must be used by one goroutine at a time.
 type throttle struct {
 	started time.Time
 	steps   int
 }
 
-// step is called after each small piece of work. The error is that of ctx.
+// step is called after each small unit of work. It returns the error of ctx.
 func (p *throttle) step(ctx context.Context) error {
 	if p.steps++; p.steps%checkEvery != 0 {
 		return nil
@@ -31,7 +31,7 @@ func (p *throttle) step(ctx context.Context) error {
 	if took < maxBurst {
 		return nil
 	}
-	// What took very long was not all work: a request, or a wait for one.
+	// A long time includes waiting, for example for a request.
 	background.Sleep(ctx, min(took, 2*maxBurst))
 	p.started = time.Now()
 	return ctx.Err()

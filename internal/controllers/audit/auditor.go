@@ -21,129 +21,129 @@ import (
 const (
 	DefaultDelay = time.Second
 	DefaultQueue = 1000
-	// limit is how long one look may take: it is far more than the paths of a
-	// gateway need.
+	// auditTimeout bounds the evaluation of one scope. It is far more than the paths
+	// of a gateway need.
 	auditTimeout = time.Minute
-	// patience is the longest time between attempts that fail.
+	// maxRetryDelay is the longest time between attempts that fail.
 	maxRetryDelay = time.Minute
 )
 
-// Options of a Sweeper.
+// Options of an Auditor.
 type Options struct {
 	Store *snapshot.Store
-	// Audit returns what is wrong with the effective policies of a scope; its
-	// error is that the context ended, or that it cannot be said.
+	// Audit returns the violations in the effective policies of a scope. The error is
+	// that ctx ended, or that they cannot be computed.
 	Audit func(context.Context, *snapshot.View, effective.Scope) ([]api.Violation, error)
-	// Events are told of violations that are new since the first sweep, on the
-	// replica that leads; nil for none.
+	// Events records violations that are new since the first run, on the leader; nil
+	// for none.
 	Events Recorder
-	// Leading is closed once this replica leads.
+	// Leading is closed once this replica is the leader.
 	Leading <-chan struct{}
-	// Locate completes the reference to an object for an Event, with its uid;
-	// nil if its name has to do.
+	// Locate returns a complete reference to an object for an Event, with its uid; nil
+	// if references have only the name.
 	Locate Locate
-	// Delay is how long changes are gathered before a sweep; 0 means
-	// DefaultDelay.
+	// Delay is how long changes are collected before a run; 0 means DefaultDelay.
 	Delay time.Duration
-	// Queue is how many changes are looked at one by one; beyond it, everything is. 0 means DefaultQueue.
+	// Queue is the maximum number of changes that are audited individually; more cause
+	// an audit of all paths. 0 means DefaultQueue.
 	Queue int
 	Log   logr.Logger
 }
 
-// Sweeper keeps the set of current violations. Make it with New.
+// Auditor keeps the set of current violations. Create it with New.
 type Auditor struct {
 	Options
 	changes *snapshot.Changes
 	current atomic.Pointer[violations]
 	runs    counter
 
-	// of the one goroutine that sweeps:
-	lastView *snapshot.View // that was looked at, nil before the first sweep
+	// lastView is the view of the last run, nil before the first. It belongs to the
+	// goroutine of Start.
+	lastView *snapshot.View
 }
 
-// New returns a sweeper that hears of changes from its store, which must not be
-// fed yet.
+// New returns an Auditor that observes its store, which must not contain objects yet.
 func New(o Options) *Auditor {
 	o.Delay = cmp.Or(o.Delay, DefaultDelay)
-	s := &Auditor{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
-	s.current.Store(&violations{})
-	o.Store.Subscribe(s.changes.Record)
-	return s
+	a := &Auditor{Options: o, changes: snapshot.NewChanges(cmp.Or(o.Queue, DefaultQueue), nil)}
+	a.current.Store(&violations{})
+	o.Store.Subscribe(a.changes.Record)
+	return a
 }
 
-// NeedLeaderElection returns false: each replica has metrics of its own.
-func (s *Auditor) NeedLeaderElection() bool { return false }
+// NeedLeaderElection returns false: each replica exports its own metrics.
+func (a *Auditor) NeedLeaderElection() bool { return false }
 
-// Start sweeps until ctx ends: once the store is ready, and then a moment after
-// each change.
-func (s *Auditor) Start(ctx context.Context) error {
-	retry := s.Delay
-	for background.Sleep(ctx, s.Delay) {
-		if _, ready := s.Store.View(); !ready {
+// Start audits until ctx ends: once the store is ready, and then shortly after each
+// change.
+func (a *Auditor) Start(ctx context.Context) error {
+	retry := a.Delay
+	for background.Sleep(ctx, a.Delay) {
+		if _, ready := a.Store.View(); !ready {
 			continue
 		}
-		err := s.run(ctx)
+		err := a.run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
-			s.Log.Error(err, "audit failed; retrying with all paths", "retry", retry.String())
+			a.Log.Error(err, "audit failed; retrying with all paths", "retry", retry.String())
 			background.Sleep(ctx, retry)
 			retry = min(2*retry, maxRetryDelay)
 			continue
 		}
-		retry = s.Delay
+		retry = a.Delay
 		select {
-		case <-s.changes.Wake():
+		case <-a.changes.Wake():
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// sweep looks at what changed.
-func (s *Auditor) run(ctx context.Context) error {
-	changed := s.changes.Take()
+// run audits the changes since the last run.
+func (a *Auditor) run(ctx context.Context) error {
+	changed := a.changes.Take()
 	all := changed.All || slices.ContainsFunc(changed.Events, isConstraintEvent)
-	v, _ := s.Store.View()
+	v, _ := a.Store.View()
 	var found []api.Violation
 	var err error
 	looked := func([]api.PathElement) bool { return true }
-	if all { // as it is at first
-		found, err = s.auditAll(ctx, v)
+	if all { // true for the first run
+		found, err = a.auditAll(ctx, v)
 	} else {
 		objects := snapshot.Objects(changed.Events)
-		found, err = s.auditScope(ctx, v, effective.ScopeOf(objects...))
-		looked = effective.FootprintOf(objects, s.lastView, v).Through()
+		found, err = a.auditScope(ctx, v, effective.ScopeOf(objects...))
+		looked = effective.FootprintOf(objects, a.lastView, v).Through()
 	}
-	s.runs.add(all, err)
+	a.runs.add(all, err)
 	if err != nil {
-		s.changes.RecordAll()
+		a.changes.RecordAll()
 		return err
 	}
-	next, fresh, gone := s.current.Load().replace(found, looked)
-	first := s.lastView == nil
-	s.current.Store(&next)
-	s.lastView = v
-	s.report(ctx, fresh, gone, first)
+	next, fresh, gone := a.current.Load().replace(found, looked)
+	first := a.lastView == nil
+	a.current.Store(&next)
+	a.lastView = v
+	a.report(ctx, fresh, gone, first)
 	return nil
 }
 
-// demands reports whether an event is about a constraint: what is demanded of
-// effective policies may be of any path.
+// isConstraintEvent reports whether an event is about a constraint, which can apply to
+// any path.
 func isConstraintEvent(e snapshot.Event) bool {
 	_, before := e.Before.(*constraint.Constraint)
 	_, after := e.After.(*constraint.Constraint)
 	return before || after
 }
 
-// everything looks at all paths, root by root, and rests after each for as long
-// as it took: admission comes first.
-func (s *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violation, error) {
+// auditAll audits all paths, one part at a time (effective.Parts), and pauses after each for as long as
+// it took: admission has priority.
+func (a *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violation, error) {
 	var out []api.Violation
 	for scope := range effective.Parts(v) {
 		start := time.Now()
-		found, err := s.auditScope(ctx, v, scope)
+		found, err := a.auditScope(ctx, v, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -155,16 +155,17 @@ func (s *Auditor) auditAll(ctx context.Context, v *snapshot.View) ([]api.Violati
 	return out, nil
 }
 
-func (s *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
+func (a *Auditor) auditScope(ctx context.Context, v *snapshot.View, scope effective.Scope) (found []api.Violation, err error) {
 	defer background.Recovered(&err, "audit")
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	found, err = s.Audit(ctx, v, scope)
+	found, err = a.Audit(ctx, v, scope)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return slices.DeleteFunc(found, notChecked), nil
 }
 
-// unread reports whether something could not be checked: that is no violation.
+// notChecked reports whether v only says that something could not be checked, which is
+// no violation.
 func notChecked(v api.Violation) bool { return v.Code == api.ReasonNotRead }

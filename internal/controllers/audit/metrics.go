@@ -19,28 +19,28 @@ var (
 type violationLabels struct{ reason, kind, action string }
 
 // Describe implements prometheus.Collector.
-func (s *Auditor) Describe(ch chan<- *prometheus.Desc) {
+func (a *Auditor) Describe(ch chan<- *prometheus.Desc) {
 	ch <- violationsDesc
 	ch <- runsDesc
 }
 
 // Collect implements prometheus.Collector.
-func (s *Auditor) Collect(ch chan<- prometheus.Metric) {
+func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
 	counts := make(map[violationLabels]int)
-	for _, v := range *s.current.Load() {
+	for _, v := range *a.current.Load() {
 		counts[violationLabels{string(v.Code), v.PolicyKind.String(), string(v.Action)}]++
 	}
 	for l, n := range counts {
 		ch <- prometheus.MustNewConstMetric(violationsDesc, prometheus.GaugeValue, float64(n), l.reason, l.kind, l.action)
 	}
-	for l, n := range s.runs.get() {
+	for l, n := range a.runs.get() {
 		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
 	}
 }
 
 type runLabels struct{ scope, result string }
 
-// counter counts sweeps.
+// counter counts runs.
 type counter struct {
 	mu     sync.Mutex
 	counts map[runLabels]int

@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// action is what an Event says was done.
+	// action is the action of an Event.
 	action = "Audit"
-	// mostTold is how many violations of one sweep are told of one by one, in
-	// Events and in the log.
+	// maxReported is the maximum number of violations of one run that get a log line
+	// or an Event each.
 	maxReported = 20
 )
 
-// Recorder records Kubernetes Events without making its caller wait, as that of
-// a controller-runtime manager does.
+// Recorder records Kubernetes Events without blocking, as that of a controller-runtime
+// manager does.
 type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
-// Locate returns a complete reference to an object, with the uid by which
-// "kubectl describe" finds its Events.
+// Locate returns a complete reference to an object, including the uid that "kubectl
+// describe" finds Events by.
 type Locate func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, error)
 
-// tell logs what is new and what is gone, and has Events made of what is new
-// since the first sweep.
-func (s *Auditor) report(ctx context.Context, fresh, gone []api.Violation, first bool) {
-	s.logViolations("violation", fresh)
-	s.logViolations("violation resolved", gone)
-	if first || s.Events == nil || !s.isLeader() {
+// report logs new and resolved violations, and records Events for new ones after the
+// first run.
+func (a *Auditor) report(ctx context.Context, fresh, gone []api.Violation, first bool) {
+	a.logViolations("violation", fresh)
+	a.logViolations("violation resolved", gone)
+	if first || a.Events == nil || !a.isLeader() {
 		return
 	}
 	for i, v := range fresh[:min(len(fresh), maxReported)] {
-		about := s.eventObject(ctx, subject(v.Path))
+		about := a.eventObject(ctx, subject(v.Path))
 		if about == nil {
 			continue
 		}
@@ -48,26 +48,26 @@ func (s *Auditor) report(ctx context.Context, fresh, gone []api.Violation, first
 		if more := len(fresh) - maxReported; i == maxReported-1 && more > 0 {
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
-		s.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
+		a.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))
 	}
 }
 
-func (s *Auditor) isLeader() bool {
+func (a *Auditor) isLeader() bool {
 	select {
-	case <-s.Leading:
+	case <-a.Leading:
 		return true
 	default:
 		return false
 	}
 }
 
-func (s *Auditor) logViolations(what string, all []api.Violation) {
+func (a *Auditor) logViolations(what string, all []api.Violation) {
 	for i, v := range all {
 		if i == maxReported {
-			s.Log.Info(what, "more", len(all)-i)
+			a.Log.Info(what, "more", len(all)-i)
 			return
 		}
-		s.Log.Info(what, "reason", v.Code, "action", v.Action, "policyKind", v.PolicyKind.String(),
+		a.Log.Info(what, "reason", v.Code, "action", v.Action, "policyKind", v.PolicyKind.String(),
 			"path", pathText(v.Path), "rule", v.Rule, "message", v.Message)
 	}
 }
@@ -80,8 +80,8 @@ func pathText(path []api.PathElement) string {
 	return strings.Join(names, " > ")
 }
 
-// subject returns the object that a path is about: its route, or where it ends
-// above one, its service, listener set or gateway.
+// subject returns the object that a path is about: its route, or for a path without one
+// its service, listener set or gateway.
 func subject(path []api.PathElement) api.Ref {
 	var out api.Ref
 	for _, e := range path {
@@ -99,18 +99,18 @@ func subject(path []api.PathElement) api.Ref {
 	return out
 }
 
-// regarding returns a reference for an Event, nil where there is no object. One
-// that cannot be located is named all the same.
-func (s *Auditor) eventObject(ctx context.Context, ref api.Ref) *corev1.ObjectReference {
+// eventObject returns a reference for an Event, nil if there is no object. If the
+// object cannot be located, the reference has only its name.
+func (a *Auditor) eventObject(ctx context.Context, ref api.Ref) *corev1.ObjectReference {
 	if ref.Name == "" {
 		return nil
 	}
-	if s.Locate != nil {
-		about, err := s.Locate(ctx, ref)
+	if a.Locate != nil {
+		about, err := a.Locate(ctx, ref)
 		if err == nil {
 			return about
 		}
-		s.Log.V(1).Info("cannot locate object of Event", "object", ref.String(), "cause", err.Error())
+		a.Log.V(1).Info("cannot locate object of Event", "object", ref.String(), "cause", err.Error())
 	}
 	version := "v1"
 	if ref.Group != "" {

@@ -3,14 +3,14 @@ package canary
 import "sync"
 
 const (
-	// armingPasses in a row arm the webhooks, disarmingFailures in a row disarm
-	// them.
+	// armingPasses consecutive runs that pass arm the webhooks, disarmingFailures
+	// consecutive failures disarm them.
 	armingPasses      = 3
 	disarmingFailures = 2
 )
 
-// Arming says whether the webhooks may have failurePolicy Fail. It begins
-// disarmed, and a canary that cannot make up its mind leaves it there.
+// Arming determines whether the webhooks may have failurePolicy Fail. It starts
+// disarmed, and alternating results leave it there.
 type Arming struct {
 	mu               sync.Mutex
 	armed            bool
@@ -18,12 +18,12 @@ type Arming struct {
 	changed          chan struct{}
 }
 
-// NewArming returns one that is not armed.
+// NewArming returns an Arming that is disarmed.
 func NewArming() *Arming { return &Arming{changed: make(chan struct{}, 1)} }
 
-// Adopt takes over what the leader before has left: a rollout of replicas that
-// work shall not let writes pass unjudged in between. What was tried meanwhile
-// goes before.
+// Adopt takes over the state of the previous leader, so that a rollout of working
+// replicas does not disarm the webhooks in between. It has no effect after the first
+// result.
 func (a *Arming) Adopt(armed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -32,18 +32,18 @@ func (a *Arming) Adopt(armed bool) {
 	}
 }
 
-// Armed reports whether they may.
+// Armed reports whether the webhooks may have failurePolicy Fail.
 func (a *Arming) Armed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.armed
 }
 
-// Changed tells that Armed reports something else.
+// Changed returns a channel that receives a value when Armed changes.
 func (a *Arming) Changed() <-chan struct{} { return a.changed }
 
-// Observe takes a result into account. An overloaded server changes nothing: it
-// answers, so nothing passes unjudged, and without it everything would.
+// Observe records a result. Overload changes nothing: an overloaded server responds, so
+// no write is admitted without evaluation; disarming would admit all.
 func (a *Arming) Observe(r Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +60,7 @@ func (a *Arming) Observe(r Result) {
 	if a.armed != was {
 		select {
 		case a.changed <- struct{}{}:
-		default: // one that waits already is enough
+		default: // a value is pending already
 		}
 	}
 }

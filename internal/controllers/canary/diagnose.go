@@ -10,23 +10,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// why looks for what let a write through unjudged.
+// diagnose returns the likely reason why a write was admitted without evaluation.
 func (c *Canary) diagnose(ctx context.Context) string {
-	hooks, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
+	config, err := c.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, c.Configuration, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("ValidatingWebhookConfiguration %s not found: no write is evaluated", c.Configuration)
 	case err != nil:
 		return fmt.Sprintf("cannot read the webhook configuration: %v", err)
 	}
-	i := slices.IndexFunc(hooks.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == validating })
+	i := slices.IndexFunc(config.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == validating })
 	if i < 0 {
 		return fmt.Sprintf("ValidatingWebhookConfiguration %s has no webhook %s", c.Configuration, validating)
 	}
-	return diagnoseWebhook(hooks.Webhooks[i])
+	return diagnoseWebhook(config.Webhooks[i])
 }
 
-// ofHook tells what is wrong with a webhook that is there.
+// diagnoseWebhook returns what is wrong with a webhook that exists.
 func diagnoseWebhook(w admissionregistrationv1.ValidatingWebhook) string {
 	switch {
 	case !slices.ContainsFunc(w.Rules, matchesProfiles):
@@ -40,7 +40,7 @@ func diagnoseWebhook(w admissionregistrationv1.ValidatingWebhook) string {
 	}
 }
 
-// foreign reports whether a condition is another than that which Overrule writes.
+// isForeignCondition reports whether Overrule did not write a match condition.
 func isForeignCondition(c admissionregistrationv1.MatchCondition) bool {
 	return c.Name != "not-of-the-system"
 }

@@ -15,11 +15,11 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// ConditionPassing is the condition of a Pod that leads: True after a run that
-// passed, False after one that failed, else Unknown.
+// ConditionPassing is a condition of the leader's Pod: True after a run that passed,
+// False after one that failed, else Unknown.
 const ConditionPassing corev1.PodConditionType = api.AnnotationPrefix + "CanaryPassing"
 
-// Pod writes the condition of the pod that it runs in. Made without a name it
+// Pod writes the condition of the pod that this process runs in. Without a Name it
 // writes none.
 type Pod struct {
 	Client          corev1client.PodsGetter
@@ -29,18 +29,18 @@ type Pod struct {
 	mu          sync.Mutex
 	last        *corev1.PodCondition
 	uid         types.UID
-	lastProblem string // that was logged last
+	lastProblem string // the last one logged
 }
 
-// SetCondition writes what a condition now is; its times are its own.
+// SetCondition sets the condition. It computes the times.
 func (p *Pod) SetCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.setCondition(ctx, status, reason, message)
 }
 
-// Idle tells that the pod does not lead, unless something was told of it: its
-// container may have ended without a word while it did.
+// Idle reports that the pod is not the leader, unless a condition was set before: its
+// container may have been restarted while it was the leader.
 func (p *Pod) Idle(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, er
 	if err != nil {
 		return nil, fmt.Errorf("write condition %s as JSON: %w", c.Type, err)
 	}
-	// A strategic merge changes the condition of this type alone.
+	// A strategic merge patch changes only the condition of this type.
 	pod, err := p.Client.Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "overrule"}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("write condition %s of pod %s/%s: %w", c.Type, p.Namespace, p.Name, err)
@@ -84,7 +84,7 @@ func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, er
 	return pod, nil
 }
 
-// report logs what is wrong, once.
+// logProblem logs a problem unless it was the last one logged.
 func (p *Pod) logProblem(problem string, err error) {
 	if problem == p.lastProblem {
 		return
@@ -97,7 +97,7 @@ func (p *Pod) logProblem(problem string, err error) {
 	p.Log.Error(err, "cannot write the canary condition")
 }
 
-// Ref names the pod in Events, nil if there is none.
+// Ref returns a reference to the pod for Events, nil if it has no name.
 func (p *Pod) Ref() *corev1.ObjectReference {
 	p.mu.Lock()
 	defer p.mu.Unlock()

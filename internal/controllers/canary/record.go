@@ -17,7 +17,7 @@ var (
 		"1 if this replica is the leader and last wrote failurePolicy Fail (--arm).", nil, nil)
 )
 
-// Record keeps what the runs of a replica came to, for metrics and health.
+// Record records the runs of a replica for metrics and health.
 type Record struct {
 	runs     *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -30,7 +30,7 @@ type Record struct {
 	armed     bool
 }
 
-// NewRecord returns one that is empty. With arming it has a metric of that, too.
+// NewRecord returns an empty Record. With arming it exports the metric overrule_armed.
 func NewRecord(arming bool) *Record {
 	r := &Record{
 		hasArming: arming,
@@ -50,10 +50,10 @@ func NewRecord(arming bool) *Record {
 	return r
 }
 
-// Begin books that this replica leads, End that it does not.
+// Begin records that this replica has become the leader.
 func (r *Record) Begin() { r.lead(true) }
 
-// End books that this replica leads no more.
+// End records that this replica is no longer the leader.
 func (r *Record) End() { r.lead(false) }
 
 func (r *Record) lead(leads bool) {
@@ -63,7 +63,7 @@ func (r *Record) lead(leads bool) {
 	r.armed = r.armed && leads
 }
 
-// Observe books a result, and returns the one before it: nil if it is the first.
+// Observe records a result and returns the previous one, nil for the first.
 func (r *Record) Observe(result Result) (before *Result) {
 	r.runs.WithLabelValues(string(result.Outcome)).Inc()
 	r.duration.Observe(result.Took.Seconds())
@@ -76,15 +76,15 @@ func (r *Record) Observe(result Result) (before *Result) {
 	return before
 }
 
-// Wrote books whether the webhooks are armed, as this replica wrote them.
+// SetArmed records whether the webhooks are armed, as this replica last wrote them.
 func (r *Record) SetArmed(armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.armed = armed
 }
 
-// Problem is why the last run of this leader did not pass, nil if it did, or if
-// there is none.
+// Problem returns why the last run did not pass; nil if it passed, or if there was none
+// while this replica is the leader.
 func (r *Record) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

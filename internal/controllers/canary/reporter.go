@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// Reasons of the condition and of Events.
+// Reasons of the condition and of Events if no run has a result.
 const (
 	reasonNotLeading = "NotLeading"
 	reasonNotRun     = "NotRunYet"
@@ -16,62 +16,64 @@ const (
 	notLeading = "this replica is not the leader: the canary runs on the leader"
 )
 
-// reasons of outcomes.
+// reasons by outcome.
 var reasons = map[Outcome]string{Passed: "CanaryPassed", Failed: "CanaryFailed", Untried: "CanaryUntried"}
 
 var statuses = map[Outcome]corev1.ConditionStatus{
 	Passed: corev1.ConditionTrue, Failed: corev1.ConditionFalse, Untried: corev1.ConditionUnknown,
 }
 
-// Reporter tells of the runs of a Loop.
+// Reporter reports the runs of a Loop as metrics, as a Pod condition, and as logs and
+// Events.
 type Reporter struct {
 	Record *Record
 	Pod    *Pod
-	// Arm, if set, is told first.
+	// Arm observes each result before it is reported; nil for none.
 	Arm    *Arming
 	Events events.EventRecorder
-	Note   func(string) string // fits a text into an Event
+	Note   func(string) string // shortens a text to the size of an Event note
 	Log    logr.Logger
 }
 
-// Started tells that this replica leads.
-func (h *Reporter) Started(ctx context.Context) {
-	h.Record.Begin()
-	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
+// Started reports that this replica has become the leader.
+func (p *Reporter) Started(ctx context.Context) {
+	p.Record.Begin()
+	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
 }
 
-// Stopped tells that it leads no more.
-func (h *Reporter) Stopped(ctx context.Context) {
-	h.Record.End()
-	h.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+// Stopped reports that this replica is no longer the leader.
+func (p *Reporter) Stopped(ctx context.Context) {
+	p.Record.End()
+	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 }
 
-// Report tells of a result.
-func (h *Reporter) Report(ctx context.Context, r Result) {
-	if h.Arm != nil {
-		h.Arm.Observe(r)
+// Report reports a result.
+func (p *Reporter) Report(ctx context.Context, r Result) {
+	if p.Arm != nil {
+		p.Arm.Observe(r)
 	}
-	before := h.Record.Observe(r)
+	before := p.Record.Observe(r)
 	message := "all dry-run writes were evaluated as expected"
 	if r.Outcome != Passed {
 		message = r.Message()
 	}
-	h.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
+	p.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
 	if before == nil || before.Outcome != r.Outcome {
-		h.reportChange(r, message)
+		p.reportChange(r, message)
 	}
 }
 
-// change tells of a result that is another than the one before.
-func (h *Reporter) reportChange(r Result, message string) {
+// reportChange logs a result with another outcome than the previous one, and records an
+// Event.
+func (p *Reporter) reportChange(r Result, message string) {
 	kind := corev1.EventTypeNormal
 	if r.Outcome == Passed {
-		h.Log.Info("canary passed", "took", r.Took.String())
+		p.Log.Info("canary passed", "took", r.Took.String())
 	} else {
 		kind = corev1.EventTypeWarning
-		h.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
+		p.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
 	}
-	if pod := h.Pod.Ref(); pod != nil {
-		h.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", h.Note(message))
+	if pod := p.Pod.Ref(); pod != nil {
+		p.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", p.Note(message))
 	}
 }

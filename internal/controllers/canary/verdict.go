@@ -12,17 +12,17 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// The webhooks that a canary's writes pass through.
+// Webhooks that the writes of a canary pass through.
 const (
 	validating = "validate.overrule.dev"
 	mutating   = "mutate.overrule.dev"
 )
 
-// verdict is what an answer means.
+// verdict is the evaluation of an answer.
 type verdict struct {
 	outcome  Outcome
 	response string
-	// unjudged: the write was let through as if nobody had been asked.
+	// notEvaluated is true if the write was admitted as if no webhook existed.
 	notEvaluated bool
 	overloaded   bool
 }
@@ -39,7 +39,8 @@ func untried(format string, args ...any) verdict {
 	return verdict{outcome: Untried, response: fmt.Sprintf(format, args...)}
 }
 
-// An API server says only in words which webhook denied a write, or failed.
+// The API server reports the webhook that denied a request, or failed, only in the
+// message.
 var (
 	deniedBy  = regexp.MustCompile(`(?s)^admission webhook "([^"]+)" denied the request(?:: | )(.*)$`)
 	failureOf = regexp.MustCompile(`(?s)failed calling webhook "([^"]+)"(?:: |; )(.*)$`)
@@ -47,34 +48,34 @@ var (
 )
 
 const (
-	reasonPrefix    = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
+	reasonPrefix    = string(api.ReasonInvalid) + ": " // prefix of a denial by Overrule
 	wouldDeny       = "would be denied: "
 	enforcementHint = "set --enforcement to the value that the server uses"
 	exemptHint      = "exempt objects with the label " + api.LabelCanary + " from it"
 )
 
-// mustBeDenied reads the answer to a write that Overrule has to reject.
-func checkDenied(does api.Action, a answer) verdict {
-	hook, said, denied := parseDenial(a.err)
+// checkDenied evaluates the answer to a write that Overrule must deny.
+func checkDenied(enforcement api.Action, a answer) verdict {
+	hook, message, denied := parseDenial(a.err)
 	warned := findWarning(a.warnings)
 	switch {
 	case denied && hook == validating && !apierrors.IsTooManyRequests(a.err):
-		if !strings.HasPrefix(said, reasonPrefix) {
-			return failed("denied by %s, but not with reason %s: %s", validating, api.ReasonInvalid, said)
+		if !strings.HasPrefix(message, reasonPrefix) {
+			return failed("denied by %s, but not with reason %s: %s", validating, api.ReasonInvalid, message)
 		}
-		if does != api.Deny {
-			return failed("denied by %s, which is unexpected with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), enforcementHint, said)
+		if enforcement != api.Deny {
+			return failed("denied by %s, which is unexpected with --enforcement=%s; %s: %s", validating, strings.ToLower(string(enforcement)), enforcementHint, message)
 		}
-		return passed("denied by %s: %s", validating, said)
+		return passed("denied by %s: %s", validating, message)
 	case a.err != nil:
 		return errorVerdict(a)
 	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reasonPrefix):
 		return failed("admitted with a warning, but not with reason %s: %s", api.ReasonInvalid, warned)
-	case warned != "" && does == api.Warn:
+	case warned != "" && enforcement == api.Warn:
 		return passed("admitted with a warning: %s", warned)
 	case warned != "":
 		return failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; %s: %s", enforcementHint, warned)
-	case does == api.Audit:
+	case enforcement == api.Audit:
 		return passed("admitted, as it should be with --enforcement=audit")
 	}
 	v := failed("admitted without evaluation")
@@ -82,7 +83,7 @@ func checkDenied(does api.Action, a answer) verdict {
 	return v
 }
 
-// mustPass reads the answer to a write that nothing speaks against.
+// checkAdmitted evaluates the answer to a valid write.
 func checkAdmitted(_ api.Action, a answer) verdict {
 	if a.err != nil {
 		return errorVerdict(a)
@@ -93,10 +94,10 @@ func checkAdmitted(_ api.Action, a answer) verdict {
 	return passed("admitted")
 }
 
-// mustBeMended reads the answer to a route with an annotation that the mutating
-// webhook takes off.
-func checkMutated(does api.Action, a answer) verdict {
-	v := checkAdmitted(does, a)
+// checkMutated evaluates the answer to a route with an annotation that the mutating
+// webhook removes.
+func checkMutated(enforcement api.Action, a answer) verdict {
+	v := checkAdmitted(enforcement, a)
 	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != staleAnnotation {
 		if v.outcome == Passed {
 			v.response += ", and mutated by " + mutating
@@ -107,7 +108,8 @@ func checkMutated(does api.Action, a answer) verdict {
 		"or they time out; namespace %s is exempt if Overrule runs in it", mutating, a.write.namespace)
 }
 
-// warning is what Overrule would have denied, "" if there is nothing.
+// findWarning returns the warning about a write that would be denied, "" if there is
+// none.
 func findWarning(all []string) string {
 	for _, w := range all {
 		if strings.HasPrefix(w, wouldDeny) {
@@ -117,8 +119,8 @@ func findWarning(all []string) string {
 	return ""
 }
 
-// denial tells which webhook denied a write, and what it said.
-func parseDenial(err error) (hook, said string, ok bool) {
+// parseDenial returns which webhook denied a write, and its message.
+func parseDenial(err error) (hook, message string, ok bool) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return "", "", false
@@ -130,10 +132,10 @@ func parseDenial(err error) (hook, said string, ok bool) {
 	return m[1], m[2], true
 }
 
-// unanswered reads an error that is no denial as Invalid.
+// errorVerdict evaluates an error other than the expected denial.
 func errorVerdict(a answer) verdict {
-	if hook, said, ok := parseDenial(a.err); ok {
-		return deniedVerdict(hook, said, apierrors.IsTooManyRequests(a.err))
+	if hook, message, ok := parseDenial(a.err); ok {
+		return deniedVerdict(hook, message, apierrors.IsTooManyRequests(a.err))
 	}
 	if m := failureOf.FindStringSubmatch(a.err.Error()); m != nil && apierrors.IsInternalError(a.err) {
 		if !ours(m[1]) {
@@ -146,20 +148,20 @@ func errorVerdict(a answer) verdict {
 
 func ours(hook string) bool { return hook == validating || hook == mutating }
 
-func deniedVerdict(hook, said string, again bool) verdict {
+func deniedVerdict(hook, message string, again bool) verdict {
 	switch {
 	case !ours(hook):
-		return untried("denied by webhook %s, which does not belong to Overrule: %s; %s", hook, said, exemptHint)
+		return untried("denied by webhook %s, which does not belong to Overrule: %s; %s", hook, message, exemptHint)
 	case again:
-		v := untried("%s asked the client to retry: %s", hook, said)
+		v := untried("%s asked the client to retry: %s", hook, message)
 		v.overloaded = true
 		return v
 	default:
-		return failed("denied by %s: %s", hook, said)
+		return failed("denied by %s: %s", hook, message)
 	}
 }
 
-// notTaken reads an error of the API server's own.
+// apiErrorVerdict evaluates an error of the API server itself.
 func apiErrorVerdict(a answer) verdict {
 	gr := a.write.resource.GroupResource()
 	var status apierrors.APIStatus

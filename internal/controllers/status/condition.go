@@ -14,22 +14,22 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-// messageLength is the most that a condition's message may have.
+// maxMessageLength is the maximum length of the message of a condition.
 const maxMessageLength = 32768
 
-// Reasons of a condition that is true.
+// Reasons of a condition with status True.
 const (
 	reasonAccepted     = "Accepted"
 	reasonNotInstalled = "KindNotInstalled"
 )
 
-// subject is an object of ours whose condition is kept.
+// subject is an object whose condition is maintained.
 type subject struct {
 	ref        api.Ref
 	uid        types.UID
 	generation int64
 	conditions []metav1.Condition
-	// refused tells that it is not in force.
+	// refused is true if the object is not in force.
 	refused         bool
 	reason, message string
 }
@@ -74,8 +74,8 @@ func joinNames(names []constraint.Named) string {
 	return strings.Join(texts, ", ")
 }
 
-// condition returns what the condition is to be, and whether that differs from
-// the one that it has. Its time changes with its status alone.
+// condition returns the desired condition, and whether it differs from the current one.
+// The transition time changes with the status only.
 func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
 	want := metav1.Condition{
 		Type: api.ProfileAccepted, Status: metav1.ConditionTrue, Reason: s.reason,
@@ -89,7 +89,7 @@ func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
 	return *meta.FindStatusCondition(all, api.ProfileAccepted), differs
 }
 
-// cut leaves no part of a rune behind.
+// truncate shortens a message to maxMessageLength without splitting a rune.
 func truncate(message string) string {
 	return strings.ToValidUTF8(message[:min(len(message), maxMessageLength)], "")
 }
