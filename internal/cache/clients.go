@@ -51,12 +51,12 @@ func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetryTransport{next} })
 	}
 	cfg.WarningHandlerWithContext = rest.NoWarnings{} // deprecation warnings concern the owner of the CRD
-	web, err := rest.HTTPClientFor(cfg)
+	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	c := &clients{}
-	if err := c.connect(cfg, web); err != nil {
+	if err := c.connect(cfg, httpClient); err != nil {
 		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	return c, nil
@@ -77,26 +77,26 @@ func (o noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
+func (c *clients) connect(cfg *rest.Config, httpClient *http.Client) error {
 	binary := rest.CopyConfig(cfg) // custom resources do not support protobuf
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	core, err := corev1client.NewForConfigAndClient(binary, web)
+	core, err := corev1client.NewForConfigAndClient(binary, httpClient)
 	if err != nil {
 		return err
 	}
-	definitions, err := apiextensionsv1client.NewForConfigAndClient(binary, web)
+	definitions, err := apiextensionsv1client.NewForConfigAndClient(binary, httpClient)
 	if err != nil {
 		return err
 	}
 	c.core, c.definitions = core.RESTClient(), definitions.RESTClient()
-	if c.gateway, err = gatewayClients(cfg, web); err != nil {
+	if c.gateway, err = gatewayClients(cfg, httpClient); err != nil {
 		return err
 	}
-	if c.policies, err = dynamic.NewForConfigAndClient(cfg, web); err != nil {
+	if c.policies, err = dynamic.NewForConfigAndClient(cfg, httpClient); err != nil {
 		return err
 	}
-	c.discovery, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(cfg, web)
+	c.discovery, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)
 	return err
 }
 

@@ -119,12 +119,12 @@ func (t constraintTarget) remove(name cache.ObjectName) {
 
 func (t constraintTarget) replace(all []*constraintRecord) {
 	t.update(func() {
-		gone := maps.Clone(t.constraints)
+		removed := maps.Clone(t.constraints)
 		for _, d := range all {
-			delete(gone, d.Ref())
+			delete(removed, d.Ref())
 			t.putConstraint(d)
 		}
-		for ref := range gone {
+		for ref := range removed {
 			if ref.PolicyKind() == t.kind.constraints.kind {
 				t.removeConstraint(ref)
 			}

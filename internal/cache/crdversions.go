@@ -19,17 +19,17 @@ import (
 // in another version than the one that is read (guard.Versions): in each version that
 // the write of the definition adds or changes. v is the view after that write. Versions
 // that change no policy are omitted.
-func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *policykind.Definition) ([]snapshot.Rewritten, error) {
-	kind, earlier := v.Kind(is.Defines()), parseDefinition(&was.CustomResourceDefinition)
-	brought := newVersions(&was.CustomResourceDefinition, &is.CustomResourceDefinition)
-	if kind == nil || !earlier.served() || len(brought) == 0 || v.Count(kind.Ref()) == 0 {
+func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, before, after *policykind.Definition) ([]snapshot.Rewritten, error) {
+	kind, earlier := v.Kind(after.Defines()), parseDefinition(&before.CustomResourceDefinition)
+	added := newVersions(&before.CustomResourceDefinition, &after.CustomResourceDefinition)
+	if kind == nil || !earlier.served() || len(added) == 0 || v.Count(kind.Ref()) == 0 {
 		return nil, nil
 	}
 	var changes [][]snapshot.Change
 	var errs []error
-	for _, version := range listableVersions(&was.CustomResourceDefinition) {
+	for _, version := range listableVersions(&before.CustomResourceDefinition) {
 		var err error
-		if changes, err = w.rewrittenFrom(ctx, v, kind, &was.CustomResourceDefinition, version, brought); err == nil {
+		if changes, err = w.rewrittenFrom(ctx, v, kind, &before.CustomResourceDefinition, version, added); err == nil {
 			break
 		}
 		errs = append(errs, err)
@@ -39,7 +39,7 @@ func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *poli
 		return nil, errors.Join(errs...)
 	}
 	var out []snapshot.Rewritten
-	for i, b := range brought {
+	for i, b := range added {
 		if len(changes[i]) > 0 {
 			out = append(out, snapshot.Rewritten{Version: b.name, View: v.With(changes[i]...)})
 		}
@@ -49,14 +49,14 @@ func (w *Watcher) Rewritten(ctx context.Context, v *snapshot.View, was, is *poli
 
 // rewrittenFrom lists the policies of a kind in a version that its definition served,
 // and returns for each new version the policies that it would store differently.
-func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *policykind.Kind, was *apiextensionsv1.CustomResourceDefinition,
-	version string, brought []versionSchema,
+func (w *Watcher) rewrittenFrom(ctx context.Context, v *snapshot.View, kind *policykind.Kind, before *apiextensionsv1.CustomResourceDefinition,
+	version string, added []versionSchema,
 ) ([][]snapshot.Change, error) {
-	changes := make([][]snapshot.Change, len(brought))
+	changes := make([][]snapshot.Change, len(added))
 	leavesOut := objectTarget{exempt: w.registry.exemptNamespace}.isExempt
-	from, schema := resource(was, version), policykind.PackSchema(schemaOf(was, version))
+	from, schema := resource(before, version), policykind.PackSchema(schemaOf(before, version))
 	err := w.eachPolicy(ctx, from, func(obj runtime.Object) {
-		for i, b := range brought {
+		for i, b := range added {
 			o, err := rewritten(kind, obj, schema, b.schema)
 			if err != nil {
 				w.registry.logger(from.Resource).Error(err, "cannot read object; treating it as absent")
@@ -86,14 +86,14 @@ func listableVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 }
 
 // rewritten converts a policy as it would be read after it was written in a version.
-func rewritten(kind *policykind.Kind, obj runtime.Object, was, version *policykind.Schema) (out *policykind.Policy, err error) {
+func rewritten(kind *policykind.Kind, obj runtime.Object, before, version *policykind.Schema) (out *policykind.Policy, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	defer background.Recovered(&err, "read it by another version")
 	u = u.DeepCopy()
-	version.Coerce(u.Object, was)
+	version.Coerce(u.Object, before)
 	kind.Schema().Coerce(u.Object, nil)
 	return kind.Read(u.Object, merge.Newest).Pack(), nil
 }
@@ -106,18 +106,18 @@ type versionSchema struct {
 // newVersions returns the versions other than the one that is read which a definition
 // serves, and did not serve with the same schema before. The effect of a conversion
 // webhook is not known.
-func newVersions(was, is *apiextensionsv1.CustomResourceDefinition) []versionSchema {
-	if converts(is) {
+func newVersions(before, after *apiextensionsv1.CustomResourceDefinition) []versionSchema {
+	if converts(after) {
 		return nil
 	}
 	var out []versionSchema
-	read := servedVersion(is)
-	for _, v := range is.Spec.Versions {
-		if !v.Served || v.Name == read || v.Schema == nil {
+	readVersion := servedVersion(after)
+	for _, v := range after.Spec.Versions {
+		if !v.Served || v.Name == readVersion || v.Schema == nil {
 			continue
 		}
 		now := versionSchema{v.Name, policykind.PackSchema(v.Schema.OpenAPIV3Schema)}
-		if converts(was) || !servesSchema(was, now) {
+		if converts(before) || !servesSchema(before, now) {
 			out = append(out, now)
 		}
 	}

@@ -62,11 +62,11 @@ func (d *definition) isProfiles() bool { return d.name == profilesDefinition }
 
 // policyKind returns the policy kind that is defined, as its profile describes it, else
 // its label; nil if it is not a policy kind.
-func (d *definition) policyKind(known *policykind.Profiles) (*policykind.Kind, error) {
+func (d *definition) policyKind(profiles *policykind.Profiles) (*policykind.Kind, error) {
 	if !d.served() || d.gateway != nil || d.constraints != nil || d.isProfiles() {
 		return nil, d.err
 	}
-	if k := known.Of(d.groupKind); k != nil {
+	if k := profiles.Of(d.groupKind); k != nil {
 		return k.WithSchema(d.schema), nil
 	}
 	if d.labelKind == nil {
@@ -87,8 +87,8 @@ func parseDefinition(crd *apiextensionsv1.CustomResourceDefinition) *definition 
 	if d.parseBuiltin(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
 		return d
 	}
-	if taken := checkReserved(d); taken != nil {
-		d.err = taken
+	if err := checkReserved(d); err != nil {
+		d.err = err
 		return d
 	}
 	d.resource = resource(crd, servedVersion(crd))

@@ -49,22 +49,22 @@ func createdAt(crd *apiextensionsv1.CustomResourceDefinition) int64 {
 // checkReserved returns an error if the kind of the definition is read by a definition
 // of another name: one of Gateway API, PolicyProfile or a constraint.
 func checkReserved(d *definition) error {
-	by := ""
+	owner := ""
 	if b := findGatewayKind(func(b *builtin) bool { return b.kind == d.groupKind }); b != nil {
-		by = b.definition()
+		owner = b.definition()
 	}
 	for i := range constraintKinds {
 		if k := &constraintKinds[i]; k.kind == d.groupKind {
-			by = k.definition()
+			owner = k.definition()
 		}
 	}
 	if d.groupKind == policykind.KindProfile {
-		by = profilesDefinition
+		owner = profilesDefinition
 	}
-	if by == "" || by == d.name {
+	if owner == "" || owner == d.name {
 		return nil
 	}
-	return &policykind.DefinedError{Kind: d.groupKind, By: by}
+	return &policykind.DefinedError{Kind: d.groupKind, By: owner}
 }
 
 // checkDuplicate returns an error if the written definition would be a second one of a
@@ -74,16 +74,16 @@ func (b kindConfig) checkDuplicate(before, after snapshot.Object) error {
 	if !ok {
 		return nil
 	}
-	is := parseDefinition(&d.CustomResourceDefinition)
-	if old, ok := before.(*policykind.Definition); ok && old.Defines() == is.groupKind &&
+	written := parseDefinition(&d.CustomResourceDefinition)
+	if old, ok := before.(*policykind.Definition); ok && old.Defines() == written.groupKind &&
 		(established(&old.CustomResourceDefinition) || !established(&d.CustomResourceDefinition)) {
 		return nil
 	}
-	if err := checkReserved(is); err != nil {
+	if err := checkReserved(written); err != nil {
 		return err
 	}
-	if first, read := b.policies()[is.groupKind]; read && first.definition != is.name {
-		return &policykind.DefinedError{Kind: is.groupKind, By: first.definition}
+	if first, read := b.policies()[written.groupKind]; read && first.definition != written.name {
+		return &policykind.DefinedError{Kind: written.groupKind, By: first.definition}
 	}
 	return nil
 }

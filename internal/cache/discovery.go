@@ -193,11 +193,11 @@ func (r *listing) read(ctx context.Context) error {
 }
 
 // eachItem lists page by page.
-func eachItem(ctx context.Context, lw *cache.ListWatch, take func(runtime.Object) error) error {
+func eachItem(ctx context.Context, lw *cache.ListWatch, visit func(runtime.Object) error) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
-	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, take)
+	return pages.EachListItemWithAlloc(ctx, metav1.ListOptions{}, visit)
 }
 
 func (s *discovery) view() *snapshot.View {

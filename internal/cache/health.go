@@ -66,17 +66,17 @@ func newHealthTracker(source string) *healthTracker {
 // inherit takes over the state of an earlier tracker of the same objects, which stay in
 // the store until they are relisted. They age from the end of the earlier watch.
 func (c *healthTracker) inherit(earlier *healthTracker) {
-	was := earlier.get()
-	if !was.Synced {
+	state := earlier.get()
+	if !state.Synced {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was.Source, was.Err = c.health.Source, nil
-	if was.DisconnectedSince.IsZero() {
-		was.DisconnectedSince = c.now()
+	state.Source, state.Err = c.health.Source, nil
+	if state.DisconnectedSince.IsZero() {
+		state.DisconnectedSince = c.now()
 	}
-	c.health = was
+	c.health = state
 }
 
 func (c *healthTracker) get() SourceHealth {

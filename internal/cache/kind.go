@@ -13,17 +13,17 @@ import (
 
 // startPolicies starts reading a policy kind. was is how it was read before, nil if it
 // was not.
-func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *watchedKind) {
+func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previous *watchedKind) {
 	r.store.AddKind(policy)
 	read := policyDecoder(policy)
-	if was != nil {
+	if previous != nil {
 		read = coercingDecoder(policy, nil)
 	}
 	into := &sink[snapshot.Object]{
 		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},
 		log: r.logger(d.name), observer: observer{r.store, policy.Ref()},
 	}
-	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), was)
+	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), previous)
 	k.policy = policy
 	r.log.Info("policy kind added", "definition", d.name, "version", d.resource.Version,
 		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
@@ -33,13 +33,13 @@ func (r *registry) startPolicies(d *definition, policy *policykind.Kind, was *wa
 }
 
 // startGateway starts reading a kind of Gateway API; was is as in startPolicies.
-func (r *registry) startGateway(d *definition, was *watchedKind) {
+func (r *registry) startGateway(d *definition, previous *watchedKind) {
 	b := d.gateway
 	into := &sink[snapshot.Object]{
 		decode: b.decode, target: objectTarget{store: r.store, kind: b.kind},
 		log: r.logger(b.resource), observer: observer{r.store, b.kind},
 	}
-	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.resource.Version), b.example, into), was)
+	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.resource.Version), b.example, into), previous)
 	into.listed = func() { r.gatewayListed(k) }
 	r.start(k.reflector)
 	r.notifyKindsChanged()
@@ -75,11 +75,11 @@ func untyped(d *definition) *unstructured.Unstructured {
 	return out
 }
 
-func (r *registry) addKind(d *definition, f *reflector, was *watchedKind) *watchedKind {
+func (r *registry) addKind(d *definition, f *reflector, previous *watchedKind) *watchedKind {
 	k := &watchedKind{definition: d, reflector: f}
-	if was != nil {
-		k.hasOldObjects = was.listed || was.hasOldObjects
-		f.health.inherit(was.health)
+	if previous != nil {
+		k.hasOldObjects = previous.listed || previous.hasOldObjects
+		f.health.inherit(previous.health)
 	}
 	f.onForbidden = func(err error) { r.recordForbidden(k, err) }
 	r.watched[d.name] = k

@@ -29,25 +29,25 @@ import (
 // another one, before or after the write: its final deletion is not evaluated. This
 // does not apply to the profile that is written.
 func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after snapshot.Object) (*snapshot.View, error) {
-	was := w.registry.kindConfig()
-	for _, laid := range v.Readings() { // not observed by a watch yet
-		if err := was.apply(laid.Before, laid.After); err != nil {
+	current := w.registry.kindConfig()
+	for _, pending := range v.Readings() { // not observed by a watch yet
+		if err := current.apply(pending.Before, pending.After); err != nil {
 			return nil, err
 		}
 	}
-	if err := was.apply(nil, before); err != nil { // the request is newer than the watch
+	if err := current.apply(nil, before); err != nil { // the request is newer than the watch
 		return nil, err
 	}
-	if err := was.checkDuplicate(before, after); err != nil {
+	if err := current.checkDuplicate(before, after); err != nil {
 		return nil, err
 	}
-	was.profiles.RemoveGoing(nameOf(before, after))
-	is := was.clone()
-	if err := is.apply(before, after); err != nil {
+	current.profiles.RemoveGoing(nameOf(before, after))
+	next := current.clone()
+	if err := next.apply(before, after); err != nil {
 		return nil, err
 	}
-	changes := is.droppedObjects(v, was)
-	kinds, changed := is.kinds(v, was)
+	changes := next.droppedObjects(v, current)
+	kinds, changed := next.kinds(v, current)
 	for _, c := range changed {
 		policies, err := w.listPolicies(ctx, c)
 		if err != nil {
@@ -55,7 +55,7 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 		}
 		changes = append(changes, policies...)
 	}
-	unlisted := is.unlisted(v, was)
+	unlisted := next.unlisted(v, current)
 	if len(changes) == 0 && sameKinds(kinds, v.Kinds()) && len(unlisted) == len(v.Unlisted()) {
 		return v, nil
 	}
@@ -65,9 +65,9 @@ func (w *Watcher) Reread(ctx context.Context, v *snapshot.View, before, after sn
 // unlisted returns the kinds that were never listed and are read as with the earlier
 // configuration.
 func (b kindConfig) unlisted(v *snapshot.View, earlier kindConfig) []*policykind.Kind {
-	was, is := earlier.policies(), b.policies()
+	oldKinds, newKinds := earlier.policies(), b.policies()
 	return slices.DeleteFunc(slices.Clone(v.Unlisted()), func(k *policykind.Kind) bool {
-		return !sameKind(was[k.Ref()].kind, is[k.Ref()].kind)
+		return !sameKind(oldKinds[k.Ref()].kind, newKinds[k.Ref()].kind)
 	})
 }
 
@@ -154,14 +154,14 @@ func (b kindConfig) policies() map[api.PolicyKind]policyResource {
 // policies are read differently than with the earlier one. The latter are listed in the
 // version that is served before the write.
 func (b kindConfig) kinds(v *snapshot.View, earlier kindConfig) (all []*policykind.Kind, changed []policyResource) {
-	was, is := earlier.policies(), b.policies()
+	oldKinds, newKinds := earlier.policies(), b.policies()
 	for _, k := range v.Kinds() {
-		if was[k.Ref()].same(is[k.Ref()]) {
+		if oldKinds[k.Ref()].same(newKinds[k.Ref()]) {
 			all = append(all, k)
 		}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(is), api.ComparePolicyKinds) {
-		if now, old := is[ref], was[ref]; !old.same(now) {
+	for _, ref := range slices.SortedFunc(maps.Keys(newKinds), api.ComparePolicyKinds) {
+		if now, old := newKinds[ref], oldKinds[ref]; !old.same(now) {
 			if d := earlier.definitions[now.definition]; d != nil && d.served() {
 				now.resource, now.previousSchema = d.resource, d.schema
 			}
@@ -208,14 +208,14 @@ func (w *Watcher) listPolicies(ctx context.Context, r policyResource) ([]snapsho
 }
 
 // eachPolicy lists the current policies of a resource.
-func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource, show func(runtime.Object)) error {
+func (w *Watcher) eachPolicy(ctx context.Context, r schema.GroupVersionResource, visit func(runtime.Object)) error {
 	lw := w.clients.policiesListWatch(r)
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return lw.ListWithContext(ctx, o)
 	})
 	// The watch cache of the API server is as current as a watch.
 	err := pages.EachListItemWithAlloc(ctx, metav1.ListOptions{ResourceVersion: "0"}, func(obj runtime.Object) error {
-		show(obj)
+		visit(obj)
 		return nil
 	})
 	if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {

@@ -64,14 +64,14 @@ func newDiscovery(ctx context.Context, cfg *rest.Config) (*discovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := policykind.NewProfiles()
+	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkReachable(ctx, cfg.Host); err != nil {
 		return nil, err
 	}
-	s := &discovery{clients: c, profiles: known, clusterProfiles: make(map[string]*profile)}
+	s := &discovery{clients: c, profiles: profiles, clusterProfiles: make(map[string]*profile)}
 	if err := s.readDefinitions(ctx); err != nil {
 		return nil, err
 	}

@@ -50,26 +50,26 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 }
 
 // addTo adds the profile to known, or replaces it there.
-func (p *profile) addTo(known *policykind.Profiles) {
+func (p *profile) addTo(profiles *policykind.Profiles) {
 	if p.err != nil {
-		known.Remove(p.Name)
+		profiles.Remove(p.Name)
 		return
 	}
-	_ = known.Put(&p.PolicyProfile, merge.Newest) // refusal returns the error
+	_ = profiles.Put(&p.PolicyProfile, merge.Newest) // refusal returns the error
 }
 
 // refusal returns why a profile is not in force, nil if it is.
-func (p *profile) refusal(known *policykind.Profiles) *api.RefusedProfile {
+func (p *profile) refusal(profiles *policykind.Profiles) *api.RefusedProfile {
 	if p.err != nil {
 		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
 	}
-	r, _ := known.Status(p.Name)
+	r, _ := profiles.Status(p.Name)
 	return r
 }
 
 // problem returns what makes a profile invalid in itself, if anything does.
-func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
-	r := p.refusal(known)
+func (p *profile) problem(profiles *policykind.Profiles) (Problem, bool) {
+	r := p.refusal(profiles)
 	if r == nil || r.Reason != api.Invalid {
 		return Problem{}, false
 	}
@@ -78,11 +78,11 @@ func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
 
 // inForce returns the kinds with a profile, and the kinds of the definitions that have
 // only a label.
-func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
+func inForce(profiles *policykind.Profiles, clusterProfiles map[string]*profile, definitions []*definition) []api.ProfileInForce {
 	installed := make(map[api.PolicyKind]bool)
-	kinds := known.Known()
-	for _, d := range activeDefinitions(slices.Values(defined)) {
-		k, _ := d.policyKind(known)
+	kinds := profiles.Known()
+	for _, d := range activeDefinitions(slices.Values(definitions)) {
+		k, _ := d.policyKind(profiles)
 		if installed[d.groupKind] = d.served(); k != nil && k.Source == policykind.Label {
 			kinds = append(kinds, k)
 		}
@@ -90,10 +90,10 @@ func inForce(known *policykind.Profiles, written map[string]*profile, defined []
 	slices.SortFunc(kinds, func(a, b *policykind.Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
 	out := make([]api.ProfileInForce, 0, len(kinds))
 	for _, k := range kinds {
-		f := known.InForce(k, installed[k.Ref()])
-		for _, name := range slices.Sorted(maps.Keys(written)) {
-			if p := written[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
-				f.Refused = append(f.Refused, *p.refusal(known))
+		f := profiles.InForce(k, installed[k.Ref()])
+		for _, name := range slices.Sorted(maps.Keys(clusterProfiles)) {
+			if p := clusterProfiles[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
+				f.Refused = append(f.Refused, *p.refusal(profiles))
 			}
 		}
 		out = append(out, f)
@@ -195,11 +195,11 @@ func (r *registry) profileStatuses() []ProfileStatus {
 func (r *registry) profilesInForce() []api.ProfileInForce {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var defined []*definition
+	var definitions []*definition
 	for _, d := range r.definitions {
-		defined = append(defined, d)
+		definitions = append(definitions, d)
 	}
-	return inForce(r.profiles, r.clusterProfiles, defined)
+	return inForce(r.profiles, r.clusterProfiles, definitions)
 }
 
 func (r *registry) profileProblems() []Problem {

@@ -92,10 +92,10 @@ func newReflector[T any](source string, lw *cache.ListWatch, example runtime.Obj
 
 // run reads until ctx ends.
 func (f *reflector) run(ctx context.Context, all *sourceGroup) {
-	own := fastBackoff
+	backoff := fastBackoff
 	r := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}, f.example, f.store,
-		cache.ReflectorOptions{Name: f.source, Backoff: &own})
+		cache.ReflectorOptions{Name: f.source, Backoff: &backoff})
 	// client-go's own loop would log each failure.
 	ctx = logr.NewContext(ctx, f.log.V(1))
 	f.backoff.sources = all
@@ -137,12 +137,12 @@ func delayFunc(b wait.Backoff) wait.DelayFunc {
 }
 
 // restartWatch stops the current watch, so that the reflector opens another.
-func (f *reflector) restartWatch(why string) {
+func (f *reflector) restartWatch(reason string) {
 	w := f.openWatch.Swap(nil)
 	if w == nil {
 		return
 	}
-	f.log.Info("restarting watch", "cause", why)
+	f.log.Info("restarting watch", "cause", reason)
 	go w.Interface.Stop() // Stop may block on a dead connection
 }
 
@@ -173,9 +173,9 @@ func (f *reflector) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		if f.health.watchOpened(listsFirst) {
 			f.log.Info("watch recovered")
 		}
-		own := &trackedWatch{w, sync.OnceFunc(f.health.watchClosed)}
-		f.openWatch.Store(own)
-		return own, nil
+		tracked := &trackedWatch{w, sync.OnceFunc(f.health.watchClosed)}
+		f.openWatch.Store(tracked)
+		return tracked, nil
 	case apierrors.IsInvalid(err) && listsFirst:
 		// The API server does not support streaming lists: the reflector lists
 		// instead.

@@ -62,9 +62,9 @@ type watchedKind struct {
 	unlistable error
 }
 
-func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Options) *registry {
+func newRegistry(s *snapshot.Store, c *clients, profiles *policykind.Profiles, o Options) *registry {
 	r := &registry{
-		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, profiles: known,
+		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, profiles: profiles,
 		kindsChanged: make(chan struct{}, 1), statusChanged: make(chan struct{}, 1),
 		definitions: make(map[string]*definition), clusterProfiles: make(map[string]*profile),
 		constraints: make(map[api.Ref]*constraintRecord),
@@ -77,10 +77,10 @@ func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Op
 func (r *registry) put(d *definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.definitions[d.name]
+	previous := r.definitions[d.name]
 	r.definitions[d.name] = d
 	r.reconcile()
-	if was != nil && (was.hasStatus != d.hasStatus || !maps.Equal(was.scalePaths, d.scalePaths)) {
+	if previous != nil && (previous.hasStatus != d.hasStatus || !maps.Equal(previous.scalePaths, d.scalePaths)) {
 		r.notifyKindsChanged()
 	}
 }

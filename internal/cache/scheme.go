@@ -33,14 +33,14 @@ func gatewayScheme() *runtime.Scheme {
 
 // gatewayClients returns a client for each version of the Gateway API groups that is
 // read.
-func gatewayClients(cfg *rest.Config, web *http.Client) (map[schema.GroupVersion]rest.Interface, error) {
+func gatewayClients(cfg *rest.Config, httpClient *http.Client) (map[schema.GroupVersion]rest.Interface, error) {
 	s := gatewayScheme()
 	out := make(map[schema.GroupVersion]rest.Interface)
 	for _, gv := range append(s.PrioritizedVersionsForGroup(api.GatewayGroup), s.PrioritizedVersionsForGroup(api.GatewayXGroup)...) {
-		own := rest.CopyConfig(cfg)
-		own.APIPath, own.GroupVersion = "/apis", &gv
-		own.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
-		client, err := rest.RESTClientForConfigAndClient(own, web)
+		config := rest.CopyConfig(cfg)
+		config.APIPath, config.GroupVersion = "/apis", &gv
+		config.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
+		client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 		if err != nil {
 			return nil, err
 		}

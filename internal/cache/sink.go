@@ -87,10 +87,10 @@ func (s *sink[T]) Delete(obj any) error {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
 	s.ifOpen(func() {
-		was := stateOf(name, obj)
-		s.observer.reached(was.version)
+		state := stateOf(name, obj)
+		s.observer.reached(state.version)
 		s.target.remove(name)
-		s.observer.deleted(was)
+		s.observer.deleted(state)
 	})
 	return nil
 }

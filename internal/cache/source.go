@@ -123,9 +123,9 @@ func builtinOf(kind api.PolicyKind) *builtin {
 	return findGatewayKind(func(b *builtin) bool { return b.kind == kind })
 }
 
-func findGatewayKind(is func(*builtin) bool) *builtin {
+func findGatewayKind(match func(*builtin) bool) *builtin {
 	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; is(b) {
+		if b := &gatewayKinds[i]; match(b) {
 			return b
 		}
 	}
@@ -167,12 +167,12 @@ func policyDecoder(k *policykind.Kind) decoder {
 // schema of the kind (policykind.Schema.Coerce). For a moment after a definition has
 // changed, the API server may still use the previous schema, and no event reports when
 // that ends.
-func coercingDecoder(k *policykind.Kind, was *policykind.Schema) decoder {
+func coercingDecoder(k *policykind.Kind, previous *policykind.Schema) decoder {
 	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		defer background.Recovered(&err, "read it by its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {
-			k.Schema().Coerce(u.Object, was)
+			k.Schema().Coerce(u.Object, previous)
 		}
 		return read(obj)
 	}

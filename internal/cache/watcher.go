@@ -44,11 +44,11 @@ func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := policykind.NewProfiles()
+	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts), sources: newSourceGroup()}
+	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), sources: newSourceGroup()}
 	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
 			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},

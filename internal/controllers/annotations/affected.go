@@ -124,8 +124,8 @@ func (a *affected) message(kind string) string {
 		names = append(names, ref.String())
 	}
 	text := "affected by " + strings.Join(names, ", ")
-	if more := len(refs) - maxNamedPolicies; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if omitted := len(refs) - maxNamedPolicies; omitted > 0 {
+		text += fmt.Sprintf(" and %d more", omitted)
 	}
 	return text
 }

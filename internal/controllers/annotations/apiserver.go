@@ -82,25 +82,25 @@ var applyOptions = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 // would remain when it is omitted. It is first applied with an empty value, to take
 // over its ownership: the mutating webhook then computes it, and removes it.
 func (o object) applyAnnotations(ctx context.Context, annotations map[string]string) (uint64, error) {
-	has, err := o.apply(ctx, annotations)
+	current, err := o.apply(ctx, annotations)
 	if err != nil {
 		return 0, err
 	}
-	rest := make(map[string]string, len(annotations))
-	maps.Copy(rest, annotations)
-	for name, text := range has {
+	withEmpty := make(map[string]string, len(annotations))
+	maps.Copy(withEmpty, annotations)
+	for name, text := range current {
 		if _, wanted := annotations[name]; !wanted && text != "" && api.IsMark(name) {
-			rest[name] = ""
+			withEmpty[name] = ""
 		}
 	}
-	if len(rest) == len(annotations) {
-		return snapshot.MarksHash(has, nil), nil
+	if len(withEmpty) == len(annotations) {
+		return snapshot.MarksHash(current, nil), nil
 	}
-	if _, err := o.apply(ctx, rest); err != nil {
+	if _, err := o.apply(ctx, withEmpty); err != nil {
 		return 0, err
 	}
-	has, err = o.apply(ctx, annotations)
-	return snapshot.MarksHash(has, nil), err
+	current, err = o.apply(ctx, annotations)
+	return snapshot.MarksHash(current, nil), err
 }
 
 func (o object) apply(ctx context.Context, annotations map[string]string) (map[string]string, error) {
@@ -116,7 +116,7 @@ func (o object) apply(ctx context.Context, annotations map[string]string) (map[s
 // applyConditions applies conditions to the status, and keeps the transition times of
 // unchanged ones. A condition that another field manager owns, too, cannot be removed:
 // it is set to False.
-func (o object) applyConditions(ctx context.Context, w *DesiredMarks) (uint64, error) {
+func (o object) applyConditions(ctx context.Context, marks *DesiredMarks) (uint64, error) {
 	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
 		return 0, o.wrapError(ctx, "get", "", err)
@@ -124,33 +124,33 @@ func (o object) applyConditions(ctx context.Context, w *DesiredMarks) (uint64, e
 	if live.GetUID() != o.uid {
 		return 0, ErrGone
 	}
-	has, err := conditionsOf(live)
+	current, err := conditionsOf(live)
 	if err != nil {
 		return 0, err
 	}
-	want := slices.Clone(w.Conditions)
+	want := slices.Clone(marks.Conditions)
 	for i := range want {
 		want[i].LastTransitionTime = metav1.Now()
-		if old := meta.FindStatusCondition(has, want[i].Type); old != nil && old.Status == want[i].Status {
+		if old := meta.FindStatusCondition(current, want[i].Type); old != nil && old.Status == want[i].Status {
 			want[i].LastTransitionTime = old.LastTransitionTime
 		}
 	}
-	if has, err = o.applyStatus(ctx, want); err != nil {
+	if current, err = o.applyStatus(ctx, want); err != nil {
 		return 0, err
 	}
-	rest := slices.Clone(want)
-	for _, c := range has {
+	withFalse := slices.Clone(want)
+	for _, c := range current {
 		if c.Status == metav1.ConditionTrue && api.IsAffected(c.Type) && meta.FindStatusCondition(want, c.Type) == nil {
 			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of this kind is in force", metav1.Now()
-			rest = append(rest, c)
+			withFalse = append(withFalse, c)
 		}
 	}
-	if len(rest) > len(want) {
-		if has, err = o.applyStatus(ctx, rest); err != nil {
+	if len(withFalse) > len(want) {
+		if current, err = o.applyStatus(ctx, withFalse); err != nil {
 			return 0, err
 		}
 	}
-	return snapshot.MarksHash(nil, has), nil
+	return snapshot.MarksHash(nil, current), nil
 }
 
 func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) ([]metav1.Condition, error) {
@@ -202,8 +202,8 @@ func (o object) wrapError(ctx context.Context, verb, subresource string, err err
 			Group: o.resource.Group, Version: o.resource.Version, Resource: o.resource.Resource, Subresource: subresource,
 		},
 	}}
-	got, asked := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if asked == nil && got.Status.Allowed {
+	review, reviewErr := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if reviewErr == nil && review.Status.Allowed {
 		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // the permission exists
 	}
 	return &RightError{User: o.User, Verb: verb, Resource: resource, Cause: err}

@@ -150,18 +150,18 @@ func (c *Controller) enqueueChanged(ctx context.Context, q workQueue) (err error
 		c.enqueue(q, c.inventory.all(""))
 		return nil
 	}
-	t := impactedObjects{engine: c.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
-	both := snapshot.Objects(changed.Events)
-	for _, o := range both {
+	impacted := impactedObjects{engine: c.Engine, throttle: &c.throttle, found: make(map[api.Ref]bool)}
+	objects := snapshot.Objects(changed.Events)
+	for _, o := range objects {
 		if n, ok := o.(*gateway.Namespace); ok { // it may have opted out or in
 			c.enqueue(q, c.inventory.all(n.Name))
 		}
 	}
-	if err := errors.Join(t.collect(ctx, before, both), t.collect(ctx, v, both)); err != nil {
+	if err := errors.Join(impacted.collect(ctx, before, objects), impacted.collect(ctx, v, objects)); err != nil {
 		return err
 	}
 	c.enqueue(q, changed.Marked)
-	for ref := range t.found {
+	for ref := range impacted.found {
 		if _, ok := c.inventory.get(ref); ok {
 			c.enqueue(q, []api.Ref{ref})
 		}

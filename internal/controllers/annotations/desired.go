@@ -37,9 +37,9 @@ type DesiredMarks struct {
 func (w *DesiredMarks) Hash() uint64 { return snapshot.MarksHash(w.Annotations, w.Conditions) }
 
 // desiredMarks computes the marks of an object in a view. The error is that of ctx.
-func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
 	if hasConditions(o.Ref().PolicyKind()) {
-		return c.desiredConditions(ctx, v, o, has)
+		return c.desiredConditions(ctx, v, o, current)
 	}
 	a := newAffected(o)
 	b := effective.NewBudget(ctx, math.MaxUint64)
@@ -50,23 +50,23 @@ func (c *Controller) desiredMarks(ctx context.Context, v *snapshot.View, o snaps
 	if err != nil {
 		return nil, err
 	}
-	w := &DesiredMarks{Annotations: make(map[string]string)}
+	marks := &DesiredMarks{Annotations: make(map[string]string)}
 	if text != "" {
-		w.Annotations[Name(o)] = text
+		marks.Annotations[Name(o)] = text
 	}
 	if c.Affected {
 		for _, kind := range a.kinds() {
-			w.Annotations[api.Affected(kind)] = "true"
+			marks.Annotations[api.Affected(kind)] = "true"
 		}
 	}
-	return w, nil
+	return marks, nil
 }
 
-func (c *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
-	w := &DesiredMarks{}
+func (c *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
+	marks := &DesiredMarks{}
 	a := newAffected(o)
 	if a.expected = len(policyCandidates(v, o)); !c.Affected || a.expected == 0 {
-		return w, nil
+		return marks, nil
 	}
 	b := effective.NewBudget(ctx, math.MaxUint64)
 	err := c.Engine.Walk(v, effective.ScopeOf(o), false, b, func(e *effective.Effective) error {
@@ -78,16 +78,16 @@ func (c *Controller) desiredConditions(ctx context.Context, v *snapshot.View, o 
 	if err != nil && !errors.Is(err, errComplete) {
 		return nil, err
 	}
-	room := max(0, maxConditions-reservedConditions-has.Others)
+	room := max(0, maxConditions-reservedConditions-current.Others)
 	for i, kind := range a.kinds() {
 		if i >= room {
-			w.LeftOut = append(w.LeftOut, api.Affected(kind))
+			marks.LeftOut = append(marks.LeftOut, api.Affected(kind))
 			continue
 		}
-		w.Conditions = append(w.Conditions, metav1.Condition{
+		marks.Conditions = append(marks.Conditions, metav1.Condition{
 			Type: api.Affected(kind), Status: metav1.ConditionTrue, Reason: reasonAffected,
-			Message: a.message(kind), ObservedGeneration: has.Generation,
+			Message: a.message(kind), ObservedGeneration: current.Generation,
 		})
 	}
-	return w, nil
+	return marks, nil
 }

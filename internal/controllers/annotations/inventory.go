@@ -41,21 +41,21 @@ type inventory struct {
 }
 
 // observe records observations and returns the objects whose marks or uid changed.
-func (i *inventory) observe(seen []snapshot.Observation) []api.Ref {
+func (i *inventory) observe(observations []snapshot.Observation) []api.Ref {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.entries == nil {
 		i.entries = make(map[api.Ref]entry)
 	}
 	var out []api.Ref
-	for _, s := range seen {
-		was, known := i.entries[s.Ref]
+	for _, s := range observations {
+		previous, known := i.entries[s.Ref]
 		switch {
 		case !hasMarks(s.Ref.PolicyKind()):
 		case s.Deleted:
 			delete(i.entries, s.Ref)
-		case !known || was.uid != s.UID || was.marks != s.Marks:
-			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, lastWrite: was.lastWrite, rewrites: was.rewrites}
+		case !known || previous.uid != s.UID || previous.marks != s.Marks:
+			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, lastWrite: previous.lastWrite, rewrites: previous.rewrites}
 			out = append(out, s.Ref)
 		}
 	}

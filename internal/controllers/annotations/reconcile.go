@@ -43,47 +43,47 @@ func (c *Controller) reconcile(ctx context.Context, ref api.Ref) (after time.Dur
 	if !ready {
 		return c.Delay, nil
 	}
-	has, known := c.inventory.get(ref)
+	entry, known := c.inventory.get(ref)
 	o := v.Get(ref)
-	if !known || o == nil || has.marks.Going || has.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
+	if !known || o == nil || entry.marks.Going || entry.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return 0, nil
 	}
 	kind := ref.PolicyKind()
 	if wait := time.Until(c.blockedUntil[kind]); wait > 0 {
 		return wait, nil
 	}
-	w, err := c.compute(ctx, v, o, has.marks)
+	marks, err := c.compute(ctx, v, o, entry.marks)
 	if err != nil {
 		return 0, err
 	}
-	want := w.Hash()
-	if want == has.marks.Hash {
+	want := marks.Hash()
+	if want == entry.marks.Hash {
 		return 0, nil
 	}
-	if wait := time.Until(has.lastWrite.Add(has.writeInterval(c.Every))); wait > 0 {
+	if wait := time.Until(entry.lastWrite.Add(entry.writeInterval(c.Every))); wait > 0 {
 		return wait, nil
 	}
-	got, err := c.Cluster.Write(ctx, ref, has.uid, w)
+	got, err := c.Cluster.Write(ctx, ref, entry.uid, marks)
 	c.inventory.recordWrite(ref, time.Now(), c.Every)
 	if err == nil && got != want {
 		err = errMarksDiffer
 	}
-	return c.handleResult(ctx, ref, w, err)
+	return c.handleResult(ctx, ref, marks, err)
 }
 
-func (c *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, has snapshot.Marks) (*DesiredMarks, error) {
+func (c *Controller) compute(ctx context.Context, v *snapshot.View, o snapshot.Object, current snapshot.Marks) (*DesiredMarks, error) {
 	c.computeMu.Lock()
 	defer c.computeMu.Unlock()
 	if err := c.throttle.step(ctx); err != nil {
 		return nil, err
 	}
-	return c.desiredMarks(ctx, v, o, has)
+	return c.desiredMarks(ctx, v, o, current)
 }
 
 // handleResult counts a write, logs what needs attention, and returns when to retry.
-func (c *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMarks, err error) (time.Duration, error) {
+func (c *Controller) handleResult(ctx context.Context, ref api.Ref, marks *DesiredMarks, err error) (time.Duration, error) {
 	kind := ref.PolicyKind()
-	right, missing := errors.AsType[*RightError](err)
+	missingRight, forbidden := errors.AsType[*RightError](err)
 	_, before := c.blockedUntil[kind]
 	if err == nil && before {
 		delete(c.blockedUntil, kind)
@@ -93,16 +93,16 @@ func (c *Controller) handleResult(ctx context.Context, ref api.Ref, w *DesiredMa
 	case ctx.Err() != nil:
 	case err == nil:
 		c.results.add(resultWritten)
-		if len(w.LeftOut) > 0 {
-			c.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", w.LeftOut)
+		if len(marks.LeftOut) > 0 {
+			c.Log.Info("too many conditions; some are omitted", "object", ref.String(), "omitted", marks.LeftOut)
 		}
 	case errors.Is(err, ErrGone):
 		c.results.add(resultGone)
 		return 0, nil
-	case missing:
+	case forbidden:
 		c.results.add(resultForbidden)
 		if !before {
-			c.Log.Error(right, "not allowed to update marks; retrying every minute", "kind", kind.String())
+			c.Log.Error(missingRight, "not allowed to update marks; retrying every minute", "kind", kind.String())
 		}
 		c.blockedUntil[kind] = time.Now().Add(forbiddenRetry)
 		return forbiddenRetry, nil

@@ -38,20 +38,20 @@ func policyText(through walk, v *snapshot.View, p *policykind.Policy) (string, e
 		return "", err
 	}
 	out := sum.Of(v, p)
-	note := policyAnnotation{State: out.State, Paths: out.Paths}
+	annotation := policyAnnotation{State: out.State, Paths: out.Paths}
 	for _, l := range out.Lost {
 		to := l.To.String()
 		if l.To == p.Ref() {
 			to = itself
 		}
 		// Whether values are equal must not be visible to all readers of the policy.
-		if n := len(note.Lost) - 1; n >= 0 && note.Lost[n].Rule == l.Rule && note.Lost[n].To == to {
-			note.Lost[n].Paths += l.Paths
+		if n := len(annotation.Lost) - 1; n >= 0 && annotation.Lost[n].Rule == l.Rule && annotation.Lost[n].To == to {
+			annotation.Lost[n].Paths += l.Paths
 			continue
 		}
-		note.Lost = append(note.Lost, lostRule{Rule: l.Rule, To: to, Paths: l.Paths})
+		annotation.Lost = append(annotation.Lost, lostRule{Rule: l.Rule, To: to, Paths: l.Paths})
 	}
-	return marshalLimited(note, func(hash string) any {
-		return policyAnnotation{State: note.State, Paths: note.Paths, Hash: hash}
+	return marshalLimited(annotation, func(hash string) any {
+		return policyAnnotation{State: annotation.State, Paths: annotation.Paths, Hash: hash}
 	})
 }

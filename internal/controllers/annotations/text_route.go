@@ -49,11 +49,11 @@ func routeText(through walk, self api.Ref) (string, error) {
 	slices.SortFunc(items, func(a, b *item) int {
 		return effective.CompareItems(a.EffectivePolicy, b.EffectivePolicy)
 	})
-	note := routeAnnotation{Hash: originHash(items, self), Policies: make(map[string][]winners)}
+	annotation := routeAnnotation{Hash: originHash(items, self), Policies: make(map[string][]winners)}
 	for _, it := range items {
-		note.add(it)
+		annotation.add(it)
 	}
-	return marshalLimited(note, func(string) any { return note.withCounts(items) })
+	return marshalLimited(annotation, func(string) any { return annotation.withCounts(items) })
 }
 
 // item is an effective policy on a path of the route.

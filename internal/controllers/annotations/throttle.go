@@ -27,12 +27,12 @@ func (p *throttle) step(ctx context.Context) error {
 	if p.steps++; p.steps%checkEvery != 0 {
 		return nil
 	}
-	took := time.Since(p.started)
-	if took < maxBurst {
+	elapsed := time.Since(p.started)
+	if elapsed < maxBurst {
 		return nil
 	}
 	// A long time includes waiting, for example for a request.
-	background.Sleep(ctx, min(took, 2*maxBurst))
+	background.Sleep(ctx, min(elapsed, 2*maxBurst))
 	p.started = time.Now()
 	return ctx.Err()
 }

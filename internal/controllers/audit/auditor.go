@@ -108,24 +108,24 @@ func (a *Auditor) run(ctx context.Context) error {
 	v, _ := a.Store.View()
 	var found []api.Violation
 	var err error
-	looked := func([]api.PathElement) bool { return true }
+	covered := func([]api.PathElement) bool { return true }
 	if all { // true for the first run
 		found, err = a.auditAll(ctx, v)
 	} else {
 		objects := snapshot.Objects(changed.Events)
 		found, err = a.auditScope(ctx, v, effective.ScopeOf(objects...))
-		looked = effective.FootprintOf(objects, a.lastView, v).Through()
+		covered = effective.FootprintOf(objects, a.lastView, v).Through()
 	}
 	a.runs.add(all, err)
 	if err != nil {
 		a.changes.RecordAll()
 		return err
 	}
-	next, fresh, gone := a.current.Load().replace(found, looked)
+	next, added, resolved := a.current.Load().replace(found, covered)
 	first := a.lastView == nil
 	a.current.Store(&next)
 	a.lastView = v
-	a.report(ctx, fresh, gone, first)
+	a.report(ctx, added, resolved, first)
 	return nil
 }
 

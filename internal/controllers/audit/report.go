@@ -33,19 +33,19 @@ type Locate func(ctx context.Context, ref api.Ref) (*corev1.ObjectReference, err
 
 // report logs new and resolved violations, and records Events for new ones after the
 // first run.
-func (a *Auditor) report(ctx context.Context, fresh, gone []api.Violation, first bool) {
-	a.logViolations("violation", fresh)
-	a.logViolations("violation resolved", gone)
+func (a *Auditor) report(ctx context.Context, added, resolved []api.Violation, first bool) {
+	a.logViolations("violation", added)
+	a.logViolations("violation resolved", resolved)
 	if first || a.Events == nil || !a.isLeader() {
 		return
 	}
-	for i, v := range fresh[:min(len(fresh), maxReported)] {
+	for i, v := range added[:min(len(added), maxReported)] {
 		about := a.eventObject(ctx, subject(v.Path))
 		if about == nil {
 			continue
 		}
 		text := v.Message
-		if more := len(fresh) - maxReported; i == maxReported-1 && more > 0 {
+		if more := len(added) - maxReported; i == maxReported-1 && more > 0 {
 			text = fmt.Sprintf("(and %d more violations) %s", more, text)
 		}
 		a.Events.Eventf(about, nil, corev1.EventTypeWarning, string(v.Code), action, "%s", guard.EventNote(text))

@@ -39,26 +39,26 @@ func byKey(all []api.Violation) violations {
 
 // replace returns the violations after a run: those that it found, and earlier ones on
 // paths that it did not cover. added and resolved are the differences, sorted.
-func (s violations) replace(found []api.Violation, looked func([]api.PathElement) bool) (next violations, fresh, gone []api.Violation) {
+func (s violations) replace(found []api.Violation, covered func([]api.PathElement) bool) (next violations, added, resolved []api.Violation) {
 	next = byKey(found)
 	for at, v := range next {
 		if _, known := s[at]; !known {
-			fresh = append(fresh, v)
+			added = append(added, v)
 		}
 	}
 	for at, v := range s {
 		if _, still := next[at]; still {
 			continue
 		}
-		if looked(v.Path) {
-			gone = append(gone, v)
+		if covered(v.Path) {
+			resolved = append(resolved, v)
 		} else {
 			next[at] = v
 		}
 	}
-	slices.SortFunc(fresh, compare)
-	slices.SortFunc(gone, compare)
-	return next, fresh, gone
+	slices.SortFunc(added, compare)
+	slices.SortFunc(resolved, compare)
+	return next, added, resolved
 }
 
 func compare(a, b api.Violation) int {

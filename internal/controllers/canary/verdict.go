@@ -148,11 +148,11 @@ func errorVerdict(a answer) verdict {
 
 func ours(hook string) bool { return hook == validating || hook == mutating }
 
-func deniedVerdict(hook, message string, again bool) verdict {
+func deniedVerdict(hook, message string, retry bool) verdict {
 	switch {
 	case !ours(hook):
 		return untried("denied by webhook %s, which does not belong to Overrule: %s; %s", hook, message, exemptHint)
-	case again:
+	case retry:
 		v := untried("%s asked the client to retry: %s", hook, message)
 		v.overloaded = true
 		return v
