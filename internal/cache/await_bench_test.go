@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkReviewsThatWait has so many reviews wait while a watch is away: the
-// CPU time that they take each second.
+// BenchmarkAwait measures the CPU time per second of reviews that wait while a watch is
+// disconnected.
 func BenchmarkAwait(b *testing.B) {
 	for _, n := range []int{1, 64, 2048} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

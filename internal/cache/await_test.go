@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// watching is a Watcher of sources that are listed and have a watch.
+// newTestWatcher returns a Watcher of sources that are listed and have a watch.
 func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 	w, all := &Watcher{registry: &registry{}, sources: newSourceGroup()}, map[string]*healthTracker{}
 	for _, name := range names {
@@ -27,7 +27,7 @@ func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
 	return w, all
 }
 
-// attending has a Watcher decide whether reviews wait.
+// startUpdateWaiting runs updateWaiting in the background.
 func startUpdateWaiting(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
 
 func TestAwaitWhileWatchReconnects(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			},
 			want: time.Second,
 		},
-		"one opens, and another closes meanwhile": {
+		"one reconnects while another disconnects": {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				time.AfterFunc(time.Second, func() { of["services"].watchClosed() })
@@ -54,7 +54,7 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			},
 			want: 3 * time.Second,
 		},
-		"one that lists first is open when it has": {
+		"a streaming watch is connected after its list": {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(true) })
@@ -62,21 +62,21 @@ func TestAwaitWhileWatchReconnects(t *testing.T) {
 			},
 			want: 2 * time.Second,
 		},
-		"one that nobody answers for is too old in the end": {
+		"one that does not respond becomes stale": {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				of["gateways"].recordFailure(errLost)
 			},
 			want: StaleAfter,
 		},
-		"a policy kind may not be read": {
+		"a policy kind is forbidden": {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].health.Kind = colors
 				of["gateways"].watchClosed()
 				of["gateways"].recordFailure(errNoRight)
 			},
 		},
-		"an API server that has just started lets nobody read": {
+		"an API server that has just started forbids all lists": {
 			with: func(of map[string]*healthTracker) {
 				of["gateways"].watchClosed()
 				of["gateways"].recordFailure(errNoRight)
@@ -145,7 +145,7 @@ func TestAwaitIgnoresRemovedSources(t *testing.T) {
 	})
 }
 
-// A review that comes at the very moment waits, though no one has decided yet.
+// A review that arrives at this moment waits, even before shouldWait is evaluated.
 func TestAwaitStartsWhenWatchEnds(t *testing.T) {
 	w, all := newTestWatcher("gateways", "services")
 	assert.Nil(t, w.sources.waitChannel())
@@ -156,12 +156,12 @@ func TestAwaitStartsWhenWatchEnds(t *testing.T) {
 	seen := w.sources.currentVersion()
 	all["services"].watchClosed()
 	w.sources.setWaiting(seen, false)
-	assert.Equal(t, waits, w.sources.waitChannel(), "what was found before the last change says nothing")
+	assert.Equal(t, waits, w.sources.waitChannel(), "a result for an older version is ignored")
 	w.sources.setWaiting(w.sources.currentVersion(), false)
 	<-waits
 	assert.Nil(t, w.sources.waitChannel())
 	w.sources.setWaiting(w.sources.currentVersion(), true)
-	assert.NotNil(t, w.sources.waitChannel(), "what it does not wait for may become what it waits for")
+	assert.NotNil(t, w.sources.waitChannel(), "after another change it may have to wait")
 }
 
 func TestAwaitAfterWatcherStopped(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An API server that cannot convert a resource says so, and that it is to be asked
-// again in half a minute: client-go would tell nobody for five.
+// If an API server cannot convert a resource, it asks the client to retry after 30 s;
+// client-go would not return the error for five minutes.
 func TestRejectedWatchIsNotRetriedByClient(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -44,7 +44,7 @@ func limited(namespace, name string, generation int64, rule map[string]any) *uns
 
 func atMost(limit int64) map[string]any { return map[string]any{"path": "dark", "max": limit} }
 
-// demanded are the names of the constraints that the view has in force.
+// constraintRefs are the names of the constraints in force in the view.
 func (r *testRegistry) constraintRefs() []string {
 	v, _ := r.store.View()
 	var out []string
@@ -58,7 +58,7 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	r := newTestRegistry(t)
 	r.exemptNamespace = "own"
 	r.replace(r.definitionsOf(constraintCRD, clusterConstraintCRD, colorCRD))
-	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not judging on half a picture")
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready before constraints are listed")
 	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)), limited("own", "left-out", 1, atMost(1)))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
 	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
@@ -71,15 +71,15 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	assert.Equal(t, []string{"c", "app/b"}, r.constraintRefs())
 
 	require.NoError(t, feed.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
-	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list takes away what it lacks, of its own kind")
+	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list removes missing objects of its own kind")
 
 	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
-	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "with their kind they all go")
+	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "removing the kind removes all")
 	require.NoError(t, feed.Add(limited("app", "e", 1, atMost(1))))
 	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
 	assert.Empty(t, r.constraintRefs())
 	require.NoError(t, feed.Add(limited("app", "late", 1, atMost(1))))
-	assert.Empty(t, r.constraintRefs(), "what comes late brings nothing back")
+	assert.Empty(t, r.constraintRefs(), "late events add nothing")
 	assert.Empty(t, r.constraintStatuses())
 }
 
@@ -114,7 +114,7 @@ func TestConstraintStatuses(t *testing.T) {
 	r.exemptNamespace = "own"
 	r.replace(r.definitionsOf(profileCRD, constraintCRD, colorCRD))
 	r.list(profileCRD.obj().Name)
-	told := func() bool {
+	statusChanged := func() bool {
 		select {
 		case <-r.statusChanged:
 			return true
@@ -122,11 +122,11 @@ func TestConstraintStatuses(t *testing.T) {
 			return false
 		}
 	}
-	told()
+	statusChanged()
 	r.list(constraintCRD.obj().Name,
 		limited("app", "good", 3, atMost(1)), limited("app", "odd", 1, map[string]any{"path": "dark", "maximum": int64(1)}),
 		limited("own", "left-out", 1, atMost(1)))
-	assert.True(t, told())
+	assert.True(t, statusChanged())
 	type state struct {
 		name      string
 		uid       types.UID
@@ -154,7 +154,7 @@ func TestConstraintStatuses(t *testing.T) {
 	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
 	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
-	assert.True(t, told(), "a kind that goes is news for constraints")
+	assert.True(t, statusChanged(), "removing a kind changes the status of constraints")
 	assert.False(t, states()[0].installed)
 }
 
@@ -173,7 +173,7 @@ func TestForbiddenConstraintsAreAProblem(t *testing.T) {
 	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
 	require.Len(t, r.allProblems(), 1)
 	assert.EqualError(t, r.allProblems()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
-	assert.Contains(t, r.store.Waiting(), "policyconstraints", "without them nothing is judged")
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready without constraints")
 }
 
 func TestPluralIsFromDefinition(t *testing.T) {
@@ -197,13 +197,13 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
-	assert.Empty(t, r.constraintStatuses(), "before all is listed, no target counts as absent")
+	assert.Empty(t, r.constraintStatuses(), "no target is absent before all is listed")
 
 	for _, source := range r.store.Waiting() {
 		r.store.Listed(source)
 	}
 	r.store.KindListed(colorRef)
-	told := func() bool {
+	statusChanged := func() bool {
 		select {
 		case <-r.statusChanged:
 			return true
@@ -211,7 +211,7 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 			return false
 		}
 	}
-	told()
+	statusChanged()
 	status := func() ConstraintStatus {
 		all := r.constraintStatuses()
 		require.Len(t, all, 1)
@@ -220,10 +220,10 @@ func TestConstraintStatusFollowsTargets(t *testing.T) {
 	assert.True(t, status().NoTarget)
 	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
 	r.store.Apply(snapshot.Put(gw))
-	assert.True(t, told(), "a target that comes is news")
+	assert.True(t, statusChanged(), "a created target changes the status")
 	assert.Empty(t, status().Absent)
 	assert.False(t, status().NoTarget)
 	r.store.Apply(snapshot.Delete(gw.Ref()))
-	assert.True(t, told(), "and so is one that goes")
+	assert.True(t, statusChanged(), "a deleted target changes the status")
 	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
 }

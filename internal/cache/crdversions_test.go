@@ -23,7 +23,8 @@ import (
 const storedColor = `{"apiVersion": "policies.example.com/v1", "kind": "ColorPolicy", "metadata": {"namespace": "app", "name": "p", "uid": "u", "resourceVersion": "7"},
 	"spec": {"targetRef": {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r"}, "overrides": {"wall": "red"}}}`
 
-// storing is a Watcher of one ColorPolicy, and the definition of its kind.
+// newVersionsFixture returns a Watcher of one ColorPolicy, and the definition of its
+// kind.
 func newVersionsFixture(t *testing.T) (*testRegistry, *Watcher, *policykind.Definition) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,7 @@ func newVersionsFixture(t *testing.T) (*testRegistry, *Watcher, *policykind.Defi
 			_, _ = fmt.Fprintf(w, `{"apiVersion": "policies.example.com/v1", "kind": "ColorPolicyList", "metadata": {"resourceVersion": "9"}, "items": [%s]}`, storedColor)
 		case "/apis/policies.example.com/v1/namespaces/app/colorpolicies/p":
 			_, _ = fmt.Fprint(w, storedColor)
-		case "/apis/policies.example.com/v2/colorpolicies": // by a webhook that is down
+		case "/apis/policies.example.com/v2/colorpolicies": // converted by a webhook that fails
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "InternalError", "code": 500}`)
 		default:
@@ -78,7 +79,7 @@ func inService(name, spec string) apiextensionsv1.CustomResourceDefinitionVersio
 	return apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &props}}
 }
 
-// inVersions is the definition of ColorPolicies, whose version v1 is stored.
+// inVersions is the definition of ColorPolicies, whose storage version is v1.
 func inVersions(v1 string, others ...apiextensionsv1.CustomResourceDefinitionVersion) *policykind.Definition {
 	d := &policykind.Definition{CustomResourceDefinition: *colorCRD.obj()}
 	first := inService("v1", v1)
@@ -100,7 +101,7 @@ func TestRewritten(t *testing.T) {
 	schemaless.Schema = nil
 	for name, c := range map[string]struct {
 		was, is *policykind.Definition
-		want    map[string]string // what is left, by version
+		want    map[string]string // the result by version
 	}{
 		"nothing changes":                           {was, was, nil},
 		"a version of the same schema":              {was, inVersions(open, inService("v2", open), inService("v3", open)), nil},

@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// writtenAt is a definition that was created at a time.
+// writtenAt is a definition with a creation time.
 func writtenAt(c crd, seconds int64) *policykind.Definition {
 	d := definitionOf(c)
 	d.CreationTimestamp = metav1.NewTime(time.Unix(seconds, 0))
@@ -25,7 +25,8 @@ var anotherColor = edited(colorCRD, func(c *crd) { c.plural = "aaas" })
 
 func pending(c *crd) { c.pending = true }
 
-// withTwo is a rig with two definitions of a kind, of which the first one is older.
+// withTwo is a registry with two definitions of a kind, of which the first one is
+// older.
 func withTwo(t *testing.T, other crd) (*testRegistry, *Watcher) {
 	t.Helper()
 	r := newTestRegistry(t)
@@ -45,11 +46,11 @@ func TestOlderServedDefinitionIsActive(t *testing.T) {
 			r, w := withTwo(t, other)
 			assert.Equal(t, []string{"colorpolicies"}, r.servedResources())
 			v, _ := r.store.View()
-			assert.Equal(t, 1, v.Count(colorRef), "its policies stay")
+			assert.Equal(t, 1, v.Count(colorRef), "policies are kept")
 			for range 20 {
 				_, plural := w.Resource(colorRef)
-				assert.Equal(t, "colorpolicies", plural, "rights are those on it")
-				assert.Equal(t, colorCRD.obj().Name, r.definitionName(colorRef), "and the schema is its")
+				assert.Equal(t, "colorpolicies", plural, "permissions refer to its resource")
+				assert.Equal(t, colorCRD.obj().Name, r.definitionName(colorRef), "its schema is used")
 			}
 		})
 	}
@@ -135,7 +136,7 @@ func TestRereadRejectsDuplicateDefinition(t *testing.T) {
 	}
 }
 
-// The policies of the one are not those of the other, in whichever way they are read.
+// Policies of one definition never replace those of the other.
 func TestDeletedDuplicateKeepsPolicies(t *testing.T) {
 	r, w := withTwo(t, anotherColor)
 	v, _ := r.store.View()
@@ -154,5 +155,5 @@ func TestDuplicateDefinitionsAreListedOnce(t *testing.T) {
 	require.Len(t, s.listings, 1)
 	assert.Equal(t, colorCRD.obj().Name, s.listings[0].resource)
 	assert.Equal(t, []Problem{{anotherColor.obj().Name, &policykind.DefinedError{Kind: colorRef, By: colorCRD.obj().Name}}}, s.problems)
-	assert.Len(t, inForce(s.profiles, nil, s.definitions), len(s.profiles.Known())+1, "by its label, once")
+	assert.Len(t, inForce(s.profiles, nil, s.definitions), len(s.profiles.Known())+1, "the label kind is listed once")
 }

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// crd makes the CustomResourceDefinition of a kind.
+// crd describes the CustomResourceDefinition of a kind.
 type crd struct {
 	group, kind, plural string
 	label               string
@@ -88,7 +88,7 @@ func TestParseDefinition(t *testing.T) {
 	}{
 		"a kind with a built-in profile is a policy kind without a label": {
 			authCRD, want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
-		"the built-in profile beats the label": {
+		"the built-in profile takes precedence over the label": {
 			with(authCRD, func(c *crd) { c.label = "direct" }), want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
 		"the label makes any kind a policy kind": {
 			colorCRD, want{version: "v1", policy: policykind.Label, class: api.Inherited}},
@@ -98,9 +98,9 @@ func TestParseDefinition(t *testing.T) {
 		"a cluster-scoped kind is read too": {
 			with(colorCRD, func(c *crd) { c.clusterScoped = true }),
 			want{version: "v1", policy: policykind.Label, class: api.Inherited, cluster: true}},
-		"without a label and a profile, a kind is nothing to us": {
+		"a kind without a label and a profile is ignored": {
 			with(colorCRD, func(c *crd) { c.label = "" }), want{version: "v1"}},
-		"a label of false is none": {
+		"a label of false is ignored": {
 			with(colorCRD, func(c *crd) { c.label = "false" }), want{version: "v1"}},
 		"a kind is not read before it is established": {
 			with(authCRD, func(c *crd) { c.pending = true }), want{}},
@@ -109,7 +109,7 @@ func TestParseDefinition(t *testing.T) {
 			want{version: "v1beta1", policy: policykind.Builtin, class: api.Inherited}},
 		"a kind that serves no version is not read": {
 			with(authCRD, func(c *crd) { c.versions, c.unserved = nil, []string{"v1"} }), want{}},
-		"a kind of Gateway API is part of the hierarchy": {
+		"a kind of Gateway API is builtin": {
 			httpCRD, want{version: "v1", gateway: "httproutes"}},
 		"a kind of Gateway API is read in v1, whatever is stored": {
 			with(httpCRD, func(c *crd) { c.versions = []string{"v1beta1", "v1"} }), want{version: "v1", gateway: "httproutes"}},
@@ -122,14 +122,14 @@ func TestParseDefinition(t *testing.T) {
 		"a version that is not known is not read": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v2"} }),
 			want{gateway: "tlsroutes", err: "no supported version is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
-		"the definition of profiles is none of a policy kind": {
+		"the definition of profiles is no policy kind": {
 			with(profileCRD, func(c *crd) { c.label = "direct" }), want{version: "v1alpha1", cluster: true}},
 		"profiles in a version that is not known are a problem": {
 			with(profileCRD, func(c *crd) { c.versions = []string{"v1"} }),
 			want{cluster: true, err: "no supported version is served: install a release that has v1alpha1"}},
 		"a kind of Gateway API is not read before it is established": {
 			with(httpCRD, func(c *crd) { c.pending = true }), want{}},
-		"a kind of another group is not of the hierarchy": {
+		"a kind of another group is not builtin": {
 			with(httpCRD, func(c *crd) { c.group = "example.com" }), want{version: "v1"}},
 		"a label on a kind without a name is a problem": {
 			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "guess a profile by label gateway.networking.k8s.io/policy: profile of .policies.example.com: kind is missing"}},

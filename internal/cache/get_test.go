@@ -22,11 +22,11 @@ func unreachable(t *testing.T) *Watcher {
 func TestLiveIgnoresInvalidNames(t *testing.T) {
 	w := unreachable(t)
 	for sentence, ref := range map[string]api.Ref{
-		"no name":                          {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra"},
-		"a name that leads elsewhere":      {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: ".."},
-		"a namespace that leads elsewhere": {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "a/b", Name: "edge"},
-		"a kind that is not read":          {Kind: "Pod", Namespace: "infra", Name: "edge"},
-		"a kind of another group":          {Group: "example.com", Kind: "Gateway", Namespace: "infra", Name: "edge"},
+		"no name":                        {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra"},
+		"a name with path elements":      {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: ".."},
+		"a namespace with path elements": {Group: api.GatewayGroup, Kind: "Gateway", Namespace: "a/b", Name: "edge"},
+		"a kind that is not read":        {Kind: "Pod", Namespace: "infra", Name: "edge"},
+		"a kind of another group":        {Group: "example.com", Kind: "Gateway", Namespace: "infra", Name: "edge"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			o, err := w.Live(t.Context(), ref)

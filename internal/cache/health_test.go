@@ -19,13 +19,13 @@ func TestHealthOfWatch(t *testing.T) {
 	assert.Equal(t, SourceHealth{Source: "gateways"}, c.get())
 
 	assert.True(t, c.recordFailure(lost))
-	assert.False(t, c.recordFailure(errors.New("connection refused from another port")), "it fails as before")
-	assert.True(t, c.recordFailure(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it fails for another reason")
+	assert.False(t, c.recordFailure(errors.New("connection refused from another port")), "same reason")
+	assert.True(t, c.recordFailure(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "another reason")
 	assert.True(t, c.recordFailure(lost))
 
-	assert.False(t, c.recordList(), "a list mends no watch")
+	assert.False(t, c.recordList(), "a list does not replace a watch")
 	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, DisconnectedSince: now, Err: lost, Lists: 1, Failures: 4},
-		c.get(), "and ages at once")
+		c.get(), "it ages at once")
 
 	now = now.Add(time.Second)
 	assert.True(t, c.watchOpened(false))
@@ -42,7 +42,7 @@ func TestHealthOfWatch(t *testing.T) {
 	assert.Equal(t, ended, c.get().DisconnectedSince)
 	now = now.Add(time.Second)
 	c.watchClosed()
-	assert.Equal(t, ended, c.get().DisconnectedSince, "it is blind since the first watch ended")
+	assert.Equal(t, ended, c.get().DisconnectedSince, "disconnected since the first watch ended")
 }
 
 func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
@@ -51,7 +51,7 @@ func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	c.now = func() time.Time { return now }
 
 	c.watchOpened(true)
-	assert.Zero(t, c.get().DisconnectedSince, "what was never listed is not known at all: the store says so")
+	assert.Zero(t, c.get().DisconnectedSince, "not disconnected before the first list")
 	c.watchClosed()
 	assert.Zero(t, c.get().DisconnectedSince)
 	c.watchOpened(true)
@@ -64,9 +64,9 @@ func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	now = now.Add(time.Minute)
 	assert.False(t, c.watchOpened(true))
 	c.recordEvent()
-	assert.Equal(t, ended, c.get().DisconnectedSince, "a list that is not complete shows nothing yet")
+	assert.Equal(t, ended, c.get().DisconnectedSince, "an incomplete list does not count")
 	assert.Equal(t, ended, c.get().Current())
-	assert.True(t, c.recordList(), "it is mended now")
+	assert.True(t, c.recordList(), "recovered")
 	assert.Zero(t, c.get().DisconnectedSince)
 	assert.Equal(t, now, c.get().Current())
 }
@@ -75,14 +75,14 @@ func TestNeedsRelistWhenStale(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
-	assert.False(t, c.needsRelist(), "it is listed anyway")
+	assert.False(t, c.needsRelist(), "it will be listed anyway")
 	c.recordList()
 	c.watchOpened(false)
 	assert.False(t, c.needsRelist())
 
 	c.watchClosed()
 	now = now.Add(StaleAfter)
-	assert.False(t, c.needsRelist(), "a short break goes on from where it was")
+	assert.False(t, c.needsRelist(), "a short break resumes")
 	now = now.Add(time.Second)
 	assert.True(t, c.needsRelist())
 	c.recordList()
@@ -104,8 +104,8 @@ func TestOpenWatchWithoutEventsIsSilent(t *testing.T) {
 	assert.False(t, c.isSilent())
 }
 
-// Each resource whose definition has just come or changed is to be asked for again
-// for a moment.
+// Each resource whose definition was just created or changed asks for a retry for a
+// moment.
 func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	now := time.Unix(100, 0)
 	c := newHealthTracker("gateways")
@@ -115,7 +115,7 @@ func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	assert.False(t, c.recordFailure(busy))
 	assert.Equal(t, busy, c.get().Err)
 	c.watchOpened(true)
-	assert.False(t, c.recordList(), "nobody was told")
+	assert.False(t, c.recordList(), "nothing was logged")
 	c.watchClosed()
 
 	assert.False(t, c.recordFailure(busy))

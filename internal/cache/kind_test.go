@@ -17,13 +17,13 @@ import (
 
 var grantCRD = crd{group: gatewayv1.GroupName, kind: gateway.KindReferenceGrant, plural: "referencegrants", versions: []string{"v1", "v1beta1"}}
 
-// edited returns a crd after an edit.
+// edited returns an edited copy of a crd.
 func edited(c crd, edit func(*crd)) crd {
 	edit(&c)
 	return c
 }
 
-// older has a definition serve only the versions after its first.
+// older serves only the versions after the first.
 func older(c *crd) { c.versions = c.versions[1:] }
 
 func TestObjectsAreKeptUntilRelisted(t *testing.T) {
@@ -82,14 +82,14 @@ func TestObjectsAreKeptUntilRelisted(t *testing.T) {
 				return
 			}
 			assert.Equal(t, 1, v.Count(c.kind))
-			assert.Same(t, kind, v.Kind(c.kind), "by the reading that it had")
+			assert.Same(t, kind, v.Kind(c.kind), "with the previous configuration")
 			for name, d := range r.definitions {
 				if d.groupKind == c.kind {
 					r.list(name)
 				}
 			}
 			v, _ = r.store.View()
-			assert.Zero(t, v.Count(c.kind), "what was deleted meanwhile is gone")
+			assert.Zero(t, v.Count(c.kind), "objects deleted in the meantime are removed")
 			if kind != nil {
 				assert.NotSame(t, kind, v.Kind(c.kind))
 				assert.NotNil(t, v.Kind(c.kind))
@@ -121,7 +121,7 @@ func TestKindThatCannotBeRelistedIsStaleAlone(t *testing.T) {
 		}
 		again("direct")
 		time.Sleep(StaleAfter - time.Second)
-		again("inherited") // an edit does not make it any younger
+		again("inherited") // an edit does not reset its age
 		look()
 		require.NoError(t, w.Current(colorRef))
 		time.Sleep(2 * time.Second)

@@ -24,8 +24,7 @@ func paintProfileAs(class api.ProfileClass) *policykind.Profile {
 	return p
 }
 
-// rereads asks what would be read in another way, of a Watcher that reads a
-// Paint by its profile.
+// rereads tests Reread with a Watcher that reads Paint by its profile.
 func rereads(t *testing.T, r *running) {
 	t.Helper()
 	v, _ := r.store.View()
@@ -39,7 +38,7 @@ func rereads(t *testing.T, r *running) {
 	require.IsType(t, &policykind.Policy{}, got.Get(redRef))
 	assert.Equal(t, api.Direct, got.Get(redRef).(*policykind.Policy).Kind.Class)
 	assert.Same(t, got.Kind(redRef.PolicyKind()), got.Get(redRef).(*policykind.Policy).Kind)
-	assert.Equal(t, api.Inherited, v.Get(redRef).(*policykind.Policy).Kind.Class, "what was is left as it was")
+	assert.Equal(t, api.Inherited, v.Get(redRef).(*policykind.Policy).Kind.Class, "the original view is not changed")
 
 	got, err = r.Reread(t.Context(), v, inherited, nil)
 	require.NoError(t, err)
@@ -68,7 +67,7 @@ spec:
   rules: [{path: color, enum: [red]}]
 `
 
-// constraintsComeAndGo begins and ends without any.
+// constraintsComeAndGo starts and ends without constraints.
 func constraintsComeAndGo(t *testing.T, e *env.Env, r *running) {
 	t.Helper()
 	held := func() int {
@@ -85,5 +84,5 @@ func constraintsComeAndGo(t *testing.T, e *env.Env, r *running) {
 	assert.Empty(t, problems)
 	assert.Len(t, v.Constraints(redRef.PolicyKind()), 1, "the CLI reads it, too")
 	must(t, e.Kubectl("delete", "policyconstraint", "red-only", "-n", "app"))
-	soon(t, func() bool { return held() == 0 }, "it outlives its deletion")
+	soon(t, func() bool { return held() == 0 }, "the deleted constraint is still in force")
 }

@@ -17,8 +17,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// atWork is a rig that has read a cluster of an HTTPRoute, a ColorPolicy, a
-// constraint and a profile of another kind.
+// newWatcherFixture has read a cluster with an HTTPRoute, a ColorPolicy, a constraint
+// and a profile of another kind.
 func newWatcherFixture(t *testing.T) (*testRegistry, *Watcher) {
 	t.Helper()
 	r := newTestRegistry(t)
@@ -54,7 +54,7 @@ func TestRereadOfUnlistedKind(t *testing.T) {
 	}
 }
 
-// counts are the numbers of objects of the kinds that are there.
+// counts returns the number of objects by kind.
 func counts(v *snapshot.View) map[string]int {
 	out := map[string]int{}
 	paintRef := api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
@@ -85,12 +85,12 @@ func TestRereadWithoutDefinition(t *testing.T) {
 		before, after *policykind.Definition
 		want          map[string]int
 	}{
-		"of a policy kind":                                 {before: definitionOf(colorCRD), want: without(colorCRD.kind)},
-		"of a policy kind that is not served":              {definitionOf(colorCRD), definitionOf(unserved(colorCRD)), without(colorCRD.kind)},
-		"of a kind of Gateway API":                         {before: definitionOf(httpCRD), want: without("HTTPRoute")},
-		"of constraints":                                   {before: definitionOf(constraintCRD), want: without("PolicyConstraint")},
-		"of the profiles, which makes their kinds unknown": {before: definitionOf(profileCRD), want: without(paintCRD.kind)},
-		"of a kind that is not read":                       {before: definitionOf(serviceMonitorCRD), want: all},
+		"of a policy kind":                           {before: definitionOf(colorCRD), want: without(colorCRD.kind)},
+		"of a policy kind that is not served":        {definitionOf(colorCRD), definitionOf(unserved(colorCRD)), without(colorCRD.kind)},
+		"of a kind of Gateway API":                   {before: definitionOf(httpCRD), want: without("HTTPRoute")},
+		"of constraints":                             {before: definitionOf(constraintCRD), want: without("PolicyConstraint")},
+		"of the profiles, which removes their kinds": {before: definitionOf(profileCRD), want: without(paintCRD.kind)},
+		"of a kind that is not read":                 {before: definitionOf(serviceMonitorCRD), want: all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w := newWatcherFixture(t)
@@ -103,12 +103,12 @@ func TestRereadWithoutDefinition(t *testing.T) {
 			got, err := w.Reread(t.Context(), v, c.before, after)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, counts(got))
-			assert.Equal(t, all, counts(v), "what was is left as it was")
+			assert.Equal(t, all, counts(v), "the original view is not changed")
 		})
 	}
 }
 
-// serviceMonitorCRD is of no policy kind.
+// serviceMonitorCRD defines a kind that is no policy kind.
 var serviceMonitorCRD = crd{group: "monitoring.example.com", kind: "ServiceMonitor", plural: "servicemonitors", versions: []string{"v1"}}
 
 func TestRereadReturnsSameView(t *testing.T) {
@@ -132,8 +132,7 @@ func TestRereadReturnsSameView(t *testing.T) {
 	}
 }
 
-// going marks an object as one that will be deleted with its owner, or that waits for
-// a finalizer.
+// going marks an object as terminating, or as one that is deleted with its owner.
 func going(u *unstructured.Unstructured, owned bool) *unstructured.Unstructured {
 	if owned {
 		u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "u"}})
@@ -150,7 +149,7 @@ func profileIn(t *testing.T, u *unstructured.Unstructured) *policykind.Profile {
 	return &policykind.Profile{PolicyProfile: p.PolicyProfile}
 }
 
-// A profile of which no one is asked when it goes takes no other one's place.
+// A profile whose final deletion is not evaluated replaces no other one.
 func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 	of := func(name string, created int64) *unstructured.Unstructured { return paint(t, name, created, "direct") }
 	for name, c := range map[string]struct {
@@ -190,8 +189,8 @@ func TestRereadIgnoresTerminatingProfiles(t *testing.T) {
 	}
 }
 
-// What is in flight is read on top of each other: of two profiles or definitions that
-// give the same, one may be deleted, and then the other may not.
+// Pending changes are applied in order: of two equivalent profiles or definitions, one
+// may be deleted, but then not the other.
 func TestRereadWithInflightChanges(t *testing.T) {
 	r, w := newWatcherFixture(t)
 	one, two := paint(t, "paint", 5, "direct"), paint(t, "too", 6, "direct")

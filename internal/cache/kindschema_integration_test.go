@@ -11,7 +11,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// What a real API server says of a definition is a structural schema.
+// hasSchemas verifies that the schema of a definition on a real API server is
+// structural.
 func hasSchemas(t *testing.T, e *env.Env) {
 	r := startWatcher(t, e.MustAddUser(t, "schemas", nil, rules(allowedTo())...).Config)
 	r.ready(t)

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// fieldsOf are the fields of spec in the schema of a kind.
+// fieldsOf returns the fields of spec in the schema of a kind.
 func fieldsOf(t testing.TB, k *policykind.Kind) []string {
 	t.Helper()
 	require.NotNil(t, k.Schema())
@@ -22,7 +22,7 @@ func fieldsOf(t testing.TB, k *policykind.Kind) []string {
 	return out
 }
 
-// typedCRD gives the schema of a definition the types that a structural one has.
+// typedCRD adds types to the schema of a definition, as a structural schema has them.
 func typedCRD(c crd) *definition {
 	obj := c.obj()
 	for _, v := range obj.Spec.Versions {

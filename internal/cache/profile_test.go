@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// paintCRD defines a kind that no built-in profile and no label knows.
+// paintCRD defines a kind without a built-in profile and without a label.
 var (
 	paintCRD  = crd{group: "example.com", kind: "Paint", plural: "paints", versions: []string{"v1"}}
 	paintKind = api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
@@ -39,14 +39,14 @@ func paint(t *testing.T, name string, created int64, class string) *unstructured
 	return written(t, name, created, "{group: example.com, kind: Paint, class: "+class+", targets: {fields: [targetRef]}}")
 }
 
-// profiles returns the feed of profiles, as a reflector fills it.
+// profilesFeed returns the store of the reflector of profiles.
 func (r *testRegistry) profilesFeed() cache.ReflectorStore {
 	r.t.Helper()
 	require.Contains(r.t, r.watched, profilesDefinition)
 	return r.watched[profilesDefinition].store
 }
 
-// read returns the class and the source by which a kind is read.
+// readAs returns the class and the source by which a kind is read.
 func (r *testRegistry) readAs(ref api.PolicyKind) string {
 	for _, k := range r.watched {
 		if k.policy != nil && k.policy.Ref() == ref {
@@ -71,7 +71,7 @@ func (r *testRegistry) refusals() map[string]api.State {
 func TestPolicyKindsWaitForProfiles(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(authCRD, profileCRD, httpCRD))
-	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "how policies are to be read is not known")
+	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "policies are not read before the profiles")
 	assert.False(t, r.discovered())
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 
@@ -106,7 +106,7 @@ func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 
 	r.put(r.definitionsOf(profileCRD)[0])
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "the others go on meanwhile")
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "other kinds are still read")
 	assert.True(t, r.discovered())
 	late := r.profilesFeed()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
@@ -114,12 +114,12 @@ func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
 
 	r.kindsWereChanged()
 	r.remove(cache.ObjectName{Name: profilesDefinition})
-	assert.Equal(t, "not read", r.readAs(paintKind), "its profile went along")
+	assert.Equal(t, "not read", r.readAs(paintKind), "its profile was removed")
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
 	assert.True(t, r.kindsWereChanged())
 	assert.Empty(t, r.profileStatuses())
 	require.NoError(t, late.Add(paint(t, "paint", 1, "direct")))
-	assert.Equal(t, "not read", r.readAs(paintKind), "an event that comes late is lost")
+	assert.Equal(t, "not read", r.readAs(paintKind), "late events are ignored")
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
@@ -157,7 +157,7 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 
 	require.NoError(t, feed.Update(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "inherited by cluster paint", r.readAs(paintKind))
-	assert.True(t, r.store.Pending(paintKind), "its policies are read anew")
+	assert.True(t, r.store.Pending(paintKind), "its policies are relisted")
 	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
@@ -201,7 +201,7 @@ func TestOlderProfileIsInForce(t *testing.T) {
 		Name: "a-younger", Reason: api.Conflicted,
 		Message: "PolicyProfile older is older and has Paint.example.com: delete one of the two",
 	}}, r.inForce(paintKind).Refused)
-	assert.Empty(t, r.allProblems(), "that is no problem of reading")
+	assert.Empty(t, r.allProblems(), "a conflict is no Problem")
 
 	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
 	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
@@ -225,7 +225,7 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 			r.replace(r.definitionsOf(paintCRD, profileCRD))
 			feed := r.profilesFeed()
 			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
-			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "though the other is older")
+			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "although the other is older")
 			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
 			problems := r.allProblems()
 			require.Len(t, problems, 1)
@@ -234,7 +234,7 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 			assert.ErrorContains(t, problems[0].Err, c.why)
 
 			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))
-			assert.Equal(t, "not read", r.readAs(paintKind), "one that was right before does not hold any more")
+			assert.Equal(t, "not read", r.readAs(paintKind), "a profile that became invalid is not in force")
 			assert.Len(t, r.allProblems(), 2)
 		})
 	}
@@ -271,7 +271,7 @@ func TestProfileTakesPrecedenceOverLabel(t *testing.T) {
 	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
 	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
 	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
-	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "someone asked for the kind to be judged")
+	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "the kind has a profile")
 	require.NoError(t, r.profilesFeed().Replace(nil, "2"))
 	assert.Equal(t, "inherited by label ", r.readAs(colorRef))
 	assert.Empty(t, r.allProblems())

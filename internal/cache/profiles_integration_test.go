@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// paints is a kind that only a profile makes one of policies.
+// paints is a kind that only a profile makes a policy kind.
 const paints = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,7 +48,7 @@ spec: {group: policies.example.com, kind: Paint, class: inherited, targets: {fie
 
 var redRef = api.Ref{Group: "policies.example.com", Kind: "Paint", Namespace: "app", Name: "red"}
 
-// profilesComeAndGo begins without the CRD of PolicyProfiles.
+// profilesComeAndGo starts without the CRD of PolicyProfiles.
 func profilesComeAndGo(t *testing.T, e *env.Env) {
 	r := startWatcher(t, e.Config)
 	r.ready(t)
@@ -71,7 +71,7 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	rereads(t, r)
 	constraintsComeAndGo(t, e, r)
 
-	// A Watcher that starts now waits for the profiles, and the CLI reads them.
+	// A Watcher that starts now waits for the profiles, and List reads them.
 	again := startWatcher(t, e.Config)
 	again.ready(t)
 	assert.True(t, again.has(redRef))
@@ -110,7 +110,7 @@ func asksForSchemas(t *testing.T, e *env.Env, r *running) {
 	assert.ErrorContains(t, err, "read the schema of Paint.policies.example.com from the API server: ")
 }
 
-// listsWithoutProfiles lists for users who lack the right to read profiles, or
+// listsWithoutProfiles lists as users who are not allowed to list profiles, or
 // definitions.
 func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	t.Helper()
@@ -132,7 +132,7 @@ func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	assert.NotNil(t, v.Get(redRef), "the kind is found by discovery")
 }
 
-// olderRoutes leaves TLSRoutes in an older version alone.
+// olderRoutes serves TLSRoutes only in an older version.
 func olderRoutes(t *testing.T, e *env.Env) {
 	const definition = "tlsroutes.gateway.networking.k8s.io"
 	serve := func(v1, v1alpha3 string) {

@@ -21,7 +21,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// server answers lists and watches with what is set.
+// fakeAPI responds to lists and watches.
 type fakeAPI struct {
 	mu                sync.Mutex
 	listErr, watchErr error
@@ -65,21 +65,21 @@ func (s *fakeAPI) watchError() error {
 	return s.watchErr
 }
 
-// refuse sets the error of all calls from now on, nil to answer again.
-func (s *fakeAPI) failWatch(err error) {
+// failCalls sets the error of all calls from now on, nil to succeed.
+func (s *fakeAPI) failCalls(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listErr, s.watchErr = err, err
 }
 
-// putOff sets the error of watches alone.
-func (s *fakeAPI) failWith(err error) {
+// failWatches sets the error of watches only.
+func (s *fakeAPI) failWatches(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchErr = err
 }
 
-// answer sets what lists get from now on.
+// answer sets the result of lists from now on.
 func (s *fakeAPI) answer(err error, routes ...gateway.RouteObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,8 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 	}{
 		"a lost connection": {err: errors.New("lost"), log: "cannot watch resource"},
 		"a refusal":         {err: apierrors.NewForbidden(route, "", errors.New("no")), refused: true, log: "cannot watch resource"},
-		// It comes with the end of a CRD, and a minute of silence; neither is worth a line.
+		// This is expected when a CRD is deleted, and after a minute without events:
+		// neither is logged.
 		"a resource that is gone":  {err: apierrors.NewNotFound(route, "")},
 		"a watch that fell behind": {err: apierrors.NewResourceExpired("too old")},
 	} {
@@ -171,7 +172,7 @@ func TestReflectorRecoversWithoutStreamedLists(t *testing.T) {
 		assert.True(t, got.Synced)
 		assert.Contains(t, lines.String(), "watch recovered")
 
-		// A watch that is told that it fell behind lists anew.
+		// A watch that expired relists.
 		s.answer(nil, *httpRoute("c"))
 		w.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
 		<-s.watched

@@ -17,7 +17,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// rig is a registry whose feeds are run by the test.
+// testRegistry is a registry whose reflectors are run by the test.
 type testRegistry struct {
 	*registry
 	t       *testing.T
@@ -45,7 +45,7 @@ func (r *testRegistry) definitionsOf(crds ...crd) []*definition {
 	return out
 }
 
-// list gives a feed its first list.
+// list gives a reflector its first list.
 func (r *testRegistry) list(definition string, objects ...any) {
 	r.t.Helper()
 	require.Contains(r.t, r.watched, definition)
@@ -79,7 +79,7 @@ func (r *testRegistry) servedResources() []string {
 	return out
 }
 
-// notified reports whether a change was told of, and takes it.
+// kindsWereChanged reports whether a change was signaled, and resets it.
 func (r *testRegistry) kindsWereChanged() bool {
 	select {
 	case <-r.kindsChanged:
@@ -124,7 +124,7 @@ func TestNothingIsListedBeforeDefinitions(t *testing.T) {
 	r := newTestRegistry(t)
 	r.put(r.definitionsOf(httpCRD)[0])
 	r.put(r.definitionsOf(authCRD)[0])
-	assert.Equal(t, []string{"httproutes"}, r.started, "how policies are to be read is not known")
+	assert.Equal(t, []string{"httproutes"}, r.started, "policies are not read before the profiles")
 	r.list(httpCRD.obj().Name)
 	assert.Len(t, r.store.Waiting(), len(Sources)-1)
 }
@@ -140,7 +140,7 @@ func TestRemovedGatewayKindRemovesObjects(t *testing.T) {
 	assert.Equal(t, []string{"httproutes"}, r.stopped)
 	assert.Empty(t, storedRoutes(r.store))
 	require.NoError(t, into.Add(httpRoute("late")))
-	assert.Empty(t, storedRoutes(r.store), "an event that comes late is lost")
+	assert.Empty(t, storedRoutes(r.store), "late events are ignored")
 
 	r.put(r.definitionsOf(httpCRD)[0])
 	r.list(httpCRD.obj().Name, httpRoute("b"))
@@ -207,7 +207,7 @@ func TestRecreatedDefinitionRestartsKind(t *testing.T) {
 	assert.True(t, r.kindsWereChanged())
 	assert.True(t, r.store.Pending(colorRef))
 	require.NoError(t, old.Replace(nil, "2"))
-	assert.True(t, r.store.Pending(colorRef), "a list of the old feed is not one of the new")
+	assert.True(t, r.store.Pending(colorRef), "a list of the old reflector does not count")
 	v, _ := r.store.View()
 	require.NotNil(t, v.Kind(colorRef), "it stays until it is listed")
 	assert.Equal(t, api.Inherited, v.Kind(colorRef).Class)
@@ -217,7 +217,7 @@ func TestRecreatedDefinitionRestartsKind(t *testing.T) {
 	v, _ = r.store.View()
 	require.NotNil(t, v.Kind(colorRef))
 	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
-	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted meanwhile")
+	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted in the meantime")
 	assert.NotNil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "b"}))
 }
 
@@ -281,7 +281,7 @@ func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
 	for _, c := range []crd{authCRD, colorCRD} {
 		r.watched[c.obj().Name].onForbidden(refusal)
 	}
-	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone closes no kind to writes")
+	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone does not block writes")
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
@@ -289,7 +289,7 @@ func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
 	require.Len(t, problems, 2)
 	assert.Equal(t, "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com", problems[1].String())
 	require.ErrorIs(t, problems[1].Err, refusal)
-	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone closes no kind to writes")
+	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone does not block writes")
 	assert.True(t, r.kindsWereChanged())
 
 	r.list(colorCRD.obj().Name)
@@ -298,7 +298,7 @@ func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
 	assert.True(t, r.kindsWereChanged())
 
 	r.watched[colorCRD.obj().Name].onForbidden(refusal)
-	assert.Contains(t, r.servedResources(), "colorpolicies", "one that was read once stays")
+	assert.Contains(t, r.servedResources(), "colorpolicies", "a kind that was listed once stays")
 	r.replace(r.definitionsOf(authCRD))
 	assert.Len(t, r.allProblems(), 1)
 }

@@ -7,8 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// The scales of a kind are those that its definition has now, whether or not
-// anything else of it changed.
+// The scales of a kind follow its definition, even if nothing else changes.
 func TestServedScalesFollowDefinition(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(colorCRD))

@@ -20,7 +20,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// book has what is logged, one line each.
+// logBuffer collects log lines.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -57,7 +57,7 @@ func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gateway.RouteObjec
 	return &gateway.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
 }
 
-// held are the names of the routes in a store, with their hostnames.
+// storedRoutes returns the names of the routes in a store, with their hostnames.
 func storedRoutes(s *snapshot.Store) map[string][]string {
 	out := map[string][]string{}
 	v, _ := s.View()
@@ -141,7 +141,7 @@ func TestDecodersRejectOtherTypes(t *testing.T) {
 	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
 	_, err = policyDecoder(nil)(policy("AuthPolicy", "app", "a"))
-	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
+	assert.ErrorContains(t, err, "read it: panic: ", "a panic of the reader is an error")
 }
 
 func TestExemptNamespaceIsIgnored(t *testing.T) {

@@ -16,9 +16,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// An API server that has started gives out its resources one after another, and
-// each is forbidden first: whoever has waited for long must not wait for longer
-// than the last of them takes.
+// A starting API server serves its resources one after another, and forbids each at
+// first. A source with a long backoff must not wait longer than the last of them takes.
 func TestRecoveredSourceWakesOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &sourceGroup{}
@@ -38,7 +37,7 @@ func TestRecoveredSourceWakesOthers(t *testing.T) {
 		time.Sleep(time.Minute) // the pauses are 5 s by now, but for jitter
 		began := feeds["second"].health.get().Failures
 		time.Sleep(time.Minute)
-		require.Less(t, feeds["second"].health.get().Failures-began, uint64(20), "a refusal is not asked about each second")
+		require.Less(t, feeds["second"].health.get().Failures-began, uint64(20), "a forbidden resource is not requested each second")
 
 		of["second"].answer(nil, *httpRoute("a"))
 		of["first"].answer(nil, *httpRoute("a"))
@@ -79,7 +78,7 @@ func TestFlappingSourcesDoNotCauseRequestStorm(t *testing.T) {
 	})
 }
 
-// An API server that has too much to do is not asked each second, for each resource.
+// An overloaded API server must not receive a request each second for each resource.
 func TestThrottledSourceIsRetriedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,15 +88,15 @@ func TestThrottledSourceIsRetriedLater(t *testing.T) {
 		end := make(chan struct{})
 		go func() { f.run(ctx, &sourceGroup{}); close(end) }()
 		w := <-s.watched
-		s.failWith(apierrors.NewTooManyRequests("busy", 1))
+		s.failWatches(apierrors.NewTooManyRequests("busy", 1))
 		w.Stop()
 		time.Sleep(time.Minute)
 		before := f.health.get()
 		time.Sleep(time.Minute)
 		after := f.health.get()
 		assert.Less(t, after.Failures-before.Failures, uint64(20), "one in each five seconds")
-		assert.Equal(t, before.Lists, after.Lists, "it is busy enough")
-		s.failWith(nil)
+		assert.Equal(t, before.Lists, after.Lists, "no additional lists")
+		s.failWatches(nil)
 		<-s.watched
 		cancel()
 		<-end

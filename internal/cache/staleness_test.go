@@ -41,19 +41,19 @@ func TestEvaluateStaleness(t *testing.T) {
 		sources      []SourceHealth
 		whole, kinds string
 	}{
-		"all is well":                  {sources: []SourceHealth{policies, gateways, routes}},
-		"failures of an open watch":    {sources: []SourceHealth{blind(gateways, time.Time{}, errLost)}},
-		"a break that is not long yet": {sources: []SourceHealth{blind(gateways, late, errLost)}},
-		"a kind of the hierarchy is gone": {
+		"all are connected":         {sources: []SourceHealth{policies, gateways, routes}},
+		"failures of an open watch": {sources: []SourceHealth{blind(gateways, time.Time{}, errLost)}},
+		"a short break":             {sources: []SourceHealth{blind(gateways, late, errLost)}},
+		"a kind of Gateway API is disconnected": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errLost), routes},
 			whole:   "gateways: watch disconnected for 11s: connection refused",
 		},
-		"all are gone": {
+		"all are disconnected": {
 			sources: []SourceHealth{blind(policies, longAgo, errLost), blind(gateways, longAgo, nil), blind(routes, longAgo, errLost)},
 			whole:   "gateways: watch disconnected for 11s (and 1 more resources)",
 			kinds:   "colorpolicies.policies.example.com: watch disconnected for 11s: connection refused",
 		},
-		"a policy kind may not be read any more": {
+		"a policy kind is forbidden": {
 			sources: []SourceHealth{blind(policies, longAgo, errNoRight), gateways},
 			kinds: `colorpolicies.policies.example.com: watch disconnected for 11s: x is forbidden: no; ` +
 				"grant get, list and watch on colorpolicies.policies.example.com",
@@ -72,7 +72,7 @@ func TestEvaluateStaleness(t *testing.T) {
 			kinds: "colorpolicies.policies.example.com: watch disconnected for 11s: " +
 				"connection closed before the watch started",
 		},
-		"gateways may not be read any more": {
+		"gateways are forbidden": {
 			sources: []SourceHealth{policies, blind(gateways, longAgo, errNoRight)},
 			whole:   `gateways: watch disconnected for 11s: x is forbidden: no; grant get, list and watch on gateways`,
 		},
@@ -94,14 +94,14 @@ func assertStale(t *testing.T, want string, err error) {
 	}
 }
 
-// watcherOf is a Watcher of one resource, that of a server.
+// watcherOf is a Watcher of one resource of a fakeAPI.
 func watcherOf(s *fakeAPI, log logr.Logger) *Watcher {
 	st := snapshot.New()
 	r := newRegistry(st, nil, nil, Options{Log: log})
 	return &Watcher{registry: r, definitions: s.newReflector(st, log)}
 }
 
-// during runs a watcher's feed and supervision while a test looks on.
+// during runs the reflector and the supervision of a Watcher during a test.
 func during(t *testing.T, w *Watcher, look func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, 2)
@@ -121,27 +121,27 @@ func TestLostWatchIsStaleUntilRelisted(t *testing.T) {
 		s := &fakeAPI{watched: make(chan *watch.FakeWatcher)}
 		s.answer(nil, *httpRoute("a"))
 		w := watcherOf(s, log)
-		assert.NoError(t, w.Current(route), "the store tells that nothing is known")
+		assert.NoError(t, w.Current(route), "not stale before the first list")
 		during(t, w, func() {
 			first := <-s.watched
 			time.Sleep(time.Minute)
 			require.NoError(t, w.Current(route))
 
-			s.failWatch(errLost)
+			s.failCalls(errLost)
 			first.Stop()
 			time.Sleep(StaleAfter - time.Second)
-			require.NoError(t, w.Current(route), "a break of some seconds costs nothing")
+			require.NoError(t, w.Current(route), "not stale after some seconds")
 			time.Sleep(2 * time.Second)
 			require.ErrorIs(t, w.Current(route), errLost)
 			require.ErrorContains(t, w.Stale(), "httproutes: watch disconnected for 1")
 			assert.Contains(t, lines.String(), "cache is stale")
 
-			s.failWatch(nil)
+			s.failCalls(nil)
 			s.answer(nil, *httpRoute("b"))
 			<-s.watched
 			time.Sleep(time.Second)
 			require.NoError(t, w.Current(route))
-			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "what was missed is known")
+			assert.Equal(t, map[string][]string{"app/b": nil}, storedRoutes(w.registry.store), "missed changes arrived")
 			assert.Equal(t, uint64(2), w.definitions.health.get().Lists)
 			assert.Contains(t, lines.String(), "cache is up to date again")
 		})
@@ -201,10 +201,10 @@ func TestSilentWatchThatCannotBeRestartedIsStale(t *testing.T) {
 		w := watcherOf(s, logr.Discard())
 		during(t, w, func() {
 			<-s.watched
-			s.failWatch(errLost)
+			s.failCalls(errLost)
 			time.Sleep(silenceTimeout + StaleAfter + 2*time.Second)
 			require.ErrorIs(t, w.Current(route), errLost)
-			s.failWatch(nil)
+			s.failCalls(nil)
 			<-s.watched
 		})
 	})
@@ -223,9 +223,9 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 		w.checkSources(time.Now())
 		require.NoError(t, w.Current(route))
 
-		time.Sleep(StaleAfter + time.Second) // nobody looks
+		time.Sleep(StaleAfter + time.Second) // no checks happen
 		s.answer(nil, *httpRoute("b"))
-		require.ErrorIs(t, w.Current(route), errSuspended, "what happened meanwhile may wait in a socket")
+		require.ErrorIs(t, w.Current(route), errSuspended, "changes in the meantime may not have been read")
 		require.ErrorContains(t, w.Stale(), "watches not checked for 11s")
 		w.checkSources(time.Now())
 		require.ErrorContains(t, w.Current(route), "httproutes: watch disconnected for 11s")
@@ -242,13 +242,13 @@ func TestSuspendedProcessRestartsWatches(t *testing.T) {
 
 func TestRestartWithoutOpenWatch(t *testing.T) {
 	log, lines := newLogBuffer()
-	(&fakeAPI{}).newReflector(snapshot.New(), log).restartWatch("a test wants it")
+	(&fakeAPI{}).newReflector(snapshot.New(), log).restartWatch("test")
 	assert.Empty(t, lines.String())
 }
 
 func TestForbiddenKindIsReported(t *testing.T) {
 	w := watcherOf(&fakeAPI{}, logr.Discard())
-	require.NoError(t, w.Unread(), "nobody looked yet")
+	require.NoError(t, w.Unread(), "nothing was checked yet")
 	w.checkSources(time.Now())
 	require.NoError(t, w.Unread())
 
@@ -259,7 +259,7 @@ func TestForbiddenKindIsReported(t *testing.T) {
 	w.checkSources(time.Now())
 	require.ErrorContains(t, w.Unread(), "colorpolicies: watch disconnected for 1m0s: ")
 	require.ErrorIs(t, w.Current(policy.Ref()), errNoRight)
-	assert.NoError(t, w.Current(route), "all else is judged")
+	assert.NoError(t, w.Current(route), "other kinds are evaluated")
 	assert.NoError(t, w.Stale())
 }
 
@@ -280,7 +280,7 @@ func TestUnconvertibleKindIsNotAwaitedAtStart(t *testing.T) {
 		assert.False(t, look())
 		broken.health.recordFailure(errUnconverted)
 		time.Sleep(initialListTimeout)
-		assert.False(t, look(), "it may be there soon")
+		assert.False(t, look(), "it may be listed soon")
 		time.Sleep(time.Second)
 		assert.True(t, look())
 		assert.EqualError(t, r.problems["colors"], "Internal error occurred: conversion webhook failed; its writes are not evaluated until it can be listed")

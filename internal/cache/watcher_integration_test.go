@@ -15,8 +15,8 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// allowedTo are the rights of a server: those of a kind that it may not read
-// are missing where a test takes them out.
+// allowedTo are the permissions of a server; a test removes those of the kinds that it
+// may not read.
 func allowedTo() map[string][]string {
 	return map[string][]string{
 		"":                     {"namespaces", "services"},
@@ -28,7 +28,7 @@ func allowedTo() map[string][]string {
 	}
 }
 
-// gatewayResources are all that are read, but for some.
+// gatewayResources are all resources of Gateway API that are read, except some.
 func gatewayResources(but ...string) []string {
 	out := []string{"backendtlspolicies"}
 	for _, b := range gatewayKinds {
@@ -39,24 +39,24 @@ func gatewayResources(but ...string) []string {
 	return out
 }
 
-// TestACluster boots one control plane for all that is asked of it here.
+// TestACluster boots one control plane for all subtests.
 func TestACluster(t *testing.T) {
 	e := env.Start(t)
 	must(t, e.Apply(things, "--server-side"))
 
-	t.Run("is followed", func(t *testing.T) { follows(t, e) })
-	t.Run("gets and loses policy kinds", func(t *testing.T) { kindsComeAndGo(t, e) })
-	t.Run("changes what a policy kind is", func(t *testing.T) { kindsChange(t, e) })
-	t.Run("gets and loses profiles", func(t *testing.T) { profilesComeAndGo(t, e) })
-	t.Run("has TLSRoutes in an older version alone", func(t *testing.T) { olderRoutes(t, e) })
-	t.Run("has no GRPCRoutes for a while", func(t *testing.T) { grpcRoutesComeAndGo(t, e) })
-	t.Run("forbids a kind", func(t *testing.T) { forbids(t, e) })
-	t.Run("forbids gateways", func(t *testing.T) { forbidsGateways(t, e) })
-	t.Run("cannot be reached for a while", func(t *testing.T) { heals(t, e) })
-	t.Run("has the schemas of its kinds", func(t *testing.T) { hasSchemas(t, e) })
-	t.Run("is asked live", func(t *testing.T) { asksLive(t, e) })
-	t.Run("is listed", func(t *testing.T) { lists(t, e) })
-	t.Run("is listed by users with few rights", func(t *testing.T) { listsForUsers(t, e) })
+	t.Run("follows changes", func(t *testing.T) { follows(t, e) })
+	t.Run("policy kinds are installed and removed", func(t *testing.T) { kindsComeAndGo(t, e) })
+	t.Run("the label of a kind changes", func(t *testing.T) { kindsChange(t, e) })
+	t.Run("profiles are created and deleted", func(t *testing.T) { profilesComeAndGo(t, e) })
+	t.Run("TLSRoutes are served in an older version only", func(t *testing.T) { olderRoutes(t, e) })
+	t.Run("GRPCRoutes are removed and reinstalled", func(t *testing.T) { grpcRoutesComeAndGo(t, e) })
+	t.Run("a kind is forbidden", func(t *testing.T) { forbids(t, e) })
+	t.Run("gateways are forbidden", func(t *testing.T) { forbidsGateways(t, e) })
+	t.Run("connections are cut for a while", func(t *testing.T) { heals(t, e) })
+	t.Run("schemas", func(t *testing.T) { hasSchemas(t, e) })
+	t.Run("Live", func(t *testing.T) { asksLive(t, e) })
+	t.Run("List", func(t *testing.T) { lists(t, e) })
+	t.Run("List with few permissions", func(t *testing.T) { listsForUsers(t, e) })
 }
 
 func follows(t *testing.T, e *env.Env) {
@@ -133,7 +133,7 @@ func kindsComeAndGo(t *testing.T, e *env.Env) {
 	assert.True(t, ready)
 	must(t, e.Kubectl("annotate", "authpolicy", "auth", "-n", "app", "seen=yes", "--overwrite"))
 	assert.True(t, r.knows("AuthPolicy") && r.has(authRef), "the others stay")
-	assert.Empty(t, r.lines.errors(), "a kind that goes is no error")
+	assert.Empty(t, r.lines.errors(), "a removed kind is no error")
 }
 
 func kindsChange(t *testing.T, e *env.Env) {
@@ -199,13 +199,13 @@ func forbids(t *testing.T, e *env.Env) {
 		served = append(served, s.Resource)
 	}
 	assert.Equal(t, []string{"backendtlspolicies", "authpolicies", "ratelimitpolicies"}, served,
-		"a label alone closes no kind to writes, a built-in profile does")
+		"a label alone does not block writes, a built-in profile does")
 	assert.Contains(t, r.failingSources(), "colorpolicies.policies.example.com")
 
 	must(t, e.Kubectl("create", "clusterrole", "more", "--verb=get,list,watch",
 		"--resource=colorpolicies.policies.example.com,timeoutpolicies.policies.example.com,ratelimitpolicies.kuadrant.io"))
 	must(t, e.Kubectl("create", "clusterrolebinding", "more", "--clusterrole=more", "--user=narrow"))
-	soon(t, func() bool { return len(r.kinds()) == 5 && len(r.Problems()) == 0 }, "the right makes no difference")
+	soon(t, func() bool { return len(r.kinds()) == 5 && len(r.Problems()) == 0 }, "granting the permission has no effect")
 	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not work")
 	assert.True(t, r.has(colourRef))
 	assert.Len(t, r.Served(), 5)
@@ -225,16 +225,16 @@ func heals(t *testing.T, e *env.Env) {
 	r := startWatcher(t, cfg)
 	r.ready(t)
 	line.set(true)
-	soon(t, func() bool { return len(r.failingSources()) == len(r.Health()) }, "dead watches are not seen")
+	soon(t, func() bool { return len(r.failingSources()) == len(r.Health()) }, "dead watches are not detected")
 	_, ready := r.store.View()
-	assert.True(t, ready && r.has(webRef), "what was known stays")
+	assert.True(t, ready && r.has(webRef), "cached objects are kept")
 	must(t, e.Kubectl("delete", "httproute", "web", "-n", "app"))
 	must(t, e.Kubectl("create", "namespace", "meanwhile"))
 
 	line.set(false)
-	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not heal")
+	soon(t, func() bool { return len(r.failingSources()) == 0 }, "the watches do not recover")
 	soon(t, func() bool { return !r.has(webRef) && r.has(api.Ref{Kind: "Namespace", Name: "meanwhile"}) },
-		"what happened meanwhile does not arrive")
+		"changes in the meantime do not arrive")
 	must(t, e.Apply(things, "--server-side", "--force-conflicts"))
 	soon(t, func() bool { return r.has(webRef) }, "events do not arrive")
 }
@@ -294,7 +294,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		assert.ErrorContains(t, problems[0].Err, "; policy kinds without a profile are ignored")
 	})
 
-	t.Run("what may not be read is named, and the rest is there", func(t *testing.T) {
+	t.Run("forbidden kinds are reported, the rest is listed", func(t *testing.T) {
 		u := may("some", func(g map[string][]string) {
 			delete(g, "")
 			delete(g, "kuadrant.io")
@@ -314,7 +314,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 	})
 
 	for _, resource := range requiredKinds {
-		t.Run("nothing can be said without "+resource, func(t *testing.T) {
+		t.Run("required: "+resource, func(t *testing.T) {
 			u := may("without-"+resource, func(g map[string][]string) { g[api.GatewayGroup] = gatewayResources(resource) })
 			_, _, err := List(t.Context(), u.Config)
 			require.ErrorContains(t, err, "list "+resource+".gateway.networking.k8s.io: ")
@@ -322,7 +322,7 @@ func listsForUsers(t *testing.T, e *env.Env) {
 		})
 	}
 
-	t.Run("a stranger is told so", func(t *testing.T) {
+	t.Run("no permissions", func(t *testing.T) {
 		anonymous := *e.Config
 		anonymous.CertData, anonymous.KeyData, anonymous.BearerToken = nil, nil, "wrong"
 		_, _, err := List(t.Context(), &anonymous)

@@ -18,7 +18,7 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// away is a cluster that takes every mark and shows none of them.
+// countingCluster counts writes and does not return them as observations.
 type countingCluster struct{ writes int }
 
 func (a *countingCluster) Write(_ context.Context, _ api.Ref, _ types.UID, w *DesiredMarks) (uint64, error) {
@@ -26,7 +26,7 @@ func (a *countingCluster) Write(_ context.Context, _ api.Ref, _ types.UID, w *De
 	return w.Hash(), nil
 }
 
-// busy is how long the process has used a core.
+// cpuTime returns the CPU time of the process.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -36,15 +36,15 @@ func cpuTime(b *testing.B) time.Duration {
 
 func heapBytes() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // the second collection frees the contents of pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// BenchmarkLookAtEverything computes the marks of 10,000 routes, 1,000 gateways and
-// 11,000 policies, as a leader does that has just begun, and judges writes of routes
-// before and beside that.
+// BenchmarkFullResync computes the marks of 10,000 routes, 1,000 gateways and 11,000
+// policies, as a new leader does, and evaluates writes of routes before and during
+// that.
 func BenchmarkFullResync(b *testing.B) {
 	for b.Loop() {
 		size := fixture.Full
@@ -84,8 +84,8 @@ func BenchmarkFullResync(b *testing.B) {
 	}
 }
 
-// judged judges writes of routes, at most 2,000 and one each millisecond, while some
-// work goes on, and returns the median time of one and how many there were.
+// measureReviews evaluates writes of routes, at most 2,000 and one per millisecond,
+// while on returns true, and returns the median duration and the number of writes.
 func measureReviews(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size, on func() bool) (time.Duration, int) {
 	b.Helper()
 	var took []time.Duration

@@ -31,16 +31,16 @@ const affectedPaint = "overrule.dev/PaintAffected"
 func TestWriteUpdatesMarksOfAffectedObjectsOnly(t *testing.T) {
 	other := worlds.GatewayDoc("other", "class", "http")
 	w := newWorld(t, Options{}, class, edge, other, routeR, routeS, worlds.RouteDoc("t", "[{}]", "other"), onRoute("p", "r", "a: 1"))
-	assert.ElementsMatch(t, []string{"HTTPRoute app/r", "Paint app/p"}, w.reconcileAll(), "at first it looks at everything; what has nothing to say is right")
+	assert.ElementsMatch(t, []string{"HTTPRoute app/r", "Paint app/p"}, w.reconcileAll(), "a full resync at the start; objects without marks are not written")
 
 	w.put(onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
 	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p", "Paint infra/g"}, w.reconcileAll())
 	assert.Contains(t, w.marksOf("Paint app/p")[api.AnnotationOutcome], `"state":"Overridden"`)
 	assert.Contains(t, w.marksOf("HTTPRoute app/s")[api.AnnotationEffectivePolicy], `{"a":"infra/g"}`)
 
-	assert.Empty(t, w.reconcileAll(), "its own writes make no others")
+	assert.Empty(t, w.reconcileAll(), "its own writes cause no others")
 	w.put(routeR, edge, onGateway("g", "edge", "overrides: {strategy: patch, a: 5}"))
-	assert.Empty(t, w.reconcileAll(), "nor does a write that says the same")
+	assert.Empty(t, w.reconcileAll(), "nor does a write without changes")
 
 	w.remove(onGateway("g", "edge", ""))
 	assert.ElementsMatch(t, []string{"Gateway infra/edge", "HTTPRoute app/r", "HTTPRoute app/s", "Paint app/p"}, w.reconcileAll())
@@ -59,14 +59,13 @@ func TestGatewayPolicyUpdatesEachRouteOnce(t *testing.T) {
 	w.put(onGateway("g", "edge", "a: 6"))
 	assert.Empty(t, w.reconcileAll(), "no annotation depends on a value")
 	w.put(onGateway("g", "edge", "b: 6"))
-	assert.Len(t, w.reconcileAll(), 300, "the outcome and the mark on the gateway are as they were")
+	assert.Len(t, w.reconcileAll(), 300, "the outcome and the mark on the gateway do not change")
 	n, oldest := w.pending.snapshot(time.Now())
 	assert.Zero(t, n)
 	assert.Zero(t, oldest)
 }
 
-// However a world changes, the marks that are kept bit by bit are those that a look
-// at everything makes.
+// Incremental updates must result in the same marks as a full resync, whatever changes.
 func TestIncrementalUpdatesEqualFullResync(t *testing.T) {
 	kept := 0
 	for seed := range uint64(80) {
@@ -102,17 +101,17 @@ func TestIncrementalUpdatesEqualFullResync(t *testing.T) {
 				if got == nil {
 					got = &DesiredMarks{}
 				}
-				require.Equal(t, want.Hash(), got.Hash(), "seed %d: %s has %v, and is to have %v", seed, ref, got, want)
+				require.Equal(t, want.Hash(), got.Hash(), "seed %d: %s has %v, want %v", seed, ref, got, want)
 				if name := Name(v.Get(ref)); name != "" {
 					text, err := Text(effective.NewEngine(), v, v.Get(ref), effective.NewBudget(t.Context(), math.MaxUint64), nil)
 					require.NoError(t, err)
-					require.Equal(t, text, got.Annotations[name], "seed %d: it is what is written with the object", seed)
+					require.Equal(t, text, got.Annotations[name], "seed %d: the same text as at admission", seed)
 				}
 				kept += len(got.Annotations) + len(got.Conditions)
 			}
 		}
 	}
-	assert.Greater(t, kept, 5000, "the worlds are too dull to show anything")
+	assert.Greater(t, kept, 5000, "too few marks in the generated worlds")
 }
 
 func TestObjectsThatAreNotUpdated(t *testing.T) {
@@ -121,11 +120,11 @@ func TestObjectsThatAreNotUpdated(t *testing.T) {
 		docs   []string
 		writes int
 	}{
-		"nothing speaks against it": {writes: 1},
-		"it is being deleted":       {marks: snapshot.Marks{Going: true}},
-		"it opted out":              {marks: snapshot.Marks{OptedOut: true}},
-		"its namespace opted out":   {docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"false\"}}\n"}},
-		"its namespace says something else": {
+		"not opted out":           {writes: 1},
+		"it is being deleted":     {marks: snapshot.Marks{Going: true}},
+		"it opted out":            {marks: snapshot.Marks{OptedOut: true}},
+		"its namespace opted out": {docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"false\"}}\n"}},
+		"its namespace opted in": {
 			docs: []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {overrule.dev/refresh: \"true\"}}\n"}, writes: 1,
 		},
 	} {
@@ -197,7 +196,7 @@ func TestWriteIntervalGrowsWithRewrites(t *testing.T) {
 	write(2 * time.Minute)
 	assert.Equal(t, []string{"5s", "10s", "20s", "40s", "1m0s", "1m0s", "5s"}, rests)
 	e, _ := i.get(ref)
-	assert.Equal(t, time.Hour, e.writeInterval(time.Hour), "who asks for more gets it")
+	assert.Equal(t, time.Hour, e.writeInterval(time.Hour), "a longer interval is respected")
 }
 
 func TestIgnoredEvents(t *testing.T) {
@@ -209,9 +208,9 @@ func TestIgnoredEvents(t *testing.T) {
 		c := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
 		w.Store.Apply(snapshot.Put(c))
 		w.Store.Apply(snapshot.Delete(c.Ref()))
-		w.put(class) // the same again
+		w.put(class) // unchanged
 	}
-	assert.Empty(t, w.changes.Wake(), "there is nothing to look at")
+	assert.Empty(t, w.changes.Wake(), "no change is pending")
 	require.NoError(t, w.enqueueChanged(t.Context(), w.q))
 	assert.Zero(t, w.q.Len())
 }
@@ -219,7 +218,7 @@ func TestIgnoredEvents(t *testing.T) {
 func TestEventsThatCauseFullResync(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"a policy kind": func(w *world) { w.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Label"}) },
-		"more than can be kept in mind": func(w *world) {
+		"more changes than the queue holds": func(w *world) {
 			w.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
 		},
 	} {
@@ -250,7 +249,7 @@ func TestFailedWritesAreLoggedAndRetried(t *testing.T) {
 		says   string
 	}{
 		"object not found": {err: ErrGone, result: resultGone},
-		"a right is missing": {err: right, result: resultForbidden, again: true,
+		"a permission is missing": {err: right, result: resultForbidden, again: true,
 			says: "system:serviceaccount:o:overrule-refresher is not allowed to patch httproutes.gateway.networking.k8s.io: grant it with a ClusterRole that has the label overrule.dev/aggregate-to-refresher"},
 		"it is denied": {err: errors.New("denied the request"), result: resultFailed, again: true, says: `"object"="HTTPRoute app/r" "cause"="denied the request"`},
 	} {
@@ -263,7 +262,7 @@ func TestFailedWritesAreLoggedAndRetried(t *testing.T) {
 				return nil
 			}
 			w.reconcileAll()
-			assert.Contains(t, w.marksOf("Paint infra/g"), api.AnnotationOutcome, "others go on")
+			assert.Contains(t, w.marksOf("Paint infra/g"), api.AnnotationOutcome, "other objects are updated")
 			assert.Equal(t, 1, w.results.get()[c.result])
 			n, _ := w.pending.snapshot(time.Now())
 			assert.Equal(t, c.again, n > 0)
@@ -296,7 +295,7 @@ func TestForbiddenKindIsLoggedOnceAndRetriedEachMinute(t *testing.T) {
 	assert.Contains(t, w.logged(), "marks can be written again")
 }
 
-// otherwise is a cluster in which somebody else has the last word.
+// divergingCluster is a cluster in which another client overwrites all marks.
 type divergingCluster struct{ *world }
 
 func (o divergingCluster) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
@@ -351,8 +350,8 @@ overrule_annotation_updates_total{result="written"} 0
 	assert.Positive(t, testutil.ToFloat64(metric{w.Controller, "overrule_annotation_updates_oldest_seconds"}))
 }
 
-// metric is one of the metrics of a refresher: of those with labels the one of what
-// was written.
+// metric is one metric of a Controller, for labeled ones that with the result
+// "written".
 type metric struct {
 	*Controller
 	name string
@@ -366,7 +365,7 @@ func (m metric) Collect(ch chan<- prometheus.Metric) {
 	for one := range all {
 		if strings.Contains(one.Desc().String(), `"`+m.name+`"`) {
 			ch <- one
-			return // results are in their order, and "written" is the first
+			return // "written" is the first result
 		}
 	}
 }
@@ -379,15 +378,15 @@ func TestPanicAffectsOneObjectOnly(t *testing.T) {
 		}
 		return nil
 	}
-	assert.Contains(t, w.reconcileAll(), "HTTPRoute app/s", "the others go on")
+	assert.Contains(t, w.reconcileAll(), "HTTPRoute app/s", "the other objects are updated")
 	assert.NotEmpty(t, w.marksOf("HTTPRoute app/s"))
 	assert.Empty(t, w.marksOf("HTTPRoute app/r"))
 	assert.Contains(t, strings.Join(w.lines, "\n"), "panic: it cannot be written")
 
-	w.Engine = nil // whatever it asks of it panics
+	w.Engine = nil // each use panics
 	w.put(onGateway("g", "edge", "a: 6"))
 	require.ErrorIs(t, w.enqueueChanged(t.Context(), w.q), background.ErrPanic)
-	assert.True(t, w.computeMu.TryLock(), "nobody waits for it")
+	assert.True(t, w.computeMu.TryLock(), "the lock is released")
 }
 
 func TestPathTokenIsNotLogged(t *testing.T) {

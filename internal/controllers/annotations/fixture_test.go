@@ -35,8 +35,8 @@ var (
 	routeS = worlds.RouteDoc("s", "[{}]", "edge")
 )
 
-// world is a refresher of a store, in front of a cluster that a test plays: it holds
-// the marks that are written, and has the store see them.
+// world is a Controller with a fake cluster, which stores the written marks and reports
+// them to the store as observed.
 type world struct {
 	*testing.T
 	*Controller
@@ -44,7 +44,7 @@ type world struct {
 
 	mu     sync.Mutex
 	marks  map[api.Ref]*DesiredMarks
-	seen   map[api.Ref]snapshot.Marks // beside their hash
+	seen   map[api.Ref]snapshot.Marks // without their hash
 	writes []api.Ref
 	fail   func(api.Ref) error
 	lines  []string
@@ -85,7 +85,7 @@ func (w *world) Write(_ context.Context, ref api.Ref, uid types.UID, marks *Desi
 	return marks.Hash(), nil
 }
 
-// see tells of an object as it is.
+// observe reports the current state of an object to the store.
 func (w *world) observe(ref api.Ref) {
 	m := w.seen[ref]
 	if has := w.marks[ref]; has != nil {
@@ -113,12 +113,13 @@ func (w *world) remove(doc string) {
 	w.Store.Observe(snapshot.Observation{Ref: ref, Deleted: true})
 }
 
-// settle looks and writes until nothing is queued, and returns what was written.
+// reconcileAll enqueues and reconciles until the queue is empty, and returns what was
+// written.
 func (w *world) reconcileAll() []string {
 	w.Helper()
 	w.writes = nil
 	for round := 0; ; round++ {
-		require.Less(w, round, 10, "it never ends: %v", w.writes)
+		require.Less(w, round, 10, "it does not converge: %v", w.writes)
 		require.NoError(w, w.enqueueChanged(w.Context(), w.q))
 		if w.q.Len() == 0 {
 			break
@@ -134,7 +135,7 @@ func (w *world) reconcileAll() []string {
 	return out
 }
 
-// on are the annotations, or the conditions by their message, of an object.
+// marksOf returns the annotations, or the messages of the conditions, of an object.
 func (w *world) marksOf(ref string) map[string]string {
 	out := make(map[string]string)
 	for at, marks := range w.marks {

@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// A hash of a short value tells the value to readers who try all of them.
+// A hash of a short value reveals the value to readers who try all of them.
 func TestTextDoesNotDependOnValues(t *testing.T) {
 	route := api.Ref{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "app", Name: "r"}
 	policy := api.Ref{Group: "example.com", Kind: "Paint", Namespace: "app", Name: "own"}
@@ -35,5 +35,5 @@ func TestTextDoesNotDependOnValues(t *testing.T) {
 			}
 		}
 	}
-	assert.NotEqual(t, text(route, "defaults", "1"), text(route, "overrides", "1"), "where a rule is from is no secret")
+	assert.NotEqual(t, text(route, "defaults", "1"), text(route, "overrides", "1"), "the origin of a rule is not secret")
 }

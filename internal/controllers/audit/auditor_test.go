@@ -36,8 +36,8 @@ func onGateway(name, gw, spec string) string {
 	return worlds.PolicyDoc("Paint", "infra", name, "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: "+gw+"}]\n"+spec)
 }
 
-// sweeping is a sweeper of a store, and what it tells. Here it is a violation
-// where a is 100, and cannot be said where b is.
+// auditFixture is an Auditor with its Events and logs. A path is in violation if a is
+// 100, and cannot be checked if b is 100.
 type auditFixture struct {
 	*testing.T
 	*Auditor
@@ -121,7 +121,7 @@ func (s *auditFixture) remove(doc string) {
 	s.Store.Apply(snapshot.Delete(worlds.Read(s.T, v, doc).Ref()))
 }
 
-// swept sweeps once and returns the paths in violation.
+// runOnce runs once and returns the paths in violation.
 func (s *auditFixture) runOnce() []string {
 	s.Helper()
 	require.NoError(s, s.run(s.Context()))
@@ -150,14 +150,14 @@ var (
 
 func TestRunUpdatesViolations(t *testing.T) {
 	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
-	assert.Equal(t, []string{pathR}, s.runOnce(), "the first one looks at everything")
+	assert.Equal(t, []string{pathR}, s.runOnce(), "the first run audits all paths")
 	assert.Empty(t, s.scopes[0].Objects)
 
 	s.scopes = nil
 	s.put(onRoute("q", "s", "a: 100"))
 	assert.Equal(t, []string{pathR, pathS}, s.runOnce())
 	require.Len(t, s.scopes, 1)
-	require.Len(t, s.scopes[0].Policies, 1, "then only what changed is looked at")
+	require.Len(t, s.scopes[0].Policies, 1, "later runs audit only what changed")
 
 	s.put(onRoute("p", "r", "a: 1"))
 	assert.Equal(t, []string{pathS}, s.runOnce())
@@ -166,24 +166,24 @@ func TestRunUpdatesViolations(t *testing.T) {
 	s.remove(onGateway("g", "edge", ""))
 	assert.Equal(t, []string{pathS}, s.runOnce())
 	s.remove(routeS)
-	assert.Empty(t, s.runOnce(), "a path that is gone is in no violation")
+	assert.Empty(t, s.runOnce(), "a removed path has no violation")
 }
 
 func TestEventsThatCauseFullAudit(t *testing.T) {
-	demand := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})
+	constrained := constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})
 	for name, c := range map[string]struct {
 		change func(*auditFixture)
 		whole  bool
 	}{
-		"a route":                {func(s *auditFixture) { s.put(routeS) }, false},
-		"a constraint":           {func(s *auditFixture) { s.Store.Apply(snapshot.Put(demand)) }, true},
-		"a constraint that goes": {func(s *auditFixture) { s.changes.Record([]snapshot.Event{{Before: demand}}) }, true},
-		"a policy kind":          {func(s *auditFixture) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
-		"more than can be kept in mind": {func(s *auditFixture) {
+		"a route":                 {func(s *auditFixture) { s.put(routeS) }, false},
+		"a constraint":            {func(s *auditFixture) { s.Store.Apply(snapshot.Put(constrained)) }, true},
+		"a constraint is deleted": {func(s *auditFixture) { s.changes.Record([]snapshot.Event{{Before: constrained}}) }, true},
+		"a policy kind":           {func(s *auditFixture) { s.Store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}) }, true},
+		"more changes than the queue holds": {func(s *auditFixture) {
 			s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge"), worlds.RouteDoc("u", "[{}]", "edge"))
 		}, true},
-		"as much as can be kept in mind": {func(s *auditFixture) { s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge")) }, false},
-		"what fails, and is tried again": {
+		"as many changes as the queue holds": {func(s *auditFixture) { s.put(routeS, worlds.RouteDoc("t", "[{}]", "edge")) }, false},
+		"a run after a failure": {
 			func(s *auditFixture) {
 				s.put(routeS)
 				s.err = errors.New("no")
@@ -205,8 +205,8 @@ func TestEventsThatCauseFullAudit(t *testing.T) {
 	}
 }
 
-// However a world changes, what sweeps find bit by bit is what a look at all of
-// it finds.
+// Incremental runs must find the same violations as an audit of all paths, whatever
+// changes.
 func TestIncrementalRunsEqualFullAudit(t *testing.T) {
 	found := 0
 	for seed := range uint64(60) {
@@ -242,32 +242,32 @@ func TestIncrementalRunsEqualFullAudit(t *testing.T) {
 			found += len(got)
 		}
 	}
-	assert.Greater(t, found, 1000, "the worlds are too dull to show anything")
+	assert.Greater(t, found, 1000, "too few violations in the generated worlds")
 }
 
 func TestEventsReportNewViolationsAfterFirstRun(t *testing.T) {
 	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "a: 100"))
 	s.runOnce()
-	assert.Empty(t, s.events, "what was there before is no event")
+	assert.Empty(t, s.events, "existing violations cause no Event")
 	s.put(onRoute("q", "s", "a: 100"))
 	s.runOnce()
 	want := []string{"Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}
 	assert.Equal(t, want, s.events)
 	s.put(routeS)
 	s.runOnce()
-	assert.Equal(t, want, s.events, "it is told once")
+	assert.Equal(t, want, s.events, "one Event each")
 	s.put(onRoute("q", "s", "a: 1"))
 	s.runOnce()
 	s.put(onRoute("q", "s", "a: 100"))
 	s.runOnce()
-	assert.Len(t, s.events, 2, "it is told again when it comes again")
+	assert.Len(t, s.events, 2, "a recurring violation causes another Event")
 }
 
 func TestNotReadIsNoViolation(t *testing.T) {
 	s := newAuditFixture(t, Options{}, edge, routeR, routeS, onRoute("p", "r", "b: 100"))
-	assert.Empty(t, s.runOnce(), "in a look at everything")
+	assert.Empty(t, s.runOnce(), "in an audit of all paths")
 	s.put(onRoute("q", "s", "a: 100\nb: 100"))
-	assert.Equal(t, []string{pathS}, s.runOnce(), "in a look at what changed")
+	assert.Equal(t, []string{pathS}, s.runOnce(), "in an audit of changes")
 	assert.Equal(t, []string{"Warning RequirementUnmet Audit on gateway.networking.k8s.io/v1 HTTPRoute app/s (): a is 100"}, s.events)
 	require.Len(t, s.lines, 1)
 	assert.Contains(t, s.lines[0], `"reason"="RequirementUnmet"`)
@@ -348,7 +348,7 @@ func TestSubject(t *testing.T) {
 			[]api.PathElement{{Kind: "Namespace", Name: "app"}, {Kind: "Service", Namespace: "app", Name: "s"}},
 			api.Ref{Kind: "Service", Namespace: "app", Name: "s"},
 		},
-		"what exists nowhere has no object": {[]api.PathElement{{Kind: "Bucket", Namespace: "app", Name: "b"}}, api.Ref{}},
+		"a path of an unknown kind has no object": {[]api.PathElement{{Kind: "Bucket", Namespace: "app", Name: "b"}}, api.Ref{}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, subject(c.path)) })
 	}
@@ -400,7 +400,7 @@ func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 		Audit: func(_ context.Context, v *snapshot.View, _ effective.Scope) ([]api.Violation, error) {
 			audits <- v
 			if panics.CompareAndSwap(true, false) {
-				panic("an object that nobody foresaw")
+				panic("unexpected object")
 			}
 			select {
 			case err := <-fail:
@@ -421,14 +421,14 @@ func TestAuditorRunsWhenReadyAndAfterEachChange(t *testing.T) {
 	objects.Listed("routes")
 	first := <-audits
 	assert.NotNil(t, first.Gateway("infra", "edge"))
-	assert.Same(t, first, <-audits, "what failed is tried again")
+	assert.Same(t, first, <-audits, "a failed run is repeated")
 
 	panics.Store(true)
 	objects.Apply(snapshot.Put(worlds.Read(t, v, worlds.GatewayDoc("two", "class", "http"))))
 	for (<-audits).Gateway("infra", "two") == nil {
-		// what was there may be looked at once more before
+		// the previous change may be audited once more before
 	}
-	assert.NotNil(t, (<-audits).Gateway("infra", "two"), "what panicked is tried again")
+	assert.NotNil(t, (<-audits).Gateway("infra", "two"), "a run that panicked is repeated")
 	cancel()
 	require.NoError(t, <-ended)
 }
@@ -449,6 +449,6 @@ func TestAuditorStopsDuringRun(t *testing.T) {
 	})
 	require.NoError(t, s.Start(ctx))
 	assert.Equal(t, 1, looks)
-	require.NoError(t, s.Start(ctx), "it does not begin, either")
+	require.NoError(t, s.Start(ctx), "it does not start, either")
 	assert.Equal(t, 1, looks)
 }

@@ -8,7 +8,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// busy is a run that Overrule was too busy for.
+// overloadedResult is a run for which Overrule was overloaded.
 func overloadedResult() Result {
 	return newResult(api.Deny, []Attempt{{Outcome: Untried, overloaded: true}, {Outcome: Passed}})
 }

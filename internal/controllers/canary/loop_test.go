@@ -63,7 +63,7 @@ func (c *loopFixture) runs(t *testing.T, d time.Duration) {
 func TestLoopInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcomes []Outcome
-		want     []time.Duration // in seconds, after the webhooks were in place
+		want     []time.Duration // in seconds, after the webhook configurations were written
 	}{
 		"each interval":                      {nil, []time.Duration{2, 62, 122}},
 		"soon again after a failure":         {[]Outcome{Passed, Failed}, []time.Duration{2, 62, 67, 127}},
@@ -109,7 +109,7 @@ func TestLoopWaitsForWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cage := newLoopFixture()
 		cage.runs(t, 90*time.Second)
-		assert.Equal(t, []time.Duration{time.Minute}, cage.at, "they may never come, which is worth to be told")
+		assert.Equal(t, []time.Duration{time.Minute}, cage.at, "configurations that are never written must be reported")
 	})
 }
 
@@ -128,7 +128,7 @@ func TestCanceledRunIsNotReported(t *testing.T) {
 				}()
 				cage.runs(t, d)
 				assert.Empty(t, cage.told)
-				time.Sleep(10 * time.Second) // let the bubble end
+				time.Sleep(10 * time.Second) // let the goroutines of the bubble end
 			})
 		})
 	}

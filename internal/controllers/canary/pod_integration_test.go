@@ -22,7 +22,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// stage is a pod on a real API server, and a herald that tells of it.
+// podFixture is a pod on a real API server, and a Reporter for it.
 type podFixture struct {
 	*Reporter
 	admin    kubernetes.Interface
@@ -30,7 +30,7 @@ type podFixture struct {
 	log      []string
 }
 
-// newStage makes them; the herald writes as a user with those rights.
+// newPodFixture creates them; the Reporter writes as a user with the given rules.
 func newPodFixture(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyRule) *podFixture {
 	t.Helper()
 	admin := clientOf(t, plane.Config)
@@ -55,7 +55,7 @@ func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// condition is that of the pod; nil if it has none.
+// condition returns the condition of the pod; nil if it has none.
 func (s *podFixture) condition(t *testing.T) *corev1.PodCondition {
 	t.Helper()
 	pod, err := s.admin.CoreV1().Pods("default").Get(t.Context(), s.Pod.Name, metav1.GetOptions{})
@@ -68,7 +68,7 @@ func (s *podFixture) condition(t *testing.T) *corev1.PodCondition {
 	return nil
 }
 
-// is requires a condition.
+// assertCondition waits for a condition.
 func (s *podFixture) assertCondition(t *testing.T, status corev1.ConditionStatus, reason, message string) {
 	t.Helper()
 	c := s.condition(t)
@@ -76,7 +76,7 @@ func (s *podFixture) assertCondition(t *testing.T, status corev1.ConditionStatus
 	assert.Equal(t, []string{string(status), reason, message}, []string{string(c.Status), c.Reason, c.Message})
 }
 
-// events are those that were recorded since the last look.
+// events returns the events that were recorded since the last call.
 func (s *podFixture) events() []string {
 	var out []string
 	for len(s.recorder.Events) > 0 {
@@ -107,8 +107,8 @@ func TestPodConditionAndEvents(t *testing.T) {
 	s.assertCondition(t, corev1.ConditionTrue, "CanaryPassed", good)
 	assert.Equal(t, []string{"Normal CanaryPassed " + strings.ToUpper(good)}, s.events())
 	before := s.condition(t)
-	s.Report(t.Context(), result(Failed, "nobody was asked"))
-	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: nobody was asked")
+	s.Report(t.Context(), result(Failed, "not called"))
+	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: not called")
 	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOBODY WAS ASKED"}, s.events())
 	s.Report(t.Context(), result(Failed, "still"))
 	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
@@ -121,7 +121,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	require.NoError(t, s.Record.Problem())
 
-	t.Run("a transition is when the status changed", func(t *testing.T) {
+	t.Run("the transition time changes with the status", func(t *testing.T) {
 		long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 		s.Pod.last.LastTransitionTime = long
 		s.Pod.SetCondition(t.Context(), corev1.ConditionUnknown, "Other", "")
@@ -129,7 +129,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		s.Pod.SetCondition(t.Context(), corev1.ConditionTrue, "Other", "")
 		assert.True(t, s.condition(t).LastTransitionTime.After(long.Time))
 	})
-	t.Run("without the right it says so once, and goes on", func(t *testing.T) {
+	t.Run("a missing permission is logged once", func(t *testing.T) {
 		s := newPodFixture(t, plane, "forbidden")
 		s.Report(t.Context(), result(Failed, "x"))
 		s.Report(t.Context(), result(Failed, "x"))
@@ -140,7 +140,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		require.Error(t, s.Record.Problem())
 		assert.Len(t, s.events(), 1)
 	})
-	t.Run("without a pod it says so once, and goes on", func(t *testing.T) {
+	t.Run("a missing pod name is logged once", func(t *testing.T) {
 		s := newPodFixture(t, plane, "nameless", mayTell)
 		s.Pod.Name = ""
 		s.Started(context.Background())
@@ -148,7 +148,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "canary condition is not written"))
 		assert.Empty(t, s.events())
 	})
-	t.Run("a pod of another name is told of", func(t *testing.T) {
+	t.Run("another pod name", func(t *testing.T) {
 		s := newPodFixture(t, plane, "other", mayTell)
 		s.Pod.Name = "nowhere"
 		s.Report(t.Context(), result(Passed, "x"))

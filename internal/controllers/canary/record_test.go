@@ -16,7 +16,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// shows requires that a record has these metrics, and no other but the duration.
+// assertMetrics requires exactly these metrics, apart from the duration.
 func assertMetrics(t *testing.T, r *Record, want ...string) {
 	t.Helper()
 	var got []string
@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 		none[0], `overrule_canary_runs_total{result="passed"} 1`, none[2])
 	require.NoError(t, r.Problem())
 
-	assert.Equal(t, Passed, r.Observe(at(Failed, 200)).Outcome, "the one before")
+	assert.Equal(t, Passed, r.Observe(at(Failed, 200)).Outcome, "the previous one")
 	require.EqualError(t, r.Problem(), "failed: a write: something")
 	assert.Equal(t, Failed, r.Observe(at(Untried, 300)).Outcome)
 	require.EqualError(t, r.Problem(), "untried: a write: something")
@@ -55,7 +55,7 @@ func TestMetrics(t *testing.T) {
 
 	r.End()
 	assertMetrics(t, r, runs...)
-	require.NoError(t, r.Problem(), "it is another's now")
+	require.NoError(t, r.Problem(), "this replica is no longer the leader")
 }
 
 func TestArmedMetricOfLeader(t *testing.T) {
@@ -76,10 +76,10 @@ func TestArmedMetricOfLeader(t *testing.T) {
 	r.SetArmed(true)
 	r.End()
 	assert.Zero(t, armed())
-	assert.NotContains(t, gathered(t, NewRecord(false)), "overrule_armed", "without --arm nobody shall be alarmed")
+	assert.NotContains(t, gathered(t, NewRecord(false)), "overrule_armed", "no metric without --arm")
 }
 
-// gathered is what a scrape of a record gets.
+// gathered returns the metrics of a record as text.
 func gathered(t *testing.T, r *Record) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -93,16 +93,16 @@ func gathered(t *testing.T, r *Record) string {
 func TestResultAsTextAndJSON(t *testing.T) {
 	r := newResult(api.Warn, []Attempt{
 		{Sent: "one", Response: "fine", Outcome: Passed, Milliseconds: 3},
-		{Sent: "two", Response: "nobody was asked", Outcome: Failed, Milliseconds: 4},
+		{Sent: "two", Response: "not called", Outcome: Failed, Milliseconds: 4},
 		{Sent: "three", Response: "no right", Outcome: Untried},
 	})
 	r.Note = "a note"
 	assert.Equal(t, Failed, r.Outcome)
-	assert.Equal(t, "two: nobody was asked; three: no right", r.Message())
+	assert.Equal(t, "two: not called; three: no right", r.Message())
 	assert.Equal(t, `passed   one (3 ms)
          fine
 failed   two (4 ms)
-         nobody was asked
+         not called
 untried  three (0 ms)
          no right
 note     a note

@@ -23,8 +23,8 @@ func TestPathTokenIsRedacted(t *testing.T) {
 			`failed calling webhook "validate.overrule.dev": failed to call webhook: Post "https://overrule.overrule-system.svc:443/validate/%s?timeout=3s": dial tcp 127.0.0.2:443: connection refused`))),
 		"of both webhooks": apierrors.NewInternalError(fmt.Errorf("%s", message(
 			`failed calling webhook "mutate.overrule.dev": failed to call webhook: Post "https://x/mutate/%[1]s?timeout=3s": EOF; Post "https://x/validate/%[1]s": EOF`))),
-		"in words that are not known": statusError(http.StatusServiceUnavailable, "", message(`cannot reach https://x/validate/%s`)),
-		"in another's words":          denialError("others.example.com", message(`{\"url\":\"https://x/mutate/%s\"}`)),
+		"unknown message":            statusError(http.StatusServiceUnavailable, "", message(`cannot reach https://x/validate/%s`)),
+		"message of another webhook": denialError("others.example.com", message(`{\"url\":\"https://x/mutate/%s\"}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func TestPathTokenIsRedacted(t *testing.T) {
 			require.NoError(t, err)
 			for _, text := range []string{r.Text(), string(asJSON), r.Message()} {
 				assert.NotContains(t, text, token)
-				assert.Regexp(t, `/(validate|mutate)/…`, text, "the rest stays, to look for the fault with")
+				assert.Regexp(t, `/(validate|mutate)/…`, text, "the rest of the path is kept")
 			}
 		})
 	}

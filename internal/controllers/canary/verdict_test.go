@@ -15,17 +15,17 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// said is an answer of the API server's with that code, reason and message.
+// statusError is an error of the API server.
 func statusError(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
-// denies is what an API server makes of a webhook's denial.
+// denialError is the error of the API server for a denial by a webhook.
 func denialError(hook, message string) error {
 	return statusError(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "`+hook+`" denied the request: `+message)
 }
 
-// cannotCall is what it makes of a call that fails, under failurePolicy Fail.
+// callError is its error for a failed call under failurePolicy Fail.
 func callError(hook string) error {
 	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: failed to call webhook: Post \"https://x/validate?timeout=3s\": EOF", hook))
 }
@@ -40,17 +40,17 @@ func TestCheckDenied(t *testing.T) {
 		want verdict
 	}{
 		"denied": {api.Deny, answer{err: denialError(validating, invalid)}, passed("denied by validate.overrule.dev: %s", invalid)},
-		"denied for another reason": {api.Deny, answer{err: denialError(validating, "Failed: overrule could not judge this write")},
-			failed("denied by validate.overrule.dev, but not with reason Invalid: Failed: overrule could not judge this write")},
+		"denied for another reason": {api.Deny, answer{err: denialError(validating, "Failed: overrule could not evaluate this write")},
+			failed("denied by validate.overrule.dev, but not with reason Invalid: Failed: overrule could not evaluate this write")},
 		"denied under warn": {api.Warn, answer{err: denialError(validating, invalid)},
 			failed("denied by validate.overrule.dev, which is unexpected with --enforcement=warn; set --enforcement to the value that the server uses: %s", invalid)},
 		"denied under audit": {api.Audit, answer{err: denialError(validating, invalid)},
 			failed("denied by validate.overrule.dev, which is unexpected with --enforcement=audit; set --enforcement to the value that the server uses: %s", invalid)},
-		"to be tried again": {api.Deny, answer{err: statusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "validate.overrule.dev" denied the request: overrule is judging as many writes as it can`)},
-			verdict{outcome: Untried, overloaded: true, response: "validate.overrule.dev asked the client to retry: overrule is judging as many writes as it can"}},
+		"to be tried again": {api.Deny, answer{err: statusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "validate.overrule.dev" denied the request: overrule is overloaded`)},
+			verdict{outcome: Untried, overloaded: true, response: "validate.overrule.dev asked the client to retry: overrule is overloaded"}},
 		"denied by another": {api.Deny, answer{err: denialError("others.example.com", "no")},
 			untried("denied by webhook others.example.com, which does not belong to Overrule: no; exempt objects with the label overrule.dev/canary from it")},
-		"denied by another one without a word": {api.Deny, answer{err: statusError(http.StatusBadRequest, "", `admission webhook "others.example.com" denied the request without explanation`)},
+		"denied by another one without a message": {api.Deny, answer{err: statusError(http.StatusBadRequest, "", `admission webhook "others.example.com" denied the request without explanation`)},
 			untried("denied by webhook others.example.com, which does not belong to Overrule: without explanation; exempt objects with the label overrule.dev/canary from it")},
 		"no call": {api.Deny, answer{err: callError(validating)},
 			failed(`the API server cannot call validate.overrule.dev: failed to call webhook: Post "https://x/validate?timeout=3s": EOF`)},
@@ -61,8 +61,8 @@ func TestCheckDenied(t *testing.T) {
 		"warned":              {api.Deny, answer{warnings: warned}, failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; set --enforcement to the value that the server uses: %s", warned[1])},
 		"warned under warn":   {api.Warn, answer{warnings: warned}, passed("admitted with a warning: %s", warned[1])},
 		"warned under audit":  {api.Audit, answer{warnings: warned}, failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; set --enforcement to the value that the server uses: %s", warned[1])},
-		"warned of something else": {api.Warn, answer{warnings: []string{"would be denied: overrule is judging as many writes as it can"}},
-			failed("admitted with a warning, but not with reason Invalid: would be denied: overrule is judging as many writes as it can")},
+		"warned of something else": {api.Warn, answer{warnings: []string{"would be denied: overrule is overloaded"}},
+			failed("admitted with a warning, but not with reason Invalid: would be denied: overrule is overloaded")},
 		"nothing under audit": {api.Audit, answer{}, passed("admitted, as it should be with --enforcement=audit")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestAPIErrorsAreUntried(t *testing.T) {
 			statusError(http.StatusForbidden, metav1.StatusReasonForbidden, `httproutes.gateway.networking.k8s.io "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`),
 			`rejected by the API server: httproutes.gateway.networking.k8s.io "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
 		},
-		"nobody":         {statusError(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "not authenticated: Unauthorized; check the credentials in the kubeconfig"},
+		"no credentials": {statusError(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "not authenticated: Unauthorized; check the credentials in the kubeconfig"},
 		"no namespace":   {noNamespace, "namespace app not found: set --canary-namespace to an existing namespace"},
 		"no definition":  {statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), "the API server does not serve httproutes.gateway.networking.k8s.io in version v1: install its CustomResourceDefinition"},
 		"another schema": {statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.x: Required value"), "rejected by the CustomResourceDefinition of httproutes.gateway.networking.k8s.io; install the one of this version of Overrule: spec.x: Required value"},

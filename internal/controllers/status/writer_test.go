@@ -62,7 +62,7 @@ func TestProfileCondition(t *testing.T) {
 		"it was accepted and is invalid": {[]metav1.Condition{accepted(1, before)}, invalid, refused("Invalid", "class is missing", 2, now), true},
 		"the reason changed, not the status": {
 			[]metav1.Condition{refused("Conflicted", "x", 2, before)}, invalid, refused("Invalid", "class is missing", 2, before), true},
-		"what another hand wrote is mended": {
+		"a condition of another writer is corrected": {
 			[]metav1.Condition{refused("Odd", "x", 2, before)}, nil, accepted(2, now), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestProfileCondition(t *testing.T) {
 			got, differs := profileSubject(cache.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.differs, differs)
-			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "what was given is not edited")
+			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "the argument is not modified")
 		})
 	}
 }
@@ -91,7 +91,7 @@ func TestConstraintCondition(t *testing.T) {
 	}{
 		"it is in force":                        {installed: true, want: held, differs: true},
 		"its kind is not installed":             {want: waiting, differs: true},
-		"its kind came":                         {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
+		"its kind was installed":                {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
 		"nothing changed":                       {installed: true, has: []metav1.Condition{held}, want: held},
 		"it is invalid, whatever is installed":  {invalid: errors.New("spec.rules[0].min: x"), want: refused("Invalid", "spec.rules[0].min: x", 2, now), differs: true},
 		"it is invalid, though it was accepted": {invalid: errors.New("x"), installed: true, has: []metav1.Condition{held}, want: refused("Invalid", "x", 2, now), differs: true},
@@ -112,7 +112,7 @@ func TestLongMessageIsTruncated(t *testing.T) {
 	assert.Len(t, got.Message, 32768, "the API server takes no more")
 }
 
-// desk is a Writer in front of an API server that a test plays.
+// writerFixture is a Writer with a fake API server.
 type writerFixture struct {
 	*Writer
 	changed chan struct{}
@@ -156,7 +156,7 @@ func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixt
 	return d
 }
 
-// written takes what was written, as JSON.
+// written returns and resets the requests, as JSON.
 func (d *writerFixture) written(t *testing.T) []map[string]any {
 	t.Helper()
 	d.mu.Lock()
@@ -194,7 +194,7 @@ func TestUnchangedConditionIsNotWritten(t *testing.T) {
 
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Empty(t, d.written(t), "nothing is written without cause")
+		assert.Empty(t, d.written(t), "no unnecessary writes")
 		assert.Empty(t, d.log)
 		assert.True(t, d.NeedLeaderElection())
 	})
@@ -217,7 +217,7 @@ func TestFailedWriteIsRetried(t *testing.T) {
 		d.set(errors.New("refused"), all...)
 		d.changed <- struct{}{}
 		synctest.Wait()
-		assert.Len(t, d.written(t), 2, "the one does not keep the other from being written")
+		assert.Len(t, d.written(t), 2, "one failure does not prevent other writes")
 		require.Len(t, d.log, 1)
 		assert.Contains(t, d.log[0], `cannot write the status of profiles and constraints`)
 		assert.Contains(t, d.log[0], `PolicyProfile a: refused`)
@@ -261,5 +261,5 @@ func TestConstraintConditionNamesMissingTargets(t *testing.T) {
 	want.Message = "the constraint is enforced on the targets that exist; not found: Gateway infra/public"
 	assert.Equal(t, want, got)
 	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, "KindNotInstalled", got.Reason, "without the kind, no target matters yet")
+	assert.Equal(t, "KindNotInstalled", got.Reason, "targets are not checked if the kind is not installed")
 }
