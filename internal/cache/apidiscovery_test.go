@@ -28,15 +28,15 @@ func TestDefinitionsFromResources(t *testing.T) {
 	var names []string
 	for _, d := range found {
 		policy, _ := d.policyKind(newProfiles(t))
-		names = append(names, fmt.Sprintf("%s in %s: policies %t, hierarchy %t, namespaced %t",
+		names = append(names, fmt.Sprintf("%s in %s: policies %t, builtin %t, namespaced %t",
 			d.name, d.resource.Version, policy != nil, d.gateway != nil, d.namespaced))
 	}
 	assert.Equal(t, []string{
-		"authpolicies.other.io in v1: policies false, hierarchy false, namespaced false",
-		"authpolicies.kuadrant.io in v1beta3: policies true, hierarchy false, namespaced true",
-		"paints.kuadrant.io in v1beta3: policies false, hierarchy false, namespaced false",
-		"tlsroutes.gateway.networking.k8s.io in v1alpha3: policies false, hierarchy true, namespaced true",
-		"httproutes.gateway.networking.k8s.io in : policies false, hierarchy true, namespaced true",
+		"authpolicies.other.io in v1: policies false, builtin false, namespaced false",
+		"authpolicies.kuadrant.io in v1beta3: policies true, builtin false, namespaced true",
+		"paints.kuadrant.io in v1beta3: policies false, builtin false, namespaced false",
+		"tlsroutes.gateway.networking.k8s.io in v1alpha3: policies false, builtin true, namespaced true",
+		"httproutes.gateway.networking.k8s.io in : policies false, builtin true, namespaced true",
 	}, names, "HTTPRoutes are not read in v1alpha3")
 }
 

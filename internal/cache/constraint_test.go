@@ -65,20 +65,20 @@ func TestConstraintsReachTheStore(t *testing.T) {
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
 	assert.Equal(t, []string{"c", "app/a"}, r.constraintRefs())
 
-	feed := r.watched[constraintCRD.obj().Name].store
-	require.NoError(t, feed.Add(limited("app", "b", 1, atMost(1))))
-	require.NoError(t, feed.Delete(limited("app", "a", 1, atMost(1))))
+	store := r.watched[constraintCRD.obj().Name].store
+	require.NoError(t, store.Add(limited("app", "b", 1, atMost(1))))
+	require.NoError(t, store.Delete(limited("app", "a", 1, atMost(1))))
 	assert.Equal(t, []string{"c", "app/b"}, r.constraintRefs())
 
-	require.NoError(t, feed.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
+	require.NoError(t, store.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
 	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list removes missing objects of its own kind")
 
 	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
 	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "removing the kind removes all")
-	require.NoError(t, feed.Add(limited("app", "e", 1, atMost(1))))
+	require.NoError(t, store.Add(limited("app", "e", 1, atMost(1))))
 	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
 	assert.Empty(t, r.constraintRefs())
-	require.NoError(t, feed.Add(limited("app", "late", 1, atMost(1))))
+	require.NoError(t, store.Add(limited("app", "late", 1, atMost(1))))
 	assert.Empty(t, r.constraintRefs(), "late events add nothing")
 	assert.Empty(t, r.constraintStatuses())
 }
@@ -101,11 +101,11 @@ func TestStatusUpdateKeepsConstraint(t *testing.T) {
 	was := get()
 	written := limited("", "c", 1, atMost(1))
 	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
-	feed := r.watched[clusterConstraintCRD.obj().Name].store
-	require.NoError(t, feed.Update(written))
+	store := r.watched[clusterConstraintCRD.obj().Name].store
+	require.NoError(t, store.Update(written))
 	assert.Same(t, was, get())
 	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
-	require.NoError(t, feed.Update(limited("", "c", 2, atMost(2))))
+	require.NoError(t, store.Update(limited("", "c", 2, atMost(2))))
 	assert.NotSame(t, was, get())
 }
 

@@ -39,8 +39,8 @@ func paint(t *testing.T, name string, created int64, class string) *unstructured
 	return written(t, name, created, "{group: example.com, kind: Paint, class: "+class+", targets: {fields: [targetRef]}}")
 }
 
-// profilesFeed returns the store of the reflector of profiles.
-func (r *testRegistry) profilesFeed() cache.ReflectorStore {
+// profilesStore returns the store of the reflector of profiles.
+func (r *testRegistry) profilesStore() cache.ReflectorStore {
 	r.t.Helper()
 	require.Contains(r.t, r.watched, profilesDefinition)
 	return r.watched[profilesDefinition].store
@@ -76,7 +76,7 @@ func TestPolicyKindsWaitForProfiles(t *testing.T) {
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 
 	own := written(t, "mine", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {fields: [targetRef]}}")
-	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{own}, "1"))
 	assert.Equal(t, []string{"policyprofiles", "httproutes", "authpolicies.kuadrant.io"}, r.started, "it is begun once")
 	assert.Equal(t, "direct by cluster mine", r.readAs(authKind))
 	assert.True(t, r.discovered())
@@ -94,7 +94,7 @@ func TestForbiddenProfilesAreAwaited(t *testing.T) {
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 	require.Len(t, r.allProblems(), 1)
 	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.allProblems()[0].String())
-	require.NoError(t, r.profilesFeed().Replace(nil, "1"))
+	require.NoError(t, r.profilesStore().Replace(nil, "1"))
 	assert.Empty(t, r.allProblems())
 	assert.Equal(t, "inherited by built-in ", r.readAs(authKind))
 }
@@ -108,7 +108,7 @@ func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
 	r.put(r.definitionsOf(profileCRD)[0])
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "other kinds are still read")
 	assert.True(t, r.discovered())
-	late := r.profilesFeed()
+	late := r.profilesStore()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 
@@ -135,12 +135,12 @@ func TestProfileDefinitionDeletedBeforeList(t *testing.T) {
 func TestProfileRestartsItsKindOnly(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(authCRD, paintCRD, profileCRD))
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace(nil, "1"))
+	store := r.profilesStore()
+	require.NoError(t, store.Replace(nil, "1"))
 	r.list(authCRD.obj().Name)
 	r.kindsWereChanged()
 
-	require.NoError(t, feed.Add(paint(t, "paint", 1, "direct")))
+	require.NoError(t, store.Add(paint(t, "paint", 1, "direct")))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind))
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
@@ -150,18 +150,18 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 
 	status := paint(t, "paint", 1, "direct")
 	status.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True"}}}
-	require.NoError(t, feed.Update(status))
+	require.NoError(t, store.Update(status))
 	assert.False(t, r.store.Pending(paintKind), "a status changes nothing")
 	assert.False(t, r.kindsWereChanged())
 	assert.Equal(t, metav1.ConditionTrue, r.profileStatuses()[0].Conditions[0].Status)
 
-	require.NoError(t, feed.Update(paint(t, "paint", 1, "inherited")))
+	require.NoError(t, store.Update(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "inherited by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind), "its policies are relisted")
 	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
-	require.NoError(t, feed.Delete(paint(t, "paint", 1, "inherited")))
+	require.NoError(t, store.Delete(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
 	assert.True(t, r.kindsWereChanged())
@@ -171,7 +171,7 @@ func TestProfileRestartsItsKindOnly(t *testing.T) {
 func TestProfileBeforeDefinition(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(profileCRD))
-	require.NoError(t, r.profilesFeed().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"paint": ""}, r.refusals())
 	assert.False(t, r.inForce(paintKind).Installed)
@@ -193,8 +193,8 @@ func (r *testRegistry) inForce(ref api.PolicyKind) api.ProfileInForce {
 func TestOlderProfileIsInForce(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(paintCRD, profileCRD))
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
+	store := r.profilesStore()
+	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"older": "", "a-younger": api.Conflicted}, r.refusals())
 	assert.Equal(t, []api.RefusedProfile{{
@@ -203,7 +203,7 @@ func TestOlderProfileIsInForce(t *testing.T) {
 	}}, r.inForce(paintKind).Refused)
 	assert.Empty(t, r.allProblems(), "a conflict is no Problem")
 
-	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
+	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
 	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"a-younger": ""}, r.refusals())
 }
@@ -223,8 +223,8 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			r := newTestRegistry(t)
 			r.replace(r.definitionsOf(paintCRD, profileCRD))
-			feed := r.profilesFeed()
-			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
+			store := r.profilesStore()
+			require.NoError(t, store.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
 			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "although the other is older")
 			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
 			problems := r.allProblems()
@@ -233,7 +233,7 @@ func TestInvalidProfileIsRefused(t *testing.T) {
 			assert.ErrorContains(t, problems[0].Err, "profile not used: ")
 			assert.ErrorContains(t, problems[0].Err, c.why)
 
-			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))
+			require.NoError(t, store.Update(written(t, "good", 2, c.spec)))
 			assert.Equal(t, "not read", r.readAs(paintKind), "a profile that became invalid is not in force")
 			assert.Len(t, r.allProblems(), 2)
 		})
@@ -244,7 +244,7 @@ func TestUnreadableProfileIsListedWithItsKind(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(profileCRD, authCRD))
 	odd := written(t, "odd", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {}, upsideDown: true}")
-	require.NoError(t, r.profilesFeed().Replace([]any{odd}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{odd}, "1"))
 	got := r.inForce(authKind)
 	assert.Equal(t, "built-in", got.Source)
 	assert.True(t, got.Installed)
@@ -268,18 +268,18 @@ func TestProfileTakesPrecedenceOverLabel(t *testing.T) {
 	r := newTestRegistry(t)
 	r.replace(r.definitionsOf(colorCRD, profileCRD))
 	own := written(t, "color", 1, "{group: policies.example.com, kind: ColorPolicy, class: direct, targets: {fields: [targetRef]}}")
-	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{own}, "1"))
 	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
 	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "the kind has a profile")
-	require.NoError(t, r.profilesFeed().Replace(nil, "2"))
+	require.NoError(t, r.profilesStore().Replace(nil, "2"))
 	assert.Equal(t, "inherited by label ", r.readAs(colorRef))
 	assert.Empty(t, r.allProblems())
 }
 
 func TestProfileChangesSignalStatusChanged(t *testing.T) {
 	r := newTestRegistry(t)
-	told := func() bool {
+	statusChanged := func() bool {
 		select {
 		case <-r.statusChanged:
 			return true
@@ -288,14 +288,14 @@ func TestProfileChangesSignalStatusChanged(t *testing.T) {
 		}
 	}
 	r.replace(r.definitionsOf(profileCRD, authCRD))
-	assert.False(t, told())
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.True(t, told())
+	assert.False(t, statusChanged())
+	store := r.profilesStore()
+	require.NoError(t, store.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
+	assert.True(t, statusChanged())
 	r.put(r.definitionsOf(paintCRD)[0])
-	assert.False(t, told())
-	require.NoError(t, feed.Delete(paint(t, "paint", 1, "direct")))
-	assert.True(t, told())
+	assert.False(t, statusChanged())
+	require.NoError(t, store.Delete(paint(t, "paint", 1, "direct")))
+	assert.True(t, statusChanged())
 }
 
 func TestProfileWithInvalidMetadataIsAbsent(t *testing.T) {

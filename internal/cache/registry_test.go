@@ -223,8 +223,8 @@ func TestRecreatedDefinitionRestartsKind(t *testing.T) {
 
 func TestKindIsRestartedOnlyIfConfigChanges(t *testing.T) {
 	for sentence, c := range map[string]struct {
-		edit  func(*crd)
-		feeds int
+		edit   func(*crd)
+		starts int
 	}{
 		"nothing changed":                  {func(*crd) {}, 1},
 		"a field more, which may be wrong": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 2},
@@ -242,7 +242,7 @@ func TestKindIsRestartedOnlyIfConfigChanges(t *testing.T) {
 			r.replace(r.definitionsOf(changed))
 			c.edit(&changed)
 			r.put(r.definitionsOf(changed)[0])
-			assert.Len(t, r.started, c.feeds)
+			assert.Len(t, r.started, c.starts)
 			assert.Equal(t, changed.label != "" && !changed.pending, len(r.servedResources()) == 1)
 		})
 	}

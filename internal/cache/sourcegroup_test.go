@@ -24,28 +24,28 @@ func TestRecoveredSourceWakesOthers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "httproutes"}, "", nil)
 		of := map[string]*fakeAPI{}
-		feeds := map[string]*reflector{}
+		reflectors := map[string]*reflector{}
 		ends := make(chan struct{})
 		for _, name := range []string{"first", "second"} {
 			s := &fakeAPI{watched: make(chan *watch.FakeWatcher, 1)}
 			s.answer(forbidden, *httpRoute("a"))
 			f := s.newReflector(snapshot.New(), logr.Discard())
 			f.health.join(all)
-			of[name], feeds[name] = s, f
+			of[name], reflectors[name] = s, f
 			go func() { f.run(ctx, all); ends <- struct{}{} }()
 		}
 		time.Sleep(time.Minute) // the pauses are 5 s by now, but for jitter
-		began := feeds["second"].health.get().Failures
+		began := reflectors["second"].health.get().Failures
 		time.Sleep(time.Minute)
-		require.Less(t, feeds["second"].health.get().Failures-began, uint64(20), "a forbidden resource is not requested each second")
+		require.Less(t, reflectors["second"].health.get().Failures-began, uint64(20), "a forbidden resource is not requested each second")
 
 		of["second"].answer(nil, *httpRoute("a"))
 		of["first"].answer(nil, *httpRoute("a"))
-		for ctx.Err() == nil && !feeds["first"].health.get().Synced && !feeds["second"].health.get().Synced {
+		for ctx.Err() == nil && !reflectors["first"].health.get().Synced && !reflectors["second"].health.get().Synced {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(100 * time.Millisecond)
-		for name, f := range feeds {
+		for name, f := range reflectors {
 			assert.True(t, f.health.get().DisconnectedSince.IsZero() && f.health.get().Synced, name)
 		}
 		cancel()

@@ -120,11 +120,11 @@ func TestMarksOnAPIServer(t *testing.T) {
 	})
 
 	t.Run("returns the missing permission", func(t *testing.T) {
-		nobody := as("nobody")
+		unprivileged := as("unprivileged")
 		var right *annotations.RightError
-		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		_, err := unprivileged.Write(t.Context(), theRoute, uid(theRoute), &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.ErrorAs(t, err, &right)
-		assert.Equal(t, []string{"nobody", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
+		assert.Equal(t, []string{"unprivileged", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
 		reader := as("reader", rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})
 		_, err = reader.Write(t.Context(), theGateway, uid(theGateway), condition(""))
 		require.ErrorAs(t, err, &right)

@@ -79,8 +79,8 @@ func BenchmarkFullResync(b *testing.B) {
 		b.ReportMetric(took.Seconds(), "s")
 		b.ReportMetric((cpu - time.Duration(n)*beside).Seconds(), "cpu-s")
 		b.ReportMetric(float64(cluster.writes), "writes")
-		b.ReportMetric(float64(quiet.Microseconds()), "judge-quiet-p50-µs")
-		b.ReportMetric(float64(beside.Microseconds()), "judge-beside-p50-µs")
+		b.ReportMetric(float64(quiet.Microseconds()), "review-quiet-p50-µs")
+		b.ReportMetric(float64(beside.Microseconds()), "review-beside-p50-µs")
 	}
 }
 

@@ -27,7 +27,7 @@ func TestArming(t *testing.T) {
 		"three in a row are":                    {runs: []Result{p, p, p}, want: true},
 		"three that are not in a row are not":   {runs: []Result{p, p, f, p}, want: false},
 		"one that could not be tried begins it": {runs: []Result{p, p, u, p, p}, want: false},
-		"anew":                                  {runs: []Result{p, p, u, p, p, p}, want: true},
+		"three again":                           {runs: []Result{p, p, u, p, p, p}, want: true},
 		"one failure may be a lost packet":      {runs: []Result{p, p, p, f}, want: true},
 		"two in a row are none":                 {runs: []Result{p, p, p, f, f}, want: false},
 		"nor are two that could not be tried":   {runs: []Result{p, p, p, u, u}, want: false},

@@ -89,11 +89,11 @@ func result(o Outcome, came string) Result {
 	return newResult(api.Deny, []Attempt{{Sent: "a write", Response: came, Outcome: o}})
 }
 
-var mayTell = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
+var canPatchStatus = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
 
 func TestPodConditionAndEvents(t *testing.T) {
 	plane := env.Start(t, env.WithoutCRDs())
-	s := newPodFixture(t, plane, "tells", mayTell)
+	s := newPodFixture(t, plane, "reports", canPatchStatus)
 	s.Pod.Idle(t.Context())
 	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	s.Started(t.Context())
@@ -109,7 +109,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 	before := s.condition(t)
 	s.Report(t.Context(), result(Failed, "not called"))
 	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: not called")
-	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOBODY WAS ASKED"}, s.events())
+	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOT CALLED"}, s.events())
 	s.Report(t.Context(), result(Failed, "still"))
 	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
 	assert.Empty(t, s.events(), "the outcome is the same")
@@ -141,7 +141,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		assert.Len(t, s.events(), 1)
 	})
 	t.Run("a missing pod name is logged once", func(t *testing.T) {
-		s := newPodFixture(t, plane, "nameless", mayTell)
+		s := newPodFixture(t, plane, "nameless", canPatchStatus)
 		s.Pod.Name = ""
 		s.Started(context.Background())
 		s.Report(t.Context(), result(Passed, "x"))
@@ -149,7 +149,7 @@ func TestPodConditionAndEvents(t *testing.T) {
 		assert.Empty(t, s.events())
 	})
 	t.Run("another pod name", func(t *testing.T) {
-		s := newPodFixture(t, plane, "other", mayTell)
+		s := newPodFixture(t, plane, "other", canPatchStatus)
 		s.Pod.Name = "nowhere"
 		s.Report(t.Context(), result(Passed, "x"))
 		assert.Contains(t, strings.Join(s.log, "\n"), `pods \"nowhere\" not found`)
