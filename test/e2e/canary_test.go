@@ -78,7 +78,7 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 		first, note      string
 	}{
 		"warn":                       {"warn", "warn", 0, canary.Passed, "admitted with a warning: would be denied: Invalid: PolicyProfile overrule-", ""},
-		"audit":                      {"audit", "audit", 0, canary.Passed, "admitted, as it should be with --enforcement=audit", "this proves that writes are not held up and that mutate.overrule.dev is called, but not that writes are evaluated"},
+		"audit":                      {"audit", "audit", 0, canary.Passed, "admitted, as expected with --enforcement=audit", "this run verifies that writes are not blocked and that mutate.overrule.dev is called, but not that writes are evaluated"},
 		"warn where deny is thought": {"warn", "deny", 1, canary.Failed, "admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; set --enforcement to the value that the server uses", ""},
 		"deny where warn is thought": {"deny", "warn", 1, canary.Failed, "denied by validate.overrule.dev, which is unexpected with --enforcement=warn", ""},
 		"audit where warn is":        {"audit", "warn", 1, canary.Failed, "admitted without evaluation: validate.overrule.dev has a rule for the write", ""},

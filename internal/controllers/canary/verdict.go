@@ -76,7 +76,7 @@ func checkDenied(enforcement api.Action, a answer) verdict {
 	case warned != "":
 		return failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; %s: %s", enforcementHint, warned)
 	case enforcement == api.Audit:
-		return passed("admitted, as it should be with --enforcement=audit")
+		return passed("admitted, as expected with --enforcement=audit")
 	}
 	v := failed("admitted without evaluation")
 	v.notEvaluated = true

@@ -63,7 +63,7 @@ func TestCheckDenied(t *testing.T) {
 		"warned under audit":  {api.Audit, answer{warnings: warned}, failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; set --enforcement to the value that the server uses: %s", warned[1])},
 		"warned of something else": {api.Warn, answer{warnings: []string{"would be denied: overrule is overloaded"}},
 			failed("admitted with a warning, but not with reason Invalid: would be denied: overrule is overloaded")},
-		"nothing under audit": {api.Audit, answer{}, passed("admitted, as it should be with --enforcement=audit")},
+		"nothing under audit": {api.Audit, answer{}, passed("admitted, as expected with --enforcement=audit")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.got.write = write{resource: profiles}
