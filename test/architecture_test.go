@@ -35,7 +35,7 @@ var packages = []packageRule{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/rights", "internal/cache", "internal/cli/manifest",
 	}},
 	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
-		"internal/inflight", "internal/note",
+		"internal/inflight", "internal/controllers/annotations",
 	}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
@@ -51,13 +51,12 @@ var packages = []packageRule{
 	{"internal/controllers/audit", "the background audit: violations on the paths that an observed change affects", []string{
 		"internal/background", "internal/guard",
 	}},
-	{"internal/controllers/annotations", "updates annotations and conditions that a write to another object made stale", []string{
-		"internal/background", "internal/note",
+	{"internal/controllers/annotations", "the text of the annotations; updates annotations and conditions that a write to another object made stale", []string{
+		"internal/background", "internal/effective",
 	}},
 	{"internal/inflight", "evaluates a write together with admitted writes that the store has not observed yet", []string{
 		"internal/guard",
 	}},
-	{"internal/note", "the text of the annotations, the same at admission and in later updates", []string{"internal/effective"}},
 	{"internal/rights", "who is allowed to remove or change overrides: SubjectAccessReviews, cached for seconds", []string{"api"}},
 	{"internal/guard", "evaluates a change: denials, warnings, blast radius", []string{
 		"internal/effective", "internal/snapshot", "internal/cel", "internal/schema", "internal/constraint",

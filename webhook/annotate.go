@@ -9,9 +9,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -47,7 +47,7 @@ func partOf(object []byte) (part, error) {
 // is computed anew. Nobody is trusted to say it right, whoever they are, and what a
 // refresh brings stands because it is what comes of that.
 func (s *Server) annotate(v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change, b *effective.Budget) ([]operation, error) {
-	name := note.Name(c.After)
+	name := annotations.Name(c.After)
 	if name == "" {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (s *Server) annotate(v *snapshot.View, r *admissionv1.AdmissionRequest, c g
 	if same && now.sameAt(name, was) {
 		return nil, nil
 	}
-	text, err := note.Text(s.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
+	text, err := annotations.Text(s.Guard.Engine, v.With(snapshot.Put(c.After)), c.After, b, nil)
 	switch {
 	case err == nil:
 		return set(name, now, text), nil

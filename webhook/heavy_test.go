@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/note"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
@@ -78,7 +78,7 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 			assert.NotEmpty(t, said(t, hurried), "without time it is denied, whatever the reason")
 
 			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review(t, create(t, c.policy))))
-			assert.LessOrEqual(t, len(patched(t, a).value), note.Limit)
+			assert.LessOrEqual(t, len(patched(t, a).value), annotations.MaxSize)
 		})
 	}
 }

@@ -9,12 +9,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Await waits while a watch that has just ended is being opened again, until the
-// context ends at the latest: what another replica let through meanwhile is
-// known then. It does not wait for a policy kind that the API server does not give
-// out, nor for what is too old to judge by already (see Current).
+// Await blocks while a watch that has just ended is being reopened, until ctx ends at
+// the latest. After it the cache has what another replica admitted in the meantime. It
+// does not wait for policy kinds that the API server cannot list, nor for sources that
+// are already stale (see Current).
 func (w *Watcher) Await(ctx context.Context) {
-	reopened := w.peers.reopening()
+	reopened := w.sources.waitChannel()
 	if reopened == nil {
 		return
 	}
@@ -24,41 +24,41 @@ func (w *Watcher) Await(ctx context.Context) {
 	}
 }
 
-// attend decides for all reviews whether they wait, each time that a source
-// changes or becomes stale, until the context ends. Then none waits.
-func (w *Watcher) attend(ctx context.Context) {
-	defer w.peers.release()
+// updateWaiting evaluates shouldWait each time that a source changes or becomes stale,
+// until ctx ends, and then releases all waiting reviews.
+func (w *Watcher) updateWaiting(ctx context.Context) {
+	defer w.sources.close()
 	for {
-		seen := w.peers.changes()
+		seen := w.sources.currentVersion()
 		now := time.Now()
-		waits, next := w.reopening(now)
-		w.peers.decide(seen, waits)
+		waits, next := w.shouldWait(now)
+		w.sources.setWaiting(seen, waits)
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.peers.news:
-		case <-after(next):
+		case <-w.sources.updated:
+		case <-timerChannel(next):
 		}
 	}
 }
 
-// after is time.After; nothing comes for zero.
-func after(d time.Duration) <-chan time.Time {
+// timerChannel is time.After; it returns nil, which blocks forever, for d <= 0.
+func timerChannel(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
 	return time.After(d)
 }
 
-// reopening reports whether a review waits, and in what time that may change
-// without any event: 0 for never.
-func (w *Watcher) reopening(now time.Time) (waits bool, next time.Duration) {
+// shouldWait reports whether reviews must wait at the time now, and after what time
+// that may change without an event: 0 for never.
+func (w *Watcher) shouldWait(now time.Time) (waits bool, next time.Duration) {
 	for _, s := range w.Health() {
-		if s.BlindSince.IsZero() {
+		if s.DisconnectedSince.IsZero() {
 			continue
 		}
-		if left := StaleAfter - now.Sub(s.BlindSince); left >= 0 && (next == 0 || left < next) {
-			next = left + 1 // it is stale after that, not at it
+		if left := StaleAfter - now.Sub(s.DisconnectedSince); left >= 0 && (next == 0 || left < next) {
+			next = left + 1 // a source is stale after StaleAfter, not at it
 		}
 		switch {
 		case apierrors.IsNotFound(s.Err), s.Kind != api.PolicyKind{} && (s.stale(now) || apierrors.IsForbidden(s.Err)):

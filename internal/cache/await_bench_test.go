@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// BenchmarkReviewsThatWait has so many reviews wait while a watch is away: the
-// CPU time that they take each second.
-func BenchmarkReviewsThatWait(b *testing.B) {
+// BenchmarkAwait measures the CPU time per second of reviews that wait while a watch is
+// disconnected.
+func BenchmarkAwait(b *testing.B) {
 	for _, n := range []int{1, 64, 2048} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			names := []string{"customresourcedefinitions"}
 			for i := range 40 {
 				names = append(names, fmt.Sprintf("resource-%02d", i))
 			}
-			w, all := watching(names...)
+			w, all := newTestWatcher(names...)
 			ctx, cancel := context.WithCancel(b.Context())
-			attending(ctx, w)
+			startUpdateWaiting(ctx, w)
 			for b.Loop() {
 				for _, c := range all {
-					c.closed()
+					c.watchClosed()
 				}
 				var waiting sync.WaitGroup
 				began, used := time.Now(), cpu()
@@ -32,7 +32,7 @@ func BenchmarkReviewsThatWait(b *testing.B) {
 				}
 				time.Sleep(time.Second)
 				for _, c := range all {
-					c.opened(false)
+					c.watchOpened(false)
 				}
 				waiting.Wait()
 				b.ReportMetric(float64((cpu()-used).Microseconds())/1000/time.Since(began).Seconds(), "cpu-ms/s")

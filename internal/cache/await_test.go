@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// watching is a Watcher of sources that are listed and have a watch.
-func watching(names ...string) (*Watcher, map[string]*contact) {
-	w, all := &Watcher{registry: &registry{}, peers: newPeers()}, map[string]*contact{}
+// newTestWatcher returns a Watcher of sources that are listed and have a watch.
+func newTestWatcher(names ...string) (*Watcher, map[string]*healthTracker) {
+	w, all := &Watcher{registry: &registry{}, sources: newSourceGroup()}, map[string]*healthTracker{}
 	for _, name := range names {
-		c := newContact(name)
-		c.join(&w.peers)
-		c.opened(false)
-		c.list()
-		w.core = append(w.core, &feed{source: name, contact: c})
+		c := newHealthTracker(name)
+		c.join(&w.sources)
+		c.watchOpened(false)
+		c.recordList()
+		w.core = append(w.core, &reflector{source: name, health: c})
 		all[name] = c
 	}
 	w.definitions = w.core[0]
@@ -27,75 +27,81 @@ func watching(names ...string) (*Watcher, map[string]*contact) {
 	return w, all
 }
 
-// attending has a Watcher decide whether reviews wait.
-func attending(ctx context.Context, w *Watcher) { go w.attend(ctx) }
+// startUpdateWaiting runs updateWaiting in the background.
+func startUpdateWaiting(ctx context.Context, w *Watcher) { go w.updateWaiting(ctx) }
 
-func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
+func TestAwaitWhileWatchReconnects(t *testing.T) {
 	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "")
 	const patience = time.Minute
 	for sentence, c := range map[string]struct {
-		with func(map[string]*contact)
+		with func(map[string]*healthTracker)
 		want time.Duration
 	}{
-		"all are open": {with: func(map[string]*contact) {}},
+		"all are open": {with: func(map[string]*healthTracker) {}},
 		"one is open again after a while": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(false) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(false) })
 			},
 			want: time.Second,
 		},
-		"one opens, and another closes meanwhile": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["services"].closed() })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].opened(false) })
-				time.AfterFunc(3*time.Second, func() { of["services"].opened(false) })
+		"one reconnects while another disconnects": {
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["services"].watchClosed() })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].watchOpened(false) })
+				time.AfterFunc(3*time.Second, func() { of["services"].watchOpened(false) })
 			},
 			want: 3 * time.Second,
 		},
-		"one that lists first is open when it has": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(true) })
-				time.AfterFunc(2*time.Second, func() { of["gateways"].list() })
+		"a streaming watch is connected after its list": {
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(true) })
+				time.AfterFunc(2*time.Second, func() { of["gateways"].recordList() })
 			},
 			want: 2 * time.Second,
 		},
-		"one that nobody answers for is too old in the end": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(errLost) },
+		"one that does not respond becomes stale": {
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errLost)
+			},
 			want: StaleAfter,
 		},
-		"a policy kind may not be read": {
-			with: func(of map[string]*contact) {
+		"a policy kind is forbidden": {
+			with: func(of map[string]*healthTracker) {
 				of["gateways"].health.Kind = colors
-				of["gateways"].closed()
-				of["gateways"].failed(errNoRight)
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errNoRight)
 			},
 		},
-		"an API server that has just started lets nobody read": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				of["gateways"].failed(errNoRight)
-				time.AfterFunc(time.Second, func() { of["gateways"].opened(false) })
+		"an API server that has just started forbids all lists": {
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(errNoRight)
+				time.AfterFunc(time.Second, func() { of["gateways"].watchOpened(false) })
 			},
 			want: time.Second,
 		},
 		"one is not served any more": {
-			with: func(of map[string]*contact) { of["gateways"].closed(); of["gateways"].failed(missing) },
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				of["gateways"].recordFailure(missing)
+			},
 		},
 		"one is not served any more after a while": {
-			with: func(of map[string]*contact) {
-				of["gateways"].closed()
-				time.AfterFunc(time.Second, func() { of["gateways"].failed(missing) })
+			with: func(of map[string]*healthTracker) {
+				of["gateways"].watchClosed()
+				time.AfterFunc(time.Second, func() { of["gateways"].recordFailure(missing) })
 			},
 			want: time.Second,
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, all := watching("customresourcedefinitions", "gateways", "services")
-				attending(t.Context(), w)
+				w, all := newTestWatcher("customresourcedefinitions", "gateways", "services")
+				startUpdateWaiting(t.Context(), w)
 				c.with(all)
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
@@ -107,11 +113,11 @@ func TestAReviewWaitsWhileAWatchIsOpenedAgain(t *testing.T) {
 	}
 }
 
-func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
+func TestAwaitEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("gateways")
-		attending(t.Context(), w)
-		all["gateways"].closed()
+		w, all := newTestWatcher("gateways")
+		startUpdateWaiting(t.Context(), w)
+		all["gateways"].watchClosed()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -120,17 +126,17 @@ func TestAReviewWaitsNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
+func TestAwaitIgnoresRemovedSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("customresourcedefinitions", "gateways")
-		gateways := &kind{feed: w.core[0]}
-		w.core, w.registry.reading = nil, map[string]*kind{"gateways": gateways}
-		attending(t.Context(), w)
-		all["gateways"].closed()
+		w, all := newTestWatcher("customresourcedefinitions", "gateways")
+		gateways := &watchedKind{reflector: w.core[0]}
+		w.core, w.registry.watched = nil, map[string]*watchedKind{"gateways": gateways}
+		startUpdateWaiting(t.Context(), w)
+		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, func() {
 			w.registry.mu.Lock()
 			defer w.registry.mu.Unlock()
-			delete(w.registry.reading, "gateways")
+			delete(w.registry.watched, "gateways")
 			all["gateways"].leave()
 		})
 		start := time.Now()
@@ -139,31 +145,31 @@ func TestAReviewDoesNotWaitForWhatIsNotReadAnyMore(t *testing.T) {
 	})
 }
 
-// A review that comes at the very moment waits, though no one has decided yet.
-func TestAReviewWaitsFromTheMomentAtWhichAWatchEnds(t *testing.T) {
-	w, all := watching("gateways", "services")
-	assert.Nil(t, w.peers.reopening())
-	all["gateways"].closed()
-	waits := w.peers.reopening()
+// A review that arrives at this moment waits, even before shouldWait is evaluated.
+func TestAwaitStartsWhenWatchEnds(t *testing.T) {
+	w, all := newTestWatcher("gateways", "services")
+	assert.Nil(t, w.sources.waitChannel())
+	all["gateways"].watchClosed()
+	waits := w.sources.waitChannel()
 	assert.NotNil(t, waits)
 
-	seen := w.peers.changes()
-	all["services"].closed()
-	w.peers.decide(seen, false)
-	assert.Equal(t, waits, w.peers.reopening(), "what was found before the last change says nothing")
-	w.peers.decide(w.peers.changes(), false)
+	seen := w.sources.currentVersion()
+	all["services"].watchClosed()
+	w.sources.setWaiting(seen, false)
+	assert.Equal(t, waits, w.sources.waitChannel(), "a result for an older version is ignored")
+	w.sources.setWaiting(w.sources.currentVersion(), false)
 	<-waits
-	assert.Nil(t, w.peers.reopening())
-	w.peers.decide(w.peers.changes(), true)
-	assert.NotNil(t, w.peers.reopening(), "what it does not wait for may become what it waits for")
+	assert.Nil(t, w.sources.waitChannel())
+	w.sources.setWaiting(w.sources.currentVersion(), true)
+	assert.NotNil(t, w.sources.waitChannel(), "after another change it may have to wait")
 }
 
-func TestNoReviewWaitsForAWatcherThatHasEnded(t *testing.T) {
+func TestAwaitAfterWatcherStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, all := watching("gateways")
+		w, all := newTestWatcher("gateways")
 		ctx, cancel := context.WithCancel(t.Context())
-		attending(ctx, w)
-		all["gateways"].closed()
+		startUpdateWaiting(ctx, w)
+		all["gateways"].watchClosed()
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		w.Await(t.Context())

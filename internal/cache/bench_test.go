@@ -27,42 +27,41 @@ type sinks struct {
 	byKind map[api.PolicyKind]*sink[snapshot.Object]
 }
 
-// newSinks has those who listen in a server, too: they are told of each event.
+// newSinks subscribes to the store, as components of the server do.
 func newSinks(tb testing.TB) *sinks {
 	tb.Helper()
 	s := snapshot.New()
 	inflight.New(s, inflight.Options{})
 	audit.New(audit.Options{Store: s})
-	return &sinks{store: s, kinds: known(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
+	return &sinks{store: s, kinds: newProfiles(tb), byKind: make(map[api.PolicyKind]*sink[snapshot.Object])}
 }
 
-// of returns the sink of a kind, policies' among them.
+// of returns the sink of a kind.
 func (s *sinks) of(kind api.PolicyKind) *sink[snapshot.Object] {
 	if out := s.byKind[kind]; out != nil {
 		return out
 	}
 	out := &sink[snapshot.Object]{
-		target: objects{store: s.store, kind: kind}, contact: newContact(kind.Kind),
-		log: logr.Discard(), listed: func() {}, seen: seen{s.store, kind},
+		target: objectTarget{store: s.store, kind: kind}, health: newHealthTracker(kind.Kind),
+		log: logr.Discard(), listed: func() {}, observer: observer{s.store, kind},
 	}
-	if b := hierarchyKind(kind); b != nil {
+	if b := builtinOf(kind); b != nil {
 		out.decode = b.decode
 	} else {
 		k := s.kinds.Of(kind)
 		s.store.AddKind(k)
-		out.decode, out.target = policies(k), kindObjects{objects{store: s.store, kind: kind}}
+		out.decode, out.target = policyDecoder(k), policyTarget{objectTarget{store: s.store, kind: kind}}
 	}
 	s.byKind[kind] = out
 	return out
 }
 
-// received returns an object as client-go decodes it from the API server's
-// answer.
+// received returns an object as client-go decodes it from a response of the API server.
 func received(tb testing.TB, object map[string]any) kruntime.Object {
 	tb.Helper()
 	data, err := json.Marshal(object)
 	require.NoError(tb, err)
-	if b := hierarchyKind(fixture.KindOf(object)); b != nil {
+	if b := builtinOf(fixture.KindOf(object)); b != nil {
 		out := b.example.DeepCopyObject()
 		require.NoError(tb, json.Unmarshal(data, out))
 		return out
@@ -72,8 +71,7 @@ func received(tb testing.TB, object map[string]any) kruntime.Object {
 	return u
 }
 
-// list feeds the objects that are wanted, as streamed lists: each is decoded
-// as it comes, and none is kept but as the store has it.
+// list feeds objects as streaming lists: each is decoded as it arrives.
 func (s *sinks) list(tb testing.TB, size fixture.Size, wanted func(api.PolicyKind) bool) {
 	tb.Helper()
 	lists := make(map[api.PolicyKind][]any)
@@ -98,9 +96,9 @@ func renamed(route map[string]any) map[string]any {
 	return route
 }
 
-// BenchmarkEvent is one event of a watch, from the object that client-go has
-// decoded to the store's next moment, in a cluster of the full size. Each event
-// is a change: objects come in two states by turns.
+// BenchmarkEvent measures one watch event in a cluster of the full size, from the
+// object that client-go has decoded to the next view of the store. Each event is a
+// change: objects alternate between two states.
 func BenchmarkEvent(b *testing.B) {
 	const differing = 500
 	s, size := newSinks(b), fixture.Full
@@ -133,13 +131,13 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what the store of a cluster of the full size keeps alive,
-// for each route and for each policy. It is all there is: no informer has a
-// cache of its own. There is nothing to repeat: an op reads the figures.
+// BenchmarkMemory measures the memory that the store of a cluster of the full size
+// keeps alive, per route and per policy. There is no other informer cache. The
+// measurement is not repeated per op.
 func BenchmarkMemory(b *testing.B) {
 	s, size := newSinks(b), fixture.Full
 	isRoute := func(k api.PolicyKind) bool { return k == gatewayKind(gateway.KindHTTPRoute) }
-	isPolicy := func(k api.PolicyKind) bool { return hierarchyKind(k) == nil }
+	isPolicy := func(k api.PolicyKind) bool { return builtinOf(k) == nil }
 	s.list(b, size, func(k api.PolicyKind) bool { return !isRoute(k) && !isPolicy(k) })
 	empty := alive()
 	s.list(b, size, isRoute)
@@ -154,8 +152,8 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric((all-routes)/1024/float64(size.Gateways+size.Routes), "KiB/policy")
 }
 
-// alive is what is alive on the heap, in bytes. The second collection takes what
-// the first one only found to be dead: the spares of pools.
+// alive returns the live heap in bytes. The second collection frees the contents of
+// pools.
 func alive() float64 {
 	runtime.GC()
 	runtime.GC()
@@ -164,9 +162,9 @@ func alive() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// What the benchmarks feed is what a fixture's own store has, and an event is a
-// change.
-func TestTheBenchmarksFeedAWholeCluster(t *testing.T) {
+// The benchmarks feed the same objects that the fixture's own store has, and each event
+// is a change.
+func TestBenchmarkFixtureIsComplete(t *testing.T) {
 	size := fixture.Size{Gateways: 20, Routes: 200}
 	want, err := fixture.New(size)
 	require.NoError(t, err)

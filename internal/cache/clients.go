@@ -13,20 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
+	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
-// clients talk to one API server over one set of connections.
+// clients are the clients of one API server. They share connections.
 type clients struct {
 	core        rest.Interface
 	gateway     map[schema.GroupVersion]rest.Interface
 	definitions rest.Interface
 	policies    dynamic.Interface
-	discovery   discovery.DiscoveryInterface
+	discovery   clientdiscovery.DiscoveryInterface
 }
 
 const (
@@ -34,42 +34,42 @@ const (
 	keepAlive   = 15 * time.Second
 )
 
-// newClients returns clients that give each request the time; 0 is no limit,
-// as watches need, and what an API server turns away is not sent again by them.
+// newClients returns clients with the given request timeout. A timeout of 0 means none,
+// as watches need; these clients do not retry requests that the API server rejects.
 func newClients(cfg *rest.Config, timeout time.Duration) (*clients, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = timeout
-	// The API server's own fairness is enough: a queue in here would only hold
-	// back the reads that someone's write waits for.
+	// The API server limits requests itself (priority and fairness). A client-side
+	// limit would only delay the reads that a pending write depends on.
 	cfg.QPS, cfg.RateLimiter = -1, nil
 	if cfg.Dial == nil {
-		// A watch that waits half a minute for an address that nobody answers at is
-		// late where the API server has another one, or is back.
+		// The default dial timeout of 30 s delays the recovery of a watch if one
+		// address of the API server is not reachable.
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}
 	if timeout == 0 {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return noRetryTransport{next} })
 	}
-	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is the business of its CRD's owner
-	web, err := rest.HTTPClientFor(cfg)
+	cfg.WarningHandlerWithContext = rest.NoWarnings{} // deprecation warnings concern the owner of the CRD
+	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	c := &clients{}
-	if err := c.connect(cfg, web); err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+	if err := c.connect(cfg, httpClient); err != nil {
+		return nil, fmt.Errorf("create client for %s: %w", cfg.Host, err)
 	}
 	return c, nil
 }
 
-// once takes out of answers what has a client send a request again. It would do
-// so ten times, and wait as long each time as the API server says: half a minute
-// where a resource cannot be converted. Nobody would know meanwhile that the
-// resource is not watched, nor when it could be.
-type once struct{ next http.RoundTripper }
+// noRetryTransport removes Retry-After headers from responses. With the header,
+// client-go retries a request up to ten times and waits as long as the header says, for
+// example 30 s if a resource cannot be converted; meanwhile the failure would not be
+// reported.
+type noRetryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o noRetryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := o.next.RoundTrip(r)
 	if err == nil {
 		response.Header.Del("Retry-After")
@@ -77,52 +77,51 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func (c *clients) connect(cfg *rest.Config, web *http.Client) error {
-	binary := rest.CopyConfig(cfg) // custom resources have no such encoding
+func (c *clients) connect(cfg *rest.Config, httpClient *http.Client) error {
+	binary := rest.CopyConfig(cfg) // custom resources do not support protobuf
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	core, err := corev1client.NewForConfigAndClient(binary, web)
+	core, err := corev1client.NewForConfigAndClient(binary, httpClient)
 	if err != nil {
 		return err
 	}
-	definitions, err := apiextensionsv1client.NewForConfigAndClient(binary, web)
+	definitions, err := apiextensionsv1client.NewForConfigAndClient(binary, httpClient)
 	if err != nil {
 		return err
 	}
 	c.core, c.definitions = core.RESTClient(), definitions.RESTClient()
-	if c.gateway, err = gatewayClients(cfg, web); err != nil {
+	if c.gateway, err = gatewayClients(cfg, httpClient); err != nil {
 		return err
 	}
-	if c.policies, err = dynamic.NewForConfigAndClient(cfg, web); err != nil {
+	if c.policies, err = dynamic.NewForConfigAndClient(cfg, httpClient); err != nil {
 		return err
 	}
-	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, web)
+	c.discovery, err = clientdiscovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)
 	return err
 }
 
-// all lists and watches all objects of a kind of the hierarchy in one of its
-// versions.
-func (c *clients) all(b *builtin, version string) *cache.ListWatch {
-	return everywhere(c.of(b, version), b.resource)
+// listWatch lists and watches all objects of a builtin kind in one of its versions.
+func (c *clients) listWatch(b *builtin, version string) *cache.ListWatch {
+	return listWatchAll(c.clientFor(b, version), b.resource)
 }
 
-func (c *clients) of(b *builtin, version string) rest.Interface {
+func (c *clients) clientFor(b *builtin, version string) rest.Interface {
 	if gw := c.gateway[schema.GroupVersion{Group: b.kind.Group, Version: version}]; gw != nil {
 		return gw
 	}
 	return c.core
 }
 
-func (c *clients) allDefinitions() *cache.ListWatch {
-	return everywhere(c.definitions, sourceDefinitions)
+func (c *clients) definitionsListWatch() *cache.ListWatch {
+	return listWatchAll(c.definitions, sourceDefinitions)
 }
 
-func everywhere(client rest.Interface, resource string) *cache.ListWatch {
+func listWatchAll(client rest.Interface, resource string) *cache.ListWatch {
 	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 
-// allPolicies lists and watches all objects of a resource.
-func (c *clients) allPolicies(r schema.GroupVersionResource) *cache.ListWatch {
+// policiesListWatch lists and watches all objects of a resource.
+func (c *clients) policiesListWatch(r schema.GroupVersionResource) *cache.ListWatch {
 	client := c.policies.Resource(r)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

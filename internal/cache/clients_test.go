@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An API server that cannot convert a resource says so, and that it is to be asked
-// again in half a minute: client-go would tell nobody for five.
-func TestAWatchThatIsTurnedAwayIsToldAtOnce(t *testing.T) {
+// If an API server cannot convert a resource, it asks the client to retry after 30 s;
+// client-go would not return the error for five minutes.
+func TestRejectedWatchIsNotRetriedByClient(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -26,10 +26,10 @@ func TestAWatchThatIsTurnedAwayIsToldAtOnce(t *testing.T) {
 	c, err := newClients(&rest.Config{Host: server.URL}, 0)
 	require.NoError(t, err)
 
-	_, err = c.allDefinitions().WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err = c.definitionsListWatch().WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	assert.True(t, apierrors.IsTooManyRequests(err), err)
-	_, err = c.allDefinitions().ListWithContext(t.Context(), metav1.ListOptions{})
+	_, err = c.definitionsListWatch().ListWithContext(t.Context(), metav1.ListOptions{})
 	assert.True(t, apierrors.IsTooManyRequests(err), err)
 	assert.EqualValues(t, 2, asked.Load())
 }

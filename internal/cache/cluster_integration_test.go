@@ -102,7 +102,7 @@ metadata: {name: color, namespace: app}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, defaults: {colors: {light: red}}}
 `
 
-// tint is a cluster-scoped policy kind that is known by its label alone.
+// tint is a cluster-scoped policy kind that has only a label.
 const tint = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -137,7 +137,7 @@ var (
 	tintRef    = api.Ref{Group: "policies.example.com", Kind: "TintPolicy", Name: "tint"}
 )
 
-// hierarchyRefs are those of Gateway API, and the Service.
+// hierarchyRefs are the objects of Gateway API, and the Service.
 var hierarchyRefs = []api.Ref{
 	classRef, gatewayRef, webRef, rpcRef, tlsRef,
 	{Group: api.GatewayGroup, Kind: "TCPRoute", Namespace: "app", Name: "tcp"},
@@ -149,19 +149,19 @@ var hierarchyRefs = []api.Ref{
 
 var all = append([]api.Ref{appRef, authRef, colourRef}, hierarchyRefs...)
 
-// soon waits for what the API server does a moment later.
+// soon polls until condition holds.
 func soon(t *testing.T, condition func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, condition, 2*time.Minute, 20*time.Millisecond, msg)
 }
 
-// must run a command of kubectl.
+// must fails the test if a kubectl command failed.
 func must(t *testing.T, got env.Result) {
 	t.Helper()
 	require.Zero(t, got.Code, got.Stderr)
 }
 
-// lines is what was logged, by any goroutine.
+// lines collects log lines from any goroutine.
 type lines struct {
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -188,15 +188,15 @@ func (l *lines) errors() []string {
 	return out
 }
 
-// running is a Watcher that was started.
+// running is a started Watcher.
 type running struct {
 	*Watcher
 	store *snapshot.Store
 	lines *lines
 }
 
-// follow starts a Watcher, which ends with the test.
-func follow(t *testing.T, cfg *rest.Config) *running {
+// startWatcher starts a Watcher, which stops at the end of the test.
+func startWatcher(t *testing.T, cfg *rest.Config) *running {
 	t.Helper()
 	r := &running{store: snapshot.New(Sources...), lines: &lines{}}
 	var err error
@@ -237,8 +237,8 @@ func kindNames(v *snapshot.View) []string {
 
 func (r *running) knows(kind string) bool { return slices.Contains(r.kinds(), kind) }
 
-// sick are the sources that cannot be watched.
-func (r *running) sick() []string {
+// failingSources are the sources that cannot be watched.
+func (r *running) failingSources() []string {
 	var out []string
 	for _, h := range r.Health() {
 		if h.Err != nil {
@@ -248,7 +248,7 @@ func (r *running) sick() []string {
 	return out
 }
 
-// rules let a user read resources of groups.
+// rules allow to read resources of groups.
 func rules(groups map[string][]string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for group, resources := range groups {
@@ -257,7 +257,7 @@ func rules(groups map[string][]string) []rbacv1.PolicyRule {
 	return out
 }
 
-// without removes a CustomResourceDefinition, and returns how to bring it back.
+// without deletes a CustomResourceDefinition, and returns a function that restores it.
 func without(t *testing.T, e *env.Env, name string) (restore func()) {
 	t.Helper()
 	client, err := clientset.NewForConfig(e.Config)
@@ -276,8 +276,8 @@ func without(t *testing.T, e *env.Env, name string) (restore func()) {
 	})
 }
 
-// line is a way to the API server that can be cut.
-type line struct {
+// faultyProxy is a proxy to the API server whose connections can be cut.
+type faultyProxy struct {
 	listener net.Listener
 	to       string
 
@@ -286,14 +286,14 @@ type line struct {
 	conns []net.Conn
 }
 
-// through returns a configuration whose connections take the line.
-func through(t *testing.T, cfg *rest.Config) (*line, *rest.Config) {
+// newFaultyProxy returns a configuration whose connections pass through the proxy.
+func newFaultyProxy(t *testing.T, cfg *rest.Config) (*faultyProxy, *rest.Config) {
 	t.Helper()
 	to, err := url.Parse(cfg.Host)
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &line{listener: listener, to: to.Host}
+	l := &faultyProxy{listener: listener, to: to.Host}
 	go l.serve()
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -305,7 +305,7 @@ func through(t *testing.T, cfg *rest.Config) (*line, *rest.Config) {
 	return l, out
 }
 
-func (l *line) serve() {
+func (l *faultyProxy) serve() {
 	for {
 		in, err := l.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -321,12 +321,12 @@ func (l *line) serve() {
 	}
 }
 
-func (l *line) pipe(from, to net.Conn) {
+func (l *faultyProxy) pipe(from, to net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 }
 
-func (l *line) keep(conns ...net.Conn) bool {
+func (l *faultyProxy) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cut {
@@ -336,8 +336,8 @@ func (l *line) keep(conns ...net.Conn) bool {
 	return true
 }
 
-// set cuts the line, or mends it.
-func (l *line) set(cut bool) {
+// set cuts or restores the connections.
+func (l *faultyProxy) set(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut

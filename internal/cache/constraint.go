@@ -18,9 +18,9 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// constraintKind is one of the kinds of constraints.
+// constraintKind is one of the constraint kinds.
 type constraintKind struct {
-	// resource is its plural, and the name of the source.
+	// resource is the plural name, and the name of the source.
 	resource string
 	kind     api.PolicyKind
 	read     func(metav1.ObjectMeta, api.ConstraintSpec) *constraint.Constraint
@@ -41,11 +41,11 @@ var constraintKinds = []constraintKind{
 	},
 }
 
-// definition is the name of the kind's CustomResourceDefinition.
+// definition returns the name of the CustomResourceDefinition of the kind.
 func (k *constraintKind) definition() string { return k.resource + "." + api.Group }
 
-// constraintsBy returns the kind of constraints that a definition is of, or nil.
-func constraintsBy(definition string) *constraintKind {
+// constraintKindOf returns the constraint kind of a CustomResourceDefinition, or nil.
+func constraintKindOf(definition string) *constraintKind {
 	i := slices.IndexFunc(constraintKinds, func(k constraintKind) bool { return k.definition() == definition })
 	if i < 0 {
 		return nil
@@ -53,20 +53,21 @@ func constraintsBy(definition string) *constraintKind {
 	return &constraintKinds[i]
 }
 
-// demand is a constraint of the cluster.
-type demand struct {
+// constraintRecord is a constraint of the cluster with the metadata that its status
+// needs.
+type constraintRecord struct {
 	*constraint.Constraint
 	uid        types.UID
 	generation int64
 	conditions []metav1.Condition
 }
 
-// decode reads a constraint. One that is not understood in full is Invalid: what
-// is left of it may demand something else.
-func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
+// decode converts a constraint. One with unknown or invalid fields is Invalid: without
+// them, it may require something else.
+func (k *constraintKind) decode(obj runtime.Object) (out *constraintRecord, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	defer background.Recovered(&err, "read it")
 	var head struct {
@@ -85,13 +86,13 @@ func (k *constraintKind) decode(obj runtime.Object) (out *demand, err error) {
 	misread := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true)
 	c := k.read(head.ObjectMeta, body.Spec)
 	if misread != nil {
-		c.Invalid = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", misread)
+		c.Invalid = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", misread)
 	}
-	return &demand{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
+	return &constraintRecord{Constraint: c, uid: head.UID, generation: head.Generation, conditions: head.Status.Conditions}, nil
 }
 
-// object is decode, for a view.
-func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
+// decodeObject is decode for a view.
+func (k *constraintKind) decodeObject(obj runtime.Object) (snapshot.Object, error) {
 	d, err := k.decode(obj)
 	if err != nil {
 		return nil, err
@@ -99,108 +100,111 @@ func (k *constraintKind) object(obj runtime.Object) (snapshot.Object, error) {
 	return d.Constraint, nil
 }
 
-// constraints is the target of the feed of a kind of constraints.
-type constraints struct {
+// constraintTarget is the target of the reflector of a constraint kind.
+type constraintTarget struct {
 	*registry
-	feed *kind
+	kind *watchedKind
 }
 
-func (t constraints) put(d *demand) {
-	t.change(func() { t.demand(d) })
+func (t constraintTarget) put(d *constraintRecord) {
+	t.update(func() { t.putConstraint(d) })
 }
 
-func (t constraints) remove(name cache.ObjectName) {
-	of := t.feed.constraints.kind
-	t.change(func() { t.release(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name}) })
-}
-
-func (t constraints) replace(all []*demand) {
-	t.change(func() {
-		gone := maps.Clone(t.demands)
-		for _, d := range all {
-			delete(gone, d.Ref())
-			t.demand(d)
-		}
-		for ref := range gone {
-			if ref.PolicyKind() == t.feed.constraints.kind {
-				t.release(ref)
-			}
-		}
-		t.listed(t.feed)
-		t.store.Listed(t.feed.constraints.resource)
+func (t constraintTarget) remove(name cache.ObjectName) {
+	of := t.kind.constraints.kind
+	t.update(func() {
+		t.removeConstraint(api.Ref{Group: of.Group, Kind: of.Kind, Namespace: name.Namespace, Name: name.Name})
 	})
 }
 
-// change runs act unless the feed was stopped.
-func (t constraints) change(act func()) {
+func (t constraintTarget) replace(all []*constraintRecord) {
+	t.update(func() {
+		removed := maps.Clone(t.constraints)
+		for _, d := range all {
+			delete(removed, d.Ref())
+			t.putConstraint(d)
+		}
+		for ref := range removed {
+			if ref.PolicyKind() == t.kind.constraints.kind {
+				t.removeConstraint(ref)
+			}
+		}
+		t.markListed(t.kind)
+		t.store.Listed(t.kind.constraints.resource)
+	})
+}
+
+// update runs act unless the reflector was stopped.
+func (t constraintTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reading[t.feed.name] != t.feed {
+	if t.watched[t.kind.name] != t.kind {
 		return
 	}
 	act()
-	hint(t.judged)
+	signal(t.statusChanged)
 }
 
-// demand puts a constraint into force. The very one stays in force when nothing
-// but its status was written.
-func (r *registry) demand(d *demand) {
-	old := r.demands[d.Ref()]
-	r.demands[d.Ref()] = d
+// putConstraint puts a constraint into force. The previous object stays in the store if
+// only its status changed.
+func (r *registry) putConstraint(d *constraintRecord) {
+	old := r.constraints[d.Ref()]
+	r.constraints[d.Ref()] = d
 	if old != nil && old.uid == d.uid && old.generation == d.generation {
 		d.Constraint = old.Constraint
 		return
 	}
-	if r.leftOut(d) {
+	if r.isExempt(d) {
 		return
 	}
 	r.store.Apply(snapshot.Put(d.Constraint))
 	if d.Invalid != nil {
-		r.log.Info("a constraint is not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
+		r.log.Info("constraint not used", "constraint", d.Ref().String(), "message", d.Invalid.Error())
 	}
 }
 
-// leftOut reports whether a constraint is in the namespace whose writes are not
-// judged.
-func (r *registry) leftOut(d *demand) bool { return r.exempt != "" && d.Ref().Namespace == r.exempt }
+// isExempt reports whether a constraint is in the namespace whose writes are not
+// evaluated.
+func (r *registry) isExempt(d *constraintRecord) bool {
+	return r.exemptNamespace != "" && d.Ref().Namespace == r.exemptNamespace
+}
 
-func (r *registry) release(ref api.Ref) {
-	delete(r.demands, ref)
+func (r *registry) removeConstraint(ref api.Ref) {
+	delete(r.constraints, ref)
 	r.store.Apply(snapshot.Delete(ref))
 }
 
-// forgetConstraints forgets those of a kind that is gone.
-func (r *registry) forgetConstraints(k *constraintKind) {
-	maps.DeleteFunc(r.demands, func(ref api.Ref, _ *demand) bool { return ref.PolicyKind() == k.kind })
+// removeConstraints removes all constraints of a kind whose definition was removed.
+func (r *registry) removeConstraints(k *constraintKind) {
+	maps.DeleteFunc(r.constraints, func(ref api.Ref, _ *constraintRecord) bool { return ref.PolicyKind() == k.kind })
 	r.store.Replace(k.kind, nil)
-	r.store.Listed(k.resource) // a kind that is gone has no objects
-	hint(r.judged)
+	r.store.Listed(k.resource) // a kind that is not installed has no objects
+	signal(r.statusChanged)
 }
 
-// ConstraintStatus is what became of a constraint.
+// ConstraintStatus is the state of a constraint.
 type ConstraintStatus struct {
 	Ref        api.Ref
 	UID        types.UID
 	Generation int64
-	// Invalid tells why it is not in force; nil if it is, or will be once its
-	// policy kind is Installed.
+	// Invalid is why the constraint is not in force. It is nil if the constraint is in
+	// force, or will be when its policy kind is Installed.
 	Invalid   error
 	Kind      api.PolicyKind
 	Installed bool
-	// Absent are targets that it names and that do not exist; NoTarget tells that
+	// Absent are the targets that it names and that do not exist. NoTarget is true if
 	// it has no others.
 	Absent   []constraint.Named
 	NoTarget bool
-	// Conditions that its status has. They must not be edited.
+	// Conditions are the current conditions of the status. They must not be modified.
 	Conditions []metav1.Condition
 }
 
-// targetsChanged hints that a target of a constraint may have been created or
-// deleted. It is
-// called under the lock of the store.
+// targetsChanged signals that a target of a constraint may have been created or
+// deleted. It is called with the lock of the store held.
 func (r *registry) targetsChanged(events []snapshot.Event) {
 	if slices.ContainsFunc(snapshot.Objects(events), func(o snapshot.Object) bool { return gateway.Known(o.Ref().PolicyKind()) }) {
-		hint(r.judged)
+		signal(r.statusChanged)
 	}
 }
 
@@ -208,24 +212,24 @@ func (r *registry) constraintStatuses() []ConstraintStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	installed := make(map[api.PolicyKind]bool)
-	for _, k := range r.reading {
+	for _, k := range r.watched {
 		if k.policy != nil {
 			installed[k.policy.Ref()] = true
 		}
 	}
 	v, ready := r.store.View()
-	out := make([]ConstraintStatus, 0, len(r.demands))
-	for ref, d := range r.demands {
+	out := make([]ConstraintStatus, 0, len(r.constraints))
+	for ref, d := range r.constraints {
 		if names, _ := d.Named(); len(names) > 0 && !ready {
-			continue // a target may exist and not be listed yet
+			continue // a target may exist but not be listed yet
 		}
 		s := ConstraintStatus{
 			Ref: ref, UID: d.uid, Generation: d.generation, Invalid: d.Invalid,
 			Kind: d.PolicyKind(), Installed: installed[d.PolicyKind()], Conditions: d.conditions,
 		}
 		s.Absent, s.NoTarget = v.Absent(d.Constraint)
-		if r.leftOut(d) {
-			s.Invalid = fmt.Errorf("namespace %s is Overrule's own and exempt: no constraint in it takes part; move it to another", ref.Namespace)
+		if r.isExempt(d) {
+			s.Invalid = fmt.Errorf("constraints in Overrule's own namespace %s are ignored; move it to another namespace", ref.Namespace)
 		}
 		out = append(out, s)
 	}

@@ -44,8 +44,8 @@ func limited(namespace, name string, generation int64, rule map[string]any) *uns
 
 func atMost(limit int64) map[string]any { return map[string]any{"path": "dark", "max": limit} }
 
-// demanded are the names of the constraints that the view has in force.
-func (r *rig) demanded() []string {
+// constraintRefs are the names of the constraints in force in the view.
+func (r *testRegistry) constraintRefs() []string {
 	v, _ := r.store.View()
 	var out []string
 	for _, c := range v.Constraints(colorRef) {
@@ -54,45 +54,45 @@ func (r *rig) demanded() []string {
 	return out
 }
 
-func TestConstraintsAreFedToTheStore(t *testing.T) {
-	r := newRig(t)
-	r.exempt = "own"
-	r.replace(r.defs(constraintCRD, clusterConstraintCRD, colorCRD))
-	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not judging on half a picture")
+func TestConstraintsReachTheStore(t *testing.T) {
+	r := newTestRegistry(t)
+	r.exemptNamespace = "own"
+	r.replace(r.definitionsOf(constraintCRD, clusterConstraintCRD, colorCRD))
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready before constraints are listed")
 	r.list(constraintCRD.obj().Name, limited("app", "a", 1, atMost(1)), limited("own", "left-out", 1, atMost(1)))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
 	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
-	assert.Equal(t, []string{"c", "app/a"}, r.demanded())
+	assert.Equal(t, []string{"c", "app/a"}, r.constraintRefs())
 
-	feed := r.reading[constraintCRD.obj().Name].into
-	require.NoError(t, feed.Add(limited("app", "b", 1, atMost(1))))
-	require.NoError(t, feed.Delete(limited("app", "a", 1, atMost(1))))
-	assert.Equal(t, []string{"c", "app/b"}, r.demanded())
+	store := r.watched[constraintCRD.obj().Name].store
+	require.NoError(t, store.Add(limited("app", "b", 1, atMost(1))))
+	require.NoError(t, store.Delete(limited("app", "a", 1, atMost(1))))
+	assert.Equal(t, []string{"c", "app/b"}, r.constraintRefs())
 
-	require.NoError(t, feed.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
-	assert.Equal(t, []string{"c", "app/d"}, r.demanded(), "a list takes away what it lacks, of its own kind")
+	require.NoError(t, store.Replace([]any{limited("app", "d", 1, atMost(1))}, "2"))
+	assert.Equal(t, []string{"c", "app/d"}, r.constraintRefs(), "a list removes missing objects of its own kind")
 
 	r.remove(cache.ObjectName{Name: clusterConstraintCRD.obj().Name})
-	assert.Equal(t, []string{"app/d"}, r.demanded(), "with their kind they all go")
-	require.NoError(t, feed.Add(limited("app", "e", 1, atMost(1))))
+	assert.Equal(t, []string{"app/d"}, r.constraintRefs(), "removing the kind removes all")
+	require.NoError(t, store.Add(limited("app", "e", 1, atMost(1))))
 	r.remove(cache.ObjectName{Name: constraintCRD.obj().Name})
-	assert.Empty(t, r.demanded())
-	require.NoError(t, feed.Add(limited("app", "late", 1, atMost(1))))
-	assert.Empty(t, r.demanded(), "what comes late brings nothing back")
+	assert.Empty(t, r.constraintRefs())
+	require.NoError(t, store.Add(limited("app", "late", 1, atMost(1))))
+	assert.Empty(t, r.constraintRefs(), "late events add nothing")
 	assert.Empty(t, r.constraintStatuses())
 }
 
-func TestAClusterWithoutConstraintsIsReadyWithoutThem(t *testing.T) {
-	r := newRig(t)
+func TestReadyWithoutConstraintKinds(t *testing.T) {
+	r := newTestRegistry(t)
 	r.replace(nil)
 	assert.NotContains(t, r.store.Waiting(), "policyconstraints")
 	assert.NotContains(t, r.store.Waiting(), "clusterpolicyconstraints")
 }
 
-func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(clusterConstraintCRD))
+func TestStatusUpdateKeepsConstraint(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(clusterConstraintCRD))
 	r.list(clusterConstraintCRD.obj().Name, limited("", "c", 1, atMost(1)))
 	get := func() *constraint.Constraint {
 		v, _ := r.store.View()
@@ -101,32 +101,32 @@ func TestAConstraintWhoseStatusWasWrittenStaysTheVerySame(t *testing.T) {
 	was := get()
 	written := limited("", "c", 1, atMost(1))
 	require.NoError(t, unstructured.SetNestedSlice(written.Object, []any{map[string]any{"type": "Accepted", "status": "True"}}, "status", "conditions"))
-	feed := r.reading[clusterConstraintCRD.obj().Name].into
-	require.NoError(t, feed.Update(written))
+	store := r.watched[clusterConstraintCRD.obj().Name].store
+	require.NoError(t, store.Update(written))
 	assert.Same(t, was, get())
 	assert.Equal(t, "True", string(r.constraintStatuses()[0].Conditions[0].Status))
-	require.NoError(t, feed.Update(limited("", "c", 2, atMost(2))))
+	require.NoError(t, store.Update(limited("", "c", 2, atMost(2))))
 	assert.NotSame(t, was, get())
 }
 
-func TestWhatBecameOfConstraints(t *testing.T) {
-	r := newRig(t)
-	r.exempt = "own"
-	r.replace(r.defs(profileCRD, constraintCRD, colorCRD))
+func TestConstraintStatuses(t *testing.T) {
+	r := newTestRegistry(t)
+	r.exemptNamespace = "own"
+	r.replace(r.definitionsOf(profileCRD, constraintCRD, colorCRD))
 	r.list(profileCRD.obj().Name)
-	told := func() bool {
+	statusChanged := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false
 		}
 	}
-	told()
+	statusChanged()
 	r.list(constraintCRD.obj().Name,
 		limited("app", "good", 3, atMost(1)), limited("app", "odd", 1, map[string]any{"path": "dark", "maximum": int64(1)}),
 		limited("own", "left-out", 1, atMost(1)))
-	assert.True(t, told())
+	assert.True(t, statusChanged())
 	type state struct {
 		name      string
 		uid       types.UID
@@ -147,39 +147,39 @@ func TestWhatBecameOfConstraints(t *testing.T) {
 	}
 	want := []state{
 		{"app/good", "uid-of-good", "", true},
-		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"; mend it, or update Overrule if it is older than the CustomResourceDefinition`, true},
-		{"own/left-out", "uid-of-left-out", "namespace own is Overrule's own and exempt: no constraint in it takes part; move it to another", true},
+		{"app/odd", "uid-of-odd", `strict decoding error: unknown field "spec.rules[0].maximum"; correct it, or update Overrule if it is older than the CustomResourceDefinition`, true},
+		{"own/left-out", "uid-of-left-out", "constraints in Overrule's own namespace own are ignored; move it to another namespace", true},
 	}
 	assert.Equal(t, want, states())
-	assert.Equal(t, []string{"app/good"}, r.demanded())
+	assert.Equal(t, []string{"app/good"}, r.constraintRefs())
 
 	r.remove(cache.ObjectName{Name: colorCRD.obj().Name})
-	assert.True(t, told(), "a kind that goes is news for constraints")
+	assert.True(t, statusChanged(), "removing a kind changes the status of constraints")
 	assert.False(t, states()[0].installed)
 }
 
-func TestAConstraintWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
+func TestConstraintWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := limited("app", "a", 1, atMost(1))
 	odd.Object["status"] = "odd"
-	_, err := constraintsBy("policyconstraints.overrule.dev").decode(odd)
+	_, err := constraintKindOf("policyconstraints.overrule.dev").decode(odd)
 	require.ErrorContains(t, err, "read the PolicyConstraint: ")
-	_, err = constraintsBy("policyconstraints.overrule.dev").object(&metav1.Status{})
-	require.EqualError(t, err, "got a *v1.Status in place of a *unstructured.Unstructured")
+	_, err = constraintKindOf("policyconstraints.overrule.dev").decodeObject(&metav1.Status{})
+	require.EqualError(t, err, "got *v1.Status, want *unstructured.Unstructured")
 }
 
-func TestConstraintsThatMayNotBeListedAreAProblem(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(constraintCRD))
-	r.reading[constraintCRD.obj().Name].refused(errors.New("no"))
-	require.Len(t, r.found(), 1)
-	assert.EqualError(t, r.found()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
-	assert.Contains(t, r.store.Waiting(), "policyconstraints", "without them nothing is judged")
+func TestForbiddenConstraintsAreAProblem(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(constraintCRD))
+	r.watched[constraintCRD.obj().Name].onForbidden(errors.New("no"))
+	require.Len(t, r.allProblems(), 1)
+	assert.EqualError(t, r.allProblems()[0].Err, "no; grant get, list and watch on policyconstraints.overrule.dev")
+	assert.Contains(t, r.store.Waiting(), "policyconstraints", "not ready without constraints")
 }
 
-func TestThePluralOfAKindIsThatOfItsDefinition(t *testing.T) {
-	r := newRig(t)
+func TestPluralIsFromDefinition(t *testing.T) {
+	r := newTestRegistry(t)
 	w := &Watcher{registry: r.registry}
-	r.replace(r.defs(colorCRD))
+	r.replace(r.definitionsOf(colorCRD))
 	group, plural := w.Resource(colorRef)
 	assert.Equal(t, []string{"policies.example.com", "colorpolicies"}, []string{group, plural})
 	group, plural = w.Resource(api.PolicyKind{Group: "example.com", Kind: "Nothing"})
@@ -193,25 +193,25 @@ func targeting(gw string) *unstructured.Unstructured {
 	return u
 }
 
-func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(constraintCRD, colorCRD))
+func TestConstraintStatusFollowsTargets(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(constraintCRD, colorCRD))
 	r.list(constraintCRD.obj().Name, targeting("g"))
-	assert.Empty(t, r.constraintStatuses(), "before all is listed, no target counts as absent")
+	assert.Empty(t, r.constraintStatuses(), "no target is absent before all is listed")
 
 	for _, source := range r.store.Waiting() {
 		r.store.Listed(source)
 	}
 	r.store.KindListed(colorRef)
-	told := func() bool {
+	statusChanged := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false
 		}
 	}
-	told()
+	statusChanged()
 	status := func() ConstraintStatus {
 		all := r.constraintStatuses()
 		require.Len(t, all, 1)
@@ -220,10 +220,10 @@ func TestTheStatusFollowsTheTargetsOfAConstraint(t *testing.T) {
 	assert.True(t, status().NoTarget)
 	gw := &gateway.Gateway{Namespace: "app", Name: "g"}
 	r.store.Apply(snapshot.Put(gw))
-	assert.True(t, told(), "a target that comes is news")
+	assert.True(t, statusChanged(), "a created target changes the status")
 	assert.Empty(t, status().Absent)
 	assert.False(t, status().NoTarget)
 	r.store.Apply(snapshot.Delete(gw.Ref()))
-	assert.True(t, told(), "and so is one that goes")
+	assert.True(t, statusChanged(), "a deleted target changes the status")
 	assert.Equal(t, []constraint.Named{{Ref: gw.Ref()}}, status().Absent)
 }

@@ -15,104 +15,105 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// errVersion tells that no version of a kind is served that can be read.
-var errVersion = errors.New("no version that can be read is served")
+// errNoReadableVersion means that a kind is served, but in no version that can be read.
+var errNoReadableVersion = errors.New("no supported version is served")
 
-// profilesDefinition is the name of PolicyProfile's CustomResourceDefinition,
-// and profilesVersion the version in which they are read.
+// profilesDefinition is the name of the CustomResourceDefinition of PolicyProfile, and
+// profilesVersion the version in which profiles are read.
 const (
 	profilesDefinition = sourceProfiles + "." + api.Group
 	profilesVersion    = "v1alpha1"
 )
 
-// definition is what a CustomResourceDefinition tells of a kind. Which profile
-// the kind is read by is not among that: profiles come and go on their own.
+// definition is the content of a CustomResourceDefinition that matters here. It does
+// not include the profile of the kind: profiles change independently.
 type definition struct {
 	// name of the CustomResourceDefinition.
 	name string
-	// created is its creation time in seconds since 1970, or merge.Newest.
-	created  int64
-	of       api.PolicyKind
-	resource schema.GroupVersionResource
+	// created is the creation time in seconds since 1970, or merge.Newest.
+	created   int64
+	groupKind api.PolicyKind
+	resource  schema.GroupVersionResource
 	// namespaced is false for cluster-scoped kinds.
 	namespaced bool
-	// gateway is set if the kind is part of the hierarchy.
+	// gateway is set for the kinds of Gateway API.
 	gateway *builtin
-	// constraints is set if the kind is one of constraints.
+	// constraints is set for the constraint kinds.
 	constraints *constraintKind
-	// scaling are the fields that scale subresources write, by served version.
-	scaling map[string]string
-	// status tells that the version that is read has a status subresource.
-	status bool
-	// guess is the policy kind by its label alone, nil without one.
-	guess *policykind.Kind
-	// schema is that of the version that is read, nil without one.
+	// scalePaths are the fields that scale subresources write, by served version.
+	scalePaths map[string]string
+	// hasStatus is true if the version that is read has a status subresource.
+	hasStatus bool
+	// labelKind is the policy kind as its label alone describes it, nil without a
+	// label.
+	labelKind *policykind.Kind
+	// schema of the version that is read, nil if it has none.
 	schema *policykind.Schema
-	// err tells why the kind cannot be read though it should; that of a guess
-	// counts where there is no profile.
+	// err is why the kind cannot be read though it should be. An error of labelKind
+	// counts only if there is no profile.
 	err error
 }
 
-// served reports whether there is anything to read.
+// served reports whether there is a resource to read.
 func (d *definition) served() bool { return d.resource.Version != "" }
 
-// profiles reports whether it is the definition of PolicyProfiles.
-func (d *definition) profiles() bool { return d.name == profilesDefinition }
+// isProfiles reports whether this is the definition of PolicyProfile.
+func (d *definition) isProfiles() bool { return d.name == profilesDefinition }
 
-// kind returns the policy kind that is defined, read by its profile, else by
-// its label; nil if it is none.
-func (d *definition) kind(known *policykind.Profiles) (*policykind.Kind, error) {
-	if !d.served() || d.gateway != nil || d.constraints != nil || d.profiles() {
+// policyKind returns the policy kind that is defined, as its profile describes it, else
+// its label; nil if it is not a policy kind.
+func (d *definition) policyKind(profiles *policykind.Profiles) (*policykind.Kind, error) {
+	if !d.served() || d.gateway != nil || d.constraints != nil || d.isProfiles() {
 		return nil, d.err
 	}
-	if k := known.Of(d.of); k != nil {
+	if k := profiles.Of(d.groupKind); k != nil {
 		return k.WithSchema(d.schema), nil
 	}
-	if d.guess == nil {
+	if d.labelKind == nil {
 		return nil, d.err
 	}
-	return d.guess.WithSchema(d.schema), d.err
+	return d.labelKind.WithSchema(d.schema), d.err
 }
 
-// define reads a CustomResourceDefinition.
-func define(crd *apiextensionsv1.CustomResourceDefinition) *definition {
+// parseDefinition converts a CustomResourceDefinition.
+func parseDefinition(crd *apiextensionsv1.CustomResourceDefinition) *definition {
 	d := &definition{
-		name: crd.Name, of: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		name: crd.Name, groupKind: api.PolicyKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
 		created: createdAt(crd), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 	}
 	if !established(crd) {
 		return d
 	}
-	if d.hierarchy(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
+	if d.parseBuiltin(resource(crd, ""), func(version string) bool { return serves(crd, version) }) {
 		return d
 	}
-	if taken := takenBy(d); taken != nil {
-		d.err = taken
+	if err := checkReserved(d); err != nil {
+		d.err = err
 		return d
 	}
 	d.resource = resource(crd, servedVersion(crd))
-	d.guess, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
+	d.labelKind, d.err = new(policykind.Profiles).Defined(crd) // without a profile, the label alone counts
 	d.schema = policykind.PackSchema(schemaOf(crd, d.resource.Version))
-	d.status = hasStatus(crd, d.resource.Version)
-	d.scaling = policykind.ScalePaths(crd)
+	d.hasStatus = hasStatus(crd, d.resource.Version)
+	d.scalePaths = policykind.ScalePaths(crd)
 	return d
 }
 
-// hierarchy reads the definition of a kind that is read in given versions: one
-// of the hierarchy, PolicyProfile or a constraint. It reports whether it is one.
-func (d *definition) hierarchy(r schema.GroupVersionResource, serves func(version string) bool) bool {
+// parseBuiltin completes the definition of a kind that is read in fixed versions: a
+// kind of Gateway API, PolicyProfile or a constraint. It reports whether it is one.
+func (d *definition) parseBuiltin(r schema.GroupVersionResource, serves func(version string) bool) bool {
 	versions := []string{profilesVersion}
-	d.gateway = gatewayBy(func(b *builtin) bool { return b.definition() == d.name })
-	d.constraints = constraintsBy(d.name)
+	d.gateway = findGatewayKind(func(b *builtin) bool { return b.definition() == d.name })
+	d.constraints = constraintKindOf(d.name)
 	switch {
 	case d.gateway != nil:
 		versions = d.gateway.versions
-	case !d.profiles() && d.constraints == nil:
+	case !d.isProfiles() && d.constraints == nil:
 		return false
 	}
 	i := slices.IndexFunc(versions, serves)
 	if i < 0 {
-		d.err = fmt.Errorf("%w: install a release that has %s", errVersion, strings.Join(versions, " or "))
+		d.err = fmt.Errorf("%w: install a release that has %s", errNoReadableVersion, strings.Join(versions, " or "))
 		return true
 	}
 	r.Version = versions[i]
@@ -138,8 +139,8 @@ func hasStatus(crd *apiextensionsv1.CustomResourceDefinition, version string) bo
 	})
 }
 
-// servedVersion returns the stored version if it is served, since reading that
-// costs the API server no conversion; else the most stable that is served.
+// servedVersion returns the storage version if it is served, since reading it needs no
+// conversion; else the most stable served version.
 func servedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	best := ""
 	for _, v := range crd.Spec.Versions {
@@ -158,11 +159,11 @@ func resource(crd *apiextensionsv1.CustomResourceDefinition, served string) sche
 	return schema.GroupVersionResource{Group: crd.Spec.Group, Version: served, Resource: crd.Spec.Names.Plural}
 }
 
-// decodeDefinition is define, for objects from the API server.
+// decodeDefinition is parseDefinition for objects from the API server.
 func decodeDefinition(obj runtime.Object) (*definition, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, crd)
+		return nil, fmt.Errorf("got %T, want %T", obj, crd)
 	}
-	return define(crd), nil
+	return parseDefinition(crd), nil
 }

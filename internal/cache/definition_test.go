@@ -14,7 +14,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// crd makes the CustomResourceDefinition of a kind.
+// crd describes the CustomResourceDefinition of a kind.
 type crd struct {
 	group, kind, plural string
 	label               string
@@ -65,14 +65,14 @@ var (
 	profileCRD = crd{group: api.Group, kind: api.KindPolicyProfile, plural: "policyprofiles", versions: []string{"v1alpha1"}, clusterScoped: true}
 )
 
-func known(t testing.TB) *policykind.Profiles {
+func newProfiles(t testing.TB) *policykind.Profiles {
 	t.Helper()
 	p, err := policykind.NewProfiles()
 	require.NoError(t, err)
 	return p
 }
 
-func TestWhatADefinitionSaysIsRead(t *testing.T) {
+func TestParseDefinition(t *testing.T) {
 	with := func(c crd, edit func(*crd)) crd { edit(&c); return c }
 	type want struct {
 		version string
@@ -88,7 +88,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 	}{
 		"a kind with a built-in profile is a policy kind without a label": {
 			authCRD, want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
-		"the built-in profile beats the label": {
+		"the built-in profile takes precedence over the label": {
 			with(authCRD, func(c *crd) { c.label = "direct" }), want{version: "v1", policy: policykind.Builtin, class: api.Inherited}},
 		"the label makes any kind a policy kind": {
 			colorCRD, want{version: "v1", policy: policykind.Label, class: api.Inherited}},
@@ -98,9 +98,9 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 		"a cluster-scoped kind is read too": {
 			with(colorCRD, func(c *crd) { c.clusterScoped = true }),
 			want{version: "v1", policy: policykind.Label, class: api.Inherited, cluster: true}},
-		"without a label and a profile, a kind is nothing to us": {
+		"a kind without a label and a profile is ignored": {
 			with(colorCRD, func(c *crd) { c.label = "" }), want{version: "v1"}},
-		"a label of false is none": {
+		"a label of false is ignored": {
 			with(colorCRD, func(c *crd) { c.label = "false" }), want{version: "v1"}},
 		"a kind is not read before it is established": {
 			with(authCRD, func(c *crd) { c.pending = true }), want{}},
@@ -109,27 +109,27 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 			want{version: "v1beta1", policy: policykind.Builtin, class: api.Inherited}},
 		"a kind that serves no version is not read": {
 			with(authCRD, func(c *crd) { c.versions, c.unserved = nil, []string{"v1"} }), want{}},
-		"a kind of Gateway API is part of the hierarchy": {
+		"a kind of Gateway API is builtin": {
 			httpCRD, want{version: "v1", gateway: "httproutes"}},
 		"a kind of Gateway API is read in v1, whatever is stored": {
 			with(httpCRD, func(c *crd) { c.versions = []string{"v1beta1", "v1"} }), want{version: "v1", gateway: "httproutes"}},
 		"a kind of Gateway API without v1 is a problem": {
-			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{gateway: "httproutes", err: "no version that can be read is served: install a release that has v1"}},
+			with(httpCRD, func(c *crd) { c.versions, c.unserved = []string{"v1beta1"}, []string{"v1"} }), want{gateway: "httproutes", err: "no supported version is served: install a release that has v1"}},
 		"a kind that is younger than v1 is read in an older version": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha2", "v1alpha3"} }), want{version: "v1alpha3", gateway: "tlsroutes"}},
 		"but in v1 if that is served": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v1alpha3", "v1"} }), want{version: "v1", gateway: "tlsroutes"}},
 		"a version that is not known is not read": {
 			with(tlsCRD, func(c *crd) { c.versions = []string{"v2"} }),
-			want{gateway: "tlsroutes", err: "no version that can be read is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
-		"the definition of profiles is none of a policy kind": {
+			want{gateway: "tlsroutes", err: "no supported version is served: install a release that has v1 or v1alpha3 or v1alpha2"}},
+		"the definition of profiles is no policy kind": {
 			with(profileCRD, func(c *crd) { c.label = "direct" }), want{version: "v1alpha1", cluster: true}},
 		"profiles in a version that is not known are a problem": {
 			with(profileCRD, func(c *crd) { c.versions = []string{"v1"} }),
-			want{cluster: true, err: "no version that can be read is served: install a release that has v1alpha1"}},
+			want{cluster: true, err: "no supported version is served: install a release that has v1alpha1"}},
 		"a kind of Gateway API is not read before it is established": {
 			with(httpCRD, func(c *crd) { c.pending = true }), want{}},
-		"a kind of another group is not of the hierarchy": {
+		"a kind of another group is not builtin": {
 			with(httpCRD, func(c *crd) { c.group = "example.com" }), want{version: "v1"}},
 		"a label on a kind without a name is a problem": {
 			with(colorCRD, func(c *crd) { c.kind = "" }), want{version: "v1", err: "guess a profile by label gateway.networking.k8s.io/policy: profile of .policies.example.com: kind is missing"}},
@@ -141,7 +141,7 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 			if d.gateway != nil {
 				got.gateway = d.gateway.resource
 			}
-			policy, err := d.kind(known(t))
+			policy, err := d.policyKind(newProfiles(t))
 			if policy != nil {
 				got.policy, got.class = policy.Source, policy.Class
 			}
@@ -156,13 +156,13 @@ func TestWhatADefinitionSaysIsRead(t *testing.T) {
 	}
 }
 
-func TestTheMostStableServedVersionIsReadIfTheStoredOneIsNot(t *testing.T) {
+func TestServedVersion(t *testing.T) {
 	obj := crd{group: "kuadrant.io", kind: "AuthPolicy", plural: "authpolicies", versions: []string{"v1", "v1alpha1", "v2beta1", "v1beta1"}}.obj()
 	obj.Spec.Versions[0].Served = false
-	assert.Equal(t, "v2beta1", define(obj).resource.Version)
+	assert.Equal(t, "v2beta1", parseDefinition(obj).resource.Version)
 }
 
-func TestAnotherTypeIsNoDefinition(t *testing.T) {
+func TestDecodeDefinitionRejectsOtherTypes(t *testing.T) {
 	_, err := decodeDefinition(&corev1.Namespace{})
-	assert.EqualError(t, err, "got a *v1.Namespace in place of a *v1.CustomResourceDefinition")
+	assert.EqualError(t, err, "got *v1.Namespace, want *v1.CustomResourceDefinition")
 }

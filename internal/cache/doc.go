@@ -1,9 +1,9 @@
-// Package cache feeds the store from a cluster: a Watcher keeps it up to date
-// for as long as the server runs, and List reads it once, for the CLI.
+// Package cache feeds the snapshot store from a cluster. A Watcher keeps the store up
+// to date while the server runs; List reads a cluster once, for the CLI.
 //
-// A Watcher runs one client-go reflector for each kind, and no cache: what a
-// reflector reads becomes the store's own types at once, so that one event is
-// one event of the store and nothing is held twice. Which kinds there are is
-// read from the CustomResourceDefinitions, which are watched like the rest:
-// kinds come, change and go while the server runs.
+// A Watcher runs one client-go reflector per kind and no informer cache: objects are
+// converted to the store's own types when they are read, so that no object is held
+// twice and one watch event is one event of the store. The kinds come from the
+// CustomResourceDefinitions, which are watched as well: kinds can be installed, changed
+// and removed while the server runs.
 package cache

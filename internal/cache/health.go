@@ -9,219 +9,219 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// SourceHealth tells how fresh what is known of one resource is.
+// SourceHealth is the state of the watch of one resource.
 type SourceHealth struct {
 	// Source is the resource: one of Sources, or the name of the
 	// CustomResourceDefinition of a policy kind.
 	Source string
 	// Kind is the policy kind that is read, zero for all other resources.
 	Kind api.PolicyKind
-	// Synced tells that it was listed in full at least once.
+	// Synced is true after the first full list.
 	Synced bool
-	// LastContact is when the API server last told anything: an event, a list,
-	// or a bookmark, which come about once a minute. Zero means never.
+	// LastContact is when the API server last sent an event, a list or a bookmark
+	// (about one a minute). Zero means never.
 	LastContact time.Time
-	// BlindSince is since when no watch tells what changes. It is zero while one does,
-	// and before the first list.
-	BlindSince time.Time
+	// DisconnectedSince is when the last watch ended. It is zero while a watch is
+	// connected, and before the first list.
+	DisconnectedSince time.Time
 	// Err is why the resource cannot be watched at the moment, or nil.
 	Err error
-	// Lists counts full lists, and Failures the calls that failed. A watch
-	// that keeps breaking shows in their growth.
+	// Lists counts full lists, and Failures failed calls. Both grow quickly if a watch
+	// keeps breaking.
 	Lists, Failures uint64
 }
 
-// Current returns when the resource was last known to be as the API server has
-// it; zero means never. Where nothing changes that is some minute ago.
+// Current returns when the cached state last equaled that of the API server; zero means
+// never. It may be about a minute ago if nothing changes.
 func (h SourceHealth) Current() time.Time {
-	if !h.BlindSince.IsZero() && h.BlindSince.Before(h.LastContact) {
-		return h.BlindSince // what came since then is part of a list that is not complete
+	if !h.DisconnectedSince.IsZero() && h.DisconnectedSince.Before(h.LastContact) {
+		return h.DisconnectedSince // events since then belong to an incomplete list
 	}
 	return h.LastContact
 }
 
-// contact keeps the health of one source.
-type contact struct {
+// healthTracker tracks the health of one source.
+type healthTracker struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	health SourceHealth
-	// open tells that a watch is open. One that begins with a list tells what
-	// changes only once that list is complete.
-	open bool
-	// listed is the time of the last full list.
-	listed time.Time
-	// failing is since when all calls fail; zero if the last one did not.
-	failing time.Time
-	// told is the failure that was last worth telling of since then.
-	told error
-	// among are the sources that it is one of; nil if nobody asks.
-	among *peers
+	// watchOpen is true while a watch is open. A streaming watch is connected only
+	// once its initial list is complete.
+	watchOpen bool
+	// lastList is the time of the last full list.
+	lastList time.Time
+	// failingSince is when calls started to fail, zero if the last one succeeded.
+	failingSince time.Time
+	// lastLogged is the last failure that was logged since then.
+	lastLogged error
+	// group is the group of sources that it belongs to, or nil.
+	group *sourceGroup
 }
 
-func newContact(source string) *contact {
-	return &contact{now: time.Now, health: SourceHealth{Source: source}}
+func newHealthTracker(source string) *healthTracker {
+	return &healthTracker{now: time.Now, health: SourceHealth{Source: source}}
 }
 
-// succeed has the source go on from an earlier one of the same objects, which
-// stay until they are listed again: they grow old from when that one ended.
-func (c *contact) succeed(earlier *contact) {
-	was := earlier.get()
-	if !was.Synced {
+// inherit takes over the state of an earlier tracker of the same objects, which stay in
+// the store until they are relisted. They age from the end of the earlier watch.
+func (c *healthTracker) inherit(earlier *healthTracker) {
+	state := earlier.get()
+	if !state.Synced {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was.Source, was.Err = c.health.Source, nil
-	if was.BlindSince.IsZero() {
-		was.BlindSince = c.now()
+	state.Source, state.Err = c.health.Source, nil
+	if state.DisconnectedSince.IsZero() {
+		state.DisconnectedSince = c.now()
 	}
-	c.health = was
+	c.health = state
 }
 
-func (c *contact) get() SourceHealth {
+func (c *healthTracker) get() SourceHealth {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.health
 }
 
-// event tells that something arrived.
-func (c *contact) event() {
+// recordEvent records that an event or a bookmark arrived.
+func (c *healthTracker) recordEvent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.health.LastContact = c.now()
 }
 
-// list tells that a full list arrived, and reports whether that mends a failure that
-// was told. A list without a watch mends none: it ages at once.
-func (c *contact) list() (mended bool) {
+// recordList records a full list and reports whether it ends a failure that was logged.
+// A list without a watch does not: it ages at once.
+func (c *healthTracker) recordList() (recovered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listed = c.now()
-	c.health.LastContact = c.listed
+	c.lastList = c.now()
+	c.health.LastContact = c.lastList
 	c.health.Synced = true
 	c.health.Lists++
-	if c.open {
-		return c.sees()
+	if c.watchOpen {
+		return c.markConnected()
 	}
-	c.blind(c.listed)
+	c.markDisconnected(c.lastList)
 	return false
 }
 
-// opened tells that a watch is open, and reports whether that mends a failure.
-// One that lists first does so when it has: see list.
-func (c *contact) opened(listsFirst bool) (mended bool) {
+// watchOpened records that a watch is open, and reports whether it ends a failure that
+// was logged. A streaming watch does so when its list is complete: see recordList.
+func (c *healthTracker) watchOpened(listsFirst bool) (recovered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open = true
+	c.watchOpen = true
 	c.health.LastContact = c.now()
-	return !listsFirst && c.sees()
+	return !listsFirst && c.markConnected()
 }
 
-// closed tells that the watch has ended.
-func (c *contact) closed() {
+// watchClosed records that the watch has ended.
+func (c *healthTracker) watchClosed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open = false
-	c.blind(c.now())
+	c.watchOpen = false
+	c.markDisconnected(c.now())
 }
 
-// stopped tells that nobody listened to the watch since a time, open or not.
-func (c *contact) stopped(since time.Time) {
+// markStalled records that nothing was read from the watch since a time, whether or not
+// it is open.
+func (c *healthTracker) markStalled(since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.blind(since)
+	c.markDisconnected(since)
 }
 
-func (c *contact) sees() (mended bool) {
-	mended = c.told != nil
-	failed, blind := c.health.Err != nil, !c.health.BlindSince.IsZero()
-	c.health.BlindSince, c.health.Err, c.failing, c.told = time.Time{}, nil, time.Time{}, nil
-	if c.among != nil && failed {
-		c.among.wake()
+func (c *healthTracker) markConnected() (recovered bool) {
+	recovered = c.lastLogged != nil
+	failed, blind := c.health.Err != nil, !c.health.DisconnectedSince.IsZero()
+	c.health.DisconnectedSince, c.health.Err, c.failingSince, c.lastLogged = time.Time{}, nil, time.Time{}, nil
+	if c.group != nil && failed {
+		c.group.notifyRecovered()
 	}
-	if c.among != nil && blind {
-		c.among.change(false)
+	if c.group != nil && blind {
+		c.group.recordChange(false)
 	}
-	return mended
+	return recovered
 }
 
-// join makes the source one of some.
-func (c *contact) join(s *peers) {
+// join adds the source to a group.
+func (c *healthTracker) join(s *sourceGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.among = s
-	s.change(!c.health.BlindSince.IsZero())
+	c.group = s
+	s.recordChange(!c.health.DisconnectedSince.IsZero())
 }
 
-// leave takes it out: nobody reads it any more.
-func (c *contact) leave() {
+// leave removes the source from its group.
+func (c *healthTracker) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.among != nil {
-		c.among.change(false)
+	if c.group != nil {
+		c.group.recordChange(false)
 	}
-	c.among = nil
+	c.group = nil
 }
 
-func (c *contact) blind(since time.Time) {
-	if !c.health.Synced || !c.health.BlindSince.IsZero() {
+func (c *healthTracker) markDisconnected(since time.Time) {
+	if !c.health.Synced || !c.health.DisconnectedSince.IsZero() {
 		return
 	}
-	c.health.BlindSince = since
-	if c.among != nil {
-		c.among.change(true)
+	c.health.DisconnectedSince = since
+	if c.group != nil {
+		c.group.recordChange(true)
 	}
 }
 
-// outdated reports whether so much was missed that a watch from where the last
-// one ended will not do: nothing tells when it has caught up, as the end of a
-// list does.
-func (c *contact) outdated() bool {
+// needsRelist reports whether the watch was disconnected for so long that it must not
+// resume: unlike the end of a list, no event shows when a resumed watch has caught up.
+func (c *healthTracker) needsRelist() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.health.stale(c.now()) && !c.listed.After(c.health.BlindSince)
+	return c.health.stale(c.now()) && !c.lastList.After(c.health.DisconnectedSince)
 }
 
-// silent reports whether an open watch has told nothing for so long that it is
-// dead, whatever its connection says.
-func (c *contact) silent() bool {
+// isSilent reports whether an open watch has received nothing for so long that it must
+// be dead.
+func (c *healthTracker) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open && c.now().Sub(c.health.LastContact) > silentAfter
+	return c.watchOpen && c.now().Sub(c.health.LastContact) > silenceTimeout
 }
 
-// hopeless returns why a source that was never listed is not given out, and nil
-// as long as it may be soon.
-func (c *contact) hopeless(now time.Time) error {
+// listFailure returns why a source was never listed, and nil while it may still be
+// listed soon.
+func (c *healthTracker) listFailure(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.health.Synced || c.failing.IsZero() || now.Sub(c.failing) <= hopelessAfter {
+	if c.health.Synced || c.failingSince.IsZero() || now.Sub(c.failingSince) <= initialListTimeout {
 		return nil
 	}
 	return c.health.Err
 }
 
-// failed tells that a call failed, and reports whether that is news: what an
-// error says may differ each time, by a port if nothing else. That a resource is
-// to be asked for again is none at first: each one says so when it has just come.
-func (c *contact) failed(err error) (news bool) {
+// recordFailure records a failed call and reports whether to log it. Errors are
+// compared by their reason, because their texts contain ports. A request to retry later
+// is logged only if it persists: each resource returns it when it was just created.
+func (c *healthTracker) recordFailure(err error) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failing.IsZero() {
-		c.failing = c.now()
+	if c.failingSince.IsZero() {
+		c.failingSince = c.now()
 	}
 	c.health.Err = err
 	c.health.Failures++
-	if c.among != nil {
-		c.among.change(false)
+	if c.group != nil {
+		c.group.recordChange(false)
 	}
-	if apierrors.IsTooManyRequests(err) && c.now().Sub(c.failing) < StaleAfter {
+	if apierrors.IsTooManyRequests(err) && c.now().Sub(c.failingSince) < StaleAfter {
 		return false
 	}
-	if c.told != nil && apierrors.ReasonForError(c.told) == apierrors.ReasonForError(err) {
+	if c.lastLogged != nil && apierrors.ReasonForError(c.lastLogged) == apierrors.ReasonForError(err) {
 		return false
 	}
-	c.told = err
+	c.lastLogged = err
 	return true
 }

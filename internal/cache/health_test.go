@@ -10,119 +10,119 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestHealthTellsALiveWatchFromADeadOne(t *testing.T) {
+func TestHealthOfWatch(t *testing.T) {
 	now := time.Unix(100, 0)
-	c := newContact("gateways")
+	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
 	lost := errors.New("connection refused")
 
 	assert.Equal(t, SourceHealth{Source: "gateways"}, c.get())
 
-	assert.True(t, c.failed(lost))
-	assert.False(t, c.failed(errors.New("connection refused from another port")), "it fails as before")
-	assert.True(t, c.failed(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "it fails for another reason")
-	assert.True(t, c.failed(lost))
+	assert.True(t, c.recordFailure(lost))
+	assert.False(t, c.recordFailure(errors.New("connection refused from another port")), "same reason")
+	assert.True(t, c.recordFailure(apierrors.NewForbidden(schema.GroupResource{}, "", nil)), "another reason")
+	assert.True(t, c.recordFailure(lost))
 
-	assert.False(t, c.list(), "a list mends no watch")
-	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, BlindSince: now, Err: lost, Lists: 1, Failures: 4},
-		c.get(), "and ages at once")
+	assert.False(t, c.recordList(), "a list does not replace a watch")
+	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, DisconnectedSince: now, Err: lost, Lists: 1, Failures: 4},
+		c.get(), "it ages at once")
 
 	now = now.Add(time.Second)
-	assert.True(t, c.opened(false))
-	assert.False(t, c.opened(false))
+	assert.True(t, c.watchOpened(false))
+	assert.False(t, c.watchOpened(false))
 	assert.Equal(t, SourceHealth{Source: "gateways", Synced: true, LastContact: now, Lists: 1, Failures: 4}, c.get())
 
 	now = now.Add(time.Second)
-	c.event()
+	c.recordEvent()
 	assert.Equal(t, now, c.get().LastContact)
 	assert.Equal(t, now, c.get().Current())
 
-	c.closed()
+	c.watchClosed()
 	ended := now
-	assert.Equal(t, ended, c.get().BlindSince)
+	assert.Equal(t, ended, c.get().DisconnectedSince)
 	now = now.Add(time.Second)
-	c.closed()
-	assert.Equal(t, ended, c.get().BlindSince, "it is blind since the first watch ended")
+	c.watchClosed()
+	assert.Equal(t, ended, c.get().DisconnectedSince, "disconnected since the first watch ended")
 }
 
-func TestAWatchThatListsFirstSeesWhenItHasListed(t *testing.T) {
+func TestStreamingWatchIsConnectedAfterList(t *testing.T) {
 	now := time.Unix(100, 0)
-	c := newContact("gateways")
+	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
 
-	c.opened(true)
-	assert.Zero(t, c.get().BlindSince, "what was never listed is not known at all: the store says so")
-	c.closed()
-	assert.Zero(t, c.get().BlindSince)
-	c.opened(true)
-	c.list()
-	assert.Zero(t, c.get().BlindSince)
+	c.watchOpened(true)
+	assert.Zero(t, c.get().DisconnectedSince, "not disconnected before the first list")
+	c.watchClosed()
+	assert.Zero(t, c.get().DisconnectedSince)
+	c.watchOpened(true)
+	c.recordList()
+	assert.Zero(t, c.get().DisconnectedSince)
 
-	c.closed()
+	c.watchClosed()
 	ended := now
-	c.failed(errCut)
+	c.recordFailure(errConnectionCut)
 	now = now.Add(time.Minute)
-	assert.False(t, c.opened(true))
-	c.event()
-	assert.Equal(t, ended, c.get().BlindSince, "a list that is not complete shows nothing yet")
+	assert.False(t, c.watchOpened(true))
+	c.recordEvent()
+	assert.Equal(t, ended, c.get().DisconnectedSince, "an incomplete list does not count")
 	assert.Equal(t, ended, c.get().Current())
-	assert.True(t, c.list(), "it is mended now")
-	assert.Zero(t, c.get().BlindSince)
+	assert.True(t, c.recordList(), "recovered")
+	assert.Zero(t, c.get().DisconnectedSince)
 	assert.Equal(t, now, c.get().Current())
 }
 
-func TestWhatWasMissedForLongIsListedAnew(t *testing.T) {
+func TestNeedsRelistWhenStale(t *testing.T) {
 	now := time.Unix(100, 0)
-	c := newContact("gateways")
+	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
-	assert.False(t, c.outdated(), "it is listed anyway")
-	c.list()
-	c.opened(false)
-	assert.False(t, c.outdated())
+	assert.False(t, c.needsRelist(), "it will be listed anyway")
+	c.recordList()
+	c.watchOpened(false)
+	assert.False(t, c.needsRelist())
 
-	c.closed()
+	c.watchClosed()
 	now = now.Add(StaleAfter)
-	assert.False(t, c.outdated(), "a short break goes on from where it was")
+	assert.False(t, c.needsRelist(), "a short break resumes")
 	now = now.Add(time.Second)
-	assert.True(t, c.outdated())
-	c.list()
-	assert.False(t, c.outdated(), "the list is newer than the break")
+	assert.True(t, c.needsRelist())
+	c.recordList()
+	assert.False(t, c.needsRelist(), "the list is newer than the break")
 }
 
-func TestAnOpenWatchThatTellsNothingIsSilent(t *testing.T) {
+func TestOpenWatchWithoutEventsIsSilent(t *testing.T) {
 	now := time.Unix(100, 0)
-	c := newContact("gateways")
+	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
 	now = now.Add(time.Hour)
-	assert.False(t, c.silent(), "there is no watch")
-	c.opened(false)
-	now = now.Add(silentAfter)
-	assert.False(t, c.silent(), "bookmarks come once a minute")
+	assert.False(t, c.isSilent(), "there is no watch")
+	c.watchOpened(false)
+	now = now.Add(silenceTimeout)
+	assert.False(t, c.isSilent(), "bookmarks come once a minute")
 	now = now.Add(time.Second)
-	assert.True(t, c.silent())
-	c.event()
-	assert.False(t, c.silent())
+	assert.True(t, c.isSilent())
+	c.recordEvent()
+	assert.False(t, c.isSilent())
 }
 
-// Each resource whose definition has just come or changed is to be asked for again
-// for a moment.
-func TestAResourceThatIsBeingMadeReadyIsToldOfWhenThatLasts(t *testing.T) {
+// Each resource whose definition was just created or changed asks for a retry for a
+// moment.
+func TestTooManyRequestsIsLoggedWhenItPersists(t *testing.T) {
 	now := time.Unix(100, 0)
-	c := newContact("gateways")
+	c := newHealthTracker("gateways")
 	c.now = func() time.Time { return now }
 	busy := apierrors.NewTooManyRequests("storage is (re)initializing", 1)
 
-	assert.False(t, c.failed(busy))
+	assert.False(t, c.recordFailure(busy))
 	assert.Equal(t, busy, c.get().Err)
-	c.opened(true)
-	assert.False(t, c.list(), "nobody was told")
-	c.closed()
+	c.watchOpened(true)
+	assert.False(t, c.recordList(), "nothing was logged")
+	c.watchClosed()
 
-	assert.False(t, c.failed(busy))
+	assert.False(t, c.recordFailure(busy))
 	now = now.Add(StaleAfter - time.Second)
-	assert.False(t, c.failed(busy))
+	assert.False(t, c.recordFailure(busy))
 	now = now.Add(time.Second)
-	assert.True(t, c.failed(busy))
-	assert.False(t, c.failed(busy), "once")
-	assert.True(t, c.opened(false))
+	assert.True(t, c.recordFailure(busy))
+	assert.False(t, c.recordFailure(busy), "once")
+	assert.True(t, c.watchOpened(false))
 }

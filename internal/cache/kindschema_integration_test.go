@@ -11,9 +11,10 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// What a real API server says of a definition is a structural schema.
+// hasSchemas verifies that the schema of a definition on a real API server is
+// structural.
 func hasSchemas(t *testing.T, e *env.Env) {
-	r := follow(t, e.MustAddUser(t, "schemas", nil, rules(allowedTo())...).Config)
+	r := startWatcher(t, e.MustAddUser(t, "schemas", nil, rules(allowedTo())...).Config)
 	r.ready(t)
 	listed, _, err := List(t.Context(), e.MustAddUser(t, "schemas-list", nil, rules(allowedTo())...).Config)
 	require.NoError(t, err)

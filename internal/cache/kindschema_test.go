@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// fieldsOf are the fields of spec in the schema of a kind.
+// fieldsOf returns the fields of spec in the schema of a kind.
 func fieldsOf(t testing.TB, k *policykind.Kind) []string {
 	t.Helper()
 	require.NotNil(t, k.Schema())
@@ -22,7 +22,7 @@ func fieldsOf(t testing.TB, k *policykind.Kind) []string {
 	return out
 }
 
-// typedCRD gives the schema of a definition the types that a structural one has.
+// typedCRD adds types to the schema of a definition, as a structural schema has them.
 func typedCRD(c crd) *definition {
 	obj := c.obj()
 	for _, v := range obj.Spec.Versions {
@@ -36,14 +36,14 @@ func typedCRD(c crd) *definition {
 		}
 		root.Properties["spec"] = spec
 	}
-	return define(obj)
+	return parseDefinition(obj)
 }
 
-func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
-	profiles := known(t)
+func TestKindHasSchemaOfDefinition(t *testing.T) {
+	profiles := newProfiles(t)
 	auth := authCRD
 	auth.specFields = []string{"rules"}
-	k, err := typedCRD(auth).kind(profiles)
+	k, err := typedCRD(auth).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"rules"}, fieldsOf(t, k))
 	assert.Equal(t, policykind.Builtin, k.Source)
@@ -51,17 +51,17 @@ func TestAKindHasTheSchemaOfItsDefinition(t *testing.T) {
 
 	color := colorCRD
 	color.specFields = []string{"colors"}
-	k, err = typedCRD(color).kind(profiles)
+	k, err = typedCRD(color).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"colors"}, fieldsOf(t, k), "a guess has one, too")
 
-	found, err := (&definition{of: k.Ref(), resource: typedCRD(color).resource, guess: k.WithSchema(nil)}).kind(profiles)
+	found, err := (&definition{groupKind: k.Ref(), resource: typedCRD(color).resource, labelKind: k.WithSchema(nil)}).policyKind(profiles)
 	require.NoError(t, err)
 	assert.Nil(t, found.Schema(), "what discovery finds has none")
 }
 
-func TestAServedKindHasTheSchemaThatIsInForce(t *testing.T) {
-	r := newRig(t)
+func TestServedKindHasCurrentSchema(t *testing.T) {
+	r := newTestRegistry(t)
 	color := colorCRD
 	color.specFields = []string{"colors"}
 	r.replace([]*definition{typedCRD(color)})

@@ -14,50 +14,48 @@ import (
 )
 
 const (
-	// reachTimeout is for the first answer of a cluster, requestTimeout for
-	// each page of a list.
-	reachTimeout   = 10 * time.Second
+	// connectTimeout is for the first response of a cluster, requestTimeout for each
+	// page of a list.
+	connectTimeout = 10 * time.Second
 	requestTimeout = time.Minute
-	// parallel lists at once: enough to hide the way to a cluster far away.
-	parallel = 6
+	// maxConcurrentLists hides the latency of a distant cluster.
+	maxConcurrentLists = 6
 )
 
-// List reads a cluster once, with the rights of whoever the configuration is
-// of: the hierarchy and the policies of every kind that it finds, by the
-// CustomResourceDefinitions, or by discovery where those may not be listed.
+// List reads a cluster once, with the permissions of cfg: Namespaces, Services, the
+// kinds of Gateway API and the policies of all kinds. Kinds are found by the
+// CustomResourceDefinitions, or by the discovery API if those may not be listed.
 //
-// The problems, by resource, are what could not be read and so is missing from
-// the view. It is an error if Gateways, HTTPRoutes or GRPCRoutes are among what
-// is forbidden, if anything fails for another reason, and if the cluster cannot
-// be reached.
+// The problems, sorted by resource, are what could not be read and is therefore missing
+// from the view. It is an error if Gateways, HTTPRoutes or GRPCRoutes may not be
+// listed, if a list fails for another reason, and if the cluster cannot be reached.
 func List(ctx context.Context, cfg *rest.Config) (*snapshot.View, []Problem, error) {
-	s, err := begin(ctx, cfg)
+	s, err := newDiscovery(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.hierarchy()
-	s.constraints()
-	s.policies()
+	s.addBuiltins()
+	s.addConstraints()
+	s.addPolicies()
 	if err := s.list(ctx); err != nil {
 		return nil, nil, err
 	}
-	return s.view(), s.found(), nil
+	return s.view(), s.allProblems(), nil
 }
 
-// ListProfiles reads the definitions and the PolicyProfiles of a cluster once,
-// and nothing else: the policy kinds that have a profile, and those that have a
-// label alone. Problems are as in List.
+// ListProfiles reads only the definitions and the PolicyProfiles of a cluster, once. It
+// returns the policy kinds that have a profile and those that have only a label.
+// Problems are as in List.
 func ListProfiles(ctx context.Context, cfg *rest.Config) ([]api.ProfileInForce, []Problem, error) {
-	s, err := begin(ctx, cfg)
+	s, err := newDiscovery(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	return inForce(s.profiles, s.written, s.definitions), s.found(), nil
+	return inForce(s.profiles, s.clusterProfiles, s.definitions), s.allProblems(), nil
 }
 
-// begin connects to a cluster and finds out which kinds it has, and how they
-// are to be read.
-func begin(ctx context.Context, cfg *rest.Config) (*survey, error) {
+// newDiscovery connects to a cluster and discovers its kinds and how to read them.
+func newDiscovery(ctx context.Context, cfg *rest.Config) (*discovery, error) {
 	timeout := cfg.Timeout
 	if timeout == 0 {
 		timeout = requestTimeout
@@ -66,31 +64,32 @@ func begin(ctx context.Context, cfg *rest.Config) (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := policykind.NewProfiles()
+	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.reach(ctx, cfg.Host); err != nil {
+	if err := c.checkReachable(ctx, cfg.Host); err != nil {
 		return nil, err
 	}
-	s := &survey{clients: c, profiles: known, written: make(map[string]*profile)}
-	if err := s.define(ctx); err != nil {
+	s := &discovery{clients: c, profiles: profiles, clusterProfiles: make(map[string]*profile)}
+	if err := s.readDefinitions(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.profile(ctx); err != nil {
+	if err := s.readProfiles(ctx); err != nil {
 		return nil, err
 	}
-	s.unavailable()
+	s.recordFailedGroups()
 	return s, nil
 }
 
-// reach asks for the version of the API server, which everyone may.
-func (c *clients) reach(ctx context.Context, host string) error {
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+// checkReachable requests the version of the API server, which all users are allowed to
+// read.
+func (c *clients) checkReachable(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	err := c.core.Get().AbsPath("/version").Do(ctx).Error()
 	if err == nil || apierrors.IsForbidden(err) {
-		return nil // even a refusal is an answer
+		return nil // the API server responded
 	}
 	return fmt.Errorf("reach the cluster at %s: %w; check the kubeconfig and its current context", host, err)
 }

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Problem is a resource that takes no part in what is computed, since it
-// cannot be read.
+// Problem is a resource that is ignored because it cannot be read.
 type Problem struct {
-	// Resource is the name of its CustomResourceDefinition, or its plural
-	// where it has none.
+	// Resource is the name of its CustomResourceDefinition, or its plural name if it
+	// has none.
 	Resource string
-	// Err tells why, and what to do about it.
+	// Err says why, and what to do about it.
 	Err error
 }
 
-// String says what cannot be read, and why.
+// String returns the resource and the error.
 func (p Problem) String() string { return fmt.Sprintf("read %s: %v", p.Resource, p.Err) }
 
 func sortProblems(all []Problem) []Problem {

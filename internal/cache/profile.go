@@ -20,16 +20,16 @@ import (
 // profile is a PolicyProfile of the cluster.
 type profile struct {
 	api.PolicyProfile
-	// err tells why its spec cannot be read.
+	// err is why its spec cannot be read.
 	err error
 }
 
-// decodeProfile reads a PolicyProfile. A spec that is not understood in full
-// is not used at all: what is left of it may say something else.
+// decodeProfile converts a PolicyProfile. A spec with unknown or invalid fields is not
+// used at all: without them, it may mean something else.
 func decodeProfile(obj runtime.Object) (*profile, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+		return nil, fmt.Errorf("got %T, want %T", obj, u)
 	}
 	p := &profile{}
 	head := maps.Clone(u.Object)
@@ -43,57 +43,57 @@ func decodeProfile(obj runtime.Object) (*profile, error) {
 		Spec api.PolicyProfileSpec `json:"spec"`
 	}
 	if err := convert.FromUnstructuredWithValidation(map[string]any{"spec": u.Object["spec"]}, &body, true); err != nil {
-		p.err = fmt.Errorf("%w; mend it, or update Overrule if it is older than the CustomResourceDefinition", err)
+		p.err = fmt.Errorf("%w; correct it, or update Overrule if it is older than the CustomResourceDefinition", err)
 	}
 	p.Spec = body.Spec
 	return p, nil
 }
 
-// putInto adds the profile to those that are known, or replaces it.
-func (p *profile) putInto(known *policykind.Profiles) {
+// addTo adds the profile to known, or replaces it there.
+func (p *profile) addTo(profiles *policykind.Profiles) {
 	if p.err != nil {
-		known.Remove(p.Name)
+		profiles.Remove(p.Name)
 		return
 	}
-	_ = known.Put(&p.PolicyProfile, merge.Newest) // refused tells what is wrong with it
+	_ = profiles.Put(&p.PolicyProfile, merge.Newest) // refusal returns the error
 }
 
-// refused tells why a profile is not in force; nil if it is.
-func (p *profile) refused(known *policykind.Profiles) *api.RefusedProfile {
+// refusal returns why a profile is not in force, nil if it is.
+func (p *profile) refusal(profiles *policykind.Profiles) *api.RefusedProfile {
 	if p.err != nil {
 		return &api.RefusedProfile{Name: p.Name, Reason: api.Invalid, Message: p.err.Error()}
 	}
-	r, _ := known.Status(p.Name)
+	r, _ := profiles.Status(p.Name)
 	return r
 }
 
-// problem returns what is wrong with a profile in itself, if anything is.
-func (p *profile) problem(known *policykind.Profiles) (Problem, bool) {
-	r := p.refused(known)
+// problem returns what makes a profile invalid in itself, if anything does.
+func (p *profile) problem(profiles *policykind.Profiles) (Problem, bool) {
+	r := p.refusal(profiles)
 	if r == nil || r.Reason != api.Invalid {
 		return Problem{}, false
 	}
-	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("the profile is not used: %s", r.Message)}, true
+	return Problem{profilesDefinition + "/" + p.Name, fmt.Errorf("profile not used: %s", r.Message)}, true
 }
 
-// inForce returns the kinds with a profile, and those among the definitions
-// that have a label alone.
-func inForce(known *policykind.Profiles, written map[string]*profile, defined []*definition) []api.ProfileInForce {
+// inForce returns the kinds with a profile, and the kinds of the definitions that have
+// only a label.
+func inForce(profiles *policykind.Profiles, clusterProfiles map[string]*profile, definitions []*definition) []api.ProfileInForce {
 	installed := make(map[api.PolicyKind]bool)
-	kinds := known.Known()
-	for _, d := range firsts(slices.Values(defined)) {
-		k, _ := d.kind(known)
-		if installed[d.of] = d.served(); k != nil && k.Source == policykind.Label {
+	kinds := profiles.Known()
+	for _, d := range activeDefinitions(slices.Values(definitions)) {
+		k, _ := d.policyKind(profiles)
+		if installed[d.groupKind] = d.served(); k != nil && k.Source == policykind.Label {
 			kinds = append(kinds, k)
 		}
 	}
 	slices.SortFunc(kinds, func(a, b *policykind.Kind) int { return api.ComparePolicyKinds(a.Ref(), b.Ref()) })
 	out := make([]api.ProfileInForce, 0, len(kinds))
 	for _, k := range kinds {
-		f := known.InForce(k, installed[k.Ref()])
-		for _, name := range slices.Sorted(maps.Keys(written)) {
-			if p := written[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
-				f.Refused = append(f.Refused, *p.refused(known))
+		f := profiles.InForce(k, installed[k.Ref()])
+		for _, name := range slices.Sorted(maps.Keys(clusterProfiles)) {
+			if p := clusterProfiles[name]; p.err != nil && p.Spec.Group == k.Group && p.Spec.Kind == k.Kind {
+				f.Refused = append(f.Refused, *p.refusal(profiles))
 			}
 		}
 		out = append(out, f)
@@ -101,91 +101,91 @@ func inForce(known *policykind.Profiles, written map[string]*profile, defined []
 	return out
 }
 
-// profiles is the target of the feed of PolicyProfiles.
-type profiles struct {
+// profileTarget is the target of the reflector of PolicyProfiles.
+type profileTarget struct {
 	*registry
-	feed *kind
+	kind *watchedKind
 }
 
-func (t profiles) put(p *profile) {
-	t.change(func() { t.take(p) })
+func (t profileTarget) put(p *profile) {
+	t.update(func() { t.putProfile(p) })
 }
 
-func (t profiles) remove(name cache.ObjectName) {
-	t.change(func() { t.forget(name.Name) })
+func (t profileTarget) remove(name cache.ObjectName) {
+	t.update(func() { t.removeProfile(name.Name) })
 }
 
-func (t profiles) replace(all []*profile) {
-	t.change(func() {
-		old := slices.Collect(maps.Keys(t.written))
+func (t profileTarget) replace(all []*profile) {
+	t.update(func() {
+		old := slices.Collect(maps.Keys(t.clusterProfiles))
 		for _, p := range all {
-			t.take(p)
+			t.putProfile(p)
 		}
 		for _, name := range old {
 			if !slices.ContainsFunc(all, func(p *profile) bool { return p.Name == name }) {
-				t.forget(name)
+				t.removeProfile(name)
 			}
 		}
-		t.listed(t.feed)
+		t.markListed(t.kind)
 	})
 }
 
-// change runs act unless the feed was stopped, and brings what is read in line
-// with it.
-func (t profiles) change(act func()) {
+// update runs act unless the reflector was stopped, and then reconciles the kinds with
+// the profiles.
+func (t profileTarget) update(act func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reading[profilesDefinition] != t.feed {
+	if t.watched[profilesDefinition] != t.kind {
 		return
 	}
 	act()
 	t.reconcile()
-	hint(t.judged)
+	signal(t.statusChanged)
 }
 
-func (r *registry) take(p *profile) {
-	old := r.written[p.Name]
-	r.written[p.Name] = p
-	p.putInto(r.profiles)
+func (r *registry) putProfile(p *profile) {
+	old := r.clusterProfiles[p.Name]
+	r.clusterProfiles[p.Name] = p
+	p.addTo(r.profiles)
 	if old != nil && old.UID == p.UID && old.Generation == p.Generation {
-		return // its status was written
+		return // only its status changed
 	}
-	if why := p.refused(r.profiles); why != nil {
-		r.log.Info("a profile is not used", "profile", p.Name, "reason", why.Reason, "message", why.Message)
+	if refused := p.refusal(r.profiles); refused != nil {
+		r.log.Info("profile not used", "profile", p.Name, "reason", refused.Reason, "message", refused.Message)
 	}
 }
 
-func (r *registry) forget(name string) {
-	delete(r.written, name)
+func (r *registry) removeProfile(name string) {
+	delete(r.clusterProfiles, name)
 	r.profiles.Remove(name)
 }
 
-func (r *registry) forgetProfiles() {
-	for name := range r.written {
-		r.forget(name)
+func (r *registry) removeProfiles() {
+	for name := range r.clusterProfiles {
+		r.removeProfile(name)
 	}
-	hint(r.judged)
+	signal(r.statusChanged)
 }
 
-// ProfileStatus is what became of a PolicyProfile.
+// ProfileStatus is the state of a PolicyProfile.
 type ProfileStatus struct {
 	Name       string
 	UID        types.UID
 	Generation int64
-	// Refused tells why it is not in force; nil if it is.
+	// Refused is why it is not in force, nil if it is.
 	Refused *api.RefusedProfile
-	// Conditions that its status has. They must not be edited.
+	// Conditions are the current conditions of the status. They must not be modified.
 	Conditions []metav1.Condition
 }
 
 func (r *registry) profileStatuses() []ProfileStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make([]ProfileStatus, 0, len(r.written))
-	for _, p := range r.written {
+	out := make([]ProfileStatus, 0, len(r.clusterProfiles))
+	for _, p := range r.clusterProfiles {
 		out = append(out, ProfileStatus{
 			Name: p.Name, UID: p.UID, Generation: p.Generation,
-			Refused: p.refused(r.profiles), Conditions: p.Status.Conditions,
+			Refused: p.refusal(r.profiles), Conditions: p.Status.Conditions,
 		})
 	}
 	slices.SortFunc(out, func(a, b ProfileStatus) int { return cmp.Compare(a.Name, b.Name) })
@@ -195,16 +195,16 @@ func (r *registry) profileStatuses() []ProfileStatus {
 func (r *registry) profilesInForce() []api.ProfileInForce {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var defined []*definition
-	for _, d := range r.defined {
-		defined = append(defined, d)
+	var definitions []*definition
+	for _, d := range r.definitions {
+		definitions = append(definitions, d)
 	}
-	return inForce(r.profiles, r.written, defined)
+	return inForce(r.profiles, r.clusterProfiles, definitions)
 }
 
 func (r *registry) profileProblems() []Problem {
 	var out []Problem
-	for _, p := range r.written {
+	for _, p := range r.clusterProfiles {
 		if problem, ok := p.problem(r.profiles); ok {
 			out = append(out, problem)
 		}

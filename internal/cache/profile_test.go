@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// paintCRD defines a kind that no built-in profile and no label knows.
+// paintCRD defines a kind without a built-in profile and without a label.
 var (
 	paintCRD  = crd{group: "example.com", kind: "Paint", plural: "paints", versions: []string{"v1"}}
 	paintKind = api.PolicyKind{Group: paintCRD.group, Kind: paintCRD.kind}
@@ -39,16 +39,16 @@ func paint(t *testing.T, name string, created int64, class string) *unstructured
 	return written(t, name, created, "{group: example.com, kind: Paint, class: "+class+", targets: {fields: [targetRef]}}")
 }
 
-// profiles returns the feed of profiles, as a reflector fills it.
-func (r *rig) profilesFeed() cache.ReflectorStore {
+// profilesStore returns the store of the reflector of profiles.
+func (r *testRegistry) profilesStore() cache.ReflectorStore {
 	r.t.Helper()
-	require.Contains(r.t, r.reading, profilesDefinition)
-	return r.reading[profilesDefinition].into
+	require.Contains(r.t, r.watched, profilesDefinition)
+	return r.watched[profilesDefinition].store
 }
 
-// read returns the class and the source by which a kind is read.
-func (r *rig) readAs(ref api.PolicyKind) string {
-	for _, k := range r.reading {
+// readAs returns the class and the source by which a kind is read.
+func (r *testRegistry) readAs(ref api.PolicyKind) string {
+	for _, k := range r.watched {
 		if k.policy != nil && k.policy.Ref() == ref {
 			return string(k.policy.Class) + " by " + string(k.policy.Source) + " " + k.policy.Name
 		}
@@ -57,7 +57,7 @@ func (r *rig) readAs(ref api.PolicyKind) string {
 }
 
 // refusals are the profiles that are not in force, with the reason.
-func (r *rig) refusals() map[string]api.State {
+func (r *testRegistry) refusals() map[string]api.State {
 	out := map[string]api.State{}
 	for _, s := range r.profileStatuses() {
 		out[s.Name] = ""
@@ -68,18 +68,18 @@ func (r *rig) refusals() map[string]api.State {
 	return out
 }
 
-func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD, httpCRD))
-	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "how policies are to be read is not known")
-	assert.False(t, r.isSurveyed())
+func TestPolicyKindsWaitForProfiles(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD, httpCRD))
+	assert.Equal(t, []string{"policyprofiles", "httproutes"}, r.started, "policies are not read before the profiles")
+	assert.False(t, r.discovered())
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
 
 	own := written(t, "mine", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {fields: [targetRef]}}")
-	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{own}, "1"))
 	assert.Equal(t, []string{"policyprofiles", "httproutes", "authpolicies.kuadrant.io"}, r.started, "it is begun once")
 	assert.Equal(t, "direct by cluster mine", r.readAs(authKind))
-	assert.True(t, r.isSurveyed())
+	assert.True(t, r.discovered())
 	assert.NotContains(t, r.store.Waiting(), sourceProfiles)
 	assert.Contains(t, r.store.Waiting(), sourcePolicies)
 
@@ -87,101 +87,101 @@ func TestPolicyKindsWaitForTheProfiles(t *testing.T) {
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 }
 
-func TestProfilesThatMayNotBeListedAreWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD))
-	r.reading[profilesDefinition].refused(errors.New("no"))
+func TestForbiddenProfilesAreAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD))
+	r.watched[profilesDefinition].onForbidden(errors.New("no"))
 	assert.Subset(t, r.store.Waiting(), []string{sourceProfiles, sourcePolicies})
-	require.Len(t, r.found(), 1)
-	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.found()[0].String())
-	require.NoError(t, r.profilesFeed().Replace(nil, "1"))
-	assert.Empty(t, r.found())
+	require.Len(t, r.allProblems(), 1)
+	assert.Equal(t, "read policyprofiles.overrule.dev: no; grant get, list and watch on policyprofiles.overrule.dev", r.allProblems()[0].String())
+	require.NoError(t, r.profilesStore().Replace(nil, "1"))
+	assert.Empty(t, r.allProblems())
 	assert.Equal(t, "inherited by built-in ", r.readAs(authKind))
 }
 
-func TestTheDefinitionOfProfilesMayComeAndGo(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, paintCRD))
+func TestProfileDefinitionCreatedAndDeleted(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, paintCRD))
 	r.list(authCRD.obj().Name)
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 
-	r.put(r.defs(profileCRD)[0])
-	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "the others go on meanwhile")
-	assert.True(t, r.isSurveyed())
-	late := r.profilesFeed()
+	r.put(r.definitionsOf(profileCRD)[0])
+	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds(), "other kinds are still read")
+	assert.True(t, r.discovered())
+	late := r.profilesStore()
 	require.NoError(t, late.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 
-	r.notified()
+	r.kindsWereChanged()
 	r.remove(cache.ObjectName{Name: profilesDefinition})
-	assert.Equal(t, "not read", r.readAs(paintKind), "its profile went along")
+	assert.Equal(t, "not read", r.readAs(paintKind), "its profile was removed")
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Empty(t, r.profileStatuses())
 	require.NoError(t, late.Add(paint(t, "paint", 1, "direct")))
-	assert.Equal(t, "not read", r.readAs(paintKind), "an event that comes late is lost")
+	assert.Equal(t, "not read", r.readAs(paintKind), "late events are ignored")
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestTheDefinitionOfProfilesMayGoBeforeTheyAreListed(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, profileCRD))
-	r.replace(r.defs(authCRD))
+func TestProfileDefinitionDeletedBeforeList(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, profileCRD))
+	r.replace(r.definitionsOf(authCRD))
 	assert.Equal(t, []string{"namespaces", sourcePolicies, "services"}, r.store.Waiting())
 	r.list(authCRD.obj().Name)
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestAProfileChangesHowItsKindIsReadAndNoOther(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, paintCRD, profileCRD))
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace(nil, "1"))
+func TestProfileRestartsItsKindOnly(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, paintCRD, profileCRD))
+	store := r.profilesStore()
+	require.NoError(t, store.Replace(nil, "1"))
 	r.list(authCRD.obj().Name)
-	r.notified()
+	r.kindsWereChanged()
 
-	require.NoError(t, feed.Add(paint(t, "paint", 1, "direct")))
+	require.NoError(t, store.Add(paint(t, "paint", 1, "direct")))
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.store.Pending(paintKind))
 	assert.Equal(t, []string{"paints", "authpolicies"}, r.servedResources())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 	assert.Equal(t, []string{"Paint.example.com", "AuthPolicy.kuadrant.io"}, r.kinds())
 
 	status := paint(t, "paint", 1, "direct")
 	status.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True"}}}
-	require.NoError(t, feed.Update(status))
+	require.NoError(t, store.Update(status))
 	assert.False(t, r.store.Pending(paintKind), "a status changes nothing")
-	assert.False(t, r.notified())
+	assert.False(t, r.kindsWereChanged())
 	assert.Equal(t, metav1.ConditionTrue, r.profileStatuses()[0].Conditions[0].Status)
 
-	require.NoError(t, feed.Update(paint(t, "paint", 1, "inherited")))
+	require.NoError(t, store.Update(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "inherited by cluster paint", r.readAs(paintKind))
-	assert.True(t, r.store.Pending(paintKind), "its policies are read anew")
-	assert.True(t, r.notified())
+	assert.True(t, r.store.Pending(paintKind), "its policies are relisted")
+	assert.True(t, r.kindsWereChanged())
 	r.list(paintCRD.obj().Name, policy("Paint", "app", "red"))
 
-	require.NoError(t, feed.Delete(paint(t, "paint", 1, "inherited")))
+	require.NoError(t, store.Delete(paint(t, "paint", 1, "inherited")))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io"}, r.kinds())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"policyprofiles", "authpolicies.kuadrant.io", "paints.example.com", "paints.example.com"}, r.started)
 }
 
-func TestAProfileMayComeBeforeTheKindItIsOf(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(profileCRD))
-	require.NoError(t, r.profilesFeed().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
+func TestProfileBeforeDefinition(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD))
+	require.NoError(t, r.profilesStore().Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
 	assert.Equal(t, "not read", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"paint": ""}, r.refusals())
 	assert.False(t, r.inForce(paintKind).Installed)
 
-	r.put(r.defs(paintCRD)[0])
+	r.put(r.definitionsOf(paintCRD)[0])
 	assert.Equal(t, "direct by cluster paint", r.readAs(paintKind))
 	assert.True(t, r.inForce(paintKind).Installed)
 }
 
-func (r *rig) inForce(ref api.PolicyKind) api.ProfileInForce {
+func (r *testRegistry) inForce(ref api.PolicyKind) api.ProfileInForce {
 	for _, f := range r.profilesInForce() {
 		if f.PolicyKind == ref {
 			return f
@@ -190,61 +190,61 @@ func (r *rig) inForce(ref api.PolicyKind) api.ProfileInForce {
 	return api.ProfileInForce{}
 }
 
-func TestOfTwoProfilesForAKindTheOlderHolds(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(paintCRD, profileCRD))
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
+func TestOlderProfileIsInForce(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(paintCRD, profileCRD))
+	store := r.profilesStore()
+	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited"), paint(t, "older", 1, "direct")}, "1"))
 	assert.Equal(t, "direct by cluster older", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"older": "", "a-younger": api.Conflicted}, r.refusals())
 	assert.Equal(t, []api.RefusedProfile{{
 		Name: "a-younger", Reason: api.Conflicted,
 		Message: "PolicyProfile older is older and has Paint.example.com: delete one of the two",
 	}}, r.inForce(paintKind).Refused)
-	assert.Empty(t, r.found(), "that is no problem of reading")
+	assert.Empty(t, r.allProblems(), "a conflict is no Problem")
 
-	require.NoError(t, feed.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
+	require.NoError(t, store.Replace([]any{paint(t, "a-younger", 2, "inherited")}, "2"))
 	assert.Equal(t, "inherited by cluster a-younger", r.readAs(paintKind))
 	assert.Equal(t, map[string]api.State{"a-younger": ""}, r.refusals())
 }
 
-func TestAProfileThatMakesNoSenseNeverHolds(t *testing.T) {
+func TestInvalidProfileIsRefused(t *testing.T) {
 	good := func() *unstructured.Unstructured { return paint(t, "good", 2, "direct") }
 	for sentence, c := range map[string]struct{ spec, why string }{
 		"it cannot be compiled": {
 			"{group: example.com, kind: Paint, class: odd, targets: {fields: [targetRef]}}", `class "odd" is none of inherited, direct`},
 		"it has a field that this server does not know": {
 			"{group: example.com, kind: Paint, class: direct, targets: {fields: [targetRef]}, upsideDown: true}",
-			`unknown field "spec.upsideDown"; mend it, or update Overrule if it is older than the CustomResourceDefinition`},
+			`unknown field "spec.upsideDown"; correct it, or update Overrule if it is older than the CustomResourceDefinition`},
 		"it has a field of another type": {
-			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "; mend it, or update Overrule"},
+			"{group: example.com, kind: Paint, class: direct, targets: targetRef}", "; correct it, or update Overrule"},
 		"it has no spec": {"{}", "kind is missing"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newRig(t)
-			r.replace(r.defs(paintCRD, profileCRD))
-			feed := r.profilesFeed()
-			require.NoError(t, feed.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
-			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "though the other is older")
+			r := newTestRegistry(t)
+			r.replace(r.definitionsOf(paintCRD, profileCRD))
+			store := r.profilesStore()
+			require.NoError(t, store.Replace([]any{good(), written(t, "bad", 1, c.spec)}, "1"))
+			assert.Equal(t, "direct by cluster good", r.readAs(paintKind), "although the other is older")
 			assert.Equal(t, map[string]api.State{"good": "", "bad": api.Invalid}, r.refusals())
-			problems := r.found()
+			problems := r.allProblems()
 			require.Len(t, problems, 1)
 			assert.Equal(t, "policyprofiles.overrule.dev/bad", problems[0].Resource)
-			assert.ErrorContains(t, problems[0].Err, "the profile is not used: ")
+			assert.ErrorContains(t, problems[0].Err, "profile not used: ")
 			assert.ErrorContains(t, problems[0].Err, c.why)
 
-			require.NoError(t, feed.Update(written(t, "good", 2, c.spec)))
-			assert.Equal(t, "not read", r.readAs(paintKind), "one that was right before does not hold any more")
-			assert.Len(t, r.found(), 2)
+			require.NoError(t, store.Update(written(t, "good", 2, c.spec)))
+			assert.Equal(t, "not read", r.readAs(paintKind), "a profile that became invalid is not in force")
+			assert.Len(t, r.allProblems(), 2)
 		})
 	}
 }
 
-func TestAnUnreadableProfileIsShownWithItsKind(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(profileCRD, authCRD))
+func TestUnreadableProfileIsListedWithItsKind(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(profileCRD, authCRD))
 	odd := written(t, "odd", 1, "{group: kuadrant.io, kind: AuthPolicy, class: direct, targets: {}, upsideDown: true}")
-	require.NoError(t, r.profilesFeed().Replace([]any{odd}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{odd}, "1"))
 	got := r.inForce(authKind)
 	assert.Equal(t, "built-in", got.Source)
 	assert.True(t, got.Installed)
@@ -252,9 +252,9 @@ func TestAnUnreadableProfileIsShownWithItsKind(t *testing.T) {
 	assert.Equal(t, api.Invalid, got.Refused[0].Reason)
 }
 
-func TestProfilesShowKindsByTheirLabelAlone(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
+func TestProfilesListLabelOnlyKinds(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	assert.Len(t, r.profilesInForce(), len(kinds)+1)
@@ -264,61 +264,61 @@ func TestProfilesShowKindsByTheirLabelAlone(t *testing.T) {
 	assert.False(t, r.inForce(authKind).Installed)
 }
 
-func TestAProfileBeatsALabel(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD, profileCRD))
+func TestProfileTakesPrecedenceOverLabel(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD, profileCRD))
 	own := written(t, "color", 1, "{group: policies.example.com, kind: ColorPolicy, class: direct, targets: {fields: [targetRef]}}")
-	require.NoError(t, r.profilesFeed().Replace([]any{own}, "1"))
+	require.NoError(t, r.profilesStore().Replace([]any{own}, "1"))
 	assert.Equal(t, "direct by cluster color", r.readAs(colorRef))
-	r.reading[colorCRD.obj().Name].refused(errors.New("no"))
-	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "someone asked for the kind to be judged")
-	require.NoError(t, r.profilesFeed().Replace(nil, "2"))
+	r.watched[colorCRD.obj().Name].onForbidden(errors.New("no"))
+	assert.Equal(t, []string{"colorpolicies"}, r.servedResources(), "the kind has a profile")
+	require.NoError(t, r.profilesStore().Replace(nil, "2"))
 	assert.Equal(t, "inherited by label ", r.readAs(colorRef))
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
-func TestChangesOfProfilesAreToldToTheirWriter(t *testing.T) {
-	r := newRig(t)
-	told := func() bool {
+func TestProfileChangesSignalStatusChanged(t *testing.T) {
+	r := newTestRegistry(t)
+	statusChanged := func() bool {
 		select {
-		case <-r.judged:
+		case <-r.statusChanged:
 			return true
 		default:
 			return false
 		}
 	}
-	r.replace(r.defs(profileCRD, authCRD))
-	assert.False(t, told())
-	feed := r.profilesFeed()
-	require.NoError(t, feed.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
-	assert.True(t, told())
-	r.put(r.defs(paintCRD)[0])
-	assert.False(t, told())
-	require.NoError(t, feed.Delete(paint(t, "paint", 1, "direct")))
-	assert.True(t, told())
+	r.replace(r.definitionsOf(profileCRD, authCRD))
+	assert.False(t, statusChanged())
+	store := r.profilesStore()
+	require.NoError(t, store.Replace([]any{paint(t, "paint", 1, "direct")}, "1"))
+	assert.True(t, statusChanged())
+	r.put(r.definitionsOf(paintCRD)[0])
+	assert.False(t, statusChanged())
+	require.NoError(t, store.Delete(paint(t, "paint", 1, "direct")))
+	assert.True(t, statusChanged())
 }
 
-func TestAProfileWhoseHeadCannotBeReadCountsAsAbsent(t *testing.T) {
+func TestProfileWithInvalidMetadataIsAbsent(t *testing.T) {
 	odd := paint(t, "paint", 1, "direct")
 	odd.Object["status"] = "odd"
 	_, err := decodeProfile(odd)
 	require.ErrorContains(t, err, "read the PolicyProfile: ")
 }
 
-func TestKindsInOlderVersionsAreTold(t *testing.T) {
-	r := newRig(t)
+func TestOlder(t *testing.T) {
+	r := newTestRegistry(t)
 	old := tlsCRD
 	old.versions = []string{"v1alpha2"}
-	r.replace(r.defs(old, httpCRD))
-	r.notified()
+	r.replace(r.definitionsOf(old, httpCRD))
+	r.kindsWereChanged()
 	require.Len(t, r.older(), 1)
 	assert.Equal(t, "v1alpha2", r.older()[0].Version)
-	tls := hierarchyKind(gatewayKind("TLSRoute"))
-	assert.Equal(t, "v1alpha2", r.version(tls))
+	tls := builtinOf(gatewayKind("TLSRoute"))
+	assert.Equal(t, "v1alpha2", r.versionOf(tls))
 
-	r.put(r.defs(tlsCRD)[0])
+	r.put(r.definitionsOf(tlsCRD)[0])
 	assert.Empty(t, r.older())
-	assert.Equal(t, "v1", r.version(tls))
-	assert.True(t, r.notified())
+	assert.Equal(t, "v1", r.versionOf(tls))
+	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"httproutes", "tlsroutes", "tlsroutes"}, r.started)
 }

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// paints is a kind that only a profile makes one of policies.
+// paints is a kind that only a profile makes a policy kind.
 const paints = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,9 +48,9 @@ spec: {group: policies.example.com, kind: Paint, class: inherited, targets: {fie
 
 var redRef = api.Ref{Group: "policies.example.com", Kind: "Paint", Namespace: "app", Name: "red"}
 
-// profilesComeAndGo begins without the CRD of PolicyProfiles.
+// profilesComeAndGo starts without the CRD of PolicyProfiles.
 func profilesComeAndGo(t *testing.T, e *env.Env) {
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	must(t, e.Apply(paints))
 	must(t, e.Kubectl("wait", "--for=condition=Established", "--timeout=2m", "crd/paints.policies.example.com"))
@@ -71,8 +71,8 @@ func profilesComeAndGo(t *testing.T, e *env.Env) {
 	rereads(t, r)
 	constraintsComeAndGo(t, e, r)
 
-	// A Watcher that starts now waits for the profiles, and the CLI reads them.
-	again := follow(t, e.Config)
+	// A Watcher that starts now waits for the profiles, and List reads them.
+	again := startWatcher(t, e.Config)
 	again.ready(t)
 	assert.True(t, again.has(redRef))
 	v, problems, err := List(t.Context(), e.Config)
@@ -110,7 +110,7 @@ func asksForSchemas(t *testing.T, e *env.Env, r *running) {
 	assert.ErrorContains(t, err, "read the schema of Paint.policies.example.com from the API server: ")
 }
 
-// listsWithoutProfiles lists for users who lack the right to read profiles, or
+// listsWithoutProfiles lists as users who are not allowed to list profiles, or
 // definitions.
 func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	t.Helper()
@@ -122,7 +122,7 @@ func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	assert.Nil(t, v.Get(redRef))
 	require.Len(t, problems, 1)
 	assert.True(t, isForbidden(problems, profilesDefinition))
-	assert.ErrorContains(t, problems[0].Err, "; kinds are read by their built-in profiles, and those without one are left out")
+	assert.ErrorContains(t, problems[0].Err, "; only built-in profiles are used, and kinds without one are ignored")
 
 	groups = allowedTo()
 	delete(groups, "apiextensions.k8s.io")
@@ -132,7 +132,7 @@ func listsWithoutProfiles(t *testing.T, e *env.Env) {
 	assert.NotNil(t, v.Get(redRef), "the kind is found by discovery")
 }
 
-// olderRoutes leaves TLSRoutes in an older version alone.
+// olderRoutes serves TLSRoutes only in an older version.
 func olderRoutes(t *testing.T, e *env.Env) {
 	const definition = "tlsroutes.gateway.networking.k8s.io"
 	serve := func(v1, v1alpha3 string) {
@@ -142,7 +142,7 @@ func olderRoutes(t *testing.T, e *env.Env) {
 			{"op": "test", "path": "/spec/versions/2/name", "value": "v1alpha3"},
 			{"op": "replace", "path": "/spec/versions/2/served", "value": `+v1alpha3+`}]`))
 	}
-	r := follow(t, e.Config)
+	r := startWatcher(t, e.Config)
 	r.ready(t)
 	assert.Empty(t, r.Older())
 	serve("false", "true")

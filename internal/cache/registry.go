@@ -14,59 +14,61 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// registry starts and stops the feeds of kinds as their
-// CustomResourceDefinitions and profiles come, change and go. It is the target
-// of both: each event is booked, and then what is read is brought in line with
-// all that is known (reconcile).
+// registry starts and stops the reflectors of kinds as their CustomResourceDefinitions
+// and profiles are created, changed and deleted. It is the target of both: each event
+// is recorded, and then reconcile makes the running reflectors match.
 type registry struct {
-	store   *snapshot.Store
-	clients *clients
-	log     logr.Logger
-	exempt  string // the namespace whose policies take no part
-	// start runs a feed in a goroutine until its cancel is called.
-	start func(*feed)
-	// changed gets a token when what served returns has changed.
-	changed chan struct{}
-	// judged gets one when what became of profiles or constraints may have.
-	judged chan struct{}
+	store           *snapshot.Store
+	clients         *clients
+	log             logr.Logger
+	exemptNamespace string // the namespace whose policies are ignored
+	// start runs a reflector in a goroutine until its cancel is called.
+	start func(*reflector)
+	// kindsChanged receives a token when the result of served has changed.
+	kindsChanged chan struct{}
+	// statusChanged receives one when the status of profiles or constraints may have
+	// changed.
+	statusChanged chan struct{}
 
-	mu       sync.Mutex
-	defined  map[string]*definition         // by name
-	firsts   map[api.PolicyKind]*definition // of these, those that count
-	profiles *policykind.Profiles
-	written  map[string]*profile // the cluster's own, by name
-	demands  map[api.Ref]*demand // its constraints
-	reading  map[string]*kind    // by the name of the definition
-	problems map[string]error    // likewise
-	// surveyed tells that the definitions were listed, profiled that the
-	// profiles were, or that there are none: no policy kind is read before.
-	surveyed, profiled bool
-	// waiting are the policy kinds of the first list that were not listed yet.
-	waiting map[string]bool
+	mu              sync.Mutex
+	definitions     map[string]*definition         // by name
+	active          map[api.PolicyKind]*definition // the active ones
+	profiles        *policykind.Profiles
+	clusterProfiles map[string]*profile           // profiles of the cluster by name
+	constraints     map[api.Ref]*constraintRecord // constraints of the cluster
+	watched         map[string]*watchedKind       // by the name of the definition
+	problems        map[string]error              // by the name of the definition
+	// definitionsListed is true after the first list of definitions; profilesListed
+	// after the first list of profiles, or if their kind is not installed. No policy
+	// kind is read before.
+	definitionsListed, profilesListed bool
+	// unsynced are the policy kinds of the first list that have not been listed yet.
+	unsynced map[string]bool
 }
 
-// kind is a kind that is being read.
-type kind struct {
+// watchedKind is a kind that is being read.
+type watchedKind struct {
 	*definition
-	*feed
-	policy *policykind.Kind // nil for those of the hierarchy, and our own
+	*reflector
+	policy *policykind.Kind // nil for kinds of Gateway API, profiles and constraints
 	listed bool
-	// kept tells that what an earlier feed listed stays in the view until this one
-	// has a list.
-	kept bool
+	// hasOldObjects is true if objects that an earlier reflector listed stay in the
+	// view until this one has listed.
+	hasOldObjects bool
 	// forbidden is why it may not be listed. It may have been listed before.
 	forbidden error
-	// broken is why it has not been listed for so long that nobody waits for it.
-	broken error
+	// unlistable is why it has not been listed for so long that readiness does not
+	// wait for it.
+	unlistable error
 }
 
-func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Options) *registry {
+func newRegistry(s *snapshot.Store, c *clients, profiles *policykind.Profiles, o Options) *registry {
 	r := &registry{
-		store: s, clients: c, log: o.Log, exempt: o.Exempt, profiles: known,
-		changed: make(chan struct{}, 1), judged: make(chan struct{}, 1),
-		defined: make(map[string]*definition), written: make(map[string]*profile),
-		demands: make(map[api.Ref]*demand),
-		reading: make(map[string]*kind), problems: make(map[string]error), waiting: make(map[string]bool),
+		store: s, clients: c, log: o.Log, exemptNamespace: o.Exempt, profiles: profiles,
+		kindsChanged: make(chan struct{}, 1), statusChanged: make(chan struct{}, 1),
+		definitions: make(map[string]*definition), clusterProfiles: make(map[string]*profile),
+		constraints: make(map[api.Ref]*constraintRecord),
+		watched:     make(map[string]*watchedKind), problems: make(map[string]error), unsynced: make(map[string]bool),
 	}
 	s.Subscribe(r.targetsChanged)
 	return r
@@ -75,145 +77,147 @@ func newRegistry(s *snapshot.Store, c *clients, known *policykind.Profiles, o Op
 func (r *registry) put(d *definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.defined[d.name]
-	r.defined[d.name] = d
+	previous := r.definitions[d.name]
+	r.definitions[d.name] = d
 	r.reconcile()
-	if was != nil && (was.status != d.status || !maps.Equal(was.scaling, d.scaling)) {
-		r.notify()
+	if previous != nil && (previous.hasStatus != d.hasStatus || !maps.Equal(previous.scalePaths, d.scalePaths)) {
+		r.notifyKindsChanged()
 	}
 }
 
 func (r *registry) remove(name cache.ObjectName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.defined, name.Name)
+	delete(r.definitions, name.Name)
 	r.reconcile()
 }
 
 func (r *registry) replace(all []*definition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.defined = make(map[string]*definition, len(all))
+	r.definitions = make(map[string]*definition, len(all))
 	for _, d := range all {
-		r.defined[d.name] = d
+		r.definitions[d.name] = d
 	}
-	first := !r.surveyed
-	r.surveyed = true
+	first := !r.definitionsListed
+	r.definitionsListed = true
 	r.reconcile()
-	r.notify() // the subresources of kinds that stay may be others
+	r.notifyKindsChanged() // subresources may have changed
 	if first {
-		r.survey()
+		r.markMissingListed()
 	}
 }
 
-// survey ends the wait for what the first list of definitions does not have.
-func (r *registry) survey() {
+// markMissingListed marks the sources as listed whose kinds the first list of
+// definitions does not have.
+func (r *registry) markMissingListed() {
 	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; r.reading[b.definition()] == nil {
+		if b := &gatewayKinds[i]; r.watched[b.definition()] == nil {
 			r.store.Listed(b.resource)
 		}
 	}
 	for i := range constraintKinds {
-		if k := &constraintKinds[i]; r.reading[k.definition()] == nil {
+		if k := &constraintKinds[i]; r.watched[k.definition()] == nil {
 			r.store.Listed(k.resource)
 		}
 	}
 	r.store.Listed(sourceDefinitions)
 }
 
-// reconcile reads what is to be read, as it is to be read, and nothing else.
+// reconcile starts, restarts and stops reflectors so that exactly the defined kinds are
+// read, as their definitions and profiles say.
 func (r *registry) reconcile() {
-	r.firsts = firsts(maps.Values(r.defined))
-	r.read(profilesDefinition) // first: when it goes, so do all profiles
-	first := r.settleProfiles()
-	// What is not to be read is stopped before anything is begun: a kind may
-	// have moved from one definition to another.
-	for _, name := range slices.Sorted(maps.Keys(r.reading)) {
-		if k := r.reading[name]; !r.isRight(k) && !r.goesOn(k) {
-			r.stop(name)
+	r.active = activeDefinitions(maps.Values(r.definitions))
+	r.reconcileKind(profilesDefinition) // first: removing it removes all profiles
+	first := r.checkProfilesListed()
+	// Stop before starting: a kind may have moved from one definition to another.
+	for _, name := range slices.Sorted(maps.Keys(r.watched)) {
+		if k := r.watched[name]; !r.isCurrent(k) && !r.keepsObjects(k) {
+			r.removeKind(name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.defined)) {
-		r.read(name)
+	for _, name := range slices.Sorted(maps.Keys(r.definitions)) {
+		r.reconcileKind(name)
 	}
-	maps.DeleteFunc(r.problems, func(name string, _ error) bool { return r.defined[name] == nil })
+	maps.DeleteFunc(r.problems, func(name string, _ error) bool { return r.definitions[name] == nil })
 	if first {
-		r.await()
+		r.awaitPolicyKinds()
 	}
-	r.settle()
+	r.checkPolicyKindsListed()
 }
 
-// settleProfiles ends the wait for the profiles once they are listed, or if
-// there can be none, and reports whether it did.
-func (r *registry) settleProfiles() bool {
-	k := r.reading[profilesDefinition]
-	if r.profiled || !r.surveyed || k != nil && !k.listed {
+// checkProfilesListed marks the profiles as listed once they are, or if their kind is
+// not installed, and reports whether it did.
+func (r *registry) checkProfilesListed() bool {
+	k := r.watched[profilesDefinition]
+	if r.profilesListed || !r.definitionsListed || k != nil && !k.listed {
 		return false
 	}
-	r.profiled = true
+	r.profilesListed = true
 	r.store.Listed(sourceProfiles)
 	return true
 }
 
-// await begins the wait for the policy kinds of the first list.
-func (r *registry) await() {
-	for name, k := range r.reading {
+// awaitPolicyKinds makes readiness wait for the policy kinds of the first list.
+func (r *registry) awaitPolicyKinds() {
+	for name, k := range r.watched {
 		if k.policy != nil {
-			r.waiting[name] = true
+			r.unsynced[name] = true
 		}
 	}
-	r.notify() // of no kinds, too
+	r.notifyKindsChanged() // even if there are no kinds
 }
 
-// settle tells the store when no policy kind is waited for. A kind that may
-// not be listed, or that the API server does not give out, is not: it is a
-// Problem, and stays pending.
-func (r *registry) settle() {
-	if !r.profiled {
+// checkPolicyKindsListed marks the policy kinds as listed if readiness waits for none.
+// It does not wait for kinds that may not or cannot be listed: these are Problems and
+// stay pending.
+func (r *registry) checkPolicyKindsListed() {
+	if !r.profilesListed {
 		return
 	}
-	for name := range r.waiting {
-		if k := r.reading[name]; k == nil || k.listed || k.forbidden != nil || k.broken != nil {
-			delete(r.waiting, name)
+	for name := range r.unsynced {
+		if k := r.watched[name]; k == nil || k.listed || k.forbidden != nil || k.unlistable != nil {
+			delete(r.unsynced, name)
 		}
 	}
-	if len(r.waiting) == 0 {
+	if len(r.unsynced) == 0 {
 		r.store.Listed(sourcePolicies)
 	}
 }
 
-// isRight reports whether a kind is read as it is to be.
-func (r *registry) isRight(k *kind) bool {
-	d := r.counting(k.name)
+// isCurrent reports whether a kind is read as its definition and profile say.
+func (r *registry) isCurrent(k *watchedKind) bool {
+	d := r.activeDefinition(k.name)
 	if d == nil || d.resource != k.resource || d.namespaced != k.namespaced {
 		return false
 	}
-	policy, err := d.kind(r.profiles)
+	policy, err := d.policyKind(r.profiles)
 	return err == nil && sameKind(policy, k.policy)
 }
 
-// counting returns a definition, nil if another one of its kind counts.
-func (r *registry) counting(name string) *definition {
-	if d := r.defined[name]; d != nil && r.firsts[d.of] == d {
+// activeDefinition returns a definition, nil if another definition of its kind is
+// active.
+func (r *registry) activeDefinition(name string) *definition {
+	if d := r.definitions[name]; d != nil && r.active[d.groupKind] == d {
 		return d
 	}
 	return nil
 }
 
-// goesOn reports whether the kind that is read is still to be read, in whatever way:
-// its objects stay in the view until they are listed again. Those of a kind that
-// is not served any more, or is no policy kind, are dropped.
-func (r *registry) goesOn(k *kind) bool {
-	d := r.counting(k.name)
+// keepsObjects reports whether the kind is still to be read, possibly with another
+// configuration: then its objects stay in the view until they are relisted. The objects
+// of a kind that is no longer served, or no longer a policy kind, are removed.
+func (r *registry) keepsObjects(k *watchedKind) bool {
+	d := r.activeDefinition(k.name)
 	switch {
 	case d == nil || !d.served():
 		return false
 	case k.gateway != nil:
 		return true
 	case k.policy == nil:
-		return false // profiles and constraints have one version
+		return false // profiles and constraints have a single version
 	}
-	policy, err := d.kind(r.profiles)
+	policy, err := d.policyKind(r.profiles)
 	return err == nil && policy != nil && policy.Ref() == k.policy.Ref()
 }
 
@@ -224,95 +228,96 @@ func sameKind(a, b *policykind.Kind) bool {
 	return a.Source == b.Source && a.Name == b.Name && a.Schema().Same(b.Schema()) && reflect.DeepEqual(a.PolicyProfileSpec, b.PolicyProfileSpec)
 }
 
-// read reads a kind as its definition and its profile say from now on.
-func (r *registry) read(name string) {
-	k, d := r.reading[name], r.defined[name]
+// reconcileKind starts or restarts the reflector of a kind as its definition and
+// profile say.
+func (r *registry) reconcileKind(name string) {
+	k, d := r.watched[name], r.definitions[name]
 	if k != nil {
-		if r.isRight(k) {
+		if r.isCurrent(k) {
 			return
 		}
-		if r.goesOn(k) {
-			r.end(k)
+		if r.keepsObjects(k) {
+			r.stopReflector(k)
 		} else {
-			r.stop(name)
+			r.removeKind(name)
 			k = nil
 		}
 	}
 	if d == nil {
 		return
 	}
-	policy, err := d.kind(r.profiles)
-	if first := r.firsts[d.of]; policy != nil && first != d {
-		err = &policykind.DefinedError{Kind: d.of, By: first.name}
+	policy, err := d.policyKind(r.profiles)
+	if first := r.active[d.groupKind]; policy != nil && first != d {
+		err = &policykind.DefinedError{Kind: d.groupKind, By: first.name}
 	}
 	if err != nil {
-		r.problem(name, err)
+		r.setProblem(name, err)
 		return
 	}
 	delete(r.problems, name)
 	switch {
 	case !d.served():
-	case d.profiles():
+	case d.isProfiles():
 		r.startProfiles(d)
 	case d.gateway != nil:
 		r.startGateway(d, k)
 	case d.constraints != nil:
 		r.startConstraints(d)
-	case policy != nil && r.profiled:
+	case policy != nil && r.profilesListed:
 		r.startPolicies(d, policy, k)
 	}
 }
 
-// stop stops reading a kind and forgets its objects.
-func (r *registry) stop(name string) {
+// removeKind stops reading a kind and removes its objects.
+func (r *registry) removeKind(name string) {
 	delete(r.problems, name)
-	k := r.reading[name]
+	k := r.watched[name]
 	if k == nil {
 		return
 	}
-	r.end(k)
+	r.stopReflector(k)
 	switch {
 	case k.gateway != nil:
 		r.store.Replace(k.gateway.kind, nil)
-		r.store.Listed(k.gateway.resource) // a kind that is gone has no objects
+		r.store.Listed(k.gateway.resource) // a kind that is not installed has no objects
 	case k.constraints != nil:
-		r.forgetConstraints(k.constraints)
+		r.removeConstraints(k.constraints)
 	case k.policy != nil:
 		r.store.RemoveKind(k.policy.Ref())
-		r.log.Info("a policy kind is gone", "definition", name)
+		r.log.Info("policy kind removed", "definition", name)
 	default:
-		r.forgetProfiles()
+		r.removeProfiles()
 	}
-	r.notify()
+	r.notifyKindsChanged()
 }
 
-// end stops reading a kind. No event comes from its feed then.
-func (r *registry) end(k *kind) {
-	delete(r.reading, k.name)
-	k.close() // before the objects go, or a late event would bring some back
+// stopReflector stops reading a kind. No event of its reflector arrives afterwards.
+func (r *registry) stopReflector(k *watchedKind) {
+	delete(r.watched, k.name)
+	k.close() // before objects are removed, or a late event would add some again
 	k.cancel()
 }
 
-func (r *registry) problem(name string, err error) {
+func (r *registry) setProblem(name string, err error) {
 	if old := r.problems[name]; old == nil || old.Error() != err.Error() {
-		r.log.Error(err, "a kind cannot be read", "definition", name)
+		r.log.Error(err, "cannot read kind", "definition", name)
 	}
 	r.problems[name] = err
 }
 
-func (r *registry) logOf(source string) logr.Logger { return r.log.WithValues("source", source) }
+func (r *registry) logger(source string) logr.Logger { return r.log.WithValues("source", source) }
 
-// notify tells that the kinds have changed. What constraints come to depends on
-// them.
-func (r *registry) notify() {
-	hint(r.changed)
-	if len(r.demands) > 0 {
-		hint(r.judged)
+// notifyKindsChanged signals that the kinds have changed. The status of constraints
+// depends on them.
+func (r *registry) notifyKindsChanged() {
+	signal(r.kindsChanged)
+	if len(r.constraints) > 0 {
+		signal(r.statusChanged)
 	}
 }
 
-// hint sends a token; one that waits already is enough.
-func hint(to chan<- struct{}) {
+// signal sends a token unless one is pending already.
+func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:

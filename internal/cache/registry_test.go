@@ -17,42 +17,42 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// rig is a registry whose feeds are run by the test.
-type rig struct {
+// testRegistry is a registry whose reflectors are run by the test.
+type testRegistry struct {
 	*registry
 	t       *testing.T
 	started []string
 	stopped []string
 }
 
-func newRig(t *testing.T) *rig {
+func newTestRegistry(t *testing.T) *testRegistry {
 	t.Helper()
 	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1"}, 0)
 	require.NoError(t, err)
-	r := &rig{t: t, registry: newRegistry(snapshot.New(Sources...), c, known(t), Options{})}
-	r.start = func(f *feed) {
+	r := &testRegistry{t: t, registry: newRegistry(snapshot.New(Sources...), c, newProfiles(t), Options{})}
+	r.start = func(f *reflector) {
 		r.started = append(r.started, f.source)
 		f.cancel = func() { r.stopped = append(r.stopped, f.source) }
 	}
 	return r
 }
 
-func (r *rig) defs(crds ...crd) []*definition {
+func (r *testRegistry) definitionsOf(crds ...crd) []*definition {
 	var out []*definition
 	for _, c := range crds {
-		out = append(out, define(c.obj()))
+		out = append(out, parseDefinition(c.obj()))
 	}
 	return out
 }
 
-// list gives a feed its first list.
-func (r *rig) list(definition string, objects ...any) {
+// list gives a reflector its first list.
+func (r *testRegistry) list(definition string, objects ...any) {
 	r.t.Helper()
-	require.Contains(r.t, r.reading, definition)
-	require.NoError(r.t, r.reading[definition].into.Replace(objects, "1"))
+	require.Contains(r.t, r.watched, definition)
+	require.NoError(r.t, r.watched[definition].store.Replace(objects, "1"))
 }
 
-func (r *rig) kinds() []string {
+func (r *testRegistry) kinds() []string {
 	var out []string
 	v, _ := r.store.View()
 	for _, k := range v.Kinds() {
@@ -62,7 +62,7 @@ func (r *rig) kinds() []string {
 }
 
 // unlisted are the kinds that were never listed.
-func (r *rig) unlisted() []string {
+func (r *testRegistry) unlisted() []string {
 	var out []string
 	v, _ := r.store.View()
 	for _, k := range v.Unlisted() {
@@ -71,7 +71,7 @@ func (r *rig) unlisted() []string {
 	return out
 }
 
-func (r *rig) servedResources() []string {
+func (r *testRegistry) servedResources() []string {
 	var out []string
 	for _, s := range r.served() {
 		out = append(out, s.Resource)
@@ -79,10 +79,10 @@ func (r *rig) servedResources() []string {
 	return out
 }
 
-// notified reports whether a change was told of, and takes it.
-func (r *rig) notified() bool {
+// kindsWereChanged reports whether a change was signaled, and resets it.
+func (r *testRegistry) kindsWereChanged() bool {
 	select {
-	case <-r.changed:
+	case <-r.kindsChanged:
 		return true
 	default:
 		return false
@@ -100,9 +100,9 @@ func policy(kind, namespace, name string) *unstructured.Unstructured {
 
 var colorRef = api.PolicyKind{Group: colorCRD.group, Kind: colorCRD.kind}
 
-func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
+func TestSourcesIncludeGatewayKinds(t *testing.T) {
 	for _, kind := range gateway.GatewayKinds {
-		b := hierarchyKind(gatewayKind(kind))
+		b := builtinOf(gatewayKind(kind))
 		require.NotNil(t, b, kind)
 		assert.Contains(t, Sources, b.resource)
 	}
@@ -111,54 +111,54 @@ func TestEverySourceOfAKindOfGatewayAPIIsAmongTheSources(t *testing.T) {
 	assert.Subset(t, Sources, []string{sourceDefinitions, sourceNamespaces, sourceServices, sourceProfiles, sourcePolicies, "policyconstraints", "clusterpolicyconstraints"})
 }
 
-func TestAKindThatIsNotInstalledCountsAsListed(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(httpCRD))
+func TestKindNotInstalledCountsAsListed(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(httpCRD))
 	assert.Equal(t, []string{"httproutes"}, r.started)
 	assert.Equal(t, []string{"httproutes", "namespaces", "services"}, r.store.Waiting())
 	r.list(httpCRD.obj().Name, httpRoute("a"))
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestNoSourceIsListedBeforeTheDefinitionsAre(t *testing.T) {
-	r := newRig(t)
-	r.put(r.defs(httpCRD)[0])
-	r.put(r.defs(authCRD)[0])
-	assert.Equal(t, []string{"httproutes"}, r.started, "how policies are to be read is not known")
+func TestNothingIsListedBeforeDefinitions(t *testing.T) {
+	r := newTestRegistry(t)
+	r.put(r.definitionsOf(httpCRD)[0])
+	r.put(r.definitionsOf(authCRD)[0])
+	assert.Equal(t, []string{"httproutes"}, r.started, "policies are not read before the profiles")
 	r.list(httpCRD.obj().Name)
 	assert.Len(t, r.store.Waiting(), len(Sources)-1)
 }
 
-func TestAKindOfGatewayAPIThatIsRemovedTakesItsObjectsAlong(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(httpCRD))
-	into := r.reading[httpCRD.obj().Name].into
+func TestRemovedGatewayKindRemovesObjects(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(httpCRD))
+	into := r.watched[httpCRD.obj().Name].store
 	r.list(httpCRD.obj().Name, httpRoute("a"))
-	require.Len(t, held(r.store), 1)
+	require.Len(t, storedRoutes(r.store), 1)
 
 	r.remove(cache.ObjectName{Name: httpCRD.obj().Name})
 	assert.Equal(t, []string{"httproutes"}, r.stopped)
-	assert.Empty(t, held(r.store))
+	assert.Empty(t, storedRoutes(r.store))
 	require.NoError(t, into.Add(httpRoute("late")))
-	assert.Empty(t, held(r.store), "an event that comes late is lost")
+	assert.Empty(t, storedRoutes(r.store), "late events are ignored")
 
-	r.put(r.defs(httpCRD)[0])
+	r.put(r.definitionsOf(httpCRD)[0])
 	r.list(httpCRD.obj().Name, httpRoute("b"))
-	assert.Contains(t, held(r.store), "app/b", "it may come back")
+	assert.Contains(t, storedRoutes(r.store), "app/b", "it may come back")
 }
 
-func TestAKindOfGatewayAPIThatIsRemovedBeforeItsListIsNotWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(httpCRD))
+func TestGatewayKindRemovedBeforeListIsNotAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(httpCRD))
 	r.replace(nil)
 	assert.Equal(t, []string{"namespaces", "services"}, r.store.Waiting())
 }
 
-func TestThePolicyKindsOfTheFirstListAreWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, colorCRD))
+func TestPolicyKindsOfFirstListAreAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, colorCRD))
 	assert.Equal(t, []string{"namespaces", sourcePolicies, "services"}, r.store.Waiting())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources(), "pending kinds are served")
 
 	r.list(authCRD.obj().Name, policy("AuthPolicy", "app", "a"))
@@ -169,45 +169,45 @@ func TestThePolicyKindsOfTheFirstListAreWaitedFor(t *testing.T) {
 	assert.Equal(t, []string{"AuthPolicy.kuadrant.io", "ColorPolicy.policies.example.com"}, r.kinds())
 }
 
-func TestAKindThatComesLaterIsOnlyPending(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD))
-	r.put(r.defs(colorCRD)[0])
+func TestLaterKindIsPending(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD))
+	r.put(r.definitionsOf(colorCRD)[0])
 	r.list(authCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
 }
 
-func TestAKindThatGoesBeforeItsListIsNotWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
+func TestKindRemovedBeforeListIsNotAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
 	unlabelled := colorCRD
 	unlabelled.label = ""
-	r.put(r.defs(unlabelled)[0])
+	r.put(r.definitionsOf(unlabelled)[0])
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.False(t, r.store.Pending(colorRef))
 	assert.Equal(t, []string{colorCRD.obj().Name}, r.stopped)
 }
 
-func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
-	old := r.reading[colorCRD.obj().Name].into
+func TestRecreatedDefinitionRestartsKind(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
+	old := r.watched[colorCRD.obj().Name].store
 	r.list(colorCRD.obj().Name, policy("ColorPolicy", "app", "a"))
-	r.notified()
+	r.kindsWereChanged()
 
-	r.put(r.defs(colorCRD)[0])
+	r.put(r.definitionsOf(colorCRD)[0])
 	assert.Len(t, r.started, 1, "nothing changed")
-	assert.False(t, r.notified())
+	assert.False(t, r.kindsWereChanged())
 
 	direct := colorCRD
 	direct.label = "direct"
-	r.put(r.defs(direct)[0])
+	r.put(r.definitionsOf(direct)[0])
 	assert.Len(t, r.started, 2)
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 	assert.True(t, r.store.Pending(colorRef))
 	require.NoError(t, old.Replace(nil, "2"))
-	assert.True(t, r.store.Pending(colorRef), "a list of the old feed is not one of the new")
+	assert.True(t, r.store.Pending(colorRef), "a list of the old reflector does not count")
 	v, _ := r.store.View()
 	require.NotNil(t, v.Kind(colorRef), "it stays until it is listed")
 	assert.Equal(t, api.Inherited, v.Kind(colorRef).Class)
@@ -217,14 +217,14 @@ func TestAKindThatIsDefinedAnewIsReadAnew(t *testing.T) {
 	v, _ = r.store.View()
 	require.NotNil(t, v.Kind(colorRef))
 	assert.Equal(t, api.Direct, v.Kind(colorRef).Class)
-	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted meanwhile")
+	assert.Nil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "a"}), "it was deleted in the meantime")
 	assert.NotNil(t, v.Get(api.Ref{Group: colorRef.Group, Kind: colorRef.Kind, Namespace: "app", Name: "b"}))
 }
 
-func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {
+func TestKindIsRestartedOnlyIfConfigChanges(t *testing.T) {
 	for sentence, c := range map[string]struct {
-		edit  func(*crd)
-		feeds int
+		edit   func(*crd)
+		starts int
 	}{
 		"nothing changed":                  {func(*crd) {}, 1},
 		"a field more, which may be wrong": {func(c *crd) { c.specFields = []string{"color", "defaults"} }, 2},
@@ -237,105 +237,105 @@ func TestAKindIsReadAnewOnlyIfItIsReadInAnotherWay(t *testing.T) {
 		"a schema that changes the guess":  {func(c *crd) { c.label = "true" }, 2},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			r := newRig(t)
+			r := newTestRegistry(t)
 			changed := colorCRD
-			r.replace(r.defs(changed))
+			r.replace(r.definitionsOf(changed))
 			c.edit(&changed)
-			r.put(r.defs(changed)[0])
-			assert.Len(t, r.started, c.feeds)
+			r.put(r.definitionsOf(changed)[0])
+			assert.Len(t, r.started, c.starts)
 			assert.Equal(t, changed.label != "" && !changed.pending, len(r.servedResources()) == 1)
 		})
 	}
 }
 
-func TestAProblemIsLoggedOnce(t *testing.T) {
-	r := newRig(t)
-	log, lines := logged()
+func TestProblemIsLoggedOnce(t *testing.T) {
+	r := newTestRegistry(t)
+	log, lines := newLogBuffer()
 	r.log = log
 	old := httpCRD
 	old.versions = []string{"v1beta1"}
-	r.replace(r.defs(old))
-	r.put(r.defs(authCRD)[0])
-	r.put(r.defs(old)[0])
-	assert.Equal(t, 1, strings.Count(lines.String(), "a kind cannot be read"))
+	r.replace(r.definitionsOf(old))
+	r.put(r.definitionsOf(authCRD)[0])
+	r.put(r.definitionsOf(old)[0])
+	assert.Equal(t, 1, strings.Count(lines.String(), "cannot read kind"))
 }
 
-func TestAKindMayMoveToAnotherDefinition(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
+func TestKindMovesToAnotherDefinition(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
 	r.list(colorCRD.obj().Name)
 	moved := colorCRD
 	moved.plural = "colourpolicies"
-	r.replace(r.defs(moved))
+	r.replace(r.definitionsOf(moved))
 	r.list("colourpolicies.policies.example.com")
 	assert.Equal(t, []string{"ColorPolicy.policies.example.com"}, r.kinds())
 	assert.Equal(t, []string{"colourpolicies"}, r.servedResources())
 }
 
-func TestAForbiddenKindIsAProblemAndNotWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(authCRD, colorCRD))
-	r.notified()
+func TestForbiddenPolicyKindIsNotAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(authCRD, colorCRD))
+	r.kindsWereChanged()
 	refusal := errors.New("no")
 	assert.Equal(t, []string{"AuthPolicy", "ColorPolicy"}, r.unlisted())
 	for _, c := range []crd{authCRD, colorCRD} {
-		r.reading[c.obj().Name].refused(refusal)
+		r.watched[c.obj().Name].onForbidden(refusal)
 	}
-	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone closes no kind to writes")
+	assert.Equal(t, []string{"AuthPolicy"}, r.unlisted(), "a label alone does not block writes")
 
 	assert.NotContains(t, r.store.Waiting(), sourcePolicies)
 	assert.True(t, r.store.Pending(colorRef))
-	problems := r.found()
+	problems := r.allProblems()
 	require.Len(t, problems, 2)
 	assert.Equal(t, "read colorpolicies.policies.example.com: no; grant get, list and watch on colorpolicies.policies.example.com", problems[1].String())
 	require.ErrorIs(t, problems[1].Err, refusal)
-	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone closes no kind to writes")
-	assert.True(t, r.notified())
+	assert.Equal(t, []string{"authpolicies"}, r.servedResources(), "a label alone does not block writes")
+	assert.True(t, r.kindsWereChanged())
 
 	r.list(colorCRD.obj().Name)
-	assert.Len(t, r.found(), 1)
+	assert.Len(t, r.allProblems(), 1)
 	assert.Equal(t, []string{"authpolicies", "colorpolicies"}, r.servedResources())
-	assert.True(t, r.notified())
+	assert.True(t, r.kindsWereChanged())
 
-	r.reading[colorCRD.obj().Name].refused(refusal)
-	assert.Contains(t, r.servedResources(), "colorpolicies", "one that was read once stays")
-	r.replace(r.defs(authCRD))
-	assert.Len(t, r.found(), 1)
+	r.watched[colorCRD.obj().Name].onForbidden(refusal)
+	assert.Contains(t, r.servedResources(), "colorpolicies", "a kind that was listed once stays")
+	r.replace(r.definitionsOf(authCRD))
+	assert.Len(t, r.allProblems(), 1)
 }
 
-func TestAForbiddenKindOfGatewayAPIIsAProblemAndWaitedFor(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(httpCRD))
-	r.reading[httpCRD.obj().Name].refused(errors.New("no"))
+func TestForbiddenGatewayKindIsAwaited(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(httpCRD))
+	r.watched[httpCRD.obj().Name].onForbidden(errors.New("no"))
 	assert.Contains(t, r.store.Waiting(), "httproutes")
-	assert.Len(t, r.found(), 1)
+	assert.Len(t, r.allProblems(), 1)
 	r.list(httpCRD.obj().Name)
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
-func TestAKindOfGatewayAPIWithoutV1IsAProblemUntilItHasIt(t *testing.T) {
-	r := newRig(t)
+func TestGatewayKindWithoutReadableVersion(t *testing.T) {
+	r := newTestRegistry(t)
 	old := httpCRD
 	old.versions = []string{"v1beta1"}
-	r.replace(r.defs(old))
+	r.replace(r.definitionsOf(old))
 	assert.NotContains(t, r.store.Waiting(), "httproutes")
-	require.Len(t, r.found(), 1)
-	require.ErrorIs(t, r.found()[0].Err, errVersion)
-	r.put(r.defs(httpCRD)[0])
-	assert.Empty(t, r.found())
-	r.put(r.defs(old)[0])
+	require.Len(t, r.allProblems(), 1)
+	require.ErrorIs(t, r.allProblems()[0].Err, errNoReadableVersion)
+	r.put(r.definitionsOf(httpCRD)[0])
+	assert.Empty(t, r.allProblems())
+	r.put(r.definitionsOf(old)[0])
 	r.remove(cache.ObjectName{Name: old.obj().Name})
-	assert.Empty(t, r.found())
+	assert.Empty(t, r.allProblems())
 }
 
-func TestARefusalOfAFeedThatWasReplacedSaysNothing(t *testing.T) {
-	r := newRig(t)
-	r.replace(r.defs(colorCRD))
-	old := r.reading[colorCRD.obj().Name].feed
+func TestForbiddenFromReplacedReflectorIsIgnored(t *testing.T) {
+	r := newTestRegistry(t)
+	r.replace(r.definitionsOf(colorCRD))
+	old := r.watched[colorCRD.obj().Name].reflector
 	direct := colorCRD
 	direct.label = "direct"
-	r.put(r.defs(direct)[0])
-	old.refused(errors.New("no"))
-	assert.Empty(t, r.found())
+	r.put(r.definitionsOf(direct)[0])
+	old.onForbidden(errors.New("no"))
+	assert.Empty(t, r.allProblems())
 }

@@ -11,10 +11,10 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Schema reads the schema of a kind from the API server, that of the version
-// that is read. It returns nil if the kind is not installed, or has none.
+// Schema reads the schema of a kind from the API server, in the version that is read.
+// It returns nil if the kind is not installed or has no schema.
 func (w *Watcher) Schema(ctx context.Context, kind api.PolicyKind) (*apiextensionsv1.JSONSchemaProps, error) {
-	name := w.registry.definitionOf(kind)
+	name := w.registry.definitionName(kind)
 	if name == "" {
 		return nil, nil
 	}
@@ -38,28 +38,28 @@ func schemaOf(crd *apiextensionsv1.CustomResourceDefinition, version string) *ap
 	return nil
 }
 
-// plural returns the plural name of a kind that is defined, empty if none is.
+// plural returns the plural name of a kind, empty if it is not defined.
 func (r *registry) plural(kind api.PolicyKind) string {
-	d := r.first(kind)
+	d := r.definitionFor(kind)
 	if d == nil {
 		return ""
 	}
 	return strings.TrimSuffix(d.name, "."+kind.Group)
 }
 
-// definitionOf returns the name of the definition of a kind, empty if there is
+// definitionName returns the name of the served definition of a kind, empty if there is
 // none.
-func (r *registry) definitionOf(kind api.PolicyKind) string {
-	d := r.first(kind)
+func (r *registry) definitionName(kind api.PolicyKind) string {
+	d := r.definitionFor(kind)
 	if d == nil || !d.served() {
 		return ""
 	}
 	return d.name
 }
 
-// first returns the definition of a kind, nil if there is none.
-func (r *registry) first(kind api.PolicyKind) *definition {
+// definitionFor returns the active definition of a kind, nil if there is none.
+func (r *registry) definitionFor(kind api.PolicyKind) *definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.firsts[kind]
+	return r.active[kind]
 }

@@ -12,8 +12,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// gatewayScheme decodes the kinds of Gateway API in each version that is read
-// as what they are read as: routes of all kinds are one type.
+// gatewayScheme decodes the kinds of Gateway API in each version that is read. All
+// route kinds have the same type.
 func gatewayScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
@@ -31,16 +31,16 @@ func gatewayScheme() *runtime.Scheme {
 	return s
 }
 
-// gatewayClients returns a client of Gateway API for each version of its groups
-// that is read.
-func gatewayClients(cfg *rest.Config, web *http.Client) (map[schema.GroupVersion]rest.Interface, error) {
+// gatewayClients returns a client for each version of the Gateway API groups that is
+// read.
+func gatewayClients(cfg *rest.Config, httpClient *http.Client) (map[schema.GroupVersion]rest.Interface, error) {
 	s := gatewayScheme()
 	out := make(map[schema.GroupVersion]rest.Interface)
 	for _, gv := range append(s.PrioritizedVersionsForGroup(api.GatewayGroup), s.PrioritizedVersionsForGroup(api.GatewayXGroup)...) {
-		own := rest.CopyConfig(cfg)
-		own.APIPath, own.GroupVersion = "/apis", &gv
-		own.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
-		client, err := rest.RESTClientForConfigAndClient(own, web)
+		config := rest.CopyConfig(cfg)
+		config.APIPath, config.GroupVersion = "/apis", &gv
+		config.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
+		client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 		if err != nil {
 			return nil, err
 		}

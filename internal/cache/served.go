@@ -11,8 +11,7 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// Served is a policy kind that the API server serves, in the version that is
-// read.
+// Served is a policy kind that the API server serves, in the version that is read.
 type Served struct {
 	Kind                     *policykind.Kind
 	Group, Version, Resource string
@@ -20,7 +19,7 @@ type Served struct {
 	// Scales are the versions in which a scale subresource writes a field that the
 	// kind reads.
 	Scales []string
-	// Status tells that the version that is read has a status subresource.
+	// Status is true if the version that is read has a status subresource.
 	Status bool
 }
 
@@ -28,7 +27,7 @@ func compareServed(a, b Served) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 }
 
-func (r *registry) found() []Problem {
+func (r *registry) allProblems() []Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Problem
@@ -42,8 +41,8 @@ func (r *registry) health() []SourceHealth {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []SourceHealth
-	for _, k := range r.reading {
-		h := k.contact.get()
+	for _, k := range r.watched {
+		h := k.health.get()
 		if k.policy != nil {
 			h.Kind = k.policy.Ref()
 		}
@@ -52,29 +51,29 @@ func (r *registry) health() []SourceHealth {
 	return out
 }
 
-func (r *registry) feeds() []*feed {
+func (r *registry) reflectors() []*reflector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []*feed
-	for _, k := range r.reading {
-		out = append(out, k.feed)
+	var out []*reflector
+	for _, k := range r.watched {
+		out = append(out, k.reflector)
 	}
 	return out
 }
 
-func (r *registry) isSurveyed() bool {
+func (r *registry) discovered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.profiled
+	return r.profilesListed
 }
 
-// served returns the policy kinds whose writes are to be judged.
+// served returns the policy kinds whose writes are to be evaluated.
 func (r *registry) served() []Served {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []Served
-	for _, k := range r.reading {
-		if k.policy == nil || k.outOfReach() {
+	for _, k := range r.watched {
+		if k.policy == nil || k.isExcluded() {
 			continue
 		}
 		out = append(out, Served{
@@ -86,29 +85,29 @@ func (r *registry) served() []Served {
 	return out
 }
 
-// scales are those of a kind, as its definition has them now: they have no part in
-// how it is read.
-func (r *registry) scales(k *kind) []string {
-	d := r.defined[k.name]
+// scales returns the scale versions of a kind from its current definition: they do not
+// affect how it is read.
+func (r *registry) scales(k *watchedKind) []string {
+	d := r.definitions[k.name]
 	if d == nil {
 		return nil
 	}
-	return k.policy.Scales(d.scaling)
+	return k.policy.Scales(d.scalePaths)
 }
 
-// hasStatus is likewise of the status subresource.
-func (r *registry) hasStatus(k *kind) bool {
-	d := r.defined[k.name]
-	return d != nil && d.status
+// hasStatus reports whether the current definition of a kind has a status subresource.
+func (r *registry) hasStatus(k *watchedKind) bool {
+	d := r.definitions[k.name]
+	return d != nil && d.hasStatus
 }
 
-// older returns the kinds of Gateway API that are read in another version than
-// v1, which is then not served.
+// older returns the kinds of Gateway API that are read in another version than v1
+// because v1 is not served.
 func (r *registry) older() []schema.GroupVersionResource {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []schema.GroupVersionResource
-	for _, k := range r.reading {
+	for _, k := range r.watched {
 		if k.gateway != nil && k.resource.Version != k.gateway.versions[0] {
 			out = append(out, k.resource)
 		}
@@ -117,31 +116,31 @@ func (r *registry) older() []schema.GroupVersionResource {
 	return out
 }
 
-// version returns the version in which a kind of the hierarchy is read.
-func (r *registry) version(b *builtin) string {
+// versionOf returns the version in which a builtin kind is read.
+func (r *registry) versionOf(b *builtin) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.reading[b.definition()]; k != nil {
+	if k := r.watched[b.definition()]; k != nil {
 		return k.resource.Version
 	}
 	return b.versions[0]
 }
 
-// at returns the resource in which objects of a kind are read, if any is.
-func (r *registry) at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
+// resourceOf returns the resource in which objects of a kind are read, if it is read.
+func (r *registry) resourceOf(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.reading {
-		if k.of == kind {
+	for _, k := range r.watched {
+		if k.groupKind == kind {
 			return k.resource, true
 		}
 	}
 	return schema.GroupVersionResource{}, false
 }
 
-// outOfReach tells that a kind is known by its label alone, and that no one
-// gave the right to read it: no one asked for it to be judged, and a label must
-// not be enough to close a kind to writes.
-func (k *kind) outOfReach() bool {
-	return k.forbidden != nil && !k.listed && !k.kept && k.policy.Source == policykind.Label
+// isExcluded reports whether a kind is known by its label alone and may not be read.
+// No profile declares the kind as a policy kind, and a label must not suffice to
+// block its writes.
+func (k *watchedKind) isExcluded() bool {
+	return k.forbidden != nil && !k.listed && !k.hasOldObjects && k.policy.Source == policykind.Label
 }

@@ -13,24 +13,24 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// target takes what a reflector reads.
+// target receives what a reflector reads.
 type target[T any] interface {
 	put(T)
 	remove(cache.ObjectName)
 	replace([]T)
 }
 
-// sink is what a reflector takes for a cache. It holds nothing: each object is
-// decoded once and handed on.
+// sink is the store of a client-go reflector. It holds no objects: each is decoded once
+// and passed on to the target.
 type sink[T any] struct {
-	decode  func(runtime.Object) (T, error)
-	target  target[T]
-	contact *contact
-	log     logr.Logger
+	decode func(runtime.Object) (T, error)
+	target target[T]
+	health *healthTracker
+	log    logr.Logger
 	// listed is called after each full list, unless the sink was closed.
 	listed func()
-	// seen is told what was seen, once the target has it.
-	seen seen
+	// observer is notified after the target was updated.
+	observer observer
 
 	mu     sync.Mutex
 	closed bool
@@ -41,16 +41,16 @@ var (
 	_ cache.ReflectorBookmarkStore = (*sink[snapshot.Object])(nil)
 )
 
-// close returns when the last event has reached the target: its reflector may
-// take a while to notice that it was stopped.
+// close returns after the last event has reached the target: a reflector may take a
+// while to stop.
 func (s *sink[T]) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
-// open runs act unless the sink is closed, and reports whether it did.
-func (s *sink[T]) open(act func()) bool {
+// ifOpen runs act unless the sink is closed, and reports whether it did.
+func (s *sink[T]) ifOpen(act func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -59,145 +59,144 @@ func (s *sink[T]) open(act func()) bool {
 	return !s.closed
 }
 
-// Add puts a new object.
+// Add adds a new object.
 func (s *sink[T]) Add(obj any) error { return s.Update(obj) }
 
-// Update puts an object. One that cannot be read is taken out: its last state
-// is not in force any more.
+// Update updates an object. One that cannot be read is removed: its previous state is
+// not in force any more.
 func (s *sink[T]) Update(obj any) error {
-	s.contact.event()
-	d := s.read(obj)
-	s.open(func() {
-		s.seen.reached(d.version)
+	s.health.recordEvent()
+	d := s.decodeOnce(obj)
+	s.ifOpen(func() {
+		s.observer.reached(d.version)
 		if d.ok {
 			s.target.put(d.value)
 		} else {
 			s.target.remove(d.name)
 		}
-		s.seen.saw(d.origin)
+		s.observer.observed(d.objectState)
 	})
 	return nil
 }
 
-// Delete takes an object out.
+// Delete removes an object.
 func (s *sink[T]) Delete(obj any) error {
-	s.contact.event()
+	s.health.recordEvent()
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return fmt.Errorf("name the deleted object: %w", err)
 	}
-	s.open(func() {
-		was := originOf(name, obj)
-		s.seen.reached(was.version)
+	s.ifOpen(func() {
+		state := stateOf(name, obj)
+		s.observer.reached(state.version)
 		s.target.remove(name)
-		s.seen.gone(was)
+		s.observer.deleted(state)
 	})
 	return nil
 }
 
-// Replace makes the objects the only ones.
+// Replace replaces all objects.
 func (s *sink[T]) Replace(objects []any, version string) error {
-	values, origins := make([]T, 0, len(objects)), make([]origin, 0, len(objects))
+	values, origins := make([]T, 0, len(objects)), make([]objectState, 0, len(objects))
 	for _, obj := range objects {
-		d := s.read(obj)
+		d := s.decodeOnce(obj)
 		if d.ok {
 			values = append(values, d.value)
 		}
-		origins = append(origins, d.origin)
+		origins = append(origins, d.objectState)
 	}
 	replace := func() {
-		s.seen.reached(version)
+		s.observer.reached(version)
 		s.target.replace(values)
-		s.seen.saw(origins...)
+		s.observer.observed(origins...)
 	}
-	kept := s.open(replace)
-	if s.contact.list() { // only now: before, the target had the old ones
-		s.log.Info("the watch works again")
+	kept := s.ifOpen(replace)
+	if s.health.recordList() { // only now does the target have the new objects
+		s.log.Info("watch recovered")
 	}
-	// listed may stop this very feed: it is called with no lock held.
+	// listed may stop this reflector, so no lock may be held.
 	if kept {
 		s.listed()
 	}
 	return nil
 }
 
-// Resync does nothing: there is nothing that the target does not have.
+// Resync does nothing: the target has all objects.
 func (s *sink[T]) Resync() error { return nil }
 
-// Bookmark is how a watch without events shows that it lives, about once a
-// minute.
+// Bookmark records that a watch without events is alive, about once a minute.
 func (s *sink[T]) Bookmark(version string) error {
-	s.contact.event()
-	s.open(func() { s.seen.passed(version) })
+	s.health.recordEvent()
+	s.ifOpen(func() { s.observer.passed(version) })
 	return nil
 }
 
-// Transformer decodes the objects of a streamed list as they arrive, so that
-// the list is never held in full.
+// Transformer decodes the objects of a streaming list as they arrive, so that the raw
+// list is never held in full.
 func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		s.contact.event()
-		return s.read(obj), nil
+		s.health.recordEvent()
+		return s.decodeOnce(obj), nil
 	}
 }
 
-// decoded is an object that went through the Transformer.
+// decoded is an object after the Transformer.
 type decoded[T any] struct {
 	value T
 	ok    bool
-	origin
+	objectState
 }
 
-// read decodes an object unless the Transformer has done so. What cannot be
-// read is logged here, since a reflector would log its content.
-func (s *sink[T]) read(obj any) decoded[T] {
+// decodeOnce decodes an object unless the Transformer has done so. Errors are logged
+// here, since client-go would log the content of the object.
+func (s *sink[T]) decodeOnce(obj any) decoded[T] {
 	if d, done := obj.(decoded[T]); done {
 		return d
 	}
 	name, err := cache.ObjectToName(obj)
-	d := decoded[T]{origin: originOf(name, obj)}
+	d := decoded[T]{objectState: stateOf(name, obj)}
 	if err == nil {
 		o, _ := obj.(runtime.Object)
 		d.value, err = s.decode(o)
 	}
 	if err != nil {
-		s.log.Error(err, "an object cannot be read and counts as absent", "object", name.String())
+		s.log.Error(err, "cannot read object; treating it as absent", "object", name.String())
 	}
 	d.ok = err == nil
 	return d
 }
 
-// objects is the target of a kind in the store.
-type objects struct {
+// objectTarget stores the objects of a kind.
+type objectTarget struct {
 	store *snapshot.Store
 	kind  api.PolicyKind
-	// exempt is a namespace whose objects are left out.
+	// exempt is a namespace whose objects are ignored.
 	exempt string
 }
 
-func (o objects) put(obj snapshot.Object) {
-	if !o.leavesOut(obj) {
+func (o objectTarget) put(obj snapshot.Object) {
+	if !o.isExempt(obj) {
 		o.store.Apply(snapshot.Put(obj))
 	}
 }
 
-func (o objects) replace(all []snapshot.Object) {
-	o.store.Replace(o.kind, slices.DeleteFunc(all, o.leavesOut))
+func (o objectTarget) replace(all []snapshot.Object) {
+	o.store.Replace(o.kind, slices.DeleteFunc(all, o.isExempt))
 }
 
-func (o objects) leavesOut(obj snapshot.Object) bool {
+func (o objectTarget) isExempt(obj snapshot.Object) bool {
 	return o.exempt != "" && obj.Ref().Namespace == o.exempt
 }
 
-// kindObjects is the target of a policy kind: its first list ends the wait for
-// the kind, and puts it in force together with its policies.
-type kindObjects struct{ objects }
+// policyTarget stores the policies of a kind. The first list puts the kind in force
+// together with its policies.
+type policyTarget struct{ objectTarget }
 
-func (o kindObjects) replace(all []snapshot.Object) {
-	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.leavesOut)...)
+func (o policyTarget) replace(all []snapshot.Object) {
+	o.store.KindListed(o.kind, slices.DeleteFunc(all, o.isExempt)...)
 }
 
-func (o objects) remove(name cache.ObjectName) {
+func (o objectTarget) remove(name cache.ObjectName) {
 	o.store.Apply(snapshot.Delete(api.Ref{
 		Group: o.kind.Group, Kind: o.kind.Kind, Namespace: name.Namespace, Name: name.Name,
 	}))

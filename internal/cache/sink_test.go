@@ -20,20 +20,20 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// book has what is logged, one line each.
-type book struct {
+// logBuffer collects log lines.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (b *book) String() string {
+func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-func logged() (logr.Logger, *book) {
-	b := &book{}
+func newLogBuffer() (logr.Logger, *logBuffer) {
+	b := &logBuffer{}
 	return funcr.New(func(_, args string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -42,9 +42,9 @@ func logged() (logr.Logger, *book) {
 }
 
 func routeSink(s *snapshot.Store) *sink[snapshot.Object] {
-	b := hierarchyKind(gatewayKind(gateway.KindHTTPRoute))
+	b := builtinOf(gatewayKind(gateway.KindHTTPRoute))
 	return &sink[snapshot.Object]{
-		decode: b.decode, target: objects{store: s, kind: b.kind}, contact: newContact("httproutes"),
+		decode: b.decode, target: objectTarget{store: s, kind: b.kind}, health: newHealthTracker("httproutes"),
 		log: logr.Discard(), listed: func() {},
 	}
 }
@@ -57,8 +57,8 @@ func httpRoute(name string, hostnames ...gatewayv1.Hostname) *gateway.RouteObjec
 	return &gateway.RouteObject{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: spec}
 }
 
-// held are the names of the routes in a store, with their hostnames.
-func held(s *snapshot.Store) map[string][]string {
+// storedRoutes returns the names of the routes in a store, with their hostnames.
+func storedRoutes(s *snapshot.Store) map[string][]string {
 	out := map[string][]string{}
 	v, _ := s.View()
 	for o := range v.Objects(gatewayKind(gateway.KindHTTPRoute)) {
@@ -74,22 +74,22 @@ func TestEventsReachTheStore(t *testing.T) {
 	k.listed = func() { lists++ }
 
 	require.NoError(t, k.Replace([]any{httpRoute("a"), httpRoute("b", "b.example")}, "1"))
-	assert.Equal(t, map[string][]string{"app/a": nil, "app/b": {"b.example"}}, held(s))
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/b": {"b.example"}}, storedRoutes(s))
 	require.NoError(t, k.Add(httpRoute("c")))
 	require.NoError(t, k.Update(httpRoute("a", "a.example")))
 	require.NoError(t, k.Delete(httpRoute("b")))
-	assert.Equal(t, map[string][]string{"app/a": {"a.example"}, "app/c": nil}, held(s))
+	assert.Equal(t, map[string][]string{"app/a": {"a.example"}, "app/c": nil}, storedRoutes(s))
 
 	streamed, err := k.Transformer()(httpRoute("d"))
 	require.NoError(t, err)
 	require.NoError(t, k.Replace([]any{streamed, httpRoute("a")}, "2"), "a streamed list is decoded already")
-	assert.Equal(t, map[string][]string{"app/a": nil, "app/d": nil}, held(s))
+	assert.Equal(t, map[string][]string{"app/a": nil, "app/d": nil}, storedRoutes(s))
 	assert.Equal(t, 2, lists)
 	require.NoError(t, k.Resync())
-	assert.Equal(t, uint64(2), k.contact.get().Lists)
+	assert.Equal(t, uint64(2), k.health.get().Lists)
 }
 
-func TestNothingPassesAClosedSink(t *testing.T) {
+func TestClosedSinkDropsEvents(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
 	require.NoError(t, k.Add(httpRoute("a")))
@@ -99,58 +99,58 @@ func TestNothingPassesAClosedSink(t *testing.T) {
 	require.NoError(t, k.Add(httpRoute("b")))
 	require.NoError(t, k.Delete(httpRoute("a")))
 	require.NoError(t, k.Replace(nil, "1"))
-	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+	assert.Equal(t, map[string][]string{"app/a": nil}, storedRoutes(s))
 }
 
-func TestAnObjectThatCannotBeReadIsTakenOutAndItsContentNotLogged(t *testing.T) {
+func TestUnreadableObjectIsRemovedAndNotLogged(t *testing.T) {
 	s := snapshot.New()
-	log, lines := logged()
+	log, lines := newLogBuffer()
 	k := routeSink(s)
 	k.log = log
 	odd := httpRoute("b")
 	odd.Spec = []byte(`{"hostnames": "secret"}`)
 	require.NoError(t, k.Replace([]any{httpRoute("a"), odd}, "1"))
-	assert.Equal(t, map[string][]string{"app/a": nil}, held(s))
+	assert.Equal(t, map[string][]string{"app/a": nil}, storedRoutes(s))
 	odd.Name = "a"
 	require.NoError(t, k.Update(odd))
-	assert.Empty(t, held(s))
-	assert.Contains(t, lines.String(), `"an object cannot be read and counts as absent" "error"="read its spec: `)
+	assert.Empty(t, storedRoutes(s))
+	assert.Contains(t, lines.String(), `"cannot read object; treating it as absent" "error"="read its spec: `)
 	assert.Contains(t, lines.String(), `"object"="app/a"`)
 	assert.NotContains(t, lines.String(), "secret")
 }
 
-func TestWhatIsNoObjectIsNotTaken(t *testing.T) {
+func TestSinkRejectsOtherTypes(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
 	require.NoError(t, k.Replace([]any{"text"}, "1"))
-	assert.Empty(t, held(s))
+	assert.Empty(t, storedRoutes(s))
 	assert.ErrorContains(t, k.Delete("text"), "name the deleted object: ")
 	require.NoError(t, k.Delete(cache.DeletedFinalStateUnknown{Key: "app/a"}))
 }
 
-func TestDecodersTakeTheirOwnType(t *testing.T) {
+func TestDecodersRejectOtherTypes(t *testing.T) {
 	_, err := services.decode(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *v1.Service")
-	_, err = hierarchyKind(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *hierarchy.RouteObject")
+	require.EqualError(t, err, "got *v1.Namespace, want *v1.Service")
+	_, err = builtinOf(gatewayKind(gateway.KindTCPRoute)).decode(&corev1.Namespace{})
+	require.EqualError(t, err, "got *v1.Namespace, want *gateway.RouteObject")
 	_, err = decodeProfile(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
-	auth := known(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	_, err = policies(auth)(&corev1.Namespace{})
-	require.EqualError(t, err, "got a *v1.Namespace in place of a *unstructured.Unstructured")
+	auth := newProfiles(t).Of(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
+	_, err = policyDecoder(auth)(&corev1.Namespace{})
+	require.EqualError(t, err, "got *v1.Namespace, want *unstructured.Unstructured")
 
-	_, err = policies(nil)(policy("AuthPolicy", "app", "a"))
-	assert.ErrorContains(t, err, "read it: panic: ", "a reader that panics does not bring the server down")
+	_, err = policyDecoder(nil)(policy("AuthPolicy", "app", "a"))
+	assert.ErrorContains(t, err, "read it: panic: ", "a panic of the reader is an error")
 }
 
-func TestAnExemptNamespaceTakesNoPart(t *testing.T) {
+func TestExemptNamespaceIsIgnored(t *testing.T) {
 	s := snapshot.New()
 	k := routeSink(s)
-	k.target = objects{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
+	k.target = objectTarget{store: s, kind: gatewayKind(gateway.KindHTTPRoute), exempt: "app"}
 	other := httpRoute("b")
 	other.Namespace = "other"
 	require.NoError(t, k.Replace([]any{httpRoute("a"), other}, "1"))
 	require.NoError(t, k.Add(httpRoute("c")))
-	assert.Equal(t, map[string][]string{"other/b": nil}, held(s))
+	assert.Equal(t, map[string][]string{"other/b": nil}, storedRoutes(s))
 }

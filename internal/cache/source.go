@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Names of sources that are no kind of Gateway API.
+// Names of sources other than the kinds of Gateway API.
 const (
 	sourceDefinitions = "customresourcedefinitions"
 	sourceNamespaces  = "namespaces"
@@ -25,10 +25,9 @@ const (
 	sourcePolicies    = "policy kinds"
 )
 
-// Sources are the sources of a store that a Watcher feeds, for store.New. All
-// are listed before the store is ready; "policy kinds" are those that the
-// first list of CustomResourceDefinitions has, as the first list of
-// PolicyProfiles reads them.
+// Sources are the sources of a store that a Watcher feeds, for snapshot.New. The store
+// is ready after all are listed. "policy kinds" are those in the first list of
+// CustomResourceDefinitions, read with the first list of PolicyProfiles.
 var Sources = sources()
 
 func sources() []string {
@@ -42,16 +41,16 @@ func sources() []string {
 	return append(out, sourceProfiles, sourcePolicies)
 }
 
-// decoder makes a value of the store of an object from the API server.
+// decoder converts an object from the API server to one of the store.
 type decoder func(runtime.Object) (snapshot.Object, error)
 
-// builtin is a kind that is part of the hierarchy: one of Gateway API, or of
-// Kubernetes' core.
+// builtin is a kind that attachments are made of: one of Gateway API, or Namespace or
+// Service.
 type builtin struct {
-	// resource is its plural, and the name of the source.
+	// resource is the plural name, and the name of the source.
 	resource string
 	kind     api.PolicyKind
-	// versions are those that are read, the best first: they have the same
+	// versions are the supported versions, the preferred one first. All have the same
 	// shape.
 	versions []string
 	example  runtime.Object
@@ -62,35 +61,35 @@ type builtin struct {
 var (
 	namespaces = builtin{
 		resource: sourceNamespaces, kind: api.PolicyKind{Kind: gateway.KindNamespace}, versions: []string{"v1"},
-		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typed(gateway.FromNamespace),
+		example: &corev1.Namespace{}, list: &corev1.NamespaceList{}, decode: typedDecoder(gateway.FromNamespace),
 	}
 	services = builtin{
 		resource: sourceServices, kind: api.PolicyKind{Kind: gateway.KindService}, versions: []string{"v1"},
-		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typed(gateway.FromService),
+		example: &corev1.Service{}, list: &corev1.ServiceList{}, decode: typedDecoder(gateway.FromService),
 	}
 )
 
-// gatewayKinds are the kinds of Gateway API that the hierarchy is made of.
+// gatewayKinds are the kinds of Gateway API.
 var gatewayKinds = []builtin{
 	{
 		resource: "gatewayclasses", kind: gatewayKind(gateway.KindGatewayClass), versions: []string{"v1"},
-		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typed(gateway.FromGatewayClass),
+		example: &gatewayv1.GatewayClass{}, list: &gatewayv1.GatewayClassList{}, decode: typedDecoder(gateway.FromGatewayClass),
 	},
 	{
 		resource: "gateways", kind: gatewayKind(gateway.KindGateway), versions: []string{"v1"},
-		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typed(gateway.FromGateway),
+		example: &gatewayv1.Gateway{}, list: &gatewayv1.GatewayList{}, decode: typedDecoder(gateway.FromGateway),
 	},
 	{
 		resource: "listenersets", kind: gatewayKind(gateway.KindListenerSet), versions: []string{"v1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromListenerSet),
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromListenerSet),
 	},
 	{
 		resource: "xlistenersets", kind: gatewayKind(gateway.KindXListenerSet), versions: []string{"v1alpha1"},
-		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typed(gateway.FromXListenerSet),
+		example: &gatewayv1.ListenerSet{}, list: &gatewayv1.ListenerSetList{}, decode: typedDecoder(gateway.FromXListenerSet),
 	},
 	{
 		resource: "referencegrants", kind: gatewayKind(gateway.KindReferenceGrant), versions: []string{"v1", "v1beta1"},
-		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typed(gateway.FromReferenceGrant),
+		example: &gatewayv1.ReferenceGrant{}, list: &gatewayv1.ReferenceGrantList{}, decode: typedDecoder(gateway.FromReferenceGrant),
 	},
 	routes("httproutes", gateway.KindHTTPRoute, "v1"),
 	routes("grpcroutes", gateway.KindGRPCRoute, "v1"),
@@ -106,27 +105,27 @@ func routes(resource, kind string, versions ...string) builtin {
 		decode: func(obj runtime.Object) (snapshot.Object, error) {
 			o, ok := obj.(*gateway.RouteObject)
 			if !ok {
-				return nil, fmt.Errorf("got a %T in place of a %T", obj, o)
+				return nil, fmt.Errorf("got %T, want %T", obj, o)
 			}
 			return gateway.FromRoute(kind, o)
 		},
 	}
 }
 
-// hierarchyKind returns the kind of the hierarchy of that name, or nil.
-func hierarchyKind(kind api.PolicyKind) *builtin {
+// builtinOf returns the builtin kind of that name, or nil.
+func builtinOf(kind api.PolicyKind) *builtin {
 	switch kind {
 	case namespaces.kind:
 		return &namespaces
 	case services.kind:
 		return &services
 	}
-	return gatewayBy(func(b *builtin) bool { return b.kind == kind })
+	return findGatewayKind(func(b *builtin) bool { return b.kind == kind })
 }
 
-func gatewayBy(is func(*builtin) bool) *builtin {
+func findGatewayKind(match func(*builtin) bool) *builtin {
 	for i := range gatewayKinds {
-		if b := &gatewayKinds[i]; is(b) {
+		if b := &gatewayKinds[i]; match(b) {
 			return b
 		}
 	}
@@ -137,43 +136,43 @@ func gatewayKind(kind string) api.PolicyKind {
 	return gateway.GatewayKind(kind)
 }
 
-// definition is the name of the kind's CustomResourceDefinition.
+// definition returns the name of the CustomResourceDefinition of the kind.
 func (b *builtin) definition() string { return b.resource + "." + b.kind.Group }
 
-func typed[T any, O snapshot.Object](from func(*T) O) decoder {
+func typedDecoder[T any, O snapshot.Object](from func(*T) O) decoder {
 	return func(obj runtime.Object) (snapshot.Object, error) {
 		t, ok := any(obj).(*T)
 		if !ok {
-			return nil, fmt.Errorf("got a %T in place of a %T", obj, t)
+			return nil, fmt.Errorf("got %T, want %T", obj, t)
 		}
 		return from(t), nil
 	}
 }
 
-// policies reads objects of a policy kind. A policy that no one judged may be
-// in the cluster already: one that makes the reader panic is an error, or it
-// would bring the server down each time that it starts.
-func policies(k *policykind.Kind) decoder {
+// policyDecoder decodes objects of a policy kind. The cluster may contain policies that
+// were never evaluated: a panic of the reader becomes an error, or the server would
+// crash at each start.
+func policyDecoder(k *policykind.Kind) decoder {
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
-			return nil, fmt.Errorf("got a %T in place of a %T", obj, u)
+			return nil, fmt.Errorf("got %T, want %T", obj, u)
 		}
 		defer background.Recovered(&err, "read it")
 		return k.Read(u.Object, merge.Newest).Pack(), nil
 	}
 }
 
-// coerced reads objects of a policy kind as the API server will by the kind's own
-// schema (policykind.Schema.Coerce): for a moment after a definition has changed it
-// may still read them by the one before, and no event comes when it does not any
-// more.
-func coerced(k *policykind.Kind, was *policykind.Schema) decoder {
-	read := policies(k)
+// coercingDecoder decodes objects of a policy kind as the API server will with the
+// schema of the kind (policykind.Schema.Coerce). For a moment after a definition has
+// changed, the API server may still use the previous schema, and no event reports when
+// that ends.
+func coercingDecoder(k *policykind.Kind, previous *policykind.Schema) decoder {
+	read := policyDecoder(k)
 	return func(obj runtime.Object) (out snapshot.Object, err error) {
 		defer background.Recovered(&err, "read it by its schema")
 		if u, ok := obj.(*unstructured.Unstructured); ok {
-			k.Schema().Coerce(u.Object, was)
+			k.Schema().Coerce(u.Object, previous)
 		}
 		return read(obj)
 	}

@@ -20,146 +20,140 @@ import (
 
 // Options of a Watcher.
 type Options struct {
-	// Log gets what comes, changes and goes, and what cannot be read. Its zero
-	// value logs nothing.
+	// Log receives changes of the kinds and errors. The zero value logs nothing.
 	Log logr.Logger
-	// Exempt is a namespace whose policies take no part, since their writes are
-	// not judged: the server's own. Empty for none.
+	// Exempt is a namespace whose policies are ignored because its writes are not
+	// evaluated: the namespace of the server. Empty for none.
 	Exempt string
 }
 
-// Watcher keeps a store up to date with a cluster. It is safe for concurrent
-// use.
+// Watcher keeps a store up to date with a cluster. It is safe for concurrent use.
 type Watcher struct {
 	clients     *clients
 	registry    *registry
-	definitions *feed
-	core        []*feed
-	ground      atomic.Pointer[ground] // nil before the first look
-	peers       peers
+	definitions *reflector
+	core        []*reflector
+	staleness   atomic.Pointer[staleness] // nil before the first check
+	sources     sourceGroup
 }
 
-// New returns a Watcher that feeds the store once it is started. The store is
-// one that was made with Sources.
+// New returns a Watcher that feeds the store once it is started. The store must have
+// been made with Sources.
 func New(cfg *rest.Config, s *snapshot.Store, opts Options) (*Watcher, error) {
 	c, err := newClients(cfg, 0)
 	if err != nil {
 		return nil, err
 	}
-	known, err := policykind.NewProfiles()
+	profiles, err := policykind.NewProfiles()
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{clients: c, registry: newRegistry(s, c, known, opts), peers: newPeers()}
-	w.definitions = newFeed(sourceDefinitions, c.allDefinitions(), &apiextensionsv1.CustomResourceDefinition{},
+	w := &Watcher{clients: c, registry: newRegistry(s, c, profiles, opts), sources: newSourceGroup()}
+	w.definitions = newReflector(sourceDefinitions, c.definitionsListWatch(), &apiextensionsv1.CustomResourceDefinition{},
 		&sink[*definition]{
-			decode: decodeDefinition, target: w.registry, log: w.registry.logOf(sourceDefinitions), listed: func() {},
-			seen: seen{s, policykind.KindDefinition},
+			decode: decodeDefinition, target: w.registry, log: w.registry.logger(sourceDefinitions), listed: func() {},
+			observer: observer{s, policykind.KindDefinition},
 		})
 	for _, b := range []*builtin{&namespaces, &services} {
-		w.core = append(w.core, newFeed(b.resource, c.all(b, b.versions[0]), b.example, &sink[snapshot.Object]{
-			decode: b.decode, target: objects{store: s, kind: b.kind},
-			log: w.registry.logOf(b.resource), listed: func() { s.Listed(b.resource) }, seen: seen{s, b.kind},
+		w.core = append(w.core, newReflector(b.resource, c.listWatch(b, b.versions[0]), b.example, &sink[snapshot.Object]{
+			decode: b.decode, target: objectTarget{store: s, kind: b.kind},
+			log: w.registry.logger(b.resource), listed: func() { s.Listed(b.resource) }, observer: observer{s, b.kind},
 		}))
 	}
 	return w, nil
 }
 
-// Start feeds the store until the context ends, and returns when all that it
-// started has ended. It may be called once.
+// Start feeds the store until ctx ends, and returns after all goroutines that it
+// started. It may be called once.
 func (w *Watcher) Start(ctx context.Context) error {
-	var crew sync.WaitGroup
-	start := func(f *feed) {
+	var group sync.WaitGroup
+	start := func(f *reflector) {
 		ctx, cancel := context.WithCancel(ctx)
 		f.cancel = cancel
-		f.contact.join(&w.peers)
-		crew.Go(func() {
-			defer f.contact.leave()
+		f.health.join(&w.sources)
+		group.Go(func() {
+			defer f.health.leave()
 			defer cancel()
-			f.run(ctx, &w.peers)
+			f.run(ctx, &w.sources)
 		})
 	}
-	// Feeds of kinds are started from that of the definitions, which is part
-	// of the crew itself: the crew does not grow once it has ended.
+	// Reflectors of kinds are started by the reflector of the definitions, which is
+	// part of the group itself: none is added after it has ended.
 	w.registry.start = start
 	for _, f := range w.core {
 		start(f)
 	}
 	start(w.definitions)
-	crew.Go(func() { w.supervise(ctx) })
-	crew.Go(func() { w.attend(ctx) })
-	crew.Wait()
+	group.Go(func() { w.supervise(ctx) })
+	group.Go(func() { w.updateWaiting(ctx) })
+	group.Wait()
 	return nil
 }
 
 // NeedLeaderElection returns false: each replica has a store of its own.
 func (w *Watcher) NeedLeaderElection() bool { return false }
 
-// Served returns the policy kinds whose writes are to be judged, by group and
-// resource: those that are read, and those that will be. One that is pending
-// belongs to them, since what is written before it is listed must not pass
-// unjudged.
+// Served returns the policy kinds whose writes are to be evaluated, sorted by group and
+// resource: those that are read, and pending ones, since writes before the first list
+// must not be admitted without evaluation.
 //
-// A kind that may not be listed is left out if it is known by its label alone
-// (see Problems): whoever may label a CRD could close its kind to writes
-// otherwise. One with a profile stays: someone asked for it to be judged, so
-// something is broken.
+// A kind that may not be listed is not included if it is known by its label alone (see
+// Problems): otherwise users that can label a CRD could block its writes. A kind with a
+// profile is included: it is configured to be evaluated, so the missing permission is
+// an error.
 func (w *Watcher) Served() []Served { return w.registry.served() }
 
-// Older returns the resources of Gateway API that are read in an older version
-// than v1, since v1 is not served: rules for v1 do not match their writes.
+// Older returns the resources of Gateway API that are read in an older version because
+// v1 is not served: rules for v1 do not match their writes.
 func (w *Watcher) Older() []schema.GroupVersionResource { return w.registry.older() }
 
-// Profiles returns the policy kinds that have a profile, and those that have a
-// label alone, sorted: whose profile is in force, and which are not.
+// Profiles returns the policy kinds that have a profile, and those that have only a
+// label, sorted: which profile is in force, and which are refused.
 func (w *Watcher) Profiles() []api.ProfileInForce { return w.registry.profilesInForce() }
 
-// ProfileStatuses returns what became of each PolicyProfile, by name.
+// ProfileStatuses returns the state of each PolicyProfile, sorted by name.
 func (w *Watcher) ProfileStatuses() []ProfileStatus { return w.registry.profileStatuses() }
 
-// ConstraintStatuses returns what became of each constraint, by reference.
+// ConstraintStatuses returns the state of each constraint, sorted by reference.
 func (w *Watcher) ConstraintStatuses() []ConstraintStatus { return w.registry.constraintStatuses() }
 
-// StatusesChanged returns a channel that gets a value when ProfileStatuses or
-// ConstraintStatuses may have changed since the last one was taken. It is for
-// one reader.
-func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.judged }
+// StatusesChanged returns a channel that receives a value when ProfileStatuses or
+// ConstraintStatuses may have changed. It supports one reader.
+func (w *Watcher) StatusesChanged() <-chan struct{} { return w.registry.statusChanged }
 
-// Resource returns the group of a kind and its plural name, which is empty if
-// nobody defines the kind (rights.Resource).
+// Resource returns the group of a kind and its plural name, which is empty if the kind
+// is not defined (rights.Resource).
 func (w *Watcher) Resource(kind api.PolicyKind) (group, plural string) {
 	return kind.Group, w.registry.plural(kind)
 }
 
-// ServedResource returns the resource, in its version, in which the policies of a kind are
-// read, or the objects of one of Gateway API's; ok is false if they are not.
+// ServedResource returns the resource and version in which policies of a kind, or
+// objects of a kind of Gateway API, are read; ok is false if they are not.
 func (w *Watcher) ServedResource(kind api.PolicyKind) (r schema.GroupVersionResource, ok bool) {
-	return w.registry.at(kind)
+	return w.registry.resourceOf(kind)
 }
 
-// Discovered reports whether the definitions and the profiles have been listed.
-// Before, Served lacks kinds that the cluster has.
-func (w *Watcher) Discovered() bool { return w.registry.isSurveyed() }
+// Discovered reports whether the definitions and the profiles have been listed. Before
+// that, Served is incomplete.
+func (w *Watcher) Discovered() bool { return w.registry.discovered() }
 
-// Changed returns a channel that gets a value when what Served returns may
-// have changed since the last one was taken. There is one channel: it is for
-// one reader.
-func (w *Watcher) Changed() <-chan struct{} { return w.registry.changed }
+// Changed returns a channel that receives a value when the result of Served may have
+// changed. There is one channel, for one reader.
+func (w *Watcher) Changed() <-chan struct{} { return w.registry.kindsChanged }
 
-// Problems returns what is not read though it should, by resource: kinds whose
-// list is forbidden, those of Gateway API that are not served in a version that
-// can be read, which count as not installed, and profiles that make no sense. A
-// forbidden policy kind stays pending in the store, and the store gets ready
-// without it; without PolicyProfiles or a kind of Gateway API it does not.
-func (w *Watcher) Problems() []Problem { return w.registry.found() }
+// Problems returns what should be read but is not, sorted by resource: kinds whose list
+// is forbidden, kinds of Gateway API that are not served in a supported version, which
+// count as not installed, and invalid profiles. A forbidden policy kind stays pending,
+// and the store becomes ready without it; it does not become ready without
+// PolicyProfiles or a kind of Gateway API.
+func (w *Watcher) Problems() []Problem { return w.registry.allProblems() }
 
-// Health returns how fresh each resource is that is being read, by source. A
-// kind of Gateway API whose CustomResourceDefinition is not there is not among
-// them.
+// Health returns the state of the watch of each resource, sorted by source. Kinds of
+// Gateway API whose CustomResourceDefinition is not installed are not included.
 func (w *Watcher) Health() []SourceHealth {
-	out := append(w.registry.health(), w.definitions.contact.get())
+	out := append(w.registry.health(), w.definitions.health.get())
 	for _, f := range w.core {
-		out = append(out, f.contact.get())
+		out = append(out, f.health.get())
 	}
 	slices.SortFunc(out, func(a, b SourceHealth) int { return strings.Compare(a.Source, b.Source) })
 	return out

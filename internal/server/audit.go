@@ -18,7 +18,7 @@ import (
 )
 
 // newSweeper returns the background audit. Call it before s is filled.
-func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Sweeper {
+func newSweeper(mgr manager.Manager, s *snapshot.Store, g *guard.Guard, log logr.Logger) *audit.Auditor {
 	return audit.New(audit.Options{
 		Store: s, Audit: g.Audit, Leading: mgr.Elected(),
 		Events: mgr.GetEventRecorder("overrule"), Locate: locate(mgr.GetAPIReader()), Log: log,

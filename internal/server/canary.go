@@ -49,7 +49,7 @@ func (a *app) addCanary() (err error) {
 
 func (a *app) newCanaryRunner() (*canaryRunner, error) {
 	o, log := a.options, a.log.WithName("canary")
-	c, err := canary.New(a.config, canary.Options{Does: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
+	c, err := canary.New(a.config, canary.Options{Enforcement: enforcementActions[o.enforcement], Namespace: o.canaryNamespace, Configuration: webhookConfigName})
 	if err != nil {
 		return nil, fmt.Errorf("create canary: %w", err)
 	}
@@ -98,7 +98,7 @@ func (r *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePol
 	if r == nil {
 		return
 	}
-	r.record.Wrote(policy == admissionregistrationv1.Fail)
+	r.record.SetArmed(policy == admissionregistrationv1.Fail)
 	r.once.Do(func() { close(r.configured) })
 }
 

@@ -118,7 +118,7 @@ func (o canaryOptions) canary() (*canary.Canary, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "overrule-canary/" + build.Read().Version
 	return canary.New(cfg, canary.Options{
-		Does: enforcementActions[o.enforcement], Namespace: o.namespace, Configuration: webhookConfigName, Timeout: o.timeout,
+		Enforcement: enforcementActions[o.enforcement], Namespace: o.namespace, Configuration: webhookConfigName, Timeout: o.timeout,
 	})
 }
 

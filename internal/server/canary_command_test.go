@@ -55,7 +55,7 @@ func TestOtherErrorsExitWith1(t *testing.T) {
 func TestCanaryOutput(t *testing.T) {
 	r := canary.Result{
 		APIVersion: "overrule.dev/v1alpha1", Kind: "CanaryResult", Outcome: canary.Failed, Enforcement: "deny",
-		Attempts: []canary.Attempt{{Sent: "one", Came: "<no>", Outcome: canary.Failed, Milliseconds: 7}},
+		Attempts: []canary.Attempt{{Sent: "one", Response: "<no>", Outcome: canary.Failed, Milliseconds: 7}},
 	}
 	var out bytes.Buffer
 	require.NoError(t, write(&out, r, "json"))

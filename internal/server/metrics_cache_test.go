@@ -23,7 +23,7 @@ func TestCacheCollector(t *testing.T) {
 			return []cache.SourceHealth{
 				{Source: "authpolicies.kuadrant.io", Synced: true, LastContact: ago(40), Lists: 1},
 				{Source: "gateways", Failures: 3},
-				{Source: "httproutes", Synced: true, LastContact: ago(2), BlindSince: ago(15), Lists: 2, Failures: 5},
+				{Source: "httproutes", Synced: true, LastContact: ago(2), DisconnectedSince: ago(15), Lists: 2, Failures: 5},
 			}
 		},
 	}

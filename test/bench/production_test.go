@@ -56,7 +56,7 @@ type production struct {
 	judges   *guard.Guard
 	hooks    *webhook.Server
 	inFlight *inflight.Log
-	sweeper  *audit.Sweeper
+	sweeper  *audit.Auditor
 }
 
 func newProduction(tb testing.TB, c *fixture.Cluster) *production {

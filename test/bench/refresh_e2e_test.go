@@ -122,7 +122,7 @@ func newRefreshing(tb testing.TB, c *cluster, s *server.Server) *refreshing {
 	require.NoError(tb, err)
 	r := &refreshing{
 		cluster: c, to: to, routes: client.Resource(httpRoutes),
-		written: metric{s.Metrics, "overrule_refresh_writes_total", "result"}, pending: metric{s.Metrics, "overrule_refresh_pending", ""},
+		written: metric{s.Metrics, "overrule_annotation_updates_total", "result"}, pending: metric{s.Metrics, "overrule_annotation_updates_pending", ""},
 	}
 	require.Eventually(tb, func() bool { return r.pending.value(tb) == 0 }, startLimit, time.Second, "it does not come to rest")
 	return r

@@ -45,7 +45,7 @@ func came(r canary.Result) (outcomes []canary.Outcome, first string) {
 	for _, trial := range r.Attempts {
 		outcomes = append(outcomes, trial.Outcome)
 	}
-	return outcomes, r.Attempts[0].Came
+	return outcomes, r.Attempts[0].Response
 }
 
 // all are the outcomes of a run in which each trial came to the same.
@@ -61,7 +61,7 @@ func TestTheCanaryPassesWhereWritesAreJudged(t *testing.T) {
 	assert.Zero(t, code, r.Text())
 	assert.Equal(t, all(canary.Passed), outcomes, r.Text())
 	assert.Regexp(t, `^denied by validate\.overrule\.dev: Invalid: PolicyProfile overrule-canary-\w+ cannot be used: .*targets: `, first)
-	assert.Equal(t, "admitted, and mended by mutate.overrule.dev", r.Attempts[2].Came)
+	assert.Equal(t, "admitted, and mutated by mutate.overrule.dev", r.Attempts[2].Response)
 
 	assert.InDelta(t, before, metric(t, s, "overrule_decisions_total"), 0, "they are not counted among what people write")
 	assert.Empty(t, c.Kubectl("get", "policyprofiles", "-l", "overrule.dev/canary", "-o", "name").Stdout, "nothing is stored")
@@ -78,10 +78,10 @@ func TestTheCanaryKnowsWhatAnInstallationDoesAboutDenials(t *testing.T) {
 		first, note      string
 	}{
 		"warn":                       {"warn", "warn", 0, canary.Passed, "admitted with a warning: would be denied: Invalid: PolicyProfile overrule-", ""},
-		"audit":                      {"audit", "audit", 0, canary.Passed, "admitted, as it should be with --enforcement=audit", "this proves that writes are not held up and that mutate.overrule.dev is called, and not that they are judged"},
-		"warn where deny is thought": {"warn", "deny", 1, canary.Failed, "admitted with a warning, which shows --enforcement=warn; say with --enforcement how the server runs", ""},
-		"deny where warn is thought": {"deny", "warn", 1, canary.Failed, "validate.overrule.dev denied it, which it should not with --enforcement=warn", ""},
-		"audit where warn is":        {"audit", "warn", 1, canary.Failed, "admitted, and not judged: validate.overrule.dev is there with a rule for it", ""},
+		"audit":                      {"audit", "audit", 0, canary.Passed, "admitted, as expected with --enforcement=audit", "this run verifies that writes are not blocked and that mutate.overrule.dev is called, but not that writes are evaluated"},
+		"warn where deny is thought": {"warn", "deny", 1, canary.Failed, "admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; set --enforcement to the value that the server uses", ""},
+		"deny where warn is thought": {"deny", "warn", 1, canary.Failed, "denied by validate.overrule.dev, which is unexpected with --enforcement=warn", ""},
+		"audit where warn is":        {"audit", "warn", 1, canary.Failed, "admitted without evaluation: validate.overrule.dev has a rule for the write", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := shared(t)
@@ -115,8 +115,8 @@ func TestTheCanaryFailsWhereNothingIsRegistered(t *testing.T) {
 	outcomes, first := came(r)
 	assert.Equal(t, 1, code)
 	assert.Equal(t, []canary.Outcome{canary.Failed, canary.Passed, canary.Failed}, outcomes, r.Text())
-	assert.Equal(t, "admitted, and not judged: there is no ValidatingWebhookConfiguration overrule, so nothing is judged", first)
-	assert.Contains(t, r.Attempts[2].Came, "not mended by mutate.overrule.dev")
+	assert.Equal(t, "admitted without evaluation: ValidatingWebhookConfiguration overrule not found: no write is evaluated", first)
+	assert.Contains(t, r.Attempts[2].Response, "not mutated by mutate.overrule.dev")
 }
 
 // broken lets a server run without the right to mend its configurations, which
@@ -141,7 +141,7 @@ func TestTheCanaryTellsOfABundleThatTrustsSomebodyElse(t *testing.T) {
 	for _, configuration := range configurations {
 		succeed(t, c.Kubectl("patch", configuration, "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`))
 	}
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has failurePolicy Ignore, so calls that fail let writes pass", "failing open")
+	c.tells(t, 1, canary.Failed, "admitted without evaluation: validate.overrule.dev has failurePolicy Ignore, so writes are admitted when calls fail", "failing open")
 }
 
 func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
@@ -150,11 +150,11 @@ func TestTheCanaryTellsOfRulesThatAreTakenAway(t *testing.T) {
 	c.broken(t)
 	defer c.restoreRights(t)
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"never","expression":"false"}}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has a condition or a selector that Overrule does not write")
+	c.tells(t, 1, canary.Failed, "admitted without evaluation: validate.overrule.dev has a match condition or an object selector that Overrule does not set")
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/rules","value":[{"apiGroups":["kuadrant.io"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["authpolicies"]}]}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
+	c.tells(t, 1, canary.Failed, "admitted without evaluation: validate.overrule.dev has no rule for creating policyprofiles.overrule.dev")
 	succeed(t, c.Kubectl("patch", configurations[0], "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0"}]`))
-	c.tells(t, 1, canary.Failed, "admitted, and not judged: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
+	c.tells(t, 1, canary.Failed, "admitted without evaluation: ValidatingWebhookConfiguration overrule has no webhook validate.overrule.dev")
 }
 
 // tells waits until the first trial comes back so: an API server hears of an
@@ -204,16 +204,16 @@ func TestTheCanaryThatCannotBeTriedSaysWhy(t *testing.T) {
 	outcomes, first := came(r)
 	assert.Equal(t, 2, code)
 	assert.Equal(t, all(canary.Untried), outcomes, r.Text())
-	assert.Equal(t, "canary-nobody may not create policyprofiles.overrule.dev; look at: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
-	assert.Contains(t, r.Attempts[2].Came, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
+	assert.Equal(t, "canary-nobody is not allowed to create policyprofiles.overrule.dev; check: kubectl auth can-i create policyprofiles.overrule.dev --as=canary-nobody", first)
+	assert.Contains(t, r.Attempts[2].Response, "kubectl auth can-i create httproutes.gateway.networking.k8s.io -n "+g.app+" --as=canary-nobody")
 
 	r, code = tryOnce(t, c.User, "--canary-namespace=nowhere")
 	assert.Equal(t, 2, code)
-	assert.Equal(t, "there is no namespace nowhere: name another one with --canary-namespace", r.Attempts[2].Came)
+	assert.Equal(t, "namespace nowhere not found: set --canary-namespace to an existing namespace", r.Attempts[2].Response)
 
 	r, code = tryOnce(t, c.User, "--canary-namespace="+server.Namespace)
 	assert.Equal(t, 1, code)
-	assert.Contains(t, r.Attempts[2].Came, "namespace overrule-system is exempt if it is Overrule's own")
+	assert.Contains(t, r.Attempts[2].Response, "namespace overrule-system is exempt if Overrule runs in it")
 }
 
 func TestTheCanaryKnowsADefinitionThatIsMissing(t *testing.T) {
@@ -237,7 +237,7 @@ current-context: c
 	r, code = tryOnce(t, nobody)
 	_, first = came(r)
 	assert.Equal(t, 2, code)
-	assert.Contains(t, first, "the API server did not take it: ")
+	assert.Contains(t, first, "rejected by the API server: ")
 }
 
 func TestTheCanaryTellsOfOthersThatDeny(t *testing.T) {
@@ -262,7 +262,7 @@ spec: {policyName: no-canaries, validationActions: [Deny]}
 	var last canary.Result
 	soon(t, func() bool {
 		last, _ = tryOnce(t, c.User)
-		return strings.Contains(last.Attempts[1].Came, "no birds")
+		return strings.Contains(last.Attempts[1].Response, "no birds")
 	}, "it does not tell")
 	assert.Equal(t, canary.Untried, last.Attempts[1].Outcome, last.Text())
 }

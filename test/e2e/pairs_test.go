@@ -302,7 +302,7 @@ func TestTheSweepReportsWhatWasLetThrough(t *testing.T) {
 	c := shared(t)
 	g := c.preparePairs(t, "pairs-let", 1)
 	s := c.start(t, "--enforcement=warn")
-	soon(t, func() bool { return metric(t, s, "overrule_sweeps_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
+	soon(t, func() bool { return metric(t, s, "overrule_audit_runs_total", `scope="all"`, `result="done"`) > 0 }, "there is no sweep")
 	c.swept(t, 0, s)
 	succeed(t, c.Apply(g.pair(pairAbove, 0)))
 	succeed(t, c.Apply(g.pair(pairBelow, 0)))

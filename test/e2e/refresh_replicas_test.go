@@ -82,7 +82,7 @@ func TestARefreshGoesOnWhereItsLeaderLeft(t *testing.T) {
 			assert.LessOrEqual(t, most, 2, "a route was written again and again")
 			assert.Positive(t, gauge(t, second, written))
 			assert.LessOrEqual(t, gauge(t, second, written), float64(routes)-middle+20, "what the first had done was written again")
-			assert.Zero(t, gauge(t, second, `overrule_refresh_writes_total{result="otherwise"}`), "they do not agree")
+			assert.Zero(t, gauge(t, second, `overrule_annotation_updates_total{result="otherwise"}`), "they do not agree")
 		})
 	}
 }

@@ -55,7 +55,7 @@ func gauge(t *testing.T, s *server.Server, name string) float64 {
 	return 0
 }
 
-const written = `overrule_refresh_writes_total{result="written"}`
+const written = `overrule_annotation_updates_total{result="written"}`
 
 // annotations are those of ours on the routes of the application, by name.
 func (g ground) annotations(t *testing.T, kind string) map[string]map[string]string {
@@ -83,7 +83,7 @@ func still(t *testing.T, s *server.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	require.Eventually(t, func() bool {
-		if now := gauge(t, s, written); now != last || gauge(t, s, "overrule_refresh_pending") > 0 {
+		if now := gauge(t, s, written); now != last || gauge(t, s, "overrule_annotation_updates_pending") > 0 {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > 3*time.Second
@@ -125,7 +125,7 @@ func TestMarksAreKeptFresh(t *testing.T) {
 	}
 	assert.Contains(t, g.annotations(t, "authpolicies")["toystore-auth"]["overrule.dev/outcome"], `"state":"PartiallyEnforced"`)
 	assert.LessOrEqual(t, gauge(t, s, written)-writes, 24.0, "the routes, two policies and the gateway, each once")
-	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
+	assert.Zero(t, gauge(t, s, `overrule_annotation_updates_total{result="failed"}`))
 
 	assert.Equal(t, "True Affected", gw(condition+".status")+" "+gw(condition+".reason"))
 	assert.Equal(t, "affected by AuthPolicy "+g.infra+"/gw-auth", gw(condition+".message"))
@@ -211,11 +211,11 @@ func TestAMissingRightIsToldAndTheOthersGoOn(t *testing.T) {
 	soon(t, func() bool {
 		return strings.Contains(g.annotations(t, "httproutes")["toystore"][effectivePolicy], "gw-auth")
 	}, "routes are not refreshed")
-	soon(t, func() bool { return gauge(t, s, `overrule_refresh_writes_total{result="forbidden"}`) > 0 }, "the missing right is not counted")
-	const says = "system:serviceaccount:overrule-system:overrule-refresher may not patch authpolicies.kuadrant.io"
+	soon(t, func() bool { return gauge(t, s, `overrule_annotation_updates_total{result="forbidden"}`) > 0 }, "the missing right is not counted")
+	const says = "system:serviceaccount:overrule-system:overrule-refresher is not allowed to patch authpolicies.kuadrant.io"
 	assert.Equal(t, 1, strings.Count(s.Log(), says), s.Log())
 	succeed(t, g.apply(strings.Replace(gatewayAuth, "ours", "others", 1)))
-	soon(t, func() bool { return gauge(t, s, "overrule_refresh_pending") > 0 }, "nothing waits for the right")
+	soon(t, func() bool { return gauge(t, s, "overrule_annotation_updates_pending") > 0 }, "nothing waits for the right")
 	assert.Equal(t, 1, strings.Count(s.Log(), says))
 }
 
@@ -227,7 +227,7 @@ func TestWithoutTheFlagNothingIsRefreshed(t *testing.T) {
 	succeed(t, g.apply(routeAuth))
 	was := g.annotations(t, "httproutes")["toystore"]
 	succeed(t, g.apply(gatewayAuth))
-	soon(t, func() bool { return gauge(t, s, `overrule_sweeps_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
+	soon(t, func() bool { return gauge(t, s, `overrule_audit_runs_total{result="done",scope="changed"}`) > 0 }, "the change is not seen")
 	assert.Equal(t, was, g.annotations(t, "httproutes")["toystore"])
 	assert.NotContains(t, c.Kubectl("-n", g.infra, "get", "gateway/edge", "-o", "yaml").Stdout, affected)
 }
@@ -250,7 +250,7 @@ func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) 
 		}
 		now := gauge(t, s, written) - before
 		most = max(most, now-rate*(time.Since(begun).Seconds()+1)) // a burst of one second
-		if i > 20 && now >= routes && gauge(t, s, "overrule_refresh_pending") < 10 || time.Since(begun) > 5*time.Minute {
+		if i > 20 && now >= routes && gauge(t, s, "overrule_annotation_updates_pending") < 10 || time.Since(begun) > 5*time.Minute {
 			break
 		}
 	}
@@ -261,5 +261,5 @@ func TestAThousandRoutesAreRefreshedWithinTheRateAndNoWriteIsLost(t *testing.T) 
 	for name, has := range g.annotations(t, "httproutes") {
 		require.Contains(t, has[effectivePolicy], g.infra+"/gw-auth", name)
 	}
-	assert.Zero(t, gauge(t, s, `overrule_refresh_writes_total{result="failed"}`))
+	assert.Zero(t, gauge(t, s, `overrule_annotation_updates_total{result="failed"}`))
 }

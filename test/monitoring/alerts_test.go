@@ -152,8 +152,8 @@ var worlds = map[string]struct {
 		after: 45 * minute,
 	},
 	"OverruleSweepFailing": {
-		bad:   `overrule_sweeps_total{namespace="o", pod="a", scope="all", result="failed"} 0+1x120`,
-		good:  `overrule_sweeps_total{namespace="o", pod="a", scope="all", result="done"} 0+1x120`,
+		bad:   `overrule_audit_runs_total{namespace="o", pod="a", scope="all", result="failed"} 0+1x120`,
+		good:  `overrule_audit_runs_total{namespace="o", pod="a", scope="all", result="done"} 0+1x120`,
 		after: 90 * minute,
 	},
 	"OverruleWebhooksEdited": {
@@ -162,13 +162,13 @@ var worlds = map[string]struct {
 		after: 30 * minute,
 	},
 	"OverruleRefreshStuck": {
-		bad:   `overrule_refresh_oldest_seconds{namespace="o", pod="a"} 0+60x180`,
-		good:  `overrule_refresh_oldest_seconds{namespace="o", pod="a"} 600x180`,
+		bad:   `overrule_annotation_updates_oldest_seconds{namespace="o", pod="a"} 0+60x180`,
+		good:  `overrule_annotation_updates_oldest_seconds{namespace="o", pod="a"} 600x180`,
 		after: 2 * hour,
 	},
 	"OverruleRefreshForbidden": {
-		bad:   `overrule_refresh_writes_total{namespace="o", pod="a", result="forbidden"} 0+1x60`,
-		good:  `overrule_refresh_writes_total{namespace="o", pod="a", result="written"} 0+1x60`,
+		bad:   `overrule_annotation_updates_total{namespace="o", pod="a", result="forbidden"} 0+1x60`,
+		good:  `overrule_annotation_updates_total{namespace="o", pod="a", result="written"} 0+1x60`,
 		after: 30 * minute,
 	},
 	"OverruleSlow": {

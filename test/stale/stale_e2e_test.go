@@ -34,8 +34,8 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nothing}
 `
 	// tooOld is what the server logs when it stops judging, and fresh when it goes on.
-	tooOld = "what is known of the cluster is too old to judge by"
-	fresh  = "what is known of the cluster is fresh again"
+	tooOld = "cache is stale"
+	fresh  = "cache is up to date again"
 )
 
 // override is an AuthPolicy of the gateway that sets a rule for all.
@@ -179,7 +179,7 @@ func (f *far) losesARight(t *testing.T) {
 	f.link.cut() // a watch that is open goes on without the right
 
 	told := func() bool {
-		return strings.Contains(f.page(t), "[!] kinds: colorpolicies.policies.example.com: no watch has told")
+		return strings.Contains(f.page(t), "[!] kinds: colorpolicies.policies.example.com: watch disconnected")
 	}
 	f.soon(t, told, "it does not tell that it may not read them")
 	assert.Contains(t, f.page(t), "grant get, list and watch on colorpolicies.policies.example.com")
@@ -243,7 +243,7 @@ subjects: [{kind: ServiceAccount, namespace: `+server.Namespace+`, name: `+serve
 
 	require.NoError(t, f.Server.Stop())
 	started := server.Start(t, f.Env, server.Options{Args: []string{"--leader-elect=false", "--failure-policy=Ignore", "--log-level=debug"}})
-	assert.Contains(t, started.Log(), "its writes are not judged until it can be listed")
+	assert.Contains(t, started.Log(), "its writes are not evaluated until it can be listed")
 	f.denies(t, "always")
 
 	// What may take an override of it out of force is held up, and nothing else is.

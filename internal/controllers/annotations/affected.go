@@ -14,28 +14,29 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// mostNamed is how many policies the message of a condition names.
-const mostNamed = 10
+// maxNamedPolicies is the maximum number of policies that the message of a condition
+// names.
+const maxNamedPolicies = 10
 
-// affected gathers the policies that affect an object: those that are in force on a
-// path through it, and attached to it or to what is above it there.
+// affected collects the policies that affect an object: those that are in force on a
+// path through it and attached to it or above it.
 type affected struct {
-	of     snapshot.Object
-	by     map[string]map[api.Ref]bool // by the name of the policies' kind
-	found  map[*merge.Policy]bool
-	expect int // how many there can be, 0 if that is not known
+	object   snapshot.Object
+	policies map[string]map[api.Ref]bool // by kind name
+	found    map[*merge.Policy]bool
+	expected int // number of candidates, 0 if not known
 }
 
-// errAll ends a walk that has nothing to find any more.
-var errAll = errors.New("all that can be found is")
+// errComplete ends a walk when all candidates have been found.
+var errComplete = errors.New("all candidates found")
 
 func newAffected(of snapshot.Object) *affected {
-	return &affected{of: of, by: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
+	return &affected{object: of, policies: make(map[string]map[api.Ref]bool), found: make(map[*merge.Policy]bool)}
 }
 
-// add adds the policies of a path. The error is errAll.
+// add adds the policies of a path. It returns errComplete when all are found.
 func (a *affected) add(e *effective.Effective) error {
-	lowest, through := a.lowest(&e.Path)
+	lowest, through := a.lowestLevel(&e.Path)
 	if !through {
 		return nil
 	}
@@ -45,13 +46,13 @@ func (a *affected) add(e *effective.Effective) error {
 			continue
 		}
 		a.found[o.Policy] = true
-		if a.by[e.Kind.Kind] == nil {
-			a.by[e.Kind.Kind] = make(map[api.Ref]bool)
+		if a.policies[e.Kind.Kind] == nil {
+			a.policies[e.Kind.Kind] = make(map[api.Ref]bool)
 		}
-		a.by[e.Kind.Kind][e.Ref(o.Policy)] = true
+		a.policies[e.Kind.Kind][e.Ref(o.Policy)] = true
 	}
-	if a.expect > 0 && len(a.found) == a.expect {
-		return errAll
+	if a.expected > 0 && len(a.found) == a.expected {
+		return errComplete
 	}
 	return nil
 }
@@ -61,14 +62,14 @@ func inForce(o *merge.Outcome) bool {
 	return state == api.Enforced || state == api.PartiallyEnforced
 }
 
-// lowest returns the lowest level of a path that is the object's own, if the path
-// goes through it.
-func (a *affected) lowest(p *gateway.Path) (level gateway.Level, through bool) {
-	switch o := a.of.(type) {
+// lowestLevel returns the lowest level of a path that belongs to the object, and
+// whether the path goes through it.
+func (a *affected) lowestLevel(p *gateway.Path) (level gateway.Level, through bool) {
+	switch o := a.object.(type) {
 	case *gateway.Class:
 		return gateway.LevelGatewayClass, p.Gateway != nil && p.Gateway.Class == o.Name
 	case *gateway.Gateway:
-		if p.Set != nil { // the listener is the set's
+		if p.Set != nil { // the listener belongs to the set
 			return gateway.LevelGateway, p.Gateway == o
 		}
 		return gateway.LevelListener, p.Gateway == o
@@ -81,9 +82,9 @@ func (a *affected) lowest(p *gateway.Path) (level gateway.Level, through bool) {
 	}
 }
 
-// candidates returns which policies can affect a class, gateway or listener set at
-// all: a gateway with ten thousand routes is mostly known by its first.
-func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
+// policyCandidates returns the policies that can affect a class, gateway or listener
+// set at all: often all are found on the first of a gateway's many routes.
+func policyCandidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	out := make(map[api.Ref]bool)
 	on := func(refs ...api.Ref) {
 		for _, ref := range refs {
@@ -112,19 +113,19 @@ func candidates(v *snapshot.View, of snapshot.Object) map[api.Ref]bool {
 	return out
 }
 
-// kinds returns the names of the kinds of which some policy was found, sorted.
-func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.by)) }
+// kinds returns the names of the kinds with at least one policy, sorted.
+func (a *affected) kinds() []string { return slices.Sorted(maps.Keys(a.policies)) }
 
-// message names the policies of a kind.
+// message lists the policies of a kind.
 func (a *affected) message(kind string) string {
-	refs := slices.SortedFunc(maps.Keys(a.by[kind]), api.CompareRefs)
-	names := make([]string, 0, mostNamed)
-	for _, ref := range refs[:min(len(refs), mostNamed)] {
+	refs := slices.SortedFunc(maps.Keys(a.policies[kind]), api.CompareRefs)
+	names := make([]string, 0, maxNamedPolicies)
+	for _, ref := range refs[:min(len(refs), maxNamedPolicies)] {
 		names = append(names, ref.String())
 	}
 	text := "affected by " + strings.Join(names, ", ")
-	if more := len(refs) - mostNamed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if omitted := len(refs) - maxNamedPolicies; omitted > 0 {
+		text += fmt.Sprintf(" and %d more", omitted)
 	}
 	return text
 }

@@ -21,133 +21,136 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// FieldManager owns the marks that are written here.
+// FieldManager is the field manager of all marks that a Controller writes.
 const FieldManager = "overrule-refresh"
 
-// APIServer is a Cluster behind an API server.
+// APIServer implements Cluster with an API server.
 type APIServer struct {
-	// Client and Rights speak as User, whose rights are those of refreshing alone.
+	// Client and Rights act as User, which has only the permissions of the annotations
+	// controller.
 	Client dynamic.Interface
 	Rights authorizationv1client.SelfSubjectAccessReviewsGetter
 	User   string
-	// ServedResource returns where the objects of a kind are, in a version that is served.
+	// ServedResource returns the resource of a kind in a served version.
 	ServedResource func(api.PolicyKind) (schema.GroupVersionResource, bool)
 }
 
-// object is one object there.
+// object is an object on the API server.
 type object struct {
 	*APIServer
 	api.Ref
-	uid types.UID
-	at  schema.GroupVersionResource
+	uid      types.UID
+	resource schema.GroupVersionResource
 }
 
 // Write implements Cluster.
 func (a *APIServer) Write(ctx context.Context, ref api.Ref, uid types.UID, w *DesiredMarks) (uint64, error) {
 	at, ok := a.ServedResource(ref.PolicyKind())
 	if !ok {
-		return 0, ErrGone // with its kind
+		return 0, ErrGone // its kind is not served
 	}
 	o := object{a, ref, uid, at}
-	if conditioned(ref.PolicyKind()) {
-		return o.condition(ctx, w)
+	if hasConditions(ref.PolicyKind()) {
+		return o.applyConditions(ctx, w)
 	}
-	return o.annotate(ctx, w.Annotations)
+	return o.applyAnnotations(ctx, w.Annotations)
 }
 
 func (o object) client() dynamic.ResourceInterface {
 	if o.Namespace == "" {
-		return o.Client.Resource(o.at)
+		return o.Client.Resource(o.resource)
 	}
-	return o.Client.Resource(o.at).Namespace(o.Namespace)
+	return o.Client.Resource(o.resource).Namespace(o.Namespace)
 }
 
-// configuration is what is applied: the object's identity, and what is put in. With
-// its uid it never makes an object, nor finds one of the same name that came after.
-func (o object) configuration() *unstructured.Unstructured {
+// applyConfiguration returns the identity of the object, to be completed for
+// server-side apply. The uid prevents that an object is created, or that one with the
+// same name that was created later is changed.
+func (o object) applyConfiguration() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(o.at.GroupVersion().WithKind(o.Kind))
+	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(o.Kind))
 	u.SetNamespace(o.Namespace)
 	u.SetName(o.Name)
 	u.SetUID(o.uid)
 	return u
 }
 
-var forced = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+var applyOptions = metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 
-// annotate applies annotations. One that is not wanted any more and that somebody
-// else owns, too, as whoever made the object does with what admission added, stays
-// when it is left out: it is taken over first. An empty one asks the mutating webhook
-// what there is to say, which is nothing.
-func (o object) annotate(ctx context.Context, annotations map[string]string) (uint64, error) {
-	has, err := o.apply(ctx, annotations)
+// applyAnnotations applies annotations. An annotation that is no longer wanted and that
+// another field manager owns, too, for example the client that created the object,
+// would remain when it is omitted. It is first applied with an empty value, to take
+// over its ownership: the mutating webhook then computes it, and removes it.
+func (o object) applyAnnotations(ctx context.Context, annotations map[string]string) (uint64, error) {
+	current, err := o.apply(ctx, annotations)
 	if err != nil {
 		return 0, err
 	}
-	rest := make(map[string]string, len(annotations))
-	maps.Copy(rest, annotations)
-	for name, text := range has {
+	withEmpty := make(map[string]string, len(annotations))
+	maps.Copy(withEmpty, annotations)
+	for name, text := range current {
 		if _, wanted := annotations[name]; !wanted && text != "" && api.IsMark(name) {
-			rest[name] = ""
+			withEmpty[name] = ""
 		}
 	}
-	if len(rest) == len(annotations) {
-		return snapshot.MarksHash(has, nil), nil
+	if len(withEmpty) == len(annotations) {
+		return snapshot.MarksHash(current, nil), nil
 	}
-	if _, err := o.apply(ctx, rest); err != nil {
+	if _, err := o.apply(ctx, withEmpty); err != nil {
 		return 0, err
 	}
-	has, err = o.apply(ctx, annotations)
-	return snapshot.MarksHash(has, nil), err
+	current, err = o.apply(ctx, annotations)
+	return snapshot.MarksHash(current, nil), err
 }
 
 func (o object) apply(ctx context.Context, annotations map[string]string) (map[string]string, error) {
-	u := o.configuration()
+	u := o.applyConfiguration()
 	u.SetAnnotations(annotations)
-	got, err := o.client().Apply(ctx, o.Name, u, forced)
+	got, err := o.client().Apply(ctx, o.Name, u, applyOptions)
 	if err != nil {
-		return nil, o.failed(ctx, "patch", "", err)
+		return nil, o.wrapError(ctx, "patch", "", err)
 	}
 	return got.GetAnnotations(), nil
 }
 
-// condition applies conditions to the status, each with the time since when it is as
-// it is. One that somebody else owns, too, cannot be taken away: it says False.
-func (o object) condition(ctx context.Context, w *DesiredMarks) (uint64, error) {
+// applyConditions applies conditions to the status, and keeps the transition times of
+// unchanged ones. A condition that another field manager owns, too, cannot be removed:
+// it is set to False.
+func (o object) applyConditions(ctx context.Context, marks *DesiredMarks) (uint64, error) {
 	live, err := o.client().Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
-		return 0, o.failed(ctx, "get", "", err)
+		return 0, o.wrapError(ctx, "get", "", err)
 	}
 	if live.GetUID() != o.uid {
 		return 0, ErrGone
 	}
-	has, err := conditionsOf(live)
+	current, err := conditionsOf(live)
 	if err != nil {
 		return 0, err
 	}
-	want := slices.Clone(w.Conditions)
+	want := slices.Clone(marks.Conditions)
 	for i := range want {
 		want[i].LastTransitionTime = metav1.Now()
-		if old := meta.FindStatusCondition(has, want[i].Type); old != nil && old.Status == want[i].Status {
+		if old := meta.FindStatusCondition(current, want[i].Type); old != nil && old.Status == want[i].Status {
 			want[i].LastTransitionTime = old.LastTransitionTime
 		}
 	}
-	if has, err = o.applyStatus(ctx, want); err != nil {
+	if current, err = o.applyStatus(ctx, want); err != nil {
 		return 0, err
 	}
-	rest := slices.Clone(want)
-	for _, c := range has {
+	withFalse := slices.Clone(want)
+	for _, c := range current {
 		if c.Status == metav1.ConditionTrue && api.IsAffected(c.Type) && meta.FindStatusCondition(want, c.Type) == nil {
-			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of the kind is in force here", metav1.Now()
-			rest = append(rest, c)
+			c.Status, c.Reason, c.Message, c.LastTransitionTime = metav1.ConditionFalse, "NotAffected", "no policy of this kind is in force", metav1.Now()
+			withFalse = append(withFalse, c)
 		}
 	}
-	if len(rest) > len(want) {
-		if has, err = o.applyStatus(ctx, rest); err != nil {
+	if len(withFalse) > len(want) {
+		if current, err = o.applyStatus(ctx, withFalse); err != nil {
 			return 0, err
 		}
 	}
-	return snapshot.MarksHash(nil, has), nil
+	return snapshot.MarksHash(nil, current), nil
 }
 
 func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) ([]metav1.Condition, error) {
@@ -159,11 +162,11 @@ func (o object) applyStatus(ctx context.Context, conditions []metav1.Condition) 
 		}
 		list[i] = c
 	}
-	u := o.configuration()
+	u := o.applyConfiguration()
 	u.Object["status"] = map[string]any{"conditions": list}
-	got, err := o.client().ApplyStatus(ctx, o.Name, u, forced)
+	got, err := o.client().ApplyStatus(ctx, o.Name, u, applyOptions)
 	if err != nil {
-		return nil, o.failed(ctx, "patch", "status", err)
+		return nil, o.wrapError(ctx, "patch", "status", err)
 	}
 	return conditionsOf(got)
 }
@@ -180,28 +183,28 @@ func conditionsOf(u *unstructured.Unstructured) ([]metav1.Condition, error) {
 	return out.Status.Conditions, nil
 }
 
-// failed says what an error comes to: a right that is missing for the whole kind is
-// told apart from a denial of this one write by asking for it.
-func (o object) failed(ctx context.Context, verb, subresource string, err error) error {
+// wrapError classifies an error. For a forbidden request, an access review shows
+// whether the permission for the kind is missing or only this write was denied.
+func (o object) wrapError(ctx context.Context, verb, subresource string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return ErrGone
 	case !apierrors.IsForbidden(err):
 		return fmt.Errorf("%s %s: %w", verb, o.Ref, err)
 	}
-	resource := o.at.GroupResource().String()
+	resource := o.resource.GroupResource().String()
 	if subresource != "" {
-		resource = o.at.Resource + "/" + subresource + "." + o.at.Group
+		resource = o.resource.Resource + "/" + subresource + "." + o.resource.Group
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: o.Namespace, Name: o.Name, Verb: verb,
-			Group: o.at.Group, Version: o.at.Version, Resource: o.at.Resource, Subresource: subresource,
+			Group: o.resource.Group, Version: o.resource.Version, Resource: o.resource.Resource, Subresource: subresource,
 		},
 	}}
-	got, asked := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if asked == nil && got.Status.Allowed {
-		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // so it is something else
+	review, reviewErr := o.Rights.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if reviewErr == nil && review.Status.Allowed {
+		return fmt.Errorf("%s %s: %w", verb, o.Ref, err) // the permission exists
 	}
 	return &RightError{User: o.User, Verb: verb, Resource: resource, Cause: err}
 }

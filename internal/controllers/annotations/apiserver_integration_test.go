@@ -43,9 +43,9 @@ func at(kind api.PolicyKind) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: kind.Group, Version: "v1", Resource: resource}, resource != ""
 }
 
-// TestMarksOnAnAPIServer writes marks with no webhook in the way, as who may do
-// just that.
-func TestMarksOnAnAPIServer(t *testing.T) {
+// TestMarksOnAPIServer writes marks without webhooks, with only the permissions of the
+// annotations controller.
+func TestMarksOnAPIServer(t *testing.T) {
 	e := env.Start(t)
 	require.Zero(t, e.Apply(objects).Code)
 	as := func(name string, rules ...rbacv1.PolicyRule) *annotations.APIServer {
@@ -72,7 +72,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		assert.Equal(t, w.Hash(), got)
 	}
 
-	t.Run("annotations that others own too are taken away", func(t *testing.T) {
+	t.Run("removes annotations that other field managers own, too", func(t *testing.T) {
 		write(theRoute, &annotations.DesiredMarks{Annotations: map[string]string{"overrule.dev/PaintAffected": "true"}})
 		assert.Equal(t, "true", field(theRoute, `.metadata.annotations.overrule\.dev/PaintAffected`))
 		assert.Empty(t, field(theRoute, `.metadata.annotations.overrule\.dev/effective-policy`))
@@ -87,7 +87,7 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		}}}
 	}
 	const ours = `.status.conditions[?(@.type=="overrule.dev/PaintAffected")]`
-	t.Run("a condition comes beside those of others and keeps its time", func(t *testing.T) {
+	t.Run("keeps the conditions of others, and transition times", func(t *testing.T) {
 		others := field(theGateway, ".status.conditions[*].type")
 		write(theGateway, condition("by a"))
 		since := field(theGateway, ours+".lastTransitionTime")
@@ -99,13 +99,13 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		assert.Equal(t, "2020-01-01T00:00:00Z by a and b", field(theGateway, ours+".lastTransitionTime")+" "+field(theGateway, ours+".message"))
 		assert.Equal(t, others+" overrule.dev/PaintAffected", field(theGateway, ".status.conditions[*].type"))
 	})
-	t.Run("a condition that is not wanted goes, or says so", func(t *testing.T) {
-		write(theGateway, &annotations.DesiredMarks{}) // somebody else owns its time since
+	t.Run("removes an unwanted condition, or sets it to False", func(t *testing.T) {
+		write(theGateway, &annotations.DesiredMarks{}) // another field manager owns its time
 		assert.Contains(t, []string{"", "False"}, field(theGateway, ours+".status"))
 		assert.Equal(t, snapshot.MarksHash(nil, nil), (&annotations.DesiredMarks{}).Hash())
 	})
 
-	t.Run("another object of the name is not touched, and none is made", func(t *testing.T) {
+	t.Run("neither changes another object of the name nor creates one", func(t *testing.T) {
 		_, err := cluster.Write(t.Context(), theRoute, "another", condition(""))
 		require.Error(t, err)
 		_, err = cluster.Write(t.Context(), theGateway, "another", condition(""))
@@ -119,12 +119,12 @@ func TestMarksOnAnAPIServer(t *testing.T) {
 		require.ErrorIs(t, err, annotations.ErrGone, "its kind is not served")
 	})
 
-	t.Run("a right that is missing is named", func(t *testing.T) {
-		nobody := as("nobody")
+	t.Run("returns the missing permission", func(t *testing.T) {
+		unprivileged := as("unprivileged")
 		var right *annotations.RightError
-		_, err := nobody.Write(t.Context(), theRoute, uid(theRoute), &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
+		_, err := unprivileged.Write(t.Context(), theRoute, uid(theRoute), &annotations.DesiredMarks{Annotations: map[string]string{api.AnnotationEffectivePolicy: "x"}})
 		require.ErrorAs(t, err, &right)
-		assert.Equal(t, []string{"nobody", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
+		assert.Equal(t, []string{"unprivileged", "patch", "httproutes.gateway.networking.k8s.io"}, []string{right.User, right.Verb, right.Resource})
 		reader := as("reader", rbacv1.PolicyRule{APIGroups: []string{api.GatewayGroup}, Resources: []string{"gateways"}, Verbs: []string{"get"}})
 		_, err = reader.Write(t.Context(), theGateway, uid(theGateway), condition(""))
 		require.ErrorAs(t, err, &right)

@@ -18,75 +18,75 @@ import (
 	"overrule.dev/overrule/test/fixture"
 )
 
-// away is a cluster that takes every mark and shows none of them.
-type away struct{ writes int }
+// countingCluster counts writes and does not return them as observations.
+type countingCluster struct{ writes int }
 
-func (a *away) Write(_ context.Context, _ api.Ref, _ types.UID, w *DesiredMarks) (uint64, error) {
+func (a *countingCluster) Write(_ context.Context, _ api.Ref, _ types.UID, w *DesiredMarks) (uint64, error) {
 	a.writes++
 	return w.Hash(), nil
 }
 
-// busy is how long the process has used a core.
-func busy(b *testing.B) time.Duration {
+// cpuTime returns the CPU time of the process.
+func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools hold goes with the second
+	runtime.GC() // the second collection frees the contents of pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// BenchmarkLookAtEverything computes the marks of 10,000 routes, 1,000 gateways and
-// 11,000 policies, as a leader does that has just begun, and judges writes of routes
-// before and beside that.
-func BenchmarkLookAtEverything(b *testing.B) {
+// BenchmarkFullResync computes the marks of 10,000 routes, 1,000 gateways and 11,000
+// policies, as a new leader does, and evaluates writes of routes before and during
+// that.
+func BenchmarkFullResync(b *testing.B) {
 	for b.Loop() {
 		size := fixture.Full
 		c, err := fixture.Empty(size)
 		require.NoError(b, err)
-		cluster, engine := &away{}, effective.NewEngine()
+		cluster, engine := &countingCluster{}, effective.NewEngine()
 		r := New(Options{Store: c.Store, Engine: engine, Cluster: cluster, Affected: true, Delay: time.Millisecond})
 		var seen []snapshot.Observation
 		for object := range fixture.Objects(size) {
 			require.NoError(b, c.Put(object))
 			seen = append(seen, snapshot.Observation{Ref: fixture.RefOf(object), UID: types.UID("00000000-0000-0000-0000-000000000000")})
 		}
-		before := heap()
-		r.objects.note(seen)
-		b.ReportMetric(float64(heap()-before)/float64(len(r.objects.entries)), "heap-B/object")
+		before := heapBytes()
+		r.inventory.observe(seen)
+		b.ReportMetric(float64(heapBytes()-before)/float64(len(r.inventory.entries)), "heap-B/object")
 
 		g := &guard.Guard{Engine: engine}
-		quiet, _ := judged(b, g, c, size, func() bool { return true })
+		quiet, _ := measureReviews(b, g, c, size, func() bool { return true })
 		ctx, cancel := context.WithCancel(b.Context())
 		ended := make(chan error)
-		begun, used := time.Now(), busy(b)
+		begun, used := time.Now(), cpuTime(b)
 		go func() { ended <- r.Start(ctx) }()
-		require.Eventually(b, func() bool { n, _ := r.pending.state(time.Now()); return n > 0 }, time.Minute, time.Millisecond)
-		beside, n := judged(b, g, c, size, func() bool { n, _ := r.pending.state(time.Now()); return n > 0 })
-		took, cpu := time.Since(begun), busy(b)-used
-		for left := 1; left > 0; left, _ = r.pending.state(time.Now()) {
+		require.Eventually(b, func() bool { n, _ := r.pending.snapshot(time.Now()); return n > 0 }, time.Minute, time.Millisecond)
+		beside, n := measureReviews(b, g, c, size, func() bool { n, _ := r.pending.snapshot(time.Now()); return n > 0 })
+		took, cpu := time.Since(begun), cpuTime(b)-used
+		for left := 1; left > 0; left, _ = r.pending.snapshot(time.Now()) {
 			time.Sleep(time.Millisecond)
-			took, cpu = time.Since(begun), busy(b)-used
+			took, cpu = time.Since(begun), cpuTime(b)-used
 		}
 		cancel()
 		require.NoError(b, <-ended)
 		b.ReportMetric(took.Seconds(), "s")
 		b.ReportMetric((cpu - time.Duration(n)*beside).Seconds(), "cpu-s")
 		b.ReportMetric(float64(cluster.writes), "writes")
-		b.ReportMetric(float64(quiet.Microseconds()), "judge-quiet-p50-µs")
-		b.ReportMetric(float64(beside.Microseconds()), "judge-beside-p50-µs")
+		b.ReportMetric(float64(quiet.Microseconds()), "review-quiet-p50-µs")
+		b.ReportMetric(float64(beside.Microseconds()), "review-beside-p50-µs")
 	}
 }
 
-// judged judges writes of routes, at most 2,000 and one each millisecond, while some
-// work goes on, and returns the median time of one and how many there were.
-func judged(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size, on func() bool) (time.Duration, int) {
+// measureReviews evaluates writes of routes, at most 2,000 and one per millisecond,
+// while on returns true, and returns the median duration and the number of writes.
+func measureReviews(b *testing.B, g *guard.Guard, c *fixture.Cluster, size fixture.Size, on func() bool) (time.Duration, int) {
 	b.Helper()
 	var took []time.Duration
 	for i := 0; i < 2000 && on(); i++ {

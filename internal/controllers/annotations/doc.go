@@ -1,8 +1,9 @@
-// Package annotations keeps the marks true that stand on objects: the annotations of
-// routes and policies, which a write elsewhere makes stale, and those that tell an
-// object that policies affect it (GEP-713, "Target object status").
+// Package annotations computes the annotations of routes and policies, and keeps them
+// up to date when writes to other objects make them stale. It also maintains the
+// annotations and conditions that mark the objects that policies affect (GEP-713,
+// "Target object status"). Together these are called marks.
 //
-// It hears from the store what changed, works out which objects that may matter to,
-// and writes those whose marks differ from what is computed now. It trusts no mark,
-// and what it writes is judged like any other write.
+// A Controller observes changes of the store, determines the objects whose marks they
+// may change, and writes the objects whose marks differ from the computed ones. It does
+// not trust existing marks, and its writes are evaluated at admission like all others.
 package annotations

@@ -13,49 +13,49 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// entry is what is known of an object that may have marks.
+// entry is the state of an object that may have marks.
 type entry struct {
 	uid   types.UID
 	marks snapshot.Marks
-	// wrote is when it was last written here, and again how often that followed
-	// closely on the time before.
-	wrote time.Time
-	again int
+	// lastWrite is the time of the controller's last write, and rewrites how many
+	// writes in a row followed closely on the previous one.
+	lastWrite time.Time
+	rewrites  int
 }
 
-// seldom is the longest that an object waits for its next write.
-const seldom = time.Minute
+// maxWriteInterval is the longest interval between two writes of an object.
+const maxWriteInterval = time.Minute
 
-// rest is how long an object is left alone after a write: the longer, the more often
-// it was written lately. Somebody who takes our marks off each time is not fought, and
-// one that changes all the time is not written all the time.
-func (e entry) rest(every time.Duration) time.Duration {
-	return min(every<<min(e.again, 16), max(every, seldom))
+// writeInterval is the minimum time between two writes of an object. It grows with the
+// number of recent writes: the controller must not fight a client that removes the
+// marks, nor write an object continuously that changes all the time.
+func (e entry) writeInterval(every time.Duration) time.Duration {
+	return min(every<<min(e.rewrites, 16), max(every, maxWriteInterval))
 }
 
-// inventory has an entry for each object that may have marks: what stands on it is
-// compared without a request.
+// inventory has an entry for each object that may have marks, so that marks are
+// compared without requests.
 type inventory struct {
 	mu      sync.Mutex
 	entries map[api.Ref]entry
 }
 
-// note books what was seen, and returns what of it says something new.
-func (i *inventory) note(seen []snapshot.Observation) []api.Ref {
+// observe records observations and returns the objects whose marks or uid changed.
+func (i *inventory) observe(observations []snapshot.Observation) []api.Ref {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.entries == nil {
 		i.entries = make(map[api.Ref]entry)
 	}
 	var out []api.Ref
-	for _, s := range seen {
-		was, known := i.entries[s.Ref]
+	for _, s := range observations {
+		previous, known := i.entries[s.Ref]
 		switch {
-		case !marked(s.Ref.PolicyKind()):
+		case !hasMarks(s.Ref.PolicyKind()):
 		case s.Deleted:
 			delete(i.entries, s.Ref)
-		case !known || was.uid != s.UID || was.marks != s.Marks:
-			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, wrote: was.wrote, again: was.again}
+		case !known || previous.uid != s.UID || previous.marks != s.Marks:
+			i.entries[s.Ref] = entry{uid: s.UID, marks: s.Marks, lastWrite: previous.lastWrite, rewrites: previous.rewrites}
 			out = append(out, s.Ref)
 		}
 	}
@@ -69,22 +69,22 @@ func (i *inventory) get(ref api.Ref) (entry, bool) {
 	return e, ok
 }
 
-// wrote books a write.
-func (i *inventory) wrote(ref api.Ref, at time.Time, every time.Duration) {
+// recordWrite records a write.
+func (i *inventory) recordWrite(ref api.Ref, at time.Time, every time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if e, ok := i.entries[ref]; ok {
-		if at.Sub(e.wrote) < 2*e.rest(every) {
-			e.again++
+		if at.Sub(e.lastWrite) < 2*e.writeInterval(every) {
+			e.rewrites++
 		} else {
-			e.again = 0
+			e.rewrites = 0
 		}
-		e.wrote = at
+		e.lastWrite = at
 		i.entries[ref] = e
 	}
 }
 
-// all returns the objects of a namespace, or all of them where that is "", sorted.
+// all returns the objects of a namespace, or all objects if namespace is "", sorted.
 func (i *inventory) all(namespace string) []api.Ref {
 	i.mu.Lock()
 	var out []api.Ref
@@ -98,21 +98,21 @@ func (i *inventory) all(namespace string) []api.Ref {
 	return out
 }
 
-// marked reports whether objects of a kind may have marks: all that is no policy is
-// known by name.
-func marked(k api.PolicyKind) bool {
+// hasMarks reports whether objects of a kind may have marks. Kinds that cannot have any
+// are known by name; all other kinds are policy kinds.
+func hasMarks(k api.PolicyKind) bool {
 	switch {
 	case gateway.Known(k):
-		return gateway.IsRoute(k) || conditioned(k)
+		return gateway.IsRoute(k) || hasConditions(k)
 	default:
 		return k.Group != api.Group && k != policykind.KindDefinition
 	}
 }
 
-// conditioned reports whether objects of a kind of the hierarchy have conditions for
-// the object as a whole. A Service and a Namespace have, too; but the right to write
-// the status of every Service is the right to say where its traffic comes in.
-func conditioned(k api.PolicyKind) bool {
+// hasConditions reports whether the marks of objects of a kind are conditions. Services
+// and Namespaces have conditions, too, but permission to write the status of all
+// Services would include where their traffic comes in.
+func hasConditions(k api.PolicyKind) bool {
 	return k.Group == api.GatewayGroup &&
 		slices.Contains([]string{gateway.KindGatewayClass, gateway.KindGateway, gateway.KindListenerSet}, k.Kind)
 }

@@ -10,7 +10,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Results of a write.
+// Results of a write, as the label result of the metric.
 const (
 	resultWritten   = "written"
 	resultOtherwise = "otherwise"
@@ -22,38 +22,38 @@ const (
 var results = []string{resultWritten, resultOtherwise, resultGone, resultForbidden, resultFailed}
 
 var (
-	pendingDesc = prometheus.NewDesc("overrule_refresh_pending",
-		"Objects whose annotations and conditions are yet to be looked at or written, on the replica that leads.", nil, nil)
-	oldestDesc = prometheus.NewDesc("overrule_refresh_oldest_seconds",
-		"How long the object that waits the longest has waited, 0 if none does.", nil, nil)
-	writesDesc = prometheus.NewDesc("overrule_refresh_writes_total",
-		"Attempts to write annotations and conditions, by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
+	pendingDesc = prometheus.NewDesc("overrule_annotation_updates_pending",
+		"Objects whose annotations and conditions are pending a check or a write. Reported by the leader only.", nil, nil)
+	oldestDesc = prometheus.NewDesc("overrule_annotation_updates_oldest_seconds",
+		"Age of the oldest pending object, 0 if there is none.", nil, nil)
+	writesDesc = prometheus.NewDesc("overrule_annotation_updates_total",
+		"Writes of annotations and conditions by result (written, otherwise, gone, forbidden, failed).", []string{"result"}, nil)
 )
 
 // Describe implements prometheus.Collector.
-func (r *Refresher) Describe(ch chan<- *prometheus.Desc) {
+func (c *Controller) Describe(ch chan<- *prometheus.Desc) {
 	ch <- pendingDesc
 	ch <- oldestDesc
 	ch <- writesDesc
 }
 
 // Collect implements prometheus.Collector.
-func (r *Refresher) Collect(ch chan<- prometheus.Metric) {
-	n, oldest := r.pending.state(time.Now())
+func (c *Controller) Collect(ch chan<- prometheus.Metric) {
+	n, oldest := c.pending.snapshot(time.Now())
 	ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n))
 	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
-	counts := r.counted.get()
+	counts := c.results.get()
 	for _, result := range results {
 		ch <- prometheus.MustNewConstMetric(writesDesc, prometheus.CounterValue, float64(counts[result]), result)
 	}
 }
 
-// pending are the objects that are queued, or wait to be.
+// pending tracks the objects that are queued or wait to be.
 type pending struct {
-	mu    sync.Mutex
-	since map[api.Ref]time.Time
-	at    api.Ref // at hand
-	again bool    // and queued once more meanwhile
+	mu       sync.Mutex
+	since    map[api.Ref]time.Time
+	current  api.Ref // being processed
+	requeued bool    // current was queued again
 }
 
 func (p *pending) add(ref api.Ref) {
@@ -65,28 +65,28 @@ func (p *pending) add(ref api.Ref) {
 	if _, there := p.since[ref]; !there {
 		p.since[ref] = time.Now()
 	}
-	p.again = p.again || ref == p.at
+	p.requeued = p.requeued || ref == p.current
 }
 
-func (p *pending) begin(ref api.Ref) {
+func (p *pending) start(ref api.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at, p.again = ref, false
+	p.current, p.requeued = ref, false
 }
 
-// end takes the object at hand out, unless it was queued once more.
-func (p *pending) end(ref api.Ref) {
+// finish removes the current object, unless it was queued again.
+func (p *pending) finish(ref api.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.again {
+	if p.requeued {
 		p.since[ref] = time.Now()
 	} else {
 		delete(p.since, ref)
 	}
-	p.at, p.again = api.Ref{}, false
+	p.current, p.requeued = api.Ref{}, false
 }
 
-func (p *pending) state(now time.Time) (n int, oldest time.Duration) {
+func (p *pending) snapshot(now time.Time) (n int, oldest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, since := range p.since {

@@ -1,8 +1,8 @@
-// Package audit looks at the effective policies of the paths that an observed
-// change touches, and reports what is wrong with them however it came to be: two
-// writes passed two servers at once, something was written while nobody judged,
-// or was there before a constraint was.
+// Package audit evaluates the effective policies of the paths that an observed change
+// affects, and reports violations whatever their cause: two concurrent writes through
+// two replicas, writes while Overrule was not available, or objects that existed before
+// a constraint.
 //
-// It judges nobody's write and holds no lock while it looks: a sweep works on one
+// It does not affect admission and holds no lock while it evaluates: a run uses one
 // view, in one goroutine.
 package audit

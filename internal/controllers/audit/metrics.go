@@ -9,45 +9,45 @@ import (
 
 var (
 	violationsDesc = prometheus.NewDesc("overrule_violations",
-		"Violations on the effective policies as they are, by reason, policy kind and what would be done about a write that introduced one.",
+		"Violations in the current effective policies by reason, policy kind and the action for a write that introduces one.",
 		[]string{"reason", "policy_kind", "action"}, nil)
-	sweepsDesc = prometheus.NewDesc("overrule_sweeps_total",
-		"Looks at the effective policies, by what was looked at (changed, all) and whether it worked (done, failed).",
+	runsDesc = prometheus.NewDesc("overrule_audit_runs_total",
+		"Audit runs by scope (changed, all) and result (done, failed).",
 		[]string{"scope", "result"}, nil)
 )
 
 type violationLabels struct{ reason, kind, action string }
 
 // Describe implements prometheus.Collector.
-func (s *Sweeper) Describe(ch chan<- *prometheus.Desc) {
+func (a *Auditor) Describe(ch chan<- *prometheus.Desc) {
 	ch <- violationsDesc
-	ch <- sweepsDesc
+	ch <- runsDesc
 }
 
 // Collect implements prometheus.Collector.
-func (s *Sweeper) Collect(ch chan<- prometheus.Metric) {
+func (a *Auditor) Collect(ch chan<- prometheus.Metric) {
 	counts := make(map[violationLabels]int)
-	for _, v := range *s.current.Load() {
+	for _, v := range *a.current.Load() {
 		counts[violationLabels{string(v.Code), v.PolicyKind.String(), string(v.Action)}]++
 	}
 	for l, n := range counts {
 		ch <- prometheus.MustNewConstMetric(violationsDesc, prometheus.GaugeValue, float64(n), l.reason, l.kind, l.action)
 	}
-	for l, n := range s.counted.get() {
-		ch <- prometheus.MustNewConstMetric(sweepsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
+	for l, n := range a.runs.get() {
+		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.CounterValue, float64(n), l.scope, l.result)
 	}
 }
 
-type sweepLabels struct{ scope, result string }
+type runLabels struct{ scope, result string }
 
-// counter counts sweeps.
+// counter counts runs.
 type counter struct {
 	mu     sync.Mutex
-	counts map[sweepLabels]int
+	counts map[runLabels]int
 }
 
 func (c *counter) add(all bool, err error) {
-	l := sweepLabels{"changed", "done"}
+	l := runLabels{"changed", "done"}
 	if all {
 		l.scope = "all"
 	}
@@ -57,12 +57,12 @@ func (c *counter) add(all bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts == nil {
-		c.counts = make(map[sweepLabels]int)
+		c.counts = make(map[runLabels]int)
 	}
 	c.counts[l]++
 }
 
-func (c *counter) get() map[sweepLabels]int {
+func (c *counter) get() map[runLabels]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)

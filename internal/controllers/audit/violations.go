@@ -9,13 +9,12 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// violations are those that hold, by what they are about: one whose message
-// alone changes is the same.
+// violations are the current violations by key. The message is not part of the key.
 type violations map[string]api.Violation
 
-// keyed gives each violation a key. Several of one constraint on one path are
-// told apart by their order.
-func keyed(all []api.Violation) violations {
+// byKey returns violations by key. Several of one constraint on one path are numbered
+// in their order.
+func byKey(all []api.Violation) violations {
 	out := make(violations, len(all))
 	for _, v := range all {
 		var path, policy string
@@ -38,29 +37,28 @@ func keyed(all []api.Violation) violations {
 	return out
 }
 
-// replace returns the violations after a sweep: what it found, and of the
-// others those on paths that it did not look at. fresh and gone are what
-// differs, sorted.
-func (s violations) replace(found []api.Violation, looked func([]api.PathElement) bool) (next violations, fresh, gone []api.Violation) {
-	next = keyed(found)
+// replace returns the violations after a run: those that it found, and earlier ones on
+// paths that it did not cover. added and resolved are the differences, sorted.
+func (s violations) replace(found []api.Violation, covered func([]api.PathElement) bool) (next violations, added, resolved []api.Violation) {
+	next = byKey(found)
 	for at, v := range next {
 		if _, known := s[at]; !known {
-			fresh = append(fresh, v)
+			added = append(added, v)
 		}
 	}
 	for at, v := range s {
 		if _, still := next[at]; still {
 			continue
 		}
-		if looked(v.Path) {
-			gone = append(gone, v)
+		if covered(v.Path) {
+			resolved = append(resolved, v)
 		} else {
 			next[at] = v
 		}
 	}
-	slices.SortFunc(fresh, compare)
-	slices.SortFunc(gone, compare)
-	return next, fresh, gone
+	slices.SortFunc(added, compare)
+	slices.SortFunc(resolved, compare)
+	return next, added, resolved
 }
 
 func compare(a, b api.Violation) int {

@@ -13,47 +13,47 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// DefaultTimeout of a run: the three seconds of each of two webhooks, and what
-// a busy API server takes.
+// DefaultTimeout of a run: three seconds for each of two webhooks, and a margin for a
+// busy API server.
 const DefaultTimeout = 10 * time.Second
 
 // Options of a Canary.
 type Options struct {
-	// Does is what the installation does about a denial: Deny, Warn or Audit.
-	Does api.Action
-	// Namespace, if set, is where a route is tried, too.
+	// Enforcement is what the installation does about a denial: Deny, Warn or Audit.
+	Enforcement api.Action
+	// Namespace enables a test with an HTTPRoute in this namespace; empty for none.
 	Namespace string
-	// Configuration is the name of the webhook configurations, to tell what is
-	// wrong with them.
+	// Configuration is the name of the webhook configurations. They are read to
+	// diagnose failures.
 	Configuration string
 	// Timeout of a run; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Canary sends writes to an API server. Make it with New.
+// Canary sends dry-run writes to an API server. Create it with New.
 type Canary struct {
 	Options
 	client kubernetes.Interface
-	// api sends what no typed client does: it shows warnings, and waits for no
-	// answer that asks to come again.
+	// api is a raw client, because typed clients do not return warnings, and wait if
+	// the response asks to retry.
 	api rest.Interface
 }
 
 // New returns a canary that acts as the user of cfg.
 func New(cfg *rest.Config, o Options) (*Canary, error) {
-	own := rest.CopyConfig(cfg)
-	own.QPS, own.RateLimiter = -1, nil // a queue in here would look like a slow API server
-	own.WarningHandlerWithContext, own.WarningHandler = rest.NoWarnings{}, nil
-	client, err := kubernetes.NewForConfig(own)
+	config := rest.CopyConfig(cfg)
+	config.QPS, config.RateLimiter = -1, nil // a client-side limit would look like a slow API server
+	config.WarningHandlerWithContext, config.WarningHandler = rest.NoWarnings{}, nil
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
-	own = rest.CopyConfig(own)
-	own.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	own.ContentType, own.AcceptContentTypes = "application/json", "application/json"
-	raw, err := rest.UnversionedRESTClientFor(own)
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	raw, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -61,46 +61,46 @@ func New(cfg *rest.Config, o Options) (*Canary, error) {
 	return &Canary{Options: o, client: client, api: raw}, nil
 }
 
-// Run tries all writes at once and returns what came of them, within Timeout.
+// Run sends all writes in parallel and returns their results, within Timeout.
 func (c *Canary) Run(ctx context.Context) Result {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	writes := c.writes()
-	trials := make([]Attempt, len(writes))
-	var all sync.WaitGroup
+	attempts := make([]Attempt, len(writes))
+	var group sync.WaitGroup
 	for i, w := range writes {
-		all.Go(func() { trials[i] = c.try(ctx, w) })
+		group.Go(func() { attempts[i] = c.attempt(ctx, w) })
 	}
-	all.Wait()
-	r := newResult(c.Does, trials)
-	r.Note = c.note()
+	group.Wait()
+	r := newResult(c.Enforcement, attempts)
+	r.Note = c.limitation()
 	r.At = time.Now()
-	r.Took = r.At.Sub(begun)
+	r.Took = r.At.Sub(start)
 	return r
 }
 
-// note tells what a run under audit does not prove.
-func (c *Canary) note() string {
+// limitation returns what a run with --enforcement=audit does not verify.
+func (c *Canary) limitation() string {
 	switch {
-	case c.Does != api.Audit:
+	case c.Enforcement != api.Audit:
 		return ""
 	case c.Namespace == "":
-		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up, and not that they are judged"
+		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked, but not that they are evaluated"
 	default:
-		return "with --enforcement=audit a denial shows nowhere in an answer: this proves that writes are not held up and that " + mutating + " is called, and not that they are judged"
+		return "with --enforcement=audit responses do not show denials: this run verifies that writes are not blocked and that " + mutating + " is called, but not that writes are evaluated"
 	}
 }
 
-func (c *Canary) try(ctx context.Context, w write) Attempt {
-	begun := time.Now()
+func (c *Canary) attempt(ctx context.Context, w write) Attempt {
+	start := time.Now()
 	a := c.send(ctx, w)
-	t := Attempt{Sent: w.sent, Milliseconds: time.Since(begun).Milliseconds()}
-	v := w.read(c.Does, a)
-	t.Outcome, t.Came, t.busy = v.outcome, v.came, v.busy
-	if v.unjudged {
-		t.Came += ": " + c.why(ctx)
+	result := Attempt{Sent: w.description, Milliseconds: time.Since(start).Milliseconds()}
+	v := w.check(c.Enforcement, a)
+	result.Outcome, result.Response, result.overloaded = v.outcome, v.response, v.overloaded
+	if v.notEvaluated {
+		result.Response += ": " + c.diagnose(ctx)
 	}
-	t.Came = api.RedactToken(t.Came)
-	return t
+	result.Response = api.RedactToken(result.Response)
+	return result
 }

@@ -1,5 +1,5 @@
-// Package canary tries again and again, through the real API server, whether
-// Overrule judges writes: one that has to be rejected, and some that have to
-// pass, each a dry run. What it found is told as metrics and as a condition of
-// the leader's Pod, and decides whether the webhooks may be armed.
+// Package canary verifies periodically, through the API server, that Overrule evaluates
+// writes. Each run sends dry-run writes: one that must be denied, and some that must be
+// admitted. The results are exported as metrics and as a condition of the leader's Pod,
+// and determine whether the webhooks may be armed.
 package canary

@@ -10,55 +10,57 @@ import (
 )
 
 const (
-	// MinInterval keeps the canary from being a load of its own.
+	// MinInterval is the minimum interval, which limits the load of the canary.
 	MinInterval = 5 * time.Second
-	// again is when a run that did not pass is repeated: a lost packet is not
-	// worth to disarm.
-	again = 5 * time.Second
-	// settling is what API servers may take to hear of webhook configurations.
-	settling = 2 * time.Second
+	// retryDelay is the delay before a failed run is repeated: a lost packet must not
+	// disarm the webhooks.
+	retryDelay = 5 * time.Second
+	// propagationDelay is how long API servers may take to observe webhook
+	// configurations.
+	propagationDelay = 2 * time.Second
 )
 
-// Loop runs a canary on the leader.
+// Loop runs a canary periodically on the leader.
 type Loop struct {
-	// Run is the canary's.
+	// Run runs the canary once.
 	Run      func(context.Context) Result
 	Interval time.Duration
-	// Ready waits until the webhooks are in place. The first run is soon after,
-	// and an Interval after the start at the latest: webhooks that cannot be put
-	// in place are a failure, too.
+	// Ready blocks until the webhook configurations are written. The first run follows
+	// shortly after it, and one Interval after the start at the latest: configurations
+	// that cannot be written must be reported as a failure, too.
 	Ready func(context.Context)
-	// Report is called with each result, and Ended when this replica leads no more.
+	// Report is called with each result, Started when this replica becomes the leader,
+	// and Stopped when it no longer is.
 	Report  func(context.Context, Result)
 	Started func(context.Context)
 	Stopped func(context.Context)
 	Log     logr.Logger
 }
 
-// NeedLeaderElection tells controller-runtime to run a Loop on the leader.
+// NeedLeaderElection returns true: a Loop runs on the leader.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it runs the canary until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
 	l.Started(ctx)
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), propagationDelay)
 		defer cancel()
-		l.Stopped(ending)
+		l.Stopped(stopCtx)
 	}()
-	if !l.await(ctx) {
+	if !l.waitReady(ctx) {
 		return nil
 	}
 	last := Passed
 	for {
 		r := l.Run(ctx)
 		if ctx.Err() != nil {
-			return nil // what was cut off says nothing
+			return nil // the result of a canceled run means nothing
 		}
 		l.Report(ctx, r)
 		pause := l.Interval
 		if r.Outcome != Passed && last == Passed {
-			pause = min(pause, again)
+			pause = min(pause, retryDelay)
 		}
 		last = r.Outcome
 		if !background.Sleep(ctx, pause) {
@@ -67,14 +69,15 @@ func (l *Loop) Start(ctx context.Context) error {
 	}
 }
 
-// await waits until the webhooks are in place, or ought to be.
-func (l *Loop) await(ctx context.Context) bool {
-	waiting, cancel := context.WithTimeout(ctx, l.Interval)
+// waitReady blocks until the webhook configurations are written, one Interval at most.
+// It returns false if ctx ends.
+func (l *Loop) waitReady(ctx context.Context) bool {
+	readyCtx, cancel := context.WithTimeout(ctx, l.Interval)
 	defer cancel()
-	l.Ready(waiting)
-	if waiting.Err() == nil {
-		return background.Sleep(ctx, settling)
+	l.Ready(readyCtx)
+	if readyCtx.Err() == nil {
+		return background.Sleep(ctx, propagationDelay)
 	}
-	l.Log.Info("the webhooks are not in place yet: the canary is run all the same")
+	l.Log.Info("webhook configurations are not ready; running the canary anyway")
 	return ctx.Err() == nil
 }

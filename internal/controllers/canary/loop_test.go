@@ -11,28 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cage is a loop whose canary comes to what a test says, in a bubble of time.
-type cage struct {
+// loopFixture is a Loop whose canary returns given outcomes, for use in a synctest bubble.
+type loopFixture struct {
 	*Loop
-	outcomes []Outcome // those to come; then it passes
+	outcomes []Outcome // of the next runs; later ones pass
 	at       []time.Duration
-	told     []Outcome
-	words    []string
+	reported []Outcome
+	calls    []string
 	ready    chan struct{}
 }
 
-func newCage(outcomes ...Outcome) *cage {
-	c := &cage{outcomes: outcomes, ready: make(chan struct{})}
-	born := time.Now()
+func newLoopFixture(outcomes ...Outcome) *loopFixture {
+	c := &loopFixture{outcomes: outcomes, ready: make(chan struct{})}
+	start := time.Now()
 	c.Loop = &Loop{
 		Interval: time.Minute, Log: logr.Discard(),
 		Run: func(context.Context) Result {
-			c.at = append(c.at, time.Since(born))
+			c.at = append(c.at, time.Since(start))
 			next := Passed
 			if len(c.outcomes) > 0 {
 				next, c.outcomes = c.outcomes[0], c.outcomes[1:]
 			}
-			return of(next)
+			return resultOf(next)
 		},
 		Ready: func(ctx context.Context) {
 			select {
@@ -40,30 +40,30 @@ func newCage(outcomes ...Outcome) *cage {
 			case <-c.ready:
 			}
 		},
-		Started: func(context.Context) { c.words = append(c.words, "begun") },
-		Report:  func(_ context.Context, r Result) { c.told = append(c.told, r.Outcome) },
+		Started: func(context.Context) { c.calls = append(c.calls, "started") },
+		Report:  func(_ context.Context, r Result) { c.reported = append(c.reported, r.Outcome) },
 		Stopped: func(ctx context.Context) {
 			if ctx.Err() == nil {
-				c.words = append(c.words, "ended")
+				c.calls = append(c.calls, "stopped")
 			}
 		},
 	}
 	return c
 }
 
-// runs lets a loop run for a time.
-func (c *cage) runs(t *testing.T, d time.Duration) {
+// runs runs the loop for a duration.
+func (c *loopFixture) runs(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	require.NoError(t, c.Start(ctx))
-	assert.Equal(t, []string{"begun", "ended"}, c.words, "there is time left to say that it ends")
+	assert.Equal(t, []string{"started", "stopped"}, c.calls, "Stopped gets a context that has not ended")
 }
 
-func TestWhenTheCanaryRuns(t *testing.T) {
+func TestLoopInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcomes []Outcome
-		want     []time.Duration // in seconds, after the webhooks were in place
+		want     []time.Duration // in seconds, after the webhook configurations were written
 	}{
 		"each interval":                      {nil, []time.Duration{2, 62, 122}},
 		"soon again after a failure":         {[]Outcome{Passed, Failed}, []time.Duration{2, 62, 67, 127}},
@@ -73,67 +73,67 @@ func TestWhenTheCanaryRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cage := newCage(c.outcomes...)
-				close(cage.ready)
-				cage.runs(t, 135*time.Second)
+				f := newLoopFixture(c.outcomes...)
+				close(f.ready)
+				f.runs(t, 135*time.Second)
 				for i := range c.want {
 					c.want[i] *= time.Second
 				}
-				assert.Equal(t, c.want, cage.at)
-				assert.Len(t, cage.told, len(c.want))
+				assert.Equal(t, c.want, f.at)
+				assert.Len(t, f.reported, len(c.want))
 			})
 		})
 	}
 }
 
-func TestAShortIntervalIsNotMadeLongerByAFailure(t *testing.T) {
+func TestFailureDoesNotExtendShortInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage(Failed)
-		cage.Interval = time.Second
-		close(cage.ready)
-		cage.runs(t, 4500*time.Millisecond)
-		assert.Equal(t, []time.Duration{2 * time.Second, 3 * time.Second, 4 * time.Second}, cage.at)
+		f := newLoopFixture(Failed)
+		f.Interval = time.Second
+		close(f.ready)
+		f.runs(t, 4500*time.Millisecond)
+		assert.Equal(t, []time.Duration{2 * time.Second, 3 * time.Second, 4 * time.Second}, f.at)
 	})
 }
 
-func TestTheCanaryWaitsForTheWebhooksForAnInterval(t *testing.T) {
+func TestLoopWaitsForWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage()
+		f := newLoopFixture()
 		go func() {
 			time.Sleep(10 * time.Second)
-			close(cage.ready)
+			close(f.ready)
 		}()
-		cage.runs(t, 30*time.Second)
-		assert.Equal(t, []time.Duration{12 * time.Second}, cage.at)
+		f.runs(t, 30*time.Second)
+		assert.Equal(t, []time.Duration{12 * time.Second}, f.at)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		cage := newCage()
-		cage.runs(t, 90*time.Second)
-		assert.Equal(t, []time.Duration{time.Minute}, cage.at, "they may never come, which is worth to be told")
+		f := newLoopFixture()
+		f.runs(t, 90*time.Second)
+		assert.Equal(t, []time.Duration{time.Minute}, f.at, "configurations that are never written must be reported")
 	})
 }
 
-func TestWhatWasCutOffSaysNothing(t *testing.T) {
+func TestCanceledRunIsNotReported(t *testing.T) {
 	for name, d := range map[string]time.Duration{"before it is ready": time.Second, "before the first run": 11 * time.Second, "in a run": 13 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cage := newCage()
-				cage.Run = func(ctx context.Context) Result {
+				f := newLoopFixture()
+				f.Run = func(ctx context.Context) Result {
 					<-ctx.Done()
-					return of(Untried)
+					return resultOf(Untried)
 				}
 				go func() {
 					time.Sleep(10 * time.Second)
-					close(cage.ready)
+					close(f.ready)
 				}()
-				cage.runs(t, d)
-				assert.Empty(t, cage.told)
-				time.Sleep(10 * time.Second) // let the bubble end
+				f.runs(t, d)
+				assert.Empty(t, f.reported)
+				time.Sleep(10 * time.Second) // let the goroutines of the bubble end
 			})
 		})
 	}
 }
 
-func TestTheCanaryRunsOnTheLeader(t *testing.T) {
+func TestLoopNeedsLeaderElection(t *testing.T) {
 	assert.True(t, new(Loop).NeedLeaderElection())
 }

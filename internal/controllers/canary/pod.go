@@ -15,41 +15,41 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// ConditionPassing is the condition of a Pod that leads: True after a run that
-// passed, False after one that failed, else Unknown.
+// ConditionPassing is a condition of the leader's Pod: True after a run that passed,
+// False after one that failed, else Unknown.
 const ConditionPassing corev1.PodConditionType = api.AnnotationPrefix + "CanaryPassing"
 
-// Pod writes the condition of the pod that it runs in. Made without a name it
+// Pod writes the condition of the pod that this process runs in. Without a Name it
 // writes none.
 type Pod struct {
 	Client          corev1client.PodsGetter
 	Namespace, Name string
 	Log             logr.Logger
 
-	mu      sync.Mutex
-	last    *corev1.PodCondition
-	uid     types.UID
-	problem string // that was logged last
+	mu          sync.Mutex
+	last        *corev1.PodCondition
+	uid         types.UID
+	lastProblem string // the last one logged
 }
 
-// SetCondition writes what a condition now is; its times are its own.
+// SetCondition sets the condition. It computes the times.
 func (p *Pod) SetCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tell(ctx, status, reason, message)
+	p.setCondition(ctx, status, reason, message)
 }
 
-// Idle tells that the pod does not lead, unless something was told of it: its
-// container may have ended without a word while it did.
+// Idle reports that the pod is not the leader, unless a condition was set before: its
+// container may have been restarted while it was the leader.
 func (p *Pod) Idle(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
-		p.tell(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+		p.setCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
 	}
 }
 
-func (p *Pod) tell(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
+func (p *Pod) setCondition(ctx context.Context, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.Now()
 	c := corev1.PodCondition{
 		Type: ConditionPassing, Status: status, Reason: reason, Message: message,
@@ -60,15 +60,15 @@ func (p *Pod) tell(ctx context.Context, status corev1.ConditionStatus, reason, m
 	}
 	p.last = &c
 	if p.Name == "" {
-		p.report("there is no pod to write the canary's condition to: --pod-name and POD_NAME are empty", nil)
+		p.logProblem("canary condition is not written: --pod-name and POD_NAME are empty", nil)
 		return
 	}
 	pod, err := p.patch(ctx, c)
 	if err != nil {
-		p.report(err.Error(), err)
+		p.logProblem(err.Error(), err)
 		return
 	}
-	p.uid, p.problem = pod.UID, ""
+	p.uid, p.lastProblem = pod.UID, ""
 }
 
 func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, error) {
@@ -76,7 +76,7 @@ func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, er
 	if err != nil {
 		return nil, fmt.Errorf("write condition %s as JSON: %w", c.Type, err)
 	}
-	// A strategic merge changes the condition of this type alone.
+	// A strategic merge patch changes only the condition of this type.
 	pod, err := p.Client.Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "overrule"}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("write condition %s of pod %s/%s: %w", c.Type, p.Namespace, p.Name, err)
@@ -84,20 +84,20 @@ func (p *Pod) patch(ctx context.Context, c corev1.PodCondition) (*corev1.Pod, er
 	return pod, nil
 }
 
-// report logs what is wrong, once.
-func (p *Pod) report(problem string, err error) {
-	if problem == p.problem {
+// logProblem logs a problem unless it was the last one logged.
+func (p *Pod) logProblem(problem string, err error) {
+	if problem == p.lastProblem {
 		return
 	}
-	p.problem = problem
+	p.lastProblem = problem
 	if err == nil {
 		p.Log.Info(problem)
 		return
 	}
-	p.Log.Error(err, "tell of the canary")
+	p.Log.Error(err, "cannot write the canary condition")
 }
 
-// Ref names the pod in Events, nil if there is none.
+// Ref returns a reference to the pod for Events, nil if it has no name.
 func (p *Pod) Ref() *corev1.ObjectReference {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,16 +22,16 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// stage is a pod on a real API server, and a herald that tells of it.
-type stage struct {
+// podFixture is a pod on a real API server, and a Reporter for it.
+type podFixture struct {
 	*Reporter
 	admin    kubernetes.Interface
 	recorder *events.FakeRecorder
 	log      []string
 }
 
-// newStage makes them; the herald writes as a user with those rights.
-func newStage(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyRule) *stage {
+// newPodFixture creates them; the Reporter writes as a user with the given rules.
+func newPodFixture(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyRule) *podFixture {
 	t.Helper()
 	admin := clientOf(t, plane.Config)
 	_, err := admin.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
@@ -39,7 +39,7 @@ func newStage(t *testing.T, plane *env.Env, name string, rules ...rbacv1.PolicyR
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "overrule", Image: "overrule:dev"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s := &stage{admin: admin, recorder: events.NewFakeRecorder(10)}
+	s := &podFixture{admin: admin, recorder: events.NewFakeRecorder(10)}
 	log := funcr.New(func(_, args string) { s.log = append(s.log, args) }, funcr.Options{})
 	s.Reporter = &Reporter{
 		Record: NewRecord(false), Events: s.recorder, Note: strings.ToUpper, Log: log,
@@ -55,8 +55,8 @@ func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// condition is that of the pod; nil if it has none.
-func (s *stage) condition(t *testing.T) *corev1.PodCondition {
+// condition returns the condition of the pod; nil if it has none.
+func (s *podFixture) condition(t *testing.T) *corev1.PodCondition {
 	t.Helper()
 	pod, err := s.admin.CoreV1().Pods("default").Get(t.Context(), s.Pod.Name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -68,16 +68,16 @@ func (s *stage) condition(t *testing.T) *corev1.PodCondition {
 	return nil
 }
 
-// is requires a condition.
-func (s *stage) is(t *testing.T, status corev1.ConditionStatus, reason, message string) {
+// assertCondition waits for a condition.
+func (s *podFixture) assertCondition(t *testing.T, status corev1.ConditionStatus, reason, message string) {
 	t.Helper()
 	c := s.condition(t)
 	require.NotNil(t, c)
 	assert.Equal(t, []string{string(status), reason, message}, []string{string(c.Status), c.Reason, c.Message})
 }
 
-// events are those that were recorded since the last look.
-func (s *stage) events() []string {
+// events returns the events that were recorded since the last call.
+func (s *podFixture) events() []string {
 	var out []string
 	for len(s.recorder.Events) > 0 {
 		out = append(out, <-s.recorder.Events)
@@ -86,42 +86,42 @@ func (s *stage) events() []string {
 }
 
 func result(o Outcome, came string) Result {
-	return newResult(api.Deny, []Attempt{{Sent: "a write", Came: came, Outcome: o}})
+	return newResult(api.Deny, []Attempt{{Sent: "a write", Response: came, Outcome: o}})
 }
 
-var mayTell = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
+var canPatchStatus = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}}
 
-func TestThePodOfTheLeaderTells(t *testing.T) {
+func TestPodConditionAndEvents(t *testing.T) {
 	plane := env.Start(t, env.WithoutCRDs())
-	s := newStage(t, plane, "tells", mayTell)
+	s := newPodFixture(t, plane, "reports", canPatchStatus)
 	s.Pod.Idle(t.Context())
-	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
+	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	s.Started(t.Context())
-	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica is the leader and has not run the canary yet")
 	s.Pod.Idle(t.Context())
-	s.is(t, corev1.ConditionUnknown, "NotRunYet", "this replica leads, and has not run the canary yet")
+	s.assertCondition(t, corev1.ConditionUnknown, "NotRunYet", "this replica is the leader and has not run the canary yet")
 	assert.Empty(t, s.events())
 
-	const good = "what must be denied is, and what must pass does"
+	const good = "all dry-run writes were evaluated as expected"
 	s.Report(t.Context(), result(Passed, "fine"))
-	s.is(t, corev1.ConditionTrue, "CanaryPassed", good)
+	s.assertCondition(t, corev1.ConditionTrue, "CanaryPassed", good)
 	assert.Equal(t, []string{"Normal CanaryPassed " + strings.ToUpper(good)}, s.events())
 	before := s.condition(t)
-	s.Report(t.Context(), result(Failed, "nobody was asked"))
-	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: nobody was asked")
-	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOBODY WAS ASKED"}, s.events())
+	s.Report(t.Context(), result(Failed, "not called"))
+	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: not called")
+	assert.Equal(t, []string{"Warning CanaryFailed A WRITE: NOT CALLED"}, s.events())
 	s.Report(t.Context(), result(Failed, "still"))
-	s.is(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
+	s.assertCondition(t, corev1.ConditionFalse, "CanaryFailed", "a write: still")
 	assert.Empty(t, s.events(), "the outcome is the same")
 	s.Report(t.Context(), result(Untried, "no right"))
-	s.is(t, corev1.ConditionUnknown, "CanaryUntried", "a write: no right")
+	s.assertCondition(t, corev1.ConditionUnknown, "CanaryUntried", "a write: no right")
 	assert.Len(t, s.events(), 1)
 	assert.False(t, s.condition(t).LastProbeTime.Before(&before.LastProbeTime))
 	s.Stopped(t.Context())
-	s.is(t, corev1.ConditionUnknown, "NotLeading", notLeading)
+	s.assertCondition(t, corev1.ConditionUnknown, "NotLeading", notLeading)
 	require.NoError(t, s.Record.Problem())
 
-	t.Run("a transition is when the status changed", func(t *testing.T) {
+	t.Run("the transition time changes with the status", func(t *testing.T) {
 		long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 		s.Pod.last.LastTransitionTime = long
 		s.Pod.SetCondition(t.Context(), corev1.ConditionUnknown, "Other", "")
@@ -129,8 +129,8 @@ func TestThePodOfTheLeaderTells(t *testing.T) {
 		s.Pod.SetCondition(t.Context(), corev1.ConditionTrue, "Other", "")
 		assert.True(t, s.condition(t).LastTransitionTime.After(long.Time))
 	})
-	t.Run("without the right it says so once, and goes on", func(t *testing.T) {
-		s := newStage(t, plane, "forbidden")
+	t.Run("a missing permission is logged once", func(t *testing.T) {
+		s := newPodFixture(t, plane, "forbidden")
 		s.Report(t.Context(), result(Failed, "x"))
 		s.Report(t.Context(), result(Failed, "x"))
 		assert.Nil(t, s.condition(t))
@@ -140,16 +140,16 @@ func TestThePodOfTheLeaderTells(t *testing.T) {
 		require.Error(t, s.Record.Problem())
 		assert.Len(t, s.events(), 1)
 	})
-	t.Run("without a pod it says so once, and goes on", func(t *testing.T) {
-		s := newStage(t, plane, "nameless", mayTell)
+	t.Run("a missing pod name is logged once", func(t *testing.T) {
+		s := newPodFixture(t, plane, "nameless", canPatchStatus)
 		s.Pod.Name = ""
 		s.Started(context.Background())
 		s.Report(t.Context(), result(Passed, "x"))
-		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "there is no pod to write the canary's condition to"))
+		assert.Equal(t, 1, strings.Count(strings.Join(s.log, "\n"), "canary condition is not written"))
 		assert.Empty(t, s.events())
 	})
-	t.Run("a pod of another name is told of", func(t *testing.T) {
-		s := newStage(t, plane, "other", mayTell)
+	t.Run("another pod name", func(t *testing.T) {
+		s := newPodFixture(t, plane, "other", canPatchStatus)
 		s.Pod.Name = "nowhere"
 		s.Report(t.Context(), result(Passed, "x"))
 		assert.Contains(t, strings.Join(s.log, "\n"), `pods \"nowhere\" not found`)

@@ -10,37 +10,37 @@ import (
 
 var (
 	passingDesc = prometheus.NewDesc("overrule_canary_passing",
-		"1 if the last run of the canary passed, 0 if not. The leader alone has it, once there was a run.", nil, nil)
+		"1 if the last canary run passed, else 0. Reported by the leader only, after its first run.", nil, nil)
 	successDesc = prometheus.NewDesc("overrule_canary_last_success_timestamp_seconds",
-		"When the canary last passed. The leader alone has it, once it did.", nil, nil)
+		"Time of the last canary run that passed. Reported by the leader only, after its first run that passed.", nil, nil)
 	armedDesc = prometheus.NewDesc("overrule_armed",
-		"1 if this replica leads and last wrote failurePolicy Fail, with --arm.", nil, nil)
+		"1 if this replica is the leader and last wrote failurePolicy Fail (--arm).", nil, nil)
 )
 
-// Record keeps what the runs of a replica came to, for metrics and health.
+// Record records the runs of a replica for metrics and health.
 type Record struct {
 	runs     *prometheus.CounterVec
 	duration prometheus.Histogram
 
-	mu      sync.Mutex
-	leading bool
-	last    *Result
-	success time.Time
-	arming  bool
-	armed   bool
+	mu        sync.Mutex
+	leading   bool
+	last      *Result
+	success   time.Time
+	hasArming bool
+	armed     bool
 }
 
-// NewRecord returns one that is empty. With arming it has a metric of that, too.
+// NewRecord returns an empty Record. With arming it exports the metric overrule_armed.
 func NewRecord(arming bool) *Record {
 	r := &Record{
-		arming: arming,
+		hasArming: arming,
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_canary_runs_total",
-			Help: "Runs of the canary, by result: passed, failed, or untried where the API server did not take the write.",
+			Help: "Canary runs by result: passed, failed, or untried if the API server did not accept the write.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "overrule_canary_duration_seconds",
-			Help:    "Time of a run of the canary.",
+			Help:    "Duration of a canary run.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 9),
 		}),
 	}
@@ -50,10 +50,10 @@ func NewRecord(arming bool) *Record {
 	return r
 }
 
-// Begin books that this replica leads, End that it does not.
+// Begin records that this replica has become the leader.
 func (r *Record) Begin() { r.lead(true) }
 
-// End books that this replica leads no more.
+// End records that this replica is no longer the leader.
 func (r *Record) End() { r.lead(false) }
 
 func (r *Record) lead(leads bool) {
@@ -63,7 +63,7 @@ func (r *Record) lead(leads bool) {
 	r.armed = r.armed && leads
 }
 
-// Observe books a result, and returns the one before it: nil if it is the first.
+// Observe records a result and returns the previous one, nil for the first.
 func (r *Record) Observe(result Result) (before *Result) {
 	r.runs.WithLabelValues(string(result.Outcome)).Inc()
 	r.duration.Observe(result.Took.Seconds())
@@ -76,22 +76,22 @@ func (r *Record) Observe(result Result) (before *Result) {
 	return before
 }
 
-// Wrote books whether the webhooks are armed, as this replica wrote them.
-func (r *Record) Wrote(armed bool) {
+// SetArmed records whether the webhooks are armed, as this replica last wrote them.
+func (r *Record) SetArmed(armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.armed = armed
 }
 
-// Problem is why the last run of this leader did not pass, nil if it did, or if
-// there is none.
+// Problem returns why the last run did not pass; nil if it passed, or if there was none
+// while this replica is the leader.
 func (r *Record) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil || r.last.Outcome == Passed {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", r.last.Outcome, r.last.Why())
+	return fmt.Errorf("%s: %s", r.last.Outcome, r.last.Message())
 }
 
 // Describe implements prometheus.Collector.
@@ -100,7 +100,7 @@ func (r *Record) Describe(ch chan<- *prometheus.Desc) {
 	r.duration.Describe(ch)
 	ch <- passingDesc
 	ch <- successDesc
-	if r.arming {
+	if r.hasArming {
 		ch <- armedDesc
 	}
 }
@@ -115,17 +115,17 @@ func (r *Record) Collect(ch chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last != nil {
-		gauge(passingDesc, number(r.last.Outcome == Passed))
+		gauge(passingDesc, boolToFloat(r.last.Outcome == Passed))
 	}
 	if !r.success.IsZero() {
 		gauge(successDesc, float64(r.success.UnixMilli())/1000)
 	}
-	if r.arming {
-		gauge(armedDesc, number(r.armed))
+	if r.hasArming {
+		gauge(armedDesc, boolToFloat(r.armed))
 	}
 }
 
-func number(yes bool) float64 {
+func boolToFloat(yes bool) float64 {
 	if yes {
 		return 1
 	}

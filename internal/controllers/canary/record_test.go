@@ -16,8 +16,8 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// shows requires that a record has these metrics, and no other but the duration.
-func shows(t *testing.T, r *Record, want ...string) {
+// assertMetrics requires exactly these metrics, apart from the duration.
+func assertMetrics(t *testing.T, r *Record, want ...string) {
 	t.Helper()
 	var got []string
 	for line := range strings.Lines(gathered(t, r)) {
@@ -28,37 +28,37 @@ func shows(t *testing.T, r *Record, want ...string) {
 	assert.ElementsMatch(t, want, got)
 }
 
-func TestTheMetricsOfTheCanary(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	r := NewRecord(false)
 	none := []string{`overrule_canary_runs_total{result="failed"} 0`, `overrule_canary_runs_total{result="passed"} 0`, `overrule_canary_runs_total{result="untried"} 0`}
-	shows(t, r, none...)
+	assertMetrics(t, r, none...)
 	r.Begin()
-	shows(t, r, none...)
+	assertMetrics(t, r, none...)
 	require.NoError(t, r.Problem())
 
 	at := func(o Outcome, second int64) Result {
-		out := newResult(api.Deny, []Attempt{{Sent: "a write", Came: "something", Outcome: o}})
+		out := newResult(api.Deny, []Attempt{{Sent: "a write", Response: "something", Outcome: o}})
 		out.At, out.Took = time.UnixMilli(second*1000+500), time.Second
 		return out
 	}
 	assert.Nil(t, r.Observe(at(Passed, 100)))
-	shows(t, r, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 1`,
+	assertMetrics(t, r, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 1`,
 		none[0], `overrule_canary_runs_total{result="passed"} 1`, none[2])
 	require.NoError(t, r.Problem())
 
-	assert.Equal(t, Passed, r.Observe(at(Failed, 200)).Outcome, "the one before")
+	assert.Equal(t, Passed, r.Observe(at(Failed, 200)).Outcome, "the previous one")
 	require.EqualError(t, r.Problem(), "failed: a write: something")
 	assert.Equal(t, Failed, r.Observe(at(Untried, 300)).Outcome)
 	require.EqualError(t, r.Problem(), "untried: a write: something")
 	runs := []string{`overrule_canary_runs_total{result="failed"} 1`, `overrule_canary_runs_total{result="passed"} 1`, `overrule_canary_runs_total{result="untried"} 1`}
-	shows(t, r, append(runs, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 0`)...)
+	assertMetrics(t, r, append(runs, `overrule_canary_last_success_timestamp_seconds 100.5`, `overrule_canary_passing 0`)...)
 
 	r.End()
-	shows(t, r, runs...)
-	require.NoError(t, r.Problem(), "it is another's now")
+	assertMetrics(t, r, runs...)
+	require.NoError(t, r.Problem(), "this replica is no longer the leader")
 }
 
-func TestThatWebhooksAreArmedIsToldByWhoLeads(t *testing.T) {
+func TestArmedMetricOfLeader(t *testing.T) {
 	r := NewRecord(true)
 	armed := func() float64 {
 		if slices.Contains(strings.Split(gathered(t, r), "\n"), "overrule_armed 1") {
@@ -69,17 +69,17 @@ func TestThatWebhooksAreArmedIsToldByWhoLeads(t *testing.T) {
 	}
 	assert.Zero(t, armed())
 	r.Begin()
-	r.Wrote(true)
+	r.SetArmed(true)
 	assert.InDelta(t, 1, armed(), 0)
-	r.Wrote(false)
+	r.SetArmed(false)
 	assert.Zero(t, armed())
-	r.Wrote(true)
+	r.SetArmed(true)
 	r.End()
 	assert.Zero(t, armed())
-	assert.NotContains(t, gathered(t, NewRecord(false)), "overrule_armed", "without --arm nobody shall be alarmed")
+	assert.NotContains(t, gathered(t, NewRecord(false)), "overrule_armed", "no metric without --arm")
 }
 
-// gathered is what a scrape of a record gets.
+// gathered returns the metrics of a record as text.
 func gathered(t *testing.T, r *Record) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -90,19 +90,19 @@ func gathered(t *testing.T, r *Record) string {
 	return answer.Body.String()
 }
 
-func TestAResultIsToldInWordsAndAsJSON(t *testing.T) {
+func TestResultAsTextAndJSON(t *testing.T) {
 	r := newResult(api.Warn, []Attempt{
-		{Sent: "one", Came: "fine", Outcome: Passed, Milliseconds: 3},
-		{Sent: "two", Came: "nobody was asked", Outcome: Failed, Milliseconds: 4},
-		{Sent: "three", Came: "no right", Outcome: Untried},
+		{Sent: "one", Response: "fine", Outcome: Passed, Milliseconds: 3},
+		{Sent: "two", Response: "not called", Outcome: Failed, Milliseconds: 4},
+		{Sent: "three", Response: "no right", Outcome: Untried},
 	})
 	r.Note = "a note"
 	assert.Equal(t, Failed, r.Outcome)
-	assert.Equal(t, "two: nobody was asked; three: no right", r.Why())
+	assert.Equal(t, "two: not called; three: no right", r.Message())
 	assert.Equal(t, `passed   one (3 ms)
          fine
 failed   two (4 ms)
-         nobody was asked
+         not called
 untried  three (0 ms)
          no right
 note     a note

@@ -8,56 +8,56 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// Outcome is what became of a trial, or of a run.
+// Outcome is the outcome of an attempt or of a run.
 type Outcome string
 
-// The outcomes. A run has failed if one of its trials has; else it is untried
-// if one of them is.
+// Outcomes. A run has failed if one of its attempts has; otherwise it is untried if one
+// of them is.
 const (
-	// Untried: what Overrule does with the write could not be found out.
+	// Untried: it could not be determined how Overrule handles the write.
 	Untried Outcome = "untried"
 	Failed  Outcome = "failed"
 	Passed  Outcome = "passed"
 )
 
-// Outcomes are all of them, in the order in which they are listed.
+// Outcomes lists all outcomes in the order in which they are displayed.
 var Outcomes = []Outcome{Passed, Failed, Untried}
 
-// Attempt is one write and what came of it.
+// Attempt is one write and its result.
 type Attempt struct {
-	// Sent says which write was sent, Came what came back.
-	Sent    string  `json:"sent"`
-	Came    string  `json:"came"`
-	Outcome Outcome `json:"outcome"`
-	// Milliseconds until it came.
+	// Sent describes the write, Response what was returned for it.
+	Sent     string  `json:"sent"`
+	Response string  `json:"came"`
+	Outcome  Outcome `json:"outcome"`
+	// Milliseconds until the response.
 	Milliseconds int64 `json:"milliseconds"`
 
-	// busy: Overrule itself said that it has too much to do.
-	busy bool
+	// overloaded is true if Overrule itself responded that it is overloaded.
+	overloaded bool
 }
 
-// Result is what came of one run of the canary.
+// Result is the result of one run of the canary.
 type Result struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Outcome    Outcome `json:"outcome"`
-	// Enforcement is what the run expected of the installation.
+	// Enforcement is the enforcement that the run expects of the installation.
 	Enforcement string    `json:"enforcement"`
 	Attempts    []Attempt `json:"trials"`
-	// Note tells what the run does not prove.
+	// Note says what the run does not verify.
 	Note string `json:"note,omitempty"`
 
-	// Took is the time of the whole run; At is when it ended.
+	// Took is the duration of the run; At is when it ended.
 	Took time.Duration `json:"-"`
 	At   time.Time     `json:"-"`
 }
 
-func newResult(does api.Action, trials []Attempt) Result {
+func newResult(enforcement api.Action, attempts []Attempt) Result {
 	r := Result{
 		APIVersion: api.APIVersion, Kind: "CanaryResult",
-		Outcome: Passed, Enforcement: strings.ToLower(string(does)), Attempts: trials,
+		Outcome: Passed, Enforcement: strings.ToLower(string(enforcement)), Attempts: attempts,
 	}
-	for _, t := range trials {
+	for _, t := range attempts {
 		if t.Outcome == Failed || t.Outcome == Untried && r.Outcome == Passed {
 			r.Outcome = t.Outcome
 		}
@@ -65,36 +65,36 @@ func newResult(does api.Action, trials []Attempt) Result {
 	return r
 }
 
-// Busy reports whether the run came to nothing only because Overrule answered
-// that it has too much to do: it is there, and lets nothing pass.
+// Busy reports whether the run is untried only because Overrule responded that it is
+// overloaded: it is available and admits no write without evaluation.
 func (r Result) Busy() bool {
 	if r.Outcome != Untried {
 		return false
 	}
 	for _, t := range r.Attempts {
-		if t.Outcome == Untried && !t.busy {
+		if t.Outcome == Untried && !t.overloaded {
 			return false
 		}
 	}
 	return true
 }
 
-// Why tells what kept the run from passing, "" if it passed.
-func (r Result) Why() string {
+// Message returns why the run did not pass, "" if it passed.
+func (r Result) Message() string {
 	var out []string
 	for _, t := range r.Attempts {
 		if t.Outcome != Passed {
-			out = append(out, t.Sent+": "+t.Came)
+			out = append(out, t.Sent+": "+t.Response)
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// Text tells a result to people, a line for each trial.
+// Text returns the result as text, with a line and its response for each attempt.
 func (r Result) Text() string {
 	var out strings.Builder
 	for _, t := range r.Attempts {
-		fmt.Fprintf(&out, "%-8s %s (%d ms)\n         %s\n", t.Outcome, t.Sent, t.Milliseconds, t.Came)
+		fmt.Fprintf(&out, "%-8s %s (%d ms)\n         %s\n", t.Outcome, t.Sent, t.Milliseconds, t.Response)
 	}
 	if r.Note != "" {
 		fmt.Fprintf(&out, "note     %s\n", r.Note)

@@ -12,34 +12,35 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// The webhooks that a canary's writes pass through.
+// Webhooks that the writes of a canary pass through.
 const (
 	validating = "validate.overrule.dev"
 	mutating   = "mutate.overrule.dev"
 )
 
-// verdict is what an answer means.
+// verdict is the evaluation of an answer.
 type verdict struct {
-	outcome Outcome
-	came    string
-	// unjudged: the write was let through as if nobody had been asked.
-	unjudged bool
-	busy     bool
+	outcome  Outcome
+	response string
+	// notEvaluated is true if the write was admitted as if no webhook existed.
+	notEvaluated bool
+	overloaded   bool
 }
 
 func passed(format string, args ...any) verdict {
-	return verdict{outcome: Passed, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Passed, response: fmt.Sprintf(format, args...)}
 }
 
 func failed(format string, args ...any) verdict {
-	return verdict{outcome: Failed, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Failed, response: fmt.Sprintf(format, args...)}
 }
 
 func untried(format string, args ...any) verdict {
-	return verdict{outcome: Untried, came: fmt.Sprintf(format, args...)}
+	return verdict{outcome: Untried, response: fmt.Sprintf(format, args...)}
 }
 
-// An API server says only in words which webhook denied a write, or failed.
+// The API server reports the webhook that denied a request, or failed, only in the
+// message.
 var (
 	deniedBy  = regexp.MustCompile(`(?s)^admission webhook "([^"]+)" denied the request(?:: | )(.*)$`)
 	failureOf = regexp.MustCompile(`(?s)failed calling webhook "([^"]+)"(?:: |; )(.*)$`)
@@ -47,68 +48,69 @@ var (
 )
 
 const (
-	reason     = string(api.ReasonInvalid) + ": " // of the denial, as Overrule writes it
-	wouldDeny  = "would be denied: "
-	otherwise  = "say with --enforcement how the server runs"
-	makeExempt = "exempt what has the label " + api.LabelCanary + " from it"
+	reasonPrefix    = string(api.ReasonInvalid) + ": " // prefix of a denial by Overrule
+	wouldDeny       = "would be denied: "
+	enforcementHint = "set --enforcement to the value that the server uses"
+	exemptHint      = "exempt objects with the label " + api.LabelCanary + " from it"
 )
 
-// mustBeDenied reads the answer to a write that Overrule has to reject.
-func mustBeDenied(does api.Action, a answer) verdict {
-	hook, said, denied := denial(a.err)
-	warned := warning(a.warnings)
+// checkDenied evaluates the answer to a write that Overrule must deny.
+func checkDenied(enforcement api.Action, a answer) verdict {
+	hook, message, denied := parseDenial(a.err)
+	warned := findWarning(a.warnings)
 	switch {
 	case denied && hook == validating && !apierrors.IsTooManyRequests(a.err):
-		if !strings.HasPrefix(said, reason) {
-			return failed("%s denied it, and not as %s: %s", validating, api.ReasonInvalid, said)
+		if !strings.HasPrefix(message, reasonPrefix) {
+			return failed("denied by %s, but not with reason %s: %s", validating, api.ReasonInvalid, message)
 		}
-		if does != api.Deny {
-			return failed("%s denied it, which it should not with --enforcement=%s; %s: %s", validating, strings.ToLower(string(does)), otherwise, said)
+		if enforcement != api.Deny {
+			return failed("denied by %s, which is unexpected with --enforcement=%s; %s: %s", validating, strings.ToLower(string(enforcement)), enforcementHint, message)
 		}
-		return passed("denied by %s: %s", validating, said)
+		return passed("denied by %s: %s", validating, message)
 	case a.err != nil:
-		return unanswered(a)
-	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reason):
-		return failed("admitted with a warning, and not of %s: %s", api.ReasonInvalid, warned)
-	case warned != "" && does == api.Warn:
+		return errorVerdict(a)
+	case warned != "" && !strings.HasPrefix(warned, wouldDeny+reasonPrefix):
+		return failed("admitted with a warning, but not with reason %s: %s", api.ReasonInvalid, warned)
+	case warned != "" && enforcement == api.Warn:
 		return passed("admitted with a warning: %s", warned)
 	case warned != "":
-		return failed("admitted with a warning, which shows --enforcement=warn; %s: %s", otherwise, warned)
-	case does == api.Audit:
-		return passed("admitted, as it should be with --enforcement=audit")
+		return failed("admitted with a warning, which is unexpected unless the server runs with --enforcement=warn; %s: %s", enforcementHint, warned)
+	case enforcement == api.Audit:
+		return passed("admitted, as expected with --enforcement=audit")
 	}
-	v := failed("admitted, and not judged")
-	v.unjudged = true
+	v := failed("admitted without evaluation")
+	v.notEvaluated = true
 	return v
 }
 
-// mustPass reads the answer to a write that nothing speaks against.
-func mustPass(_ api.Action, a answer) verdict {
+// checkAdmitted evaluates the answer to a valid write.
+func checkAdmitted(_ api.Action, a answer) verdict {
 	if a.err != nil {
-		return unanswered(a)
+		return errorVerdict(a)
 	}
-	if w := warning(a.warnings); w != "" {
+	if w := findWarning(a.warnings); w != "" {
 		return failed("admitted, but with a warning: %s", w)
 	}
 	return passed("admitted")
 }
 
-// mustBeMended reads the answer to a route with an annotation that the mutating
-// webhook takes off.
-func mustBeMended(does api.Action, a answer) verdict {
-	v := mustPass(does, a)
-	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != stale {
+// checkMutated evaluates the answer to a route with an annotation that the mutating
+// webhook removes.
+func checkMutated(enforcement api.Action, a answer) verdict {
+	v := checkAdmitted(enforcement, a)
+	if v.outcome != Passed || a.object.GetAnnotations()[api.AnnotationEffectivePolicy] != staleAnnotation {
 		if v.outcome == Passed {
-			v.came += ", and mended by " + mutating
+			v.response += ", and mutated by " + mutating
 		}
 		return v
 	}
-	return failed("admitted, and not mended by %s: it is not called for it, its calls fail and its failurePolicy is Ignore, "+
-		"or it had no time; namespace %s is exempt if it is Overrule's own", mutating, a.write.namespace)
+	return failed("admitted, but not mutated by %s: the webhook is not called for it, or its calls fail and failurePolicy is Ignore, "+
+		"or they time out; namespace %s is exempt if Overrule runs in it", mutating, a.write.namespace)
 }
 
-// warning is what Overrule would have denied, "" if there is nothing.
-func warning(all []string) string {
+// findWarning returns the warning about a write that would be denied, "" if there is
+// none.
+func findWarning(all []string) string {
 	for _, w := range all {
 		if strings.HasPrefix(w, wouldDeny) {
 			return w
@@ -117,8 +119,8 @@ func warning(all []string) string {
 	return ""
 }
 
-// denial tells which webhook denied a write, and what it said.
-func denial(err error) (hook, said string, ok bool) {
+// parseDenial returns which webhook denied a write, and its message.
+func parseDenial(err error) (hook, message string, ok bool) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return "", "", false
@@ -130,37 +132,37 @@ func denial(err error) (hook, said string, ok bool) {
 	return m[1], m[2], true
 }
 
-// unanswered reads an error that is no denial as Invalid.
-func unanswered(a answer) verdict {
-	if hook, said, ok := denial(a.err); ok {
-		return deniedAs(hook, said, apierrors.IsTooManyRequests(a.err))
+// errorVerdict evaluates an error other than the expected denial.
+func errorVerdict(a answer) verdict {
+	if hook, message, ok := parseDenial(a.err); ok {
+		return deniedVerdict(hook, message, apierrors.IsTooManyRequests(a.err))
 	}
 	if m := failureOf.FindStringSubmatch(a.err.Error()); m != nil && apierrors.IsInternalError(a.err) {
 		if !ours(m[1]) {
-			return untried("the webhook %s, which is not Overrule's, could not be called: %s; mend it, or %s", m[1], m[2], makeExempt)
+			return untried("could not call webhook %s, which does not belong to Overrule: %s; fix it, or %s", m[1], m[2], exemptHint)
 		}
 		return failed("the API server cannot call %s: %s", m[1], m[2])
 	}
-	return notTaken(a)
+	return apiErrorVerdict(a)
 }
 
 func ours(hook string) bool { return hook == validating || hook == mutating }
 
-func deniedAs(hook, said string, again bool) verdict {
+func deniedVerdict(hook, message string, retry bool) verdict {
 	switch {
 	case !ours(hook):
-		return untried("the webhook %s, which is not Overrule's, denied it: %s; %s", hook, said, makeExempt)
-	case again:
-		v := untried("%s answered that it is to be tried again: %s", hook, said)
-		v.busy = true
+		return untried("denied by webhook %s, which does not belong to Overrule: %s; %s", hook, message, exemptHint)
+	case retry:
+		v := untried("%s asked the client to retry: %s", hook, message)
+		v.overloaded = true
 		return v
 	default:
-		return failed("denied by %s: %s", hook, said)
+		return failed("denied by %s: %s", hook, message)
 	}
 }
 
-// notTaken reads an error of the API server's own.
-func notTaken(a answer) verdict {
+// apiErrorVerdict evaluates an error of the API server itself.
+func apiErrorVerdict(a answer) verdict {
 	gr := a.write.resource.GroupResource()
 	var status apierrors.APIStatus
 	details := ""
@@ -169,19 +171,19 @@ func notTaken(a answer) verdict {
 	}
 	switch m := forbidden.FindStringSubmatch(a.err.Error()); {
 	case apierrors.IsForbidden(a.err) && m != nil:
-		return untried("%s may not create %s; look at: kubectl auth can-i create %s%s --as=%s", m[1], gr, gr, inNamespace(a.write.namespace), m[1])
+		return untried("%s is not allowed to create %s; check: kubectl auth can-i create %s%s --as=%s", m[1], gr, gr, inNamespace(a.write.namespace), m[1])
 	case apierrors.IsUnauthorized(a.err):
-		return untried("the API server does not know who asks: %v; check the kubeconfig's credentials", a.err)
+		return untried("not authenticated: %v; check the credentials in the kubeconfig", a.err)
 	case apierrors.IsNotFound(a.err) && details == "namespaces":
-		return untried("there is no namespace %s: name another one with --canary-namespace", a.write.namespace)
+		return untried("namespace %s not found: set --canary-namespace to an existing namespace", a.write.namespace)
 	case apierrors.IsNotFound(a.err):
 		return untried("the API server does not serve %s in version %s: install its CustomResourceDefinition", gr, a.write.resource.Version)
 	case apierrors.IsInvalid(a.err) || apierrors.IsBadRequest(a.err):
-		return untried("the CustomResourceDefinition of %s refuses it before Overrule is asked; install the one of this version of Overrule: %v", gr, a.err)
+		return untried("rejected by the CustomResourceDefinition of %s; install the one of this version of Overrule: %v", gr, a.err)
 	case errors.Is(a.err, context.DeadlineExceeded):
-		return untried("the API server did not answer in time: %v", a.err)
+		return untried("timeout waiting for the API server: %v", a.err)
 	default:
-		return untried("the API server did not take it: %v", a.err)
+		return untried("rejected by the API server: %v", a.err)
 	}
 }
 

@@ -13,17 +13,17 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// write is a create that is sent as a dry run.
+// write is a create request that is sent as a dry run.
 type write struct {
-	sent      string // what it is, in words
-	resource  schema.GroupVersionResource
-	namespace string
-	object    map[string]any
-	// read makes a verdict of what came back.
-	read func(api.Action, answer) verdict
+	description string // for the output
+	resource    schema.GroupVersionResource
+	namespace   string
+	object      map[string]any
+	// check evaluates the answer.
+	check func(api.Action, answer) verdict
 }
 
-// answer is what came back for a write.
+// answer is the response to a write.
 type answer struct {
 	err      error
 	warnings []string
@@ -36,20 +36,20 @@ var (
 	httpRoutes = schema.GroupVersionResource{Group: api.GatewayGroup, Version: "v1", Resource: "httproutes"}
 )
 
-// stale is an annotation that the mutating webhook takes off a route without
-// paths, which shows that it was called.
-const stale = "canary"
+// staleAnnotation is the value of an annotation that the mutating webhook removes from
+// a route without paths, which shows that it was called.
+const staleAnnotation = "canary"
 
-// writes are those of a run. Names are generated: none can be taken. Nothing
-// is of the kind that the profiles are about.
+// writes returns the writes of a run. Names are generated, so that they do not conflict
+// with existing objects. No object has the kind that the profiles are about.
 func (c *Canary) writes() []write {
 	out := []write{
 		{
-			sent: "PolicyProfile that must be denied", resource: profiles, read: mustBeDenied,
-			object: profile(map[string]any{}), // says not where a target is: no schema asks for that
+			description: "PolicyProfile that must be denied", resource: profiles, check: checkDenied,
+			object: profile(map[string]any{}), // without target fields, which the schema does not require
 		},
 		{
-			sent: "PolicyProfile that must pass", resource: profiles, read: mustPass,
+			description: "PolicyProfile that must pass", resource: profiles, check: checkAdmitted,
 			object: profile(map[string]any{"fields": []any{"targetRef"}}),
 		},
 	}
@@ -57,14 +57,14 @@ func (c *Canary) writes() []write {
 		return out
 	}
 	return append(out, write{
-		sent: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, read: mustBeMended,
+		description: "HTTPRoute in namespace " + c.Namespace + " that must pass", resource: httpRoutes, namespace: c.Namespace, check: checkMutated,
 		object: object(httpRoutes.GroupVersion(), "HTTPRoute", map[string]any{
 			"rules": []any{map[string]any{}},
-		}, map[string]any{api.AnnotationEffectivePolicy: stale}),
+		}, map[string]any{api.AnnotationEffectivePolicy: staleAnnotation}),
 	})
 }
 
-// profile is a PolicyProfile of a made-up kind.
+// profile returns a PolicyProfile of a fictitious kind.
 func profile(targets map[string]any) map[string]any {
 	return object(profiles.GroupVersion(), api.KindPolicyProfile, map[string]any{
 		"group": api.GroupCanary, "kind": "CanaryPolicy", "class": "direct", "targets": targets,
@@ -79,12 +79,12 @@ func object(version schema.GroupVersion, kind string, spec, annotations map[stri
 	return map[string]any{"apiVersion": version.String(), "kind": kind, "metadata": metadata, "spec": spec}
 }
 
-// send creates the object of a write, as a dry run.
+// send sends a write as a dry run.
 func (c *Canary) send(ctx context.Context, w write) answer {
 	a := answer{write: w}
 	body, err := json.Marshal(w.object)
 	if err != nil {
-		a.err = fmt.Errorf("write %s as JSON: %w", w.sent, err)
+		a.err = fmt.Errorf("write %s as JSON: %w", w.description, err)
 		return a
 	}
 	got := c.post(w).Body(body).Do(ctx)
@@ -101,7 +101,7 @@ func (c *Canary) send(ctx context.Context, w write) answer {
 	}
 	a.object = &unstructured.Unstructured{}
 	if err := a.object.UnmarshalJSON(raw); err != nil {
-		a.object, a.err = nil, fmt.Errorf("read what the API server answered: %w", err)
+		a.object, a.err = nil, fmt.Errorf("decode the response of the API server: %w", err)
 	}
 	return a
 }
@@ -112,7 +112,7 @@ func (c *Canary) post(w write) *rest.Request {
 		path = append(path, "namespaces", w.namespace)
 	}
 	return c.api.Post().AbsPath(append(path, w.resource.Resource)...).
-		// To be asked to come again is an answer, too.
+		// A request to retry is an answer, too.
 		MaxRetries(0).
 		Param("dryRun", metav1.DryRunAll).
 		SetHeader("Content-Type", "application/json")

@@ -14,31 +14,31 @@ import (
 	"overrule.dev/overrule/internal/constraint"
 )
 
-// messageLength is the most that a condition's message may have.
-const messageLength = 32768
+// maxMessageLength is the maximum length of the message of a condition.
+const maxMessageLength = 32768
 
-// Reasons of a condition that is true.
+// Reasons of a condition with status True.
 const (
 	reasonAccepted     = "Accepted"
 	reasonNotInstalled = "KindNotInstalled"
 )
 
-// subject is an object of ours whose condition is kept.
+// subject is an object whose condition is maintained.
 type subject struct {
 	ref        api.Ref
 	uid        types.UID
 	generation int64
-	has        []metav1.Condition
-	// refused tells that it is not in force.
+	conditions []metav1.Condition
+	// refused is true if the object is not in force.
 	refused         bool
 	reason, message string
 }
 
-func ofProfile(p cache.ProfileStatus) subject {
+func profileSubject(p cache.ProfileStatus) subject {
 	s := subject{
 		ref: api.Ref{Group: api.Group, Kind: api.KindPolicyProfile, Name: p.Name},
-		uid: p.UID, generation: p.Generation, has: p.Conditions,
-		reason: reasonAccepted, message: "the kind is read by this profile",
+		uid: p.UID, generation: p.Generation, conditions: p.Conditions,
+		reason: reasonAccepted, message: "this profile is used for the kind",
 	}
 	if r := p.Refused; r != nil {
 		s.refused, s.reason, s.message = true, string(r.Reason), r.Message
@@ -46,27 +46,27 @@ func ofProfile(p cache.ProfileStatus) subject {
 	return s
 }
 
-func ofConstraint(c cache.ConstraintStatus) subject {
+func constraintSubject(c cache.ConstraintStatus) subject {
 	s := subject{
-		ref: c.Ref, uid: c.UID, generation: c.Generation, has: c.Conditions,
-		reason: reasonAccepted, message: "writes are held to this constraint",
+		ref: c.Ref, uid: c.UID, generation: c.Generation, conditions: c.Conditions,
+		reason: reasonAccepted, message: "the constraint is enforced",
 	}
 	switch {
 	case c.Invalid != nil:
 		s.refused, s.reason, s.message = true, string(api.Invalid), c.Invalid.Error()
 	case !c.Installed:
 		s.reason = reasonNotInstalled
-		s.message = fmt.Sprintf("%s is no policy kind that is known here: writes are held to this constraint once it is", c.Kind)
+		s.message = fmt.Sprintf("policy kind %s is not installed: the constraint is enforced once it is", c.Kind)
 	case c.NoTarget:
 		s.refused, s.reason = true, string(api.TargetNotFound)
-		s.message = fmt.Sprintf("not found: %s; no write is held to this constraint until a target exists", listed(c.Absent))
+		s.message = fmt.Sprintf("not found: %s; the constraint is not enforced until a target exists", joinNames(c.Absent))
 	case len(c.Absent) > 0:
-		s.message += fmt.Sprintf(" on the targets that exist; not found: %s", listed(c.Absent))
+		s.message += fmt.Sprintf(" on the targets that exist; not found: %s", joinNames(c.Absent))
 	}
 	return s
 }
 
-func listed(names []constraint.Named) string {
+func joinNames(names []constraint.Named) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
 		texts[i] = n.String()
@@ -74,22 +74,22 @@ func listed(names []constraint.Named) string {
 	return strings.Join(texts, ", ")
 }
 
-// condition returns what the condition is to be, and whether that differs from
-// the one that it has. Its time changes with its status alone.
+// condition returns the desired condition, and whether it differs from the current one.
+// The transition time changes with the status only.
 func (s subject) condition(now metav1.Time) (metav1.Condition, bool) {
 	want := metav1.Condition{
 		Type: api.ProfileAccepted, Status: metav1.ConditionTrue, Reason: s.reason,
-		Message: cut(s.message), ObservedGeneration: s.generation, LastTransitionTime: now,
+		Message: truncate(s.message), ObservedGeneration: s.generation, LastTransitionTime: now,
 	}
 	if s.refused {
 		want.Status = metav1.ConditionFalse
 	}
-	all := slices.Clone(s.has)
+	all := slices.Clone(s.conditions)
 	differs := meta.SetStatusCondition(&all, want)
 	return *meta.FindStatusCondition(all, api.ProfileAccepted), differs
 }
 
-// cut leaves no part of a rune behind.
-func cut(message string) string {
-	return strings.ToValidUTF8(message[:min(len(message), messageLength)], "")
+// truncate shortens a message to maxMessageLength without splitting a rune.
+func truncate(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), maxMessageLength)], "")
 }

@@ -1,3 +1,2 @@
-// Package status writes into each PolicyProfile and each constraint what became
-// of it, for whoever looks at it with kubectl.
+// Package status writes the status conditions of PolicyProfiles and constraints.
 package status

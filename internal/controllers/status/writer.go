@@ -19,31 +19,31 @@ import (
 	"overrule.dev/overrule/internal/cache"
 )
 
-// fieldManager owns what a Writer writes.
+// fieldManager is the field manager of all writes of a Writer.
 const fieldManager = "overrule"
 
 var version = schema.GroupVersion{Group: api.Group, Version: "v1alpha1"}
 
-// resources are those whose conditions are written, by their kinds.
+// resources are the resources whose conditions are written, by kind.
 var resources = map[string]string{
 	api.KindPolicyProfile:           "policyprofiles",
 	api.KindPolicyConstraint:        "policyconstraints",
 	api.KindClusterPolicyConstraint: "clusterpolicyconstraints",
 }
 
-// Writer keeps the conditions of PolicyProfiles and constraints as they should
-// be. It runs on the leader.
+// Writer keeps the conditions of PolicyProfiles and constraints up to date. It runs on
+// the leader.
 type Writer struct {
 	Client dynamic.Interface
-	// Profiles and Constraints return those with the conditions that they have,
-	// and Changed tells that they return something else. Either may be nil.
+	// Profiles and Constraints return the objects with their current conditions.
+	// Changed receives a value when their result may have changed. Either may be nil.
 	Profiles    func() []cache.ProfileStatus
 	Constraints func() []cache.ConstraintStatus
 	Changed     <-chan struct{}
 	Log         logr.Logger
 }
 
-// NeedLeaderElection tells controller-runtime to run a Writer on the leader.
+// NeedLeaderElection returns true: a Writer runs on the leader.
 func (w *Writer) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable: it writes until ctx ends.
@@ -56,7 +56,7 @@ func (w *Writer) Start(ctx context.Context) error {
 			delay = backoff
 		} else if ctx.Err() == nil {
 			again = delay.Step()
-			w.Log.Error(err, "write the status of profiles and constraints", "retry", again.String())
+			w.Log.Error(err, "cannot write the status of profiles and constraints", "retry", again.String())
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -69,23 +69,23 @@ func (w *Writer) Start(ctx context.Context) error {
 	return nil
 }
 
-// subjects are all that the writer keeps the conditions of.
+// subjects returns all objects whose conditions are maintained.
 func (w *Writer) subjects() []subject {
 	var out []subject
 	if w.Profiles != nil {
 		for _, p := range w.Profiles() {
-			out = append(out, ofProfile(p))
+			out = append(out, profileSubject(p))
 		}
 	}
 	if w.Constraints != nil {
 		for _, c := range w.Constraints() {
-			out = append(out, ofConstraint(c))
+			out = append(out, constraintSubject(c))
 		}
 	}
 	return out
 }
 
-// write writes what differs from what an object has.
+// write applies the conditions that differ.
 func (w *Writer) write(ctx context.Context) error {
 	var errs []error
 	for _, s := range w.subjects() {
@@ -109,12 +109,12 @@ func (w *Writer) apply(ctx context.Context, s subject, c metav1.Condition) error
 	u.SetGroupVersionKind(version.WithKind(s.ref.Kind))
 	u.SetNamespace(s.ref.Namespace)
 	u.SetName(s.ref.Name)
-	u.SetUID(s.uid) // never one of the same name that came after it
+	u.SetUID(s.uid) // never a later object of the same name
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	client := w.Client.Resource(version.WithResource(resources[s.ref.Kind])).Namespace(s.ref.Namespace)
 	_, err = client.ApplyStatus(ctx, s.ref.Name, u, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		w.Log.V(1).Info("an object is gone or is another one", "object", s.ref.String(), "cause", err.Error())
+		w.Log.V(1).Info("object was deleted or replaced", "object", s.ref.String(), "cause", err.Error())
 		return nil
 	}
 	return err

@@ -33,9 +33,8 @@ func profile(name, field string) string {
 	return strings.NewReplacer("NAME", name, "FIELD", field).Replace(named)
 }
 
-// TestStatusesOnAnAPIServer lets a Writer do its work with the right to write
-// statuses, and no other.
-func TestStatusesOnAnAPIServer(t *testing.T) {
+// TestWriterOnAPIServer runs a Writer with only the permission to write statuses.
+func TestWriterOnAPIServer(t *testing.T) {
 	e := env.Start(t, env.WithoutCRDs())
 	root, err := env.Repository(t.Context())
 	require.NoError(t, err)
@@ -58,11 +57,11 @@ func TestStatusesOnAnAPIServer(t *testing.T) {
 	apply(profile("older", "targetRef"))
 	becomes("older", "Accepted")
 	assert.Equal(t, "True", condition("older", "status"))
-	time.Sleep(time.Second) // creation times have no more than seconds
+	time.Sleep(time.Second) // creation times have a resolution of seconds
 	apply(profile("younger", "targetRefs"))
 	becomes("younger", "Conflicted")
 	assert.Equal(t, "PolicyProfile older is older and has Paint.example.com: delete one of the two", condition("younger", "message"))
-	assert.Contains(t, e.Kubectl("get", "policyprofiles").Stdout, "Conflicted", "kubectl shows it")
+	assert.Contains(t, e.Kubectl("get", "policyprofiles").Stdout, "Conflicted", "shown by kubectl")
 
 	apply(profile("older", "..odd.."))
 	becomes("older", "Invalid")
@@ -73,10 +72,10 @@ func TestStatusesOnAnAPIServer(t *testing.T) {
 	apply(profile("youngest", "targetRef")) // by its name, too, should a second be shared
 	becomes("youngest", "Conflicted")
 	assert.Equal(t, version, e.Kubectl("get", "policyprofile", "younger", "-o", "jsonpath={.metadata.resourceVersion}").Stdout,
-		"what has its right status is not written again")
+		"a correct status is not written again")
 }
 
-// writes runs a Watcher and a Writer until the test ends.
+// writes runs a Watcher and a Writer until the end of the test.
 func writes(t *testing.T, e *env.Env) {
 	t.Helper()
 	watcher, err := cache.New(e.Config, snapshot.New(cache.Sources...), cache.Options{})

@@ -32,7 +32,7 @@ var (
 
 func accepted(generation int64, at metav1.Time) metav1.Condition {
 	return metav1.Condition{
-		Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "the kind is read by this profile",
+		Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", Message: "this profile is used for the kind",
 		ObservedGeneration: generation, LastTransitionTime: at,
 	}
 }
@@ -44,7 +44,7 @@ func refused(reason, message string, generation int64, at metav1.Time) metav1.Co
 	}
 }
 
-func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
+func TestProfileCondition(t *testing.T) {
 	conflict := &api.RefusedProfile{Name: "p", Reason: api.Conflicted, Message: "PolicyProfile old is older and has Paint.example.com"}
 	invalid := &api.RefusedProfile{Name: "p", Reason: api.Invalid, Message: "class is missing"}
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue}
@@ -62,26 +62,26 @@ func TestTheConditionSaysWhatBecameOfAProfile(t *testing.T) {
 		"it was accepted and is invalid": {[]metav1.Condition{accepted(1, before)}, invalid, refused("Invalid", "class is missing", 2, now), true},
 		"the reason changed, not the status": {
 			[]metav1.Condition{refused("Conflicted", "x", 2, before)}, invalid, refused("Invalid", "class is missing", 2, before), true},
-		"what another hand wrote is mended": {
+		"a condition of another writer is corrected": {
 			[]metav1.Condition{refused("Odd", "x", 2, before)}, nil, accepted(2, now), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			has := append([]metav1.Condition{}, c.has...)
-			got, differs := ofProfile(cache.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
+			got, differs := profileSubject(cache.ProfileStatus{Name: "p", Generation: 2, Refused: c.refused, Conditions: has}).condition(now)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.differs, differs)
-			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "what was given is not edited")
+			assert.Equal(t, c.has, append([]metav1.Condition(nil), has...), "the argument is not modified")
 		})
 	}
 }
 
-func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
+func TestConstraintCondition(t *testing.T) {
 	paint := api.PolicyKind{Group: "example.com", Kind: "Paint"}
 	held := accepted(2, now)
-	held.Message = "writes are held to this constraint"
+	held.Message = "the constraint is enforced"
 	waiting := accepted(2, now)
 	waiting.Reason = "KindNotInstalled"
-	waiting.Message = "Paint.example.com is no policy kind that is known here: writes are held to this constraint once it is"
+	waiting.Message = "policy kind Paint.example.com is not installed: the constraint is enforced once it is"
 	for sentence, c := range map[string]struct {
 		invalid   error
 		installed bool
@@ -91,13 +91,13 @@ func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
 	}{
 		"it is in force":                        {installed: true, want: held, differs: true},
 		"its kind is not installed":             {want: waiting, differs: true},
-		"its kind came":                         {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
+		"its kind was installed":                {installed: true, has: []metav1.Condition{waiting}, want: held, differs: true},
 		"nothing changed":                       {installed: true, has: []metav1.Condition{held}, want: held},
 		"it is invalid, whatever is installed":  {invalid: errors.New("spec.rules[0].min: x"), want: refused("Invalid", "spec.rules[0].min: x", 2, now), differs: true},
 		"it is invalid, though it was accepted": {invalid: errors.New("x"), installed: true, has: []metav1.Condition{held}, want: refused("Invalid", "x", 2, now), differs: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			got, differs := ofConstraint(cache.ConstraintStatus{
+			got, differs := constraintSubject(cache.ConstraintStatus{
 				Generation: 2, Invalid: c.invalid, Kind: paint, Installed: c.installed, Conditions: c.has,
 			}).condition(now)
 			assert.Equal(t, c.want, got)
@@ -106,14 +106,14 @@ func TestTheConditionSaysWhatBecameOfAConstraint(t *testing.T) {
 	}
 }
 
-func TestALongMessageIsCut(t *testing.T) {
+func TestLongMessageIsTruncated(t *testing.T) {
 	long := &api.RefusedProfile{Reason: api.Invalid, Message: strings.Repeat("x", 40_000)}
-	got, _ := ofProfile(cache.ProfileStatus{Refused: long}).condition(now)
+	got, _ := profileSubject(cache.ProfileStatus{Refused: long}).condition(now)
 	assert.Len(t, got.Message, 32768, "the API server takes no more")
 }
 
-// desk is a Writer in front of an API server that a test plays.
-type desk struct {
+// writerFixture is a Writer with a fake API server.
+type writerFixture struct {
 	*Writer
 	changed chan struct{}
 
@@ -124,9 +124,9 @@ type desk struct {
 	log      []string
 }
 
-func open(t *testing.T, profiles ...cache.ProfileStatus) *desk {
+func newWriterFixture(t *testing.T, profiles ...cache.ProfileStatus) *writerFixture {
 	t.Helper()
-	d := &desk{changed: make(chan struct{}, 1), profiles: profiles}
+	d := &writerFixture{changed: make(chan struct{}, 1), profiles: profiles}
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("patch", "policyprofiles", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		d.mu.Lock()
@@ -156,8 +156,8 @@ func open(t *testing.T, profiles ...cache.ProfileStatus) *desk {
 	return d
 }
 
-// written takes what was written, as JSON.
-func (d *desk) written(t *testing.T) []map[string]any {
+// written returns and resets the requests, as JSON.
+func (d *writerFixture) written(t *testing.T) []map[string]any {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,15 +171,15 @@ func (d *desk) written(t *testing.T) []map[string]any {
 	return out
 }
 
-func (d *desk) set(fail error, profiles ...cache.ProfileStatus) {
+func (d *writerFixture) set(fail error, profiles ...cache.ProfileStatus) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail, d.profiles = fail, profiles
 }
 
-func TestOnlyWhatDiffersIsWritten(t *testing.T) {
+func TestUnchangedConditionIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t,
+		d := newWriterFixture(t,
 			cache.ProfileStatus{Name: "right", Generation: 1, Conditions: []metav1.Condition{accepted(1, before)}},
 			cache.ProfileStatus{Name: "new", UID: "u", Generation: 3})
 		got := d.written(t)
@@ -187,22 +187,22 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 		assert.Equal(t, map[string]any{
 			"apiVersion": "overrule.dev/v1alpha1", "kind": "PolicyProfile", "metadata": map[string]any{"name": "new", "uid": "u"},
 			"status": map[string]any{"conditions": []any{map[string]any{
-				"type": "Accepted", "status": "True", "reason": "Accepted", "message": "the kind is read by this profile",
+				"type": "Accepted", "status": "True", "reason": "Accepted", "message": "this profile is used for the kind",
 				"observedGeneration": float64(3), "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 			}}},
 		}, got[0])
 
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Empty(t, d.written(t), "nothing is written without cause")
+		assert.Empty(t, d.written(t), "no unnecessary writes")
 		assert.Empty(t, d.log)
 		assert.True(t, d.NeedLeaderElection())
 	})
 }
 
-func TestAChangeIsWrittenAtOnce(t *testing.T) {
+func TestChangeIsWrittenImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t)
+		d := newWriterFixture(t)
 		d.set(nil, cache.ProfileStatus{Name: "new", Generation: 1})
 		d.changed <- struct{}{}
 		synctest.Wait()
@@ -210,16 +210,16 @@ func TestAChangeIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
+func TestFailedWriteIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t)
+		d := newWriterFixture(t)
 		all := []cache.ProfileStatus{{Name: "a", Generation: 1}, {Name: "b", Generation: 1}}
 		d.set(errors.New("refused"), all...)
 		d.changed <- struct{}{}
 		synctest.Wait()
-		assert.Len(t, d.written(t), 2, "the one does not keep the other from being written")
+		assert.Len(t, d.written(t), 2, "one failure does not prevent other writes")
 		require.Len(t, d.log, 1)
-		assert.Contains(t, d.log[0], `write the status of profiles and constraints`)
+		assert.Contains(t, d.log[0], `cannot write the status of profiles and constraints`)
 		assert.Contains(t, d.log[0], `PolicyProfile a: refused`)
 		assert.Contains(t, d.log[0], `PolicyProfile b: refused`)
 
@@ -230,9 +230,9 @@ func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
+func TestDeletedProfileIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t)
+		d := newWriterFixture(t)
 		for _, gone := range []error{
 			apierrors.NewNotFound(version.WithResource("policyprofiles").GroupResource(), "a"),
 			apierrors.NewConflict(version.WithResource("policyprofiles").GroupResource(), "a", errors.New("another uid")),
@@ -249,17 +249,17 @@ func TestAProfileThatIsGoneIsNotWrittenAgain(t *testing.T) {
 	})
 }
 
-func TestTheConditionSaysWhichTargetsOfAConstraintDoNotExist(t *testing.T) {
+func TestConstraintConditionNamesMissingTargets(t *testing.T) {
 	absent := []constraint.Named{
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "public"}},
 		{Ref: api.Ref{Group: api.GatewayGroup, Kind: "Gateway", Namespace: "infra", Name: "edge"}, Section: "http"},
 	}
-	got, _ := ofConstraint(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; no write is held to this constraint until a target exists", 2, now), got)
-	got, _ = ofConstraint(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
+	got, _ := constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent, NoTarget: true}).condition(now)
+	assert.Equal(t, refused("TargetNotFound", "not found: Gateway infra/public, section http of Gateway infra/edge; the constraint is not enforced until a target exists", 2, now), got)
+	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Installed: true, Absent: absent[:1]}).condition(now)
 	want := accepted(2, now)
-	want.Message = "writes are held to this constraint on the targets that exist; not found: Gateway infra/public"
+	want.Message = "the constraint is enforced on the targets that exist; not found: Gateway infra/public"
 	assert.Equal(t, want, got)
-	got, _ = ofConstraint(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
-	assert.Equal(t, "KindNotInstalled", got.Reason, "without the kind, no target matters yet")
+	got, _ = constraintSubject(cache.ConstraintStatus{Generation: 2, Absent: absent, NoTarget: true}).condition(now)
+	assert.Equal(t, "KindNotInstalled", got.Reason, "targets are not checked if the kind is not installed")
 }

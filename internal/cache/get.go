@@ -1,0 +1,57 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// Live reads an object from the API server: of a kind of Gateway API, a Service or a
+// Namespace. It returns nil if the object does not exist, if its kind is not installed,
+// and for all other kinds. It implements guard.Live.
+func (w *Watcher) Live(ctx context.Context, ref api.Ref) (snapshot.Object, error) {
+	b := builtinOf(ref.PolicyKind())
+	if b == nil || !isValidName(ref) {
+		return nil, nil
+	}
+	obj, err := w.clients.clientFor(b, w.registry.versionOf(b)).Get().
+		NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(b.resource).Name(ref.Name).Do(ctx).Get()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return b.decode(obj)
+}
+
+// Stored reads a policy from the API server, in the version that is read. It returns
+// nil if it does not exist.
+func (w *Watcher) Stored(ctx context.Context, kind *policykind.Kind, ref api.Ref) (snapshot.Object, error) {
+	resource, ok := w.registry.resourceOf(ref.PolicyKind())
+	if !ok || !isValidName(ref) {
+		return nil, nil
+	}
+	obj, err := w.clients.policies.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the API server: %w", ref, err)
+	}
+	return policyDecoder(kind)(obj)
+}
+
+// isValidName reports whether an object can have the name of ref. References contain
+// arbitrary strings, which may not even be valid in a URL path.
+func isValidName(ref api.Ref) bool {
+	return ref.Name != "" && len(content.IsPathSegmentName(ref.Name)) == 0 &&
+		len(content.IsPathSegmentName(ref.Namespace)) == 0
+}

@@ -1,0 +1,163 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// startPolicies starts reading a policy kind. was is how it was read before, nil if it
+// was not.
+func (r *registry) startPolicies(d *definition, policy *policykind.Kind, previous *watchedKind) {
+	r.store.AddKind(policy)
+	read := policyDecoder(policy)
+	if previous != nil {
+		read = coercingDecoder(policy, nil)
+	}
+	into := &sink[snapshot.Object]{
+		decode: read, target: policyTarget{objectTarget{r.store, policy.Ref(), r.exemptNamespace}},
+		log: r.logger(d.name), observer: observer{r.store, policy.Ref()},
+	}
+	k := r.addKind(d, newReflector(d.name, r.clients.policiesListWatch(d.resource), untyped(d), into), previous)
+	k.policy = policy
+	r.log.Info("policy kind added", "definition", d.name, "version", d.resource.Version,
+		"profile", policy.Source, "name", policy.Name, "class", policy.Class)
+	into.listed = func() { r.policiesListed(k) }
+	r.start(k.reflector)
+	r.notifyKindsChanged()
+}
+
+// startGateway starts reading a kind of Gateway API; was is as in startPolicies.
+func (r *registry) startGateway(d *definition, previous *watchedKind) {
+	b := d.gateway
+	into := &sink[snapshot.Object]{
+		decode: b.decode, target: objectTarget{store: r.store, kind: b.kind},
+		log: r.logger(b.resource), observer: observer{r.store, b.kind},
+	}
+	k := r.addKind(d, newReflector(b.resource, r.clients.listWatch(b, d.resource.Version), b.example, into), previous)
+	into.listed = func() { r.gatewayListed(k) }
+	r.start(k.reflector)
+	r.notifyKindsChanged()
+}
+
+func (r *registry) startProfiles(d *definition) {
+	into := &sink[*profile]{
+		decode: decodeProfile, log: r.logger(sourceProfiles), listed: func() {},
+		observer: observer{r.store, policykind.KindProfile},
+	}
+	k := r.addKind(d, newReflector(sourceProfiles, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
+	into.target = profileTarget{r, k}
+	// The target takes the lock of the registry, which is held when reflectors are
+	// closed: profileTarget itself ignores late events.
+	k.close = func() {}
+	r.start(k.reflector)
+}
+
+func (r *registry) startConstraints(d *definition) {
+	into := &sink[*constraintRecord]{
+		decode: d.constraints.decode, log: r.logger(d.constraints.resource), listed: func() {},
+		observer: observer{r.store, d.constraints.kind},
+	}
+	k := r.addKind(d, newReflector(d.constraints.resource, r.clients.policiesListWatch(d.resource), untyped(d), into), nil)
+	into.target = constraintTarget{r, k}
+	k.close = func() {} // as in startProfiles
+	r.start(k.reflector)
+}
+
+func untyped(d *definition) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(d.resource.GroupVersion().WithKind(d.groupKind.Kind))
+	return out
+}
+
+func (r *registry) addKind(d *definition, f *reflector, previous *watchedKind) *watchedKind {
+	k := &watchedKind{definition: d, reflector: f}
+	if previous != nil {
+		k.hasOldObjects = previous.listed || previous.hasOldObjects
+		f.health.inherit(previous.health)
+	}
+	f.onForbidden = func(err error) { r.recordForbidden(k, err) }
+	r.watched[d.name] = k
+	return k
+}
+
+func (r *registry) gatewayListed(k *watchedKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched[k.name] == k {
+		r.markListed(k)
+		r.store.Listed(k.gateway.resource)
+	}
+}
+
+func (r *registry) policiesListed(k *watchedKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched[k.name] != k {
+		return // it was replaced in the meantime
+	}
+	wasForbidden := k.forbidden != nil
+	r.markListed(k)
+	r.checkPolicyKindsListed()
+	if wasForbidden {
+		r.notifyKindsChanged()
+	}
+}
+
+func (r *registry) markListed(k *watchedKind) {
+	k.listed, k.forbidden, k.unlistable = true, nil, nil
+	delete(r.problems, k.name)
+}
+
+// recordForbidden records that a list is forbidden.
+func (r *registry) recordForbidden(k *watchedKind, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watched[k.name] != k || k.forbidden != nil {
+		return
+	}
+	k.forbidden = err
+	r.setProblem(k.name, fmt.Errorf("%w; grant get, list and watch on %s", err, k.name))
+	if k.policy != nil && k.isExcluded() {
+		r.store.SetUnlisted(k.policy.Ref())
+	}
+	r.checkPolicyKindsListed()
+	r.notifyKindsChanged()
+}
+
+// markUnlistable ends the wait for policy kinds that the API server cannot list, for
+// example because a conversion webhook fails, so that a starting server can evaluate
+// writes of all other kinds.
+func (r *registry) markUnlistable(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.watched {
+		if k.policy == nil || k.listed || k.forbidden != nil || k.unlistable != nil {
+			continue
+		}
+		if err := k.health.listFailure(now); err != nil {
+			k.unlistable = err
+			r.setProblem(k.name, fmt.Errorf("%w; its writes are not evaluated until it can be listed", err))
+		}
+	}
+	r.checkPolicyKindsListed()
+}
+
+// unlistableKinds returns the policy kinds that are not waited for any more, and why.
+func (r *registry) unlistableKinds() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for name, k := range r.watched {
+		if k.unlistable != nil {
+			out = append(out, Problem{name, r.problems[name]}.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}

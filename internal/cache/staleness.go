@@ -1,0 +1,183 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+)
+
+const (
+	// StaleAfter is how long a resource may be without a watch before writes are no
+	// longer evaluated with the cached state. It is longer than an API server takes to
+	// restart and a watch takes to reconnect, so that neither rejects writes. With
+	// several API servers, writes that arrive from another one are evaluated with
+	// state that may be this old, plus the time to detect a dead connection.
+	StaleAfter = 10 * time.Second
+	// initialListTimeout is how long a starting server waits for a policy kind that
+	// cannot be listed: the API server may only be overloaded.
+	initialListTimeout = 30 * time.Second
+	// silenceTimeout is how long an open watch may receive nothing. Bookmarks arrive
+	// about once a minute: two of them are missing.
+	silenceTimeout = 3 * time.Minute
+	// checkInterval is the time between two checks of the sources.
+	checkInterval = 500 * time.Millisecond
+)
+
+// errSuspended means that nothing was read for a while, for example because the process
+// was stopped.
+var errSuspended = errors.New("process was suspended or its node is overloaded; resyncing")
+
+// staleness is the result of a check of all sources.
+type staleness struct {
+	// checkedAt is the time of the check.
+	checkedAt time.Time
+	// err is why no write can be evaluated, nil if the cache is current except for
+	// kinds.
+	err error
+	// kinds are the policy kinds whose writes cannot be evaluated, and why.
+	kinds map[api.PolicyKind]error
+}
+
+// stale reports whether the source is too old to evaluate writes with.
+func (h SourceHealth) stale(now time.Time) bool {
+	return !h.DisconnectedSince.IsZero() && now.Sub(h.DisconnectedSince) > StaleAfter
+}
+
+func (h SourceHealth) staleError(now time.Time) error {
+	err := fmt.Errorf("%s: watch disconnected for %s", h.Source, now.Sub(h.DisconnectedSince).Round(time.Second))
+	if h.Err != nil {
+		err = fmt.Errorf("%w: %w", err, h.Err)
+	}
+	if apierrors.IsForbidden(h.Err) {
+		err = fmt.Errorf("%w; grant get, list and watch on %s", err, h.Source)
+	}
+	return err
+}
+
+// evaluateStaleness computes the staleness from sources, which are sorted.
+//
+// A stale policy kind blocks only its own writes: a missing permission or a failed
+// conversion webhook of one kind must not block writes to all gateways. If a connection
+// is dead, other resources on the same connection are stale too, and these block all
+// writes.
+func evaluateStaleness(sources []SourceHealth, now time.Time) *staleness {
+	g := &staleness{checkedAt: now, kinds: make(map[api.PolicyKind]error)}
+	others := 0
+	for _, s := range sources {
+		switch {
+		case !s.stale(now):
+		case s.Kind != api.PolicyKind{}:
+			g.kinds[s.Kind] = s.staleError(now)
+		case g.err == nil:
+			g.err = s.staleError(now)
+		default:
+			others++
+		}
+	}
+	if others > 0 {
+		g.err = fmt.Errorf("%w (and %d more resources)", g.err, others)
+	}
+	return g
+}
+
+// Stale returns why no write may be evaluated with the cached state: it is stale. It is
+// nil before the first check; until then the store is not ready.
+func (w *Watcher) Stale() error {
+	g := w.staleness.Load()
+	if g == nil {
+		return nil
+	}
+	// After a suspension the last result is not valid.
+	if idle := time.Since(g.checkedAt); idle > StaleAfter {
+		return fmt.Errorf("watches not checked for %s: %w", idle.Round(time.Second), errSuspended)
+	}
+	return g.err
+}
+
+// Current returns why writes of a kind may not be evaluated with the cached state, nil
+// if they may: Stale, or the error of a policy kind that cannot be read.
+func (w *Watcher) Current(kind api.PolicyKind) error {
+	if err := w.Stale(); err != nil {
+		return err
+	}
+	if g := w.staleness.Load(); g != nil {
+		return g.kinds[kind]
+	}
+	return nil
+}
+
+// Unread returns the policy kinds that cannot be read and whose writes are therefore
+// not evaluated, nil if there are none.
+func (w *Watcher) Unread() error {
+	g := w.staleness.Load()
+	if g == nil {
+		return nil
+	}
+	out := w.registry.unlistableKinds()
+	for _, s := range w.Health() { // in the order of Health
+		if err := g.kinds[s.Kind]; err != nil {
+			out = append(out, err.Error())
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(out, "; ")) //nolint:err113 // the text is shown by /readyz only
+}
+
+// supervise checks the sources at intervals until ctx ends.
+func (w *Watcher) supervise(ctx context.Context) {
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	ready := false
+	for {
+		w.checkSources(time.Now())
+		if _, now := w.registry.store.View(); now && !ready {
+			ready = true
+			signal(w.registry.statusChanged) // only now is it known which targets do not exist
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// checkSources restarts dead watches and updates the staleness.
+func (w *Watcher) checkSources(now time.Time) {
+	last := w.staleness.Load()
+	for _, f := range w.reflectors() {
+		switch {
+		case last != nil && now.Sub(last.checkedAt) > StaleAfter:
+			f.health.markStalled(last.checkedAt)
+			f.restartWatch("process was suspended")
+		case f.health.isSilent():
+			f.health.markStalled(now) // stale from now on if it cannot be reopened
+			f.restartWatch("no event or bookmark received")
+		}
+	}
+	if h := w.definitions.health.get(); h.Synced && h.DisconnectedSince.IsZero() {
+		w.registry.markUnlistable(now) // the API server responds, so the kinds themselves fail
+	}
+	g := evaluateStaleness(w.Health(), now)
+	w.staleness.Store(g)
+	switch {
+	case last == nil || (last.err == nil) == (g.err == nil):
+	case g.err == nil:
+		w.registry.log.Info("cache is up to date again")
+	default:
+		w.registry.log.Error(g.err, "cache is stale")
+	}
+}
+
+// reflectors returns all reflectors.
+func (w *Watcher) reflectors() []*reflector {
+	return append(w.registry.reflectors(), append([]*reflector{w.definitions}, w.core...)...)
+}

@@ -1,0 +1,79 @@
+package canary
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+)
+
+// Reasons of the condition and of Events if no run has a result.
+const (
+	reasonNotLeading = "NotLeading"
+	reasonNotRun     = "NotRunYet"
+
+	notLeading = "this replica is not the leader: the canary runs on the leader"
+)
+
+// reasons by outcome.
+var reasons = map[Outcome]string{Passed: "CanaryPassed", Failed: "CanaryFailed", Untried: "CanaryUntried"}
+
+var statuses = map[Outcome]corev1.ConditionStatus{
+	Passed: corev1.ConditionTrue, Failed: corev1.ConditionFalse, Untried: corev1.ConditionUnknown,
+}
+
+// Reporter reports the runs of a Loop as metrics, as a Pod condition, and as logs and
+// Events.
+type Reporter struct {
+	Record *Record
+	Pod    *Pod
+	// Arm observes each result before it is reported; nil for none.
+	Arm    *Arming
+	Events events.EventRecorder
+	Note   func(string) string // shortens a text to the size of an Event note
+	Log    logr.Logger
+}
+
+// Started reports that this replica has become the leader.
+func (p *Reporter) Started(ctx context.Context) {
+	p.Record.Begin()
+	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotRun, "this replica is the leader and has not run the canary yet")
+}
+
+// Stopped reports that this replica is no longer the leader.
+func (p *Reporter) Stopped(ctx context.Context) {
+	p.Record.End()
+	p.Pod.SetCondition(ctx, corev1.ConditionUnknown, reasonNotLeading, notLeading)
+}
+
+// Report reports a result.
+func (p *Reporter) Report(ctx context.Context, r Result) {
+	if p.Arm != nil {
+		p.Arm.Observe(r)
+	}
+	before := p.Record.Observe(r)
+	message := "all dry-run writes were evaluated as expected"
+	if r.Outcome != Passed {
+		message = r.Message()
+	}
+	p.Pod.SetCondition(ctx, statuses[r.Outcome], reasons[r.Outcome], message)
+	if before == nil || before.Outcome != r.Outcome {
+		p.reportChange(r, message)
+	}
+}
+
+// reportChange logs a result with another outcome than the previous one, and records an
+// Event.
+func (p *Reporter) reportChange(r Result, message string) {
+	kind := corev1.EventTypeNormal
+	if r.Outcome == Passed {
+		p.Log.Info("canary passed", "took", r.Took.String())
+	} else {
+		kind = corev1.EventTypeWarning
+		p.Log.Error(nil, "canary did not pass", "outcome", r.Outcome, "message", message)
+	}
+	if pod := p.Pod.Ref(); pod != nil {
+		p.Events.Eventf(pod, nil, kind, reasons[r.Outcome], "Canary", "%s", p.Note(message))
+	}
+}
