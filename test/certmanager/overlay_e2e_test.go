@@ -69,7 +69,7 @@ func TestAServerWaitsForCertManagerAndSaysForWhat(t *testing.T) {
 	volume := Volume(t.TempDir())
 	s, health := unready(t, "--certificates=cert-manager", "--cert-dir="+string(volume))
 
-	s.says(t, "certificate overrule-system/overrule-serving: there is none: apply it")
+	s.says(t, "certificate overrule-system/overrule-serving: not found: apply it")
 	applyOverlay(t)
 	secret := issued(t, server.Namespace, servingName, 1)
 	s.says(t, "certificate is issued")
