@@ -1,5 +1,5 @@
 // Package webhook is the admission door: AdmissionReviews in, the guard asked,
-// answers out; and the webhook configurations that lead the API server here.
+// answers out.
 //
 // What cannot be judged because nobody could (not ready yet, draining) is
 // answered with HTTP 503, which the API server retries. What cannot be judged
@@ -8,8 +8,10 @@
 // 429, which kubectl retries.
 package webhook
 
+import "overrule.dev/overrule/internal/webhookconfig"
+
 // Paths under which a Server answers.
 const (
-	PathValidate = "/validate"
-	PathMutate   = "/mutate"
+	PathValidate = webhookconfig.PathValidate
+	PathMutate   = webhookconfig.PathMutate
 )

@@ -14,7 +14,7 @@ import (
 )
 
 // asConfigured is the query with which the API server calls.
-var asConfigured = fmt.Sprintf("?timeout=%ds", timeoutSeconds)
+var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 
 // Whatever is written, there is an answer within the time that the webhook
 // configurations give, and the judge does not go on for ever after it. That the

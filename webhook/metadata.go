@@ -11,21 +11,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/guard"
-)
-
-// The users as whom the system deletes: each controller's own or, where the
-// controller manager runs without --use-service-account-credentials, the one
-// that all of its controllers share.
-const (
-	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
-	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
-	controllerManager   = "system:kube-controller-manager"
-)
-
-// Those as whom the garbage collector deletes, and what a namespace holds.
-var (
-	collectors = []string{garbageCollector, controllerManager}
-	emptiers   = []string{namespaceController, controllerManager}
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // head is what the metadata of an object say about the write itself.
@@ -66,7 +52,7 @@ func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
 		return fmt.Errorf("oldObject: read its metadata: %w", err)
 	case c.Operation == guard.Delete:
 		c.Acknowledged = was.Metadata.Annotations[api.AnnotationAcknowledge]
-		c.GarbageCollected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
+		c.GarbageCollected = len(was.Metadata.OwnerReferences) > 0 && webhookconfig.IsGarbageCollector(r.UserInfo.Username)
 	default:
 		c.Owner = guard.NewOwners(was.Metadata.OwnerReferences, now.Metadata.OwnerReferences)
 	}

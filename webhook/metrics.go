@@ -15,7 +15,6 @@ type Metrics struct {
 	turned    *prometheus.CounterVec
 	panics    prometheus.Counter
 	waiting   prometheus.Gauge
-	repairs   *prometheus.CounterVec
 }
 
 // NewMetrics returns the metrics of a server, registered with r unless it is
@@ -44,13 +43,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "overrule_reviews_waiting",
 			Help: "Reviews that wait for a place, or for room to be read.",
 		}),
-		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "overrule_webhook_repairs_total",
-			Help: "Edits and deletions of the webhook configurations that were undone.",
-		}, []string{"configuration"}),
-	}
-	for _, configuration := range []string{sortMutating, sortValidating} {
-		m.repairs.WithLabelValues(configuration) // an increase is seen from 0 alone
 	}
 	for _, door := range []string{doorValidate, doorMutate} {
 		for _, why := range []string{whyUnavailable, whyOverloaded, whyNoReview} {
@@ -60,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.turned.WithLabelValues(doorNone, whyUnknownPath)
 	m.turned.WithLabelValues(doorNone, whyCaller)
 	if r != nil {
-		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting, m.repairs)
+		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting)
 	}
 	return m
 }
@@ -108,9 +100,3 @@ func (m *Metrics) unknownPath() { m.turned.WithLabelValues(doorNone, whyUnknownP
 func (m *Metrics) notAnyMore() { m.turned.WithLabelValues(doorNone, whyCaller).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }
-
-func (m *Metrics) repaired(configuration string) {
-	if m != nil {
-		m.repairs.WithLabelValues(configuration).Inc()
-	}
-}

@@ -14,16 +14,6 @@ type Tokens interface {
 	Accepts(token string) (ok, known bool)
 }
 
-// TokenSource gives the token that the webhook configurations are to have.
-type TokenSource interface {
-	// Token is "" until it is known.
-	Token() string
-	// Changed returns a channel that is closed when Token next changes.
-	Changed() <-chan struct{}
-	// Published tells that a token stands in every configuration.
-	Published(token string)
-}
-
 // Handler returns the handler of PathValidate and PathMutate. What comes by any
 // other path gets one and the same answer, and its body is not read.
 func (s *Server) Handler() http.Handler {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/decode"
@@ -22,35 +19,7 @@ import (
 // does not have, and fills in its defaults. The oldObject of such a write went through
 // that schema, too, and is not what is stored.
 
-const (
-	subresourceStatus = "status"
-	versionsHook      = "versions." + validateHook
-)
-
-// versions is the entry of subresources of policies that are written in another
-// version than the one that is read. The status that a controller writes in the
-// version that is read is not sent.
-func (c Configuration) versions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.validator(versionsHook).
-		WithRules(rules(c.Subresources, admissionregistrationv1.Update)...).
-		WithMatchConditions(condition(conditionVersion, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
-			list(c.readVersions())+")")).
-		WithFailurePolicy(c.FailurePolicy)
-}
-
-// conditionVersion is the name of the condition that lists the versions that are
-// read.
-const conditionVersion = "other-version"
-
-// readVersions are the resources of policies, each in the version that is read.
-func (c Configuration) readVersions() []string {
-	var out []string
-	for _, r := range c.Policies {
-		out = append(out, r.Group+"/"+r.Version+"/"+r.Resource)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
+const subresourceStatus = "status"
 
 // otherVersion reports whether a request may be made in another version than the
 // one that is read: its objects were converted, or it is one of a subresource, which

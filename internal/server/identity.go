@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // caSecret is the Secret that holds the certificate authority.
@@ -27,7 +27,7 @@ const (
 type identity struct {
 	source    certs.Source
 	feeder    manager.Runnable
-	authority webhook.Authority
+	authority webhookconfig.Authority
 	// foreign and annotations are the registrar's.
 	foreign     func() bool
 	untrusted   string // what to do about a caBundle that nobody wrote
@@ -107,7 +107,7 @@ func filesOptions(o options, log logr.Logger) certs.FilesOptions {
 // unconfirmed is a source that does not wait for its bundle to be published.
 type unconfirmed struct{ certs.Source }
 
-// Published implements webhook.Authority.
+// Published implements webhookconfig.Authority.
 func (unconfirmed) Published([]byte) {}
 
 // addCallers has the server require certificates, if the flags say so.

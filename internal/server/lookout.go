@@ -19,7 +19,7 @@ import (
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // does is what an enforcement does about a denial.
@@ -104,7 +104,7 @@ func (l *lookout) wrote(policy admissionregistrationv1.FailurePolicyType) {
 }
 
 // arming is nil where nothing is armed.
-func (l *lookout) arming() webhook.Arming {
+func (l *lookout) arming() webhookconfig.Arming {
 	if l == nil || l.arm == nil {
 		return nil
 	}

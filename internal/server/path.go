@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -19,7 +20,7 @@ const pathSecret = "overrule-path"
 // secretPath is what a caller has to know. Its zero value lets anybody call.
 type secretPath struct {
 	tokens webhook.Tokens
-	source webhook.TokenSource // for the configurations that the server writes
+	source webhookconfig.TokenSource // for the configurations that the server writes
 	feeder manager.Runnable
 	check  healthz.Checker
 	note   func() error

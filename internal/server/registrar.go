@@ -12,12 +12,12 @@ import (
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // keepWebhooks has the webhook configurations written or, where somebody else
 // keeps them, looked at.
-func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhook.Metrics, log logr.Logger) error {
+func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, l *lookout, o options, probes *health, m *webhookconfig.Metrics, log logr.Logger) error {
 	if probes.notes == nil {
 		probes.notes = map[string]func() error{}
 	}
@@ -33,23 +33,23 @@ func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Wat
 	return mgr.Add(&successor{registrar, i.recall})
 }
 
-func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Registrar {
-	return &webhook.Registrar{
+func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhookconfig.Registrar {
+	return &webhookconfig.Registrar{
 		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Untrusted: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
 		Configuration: configuration(i, o), Judged: judgedOf(w),
 	}
 }
 
-func newInspector(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhook.Inspector {
-	return &webhook.Inspector{
+func newInspector(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhookconfig.Inspector {
+	return &webhookconfig.Inspector{
 		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
 		Configuration: configuration(i, o), Judged: judgedOf(w),
 	}
 }
 
 // configuration is what the flags say of the webhook configurations.
-func configuration(i *identity, o options) webhook.Configuration {
-	return webhook.Configuration{
+func configuration(i *identity, o options) webhookconfig.Configuration {
+	return webhookconfig.Configuration{
 		Name: configurations, Namespace: o.namespace, Service: o.service, Port: o.servicePort,
 		FailurePolicy: o.failurePolicy,
 		Annotations:   i.annotations,
@@ -57,24 +57,24 @@ func configuration(i *identity, o options) webhook.Configuration {
 }
 
 // judgedOf tells what the policy kinds of a watcher want judged.
-func judgedOf(w *cache.Watcher) func() (webhook.Evaluated, bool) {
-	return func() (webhook.Evaluated, bool) {
+func judgedOf(w *cache.Watcher) func() (webhookconfig.Evaluated, bool) {
+	return func() (webhookconfig.Evaluated, bool) {
 		known := w.Discovered() // before they are asked for: once it is so, they are all there
 		out := judged(w.Served())
 		for _, r := range w.Older() {
-			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+			out.Policies = append(out.Policies, webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
 		}
 		return out, known
 	}
 }
 
 // judged returns what the policy kinds that are served want judged.
-func judged(kinds []cache.Served) webhook.Evaluated {
-	var out webhook.Evaluated
+func judged(kinds []cache.Served) webhookconfig.Evaluated {
+	var out webhookconfig.Evaluated
 	for _, s := range kinds {
-		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
+		out.Policies = append(out.Policies, webhookconfig.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 		for _, version := range s.Scales {
-			out.Scales = append(out.Scales, webhook.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
+			out.Scales = append(out.Scales, webhookconfig.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
 		}
 		out.Subresources = append(out.Subresources, subresources(s)...)
 		out.Services = out.Services || onServices(s.Kind)
@@ -85,14 +85,14 @@ func judged(kinds []cache.Served) webhook.Evaluated {
 // subresources are those that store whole policies of a kind, if they are written in
 // another version than the one that is read. The API server converts a status if that
 // version has one, too; a scale is the same in all versions.
-func subresources(s cache.Served) []webhook.Resource {
+func subresources(s cache.Served) []webhookconfig.Resource {
 	version := s.Version
 	if !s.Status {
-		version = webhook.AllVersions
+		version = webhookconfig.AllVersions
 	}
-	return []webhook.Resource{
+	return []webhookconfig.Resource{
 		{Group: s.Group, Version: version, Resource: s.Resource + "/status", Namespaced: s.Namespaced},
-		{Group: s.Group, Version: webhook.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
+		{Group: s.Group, Version: webhookconfig.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
 	}
 }
 

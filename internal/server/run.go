@@ -32,6 +32,7 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 	"overrule.dev/overrule/internal/rights"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -152,7 +153,7 @@ func assemble(mgr manager.Manager, cfg *rest.Config, client kubernetes.Interface
 	if err := lookout.join(mgr, crmetrics.Registry, probes); err != nil {
 		return err
 	}
-	if err := keepWebhooks(mgr, client, watcher, identity, path, lookout, o, probes, hooks.Metrics, log); err != nil {
+	if err := keepWebhooks(mgr, client, watcher, identity, path, lookout, o, probes, webhookconfig.NewMetrics(crmetrics.Registry), log); err != nil {
 		return err
 	}
 	if err := mgr.Add(newTrouble(probes.notes, o.namespace, mgr.GetEventRecorder("overrule"))); err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // standing reads the caBundles by which API servers verify this installation,
@@ -47,7 +47,7 @@ func standing(client kubernetes.Interface, o options) func(context.Context) ([]c
 // successor is a registrar that learns what was published before it leads: the
 // replica that led may have had other files.
 type successor struct {
-	*webhook.Registrar
+	*webhookconfig.Registrar
 	recall func(context.Context)
 }
 

@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func leadsTo(service, bundle string) admissionregistrationv1.WebhookClientConfig {
@@ -83,12 +83,12 @@ func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, recalled := fake.NewClientset(), false
-	s := &successor{&webhook.Registrar{
+	s := &successor{&webhookconfig.Registrar{
 		Client: client, Authority: newIdentityOfFiles(t), Log: logr.Discard(),
-		Judged: func() (webhook.Evaluated, bool) {
+		Judged: func() (webhookconfig.Evaluated, bool) {
 			assert.True(t, recalled)
 			cancel()
-			return webhook.Evaluated{}, false
+			return webhookconfig.Evaluated{}, false
 		},
 	}, func(context.Context) { recalled = true }}
 	assert.True(t, s.NeedLeaderElection())
@@ -96,7 +96,7 @@ func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	assert.True(t, recalled)
 }
 
-func newIdentityOfFiles(t *testing.T) webhook.Authority {
+func newIdentityOfFiles(t *testing.T) webhookconfig.Authority {
 	t.Helper()
 	return identify(t, "--certificates=files").authority
 }

@@ -1,4 +1,4 @@
-package webhook
+package webhookconfig
 
 import (
 	"context"
@@ -38,6 +38,13 @@ func standingOf(configuration any) (*standing, error) {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
 	return &out, nil
+}
+
+// operation is one step of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
 }
 
 // desk is where the configuration of one sort is read and written.

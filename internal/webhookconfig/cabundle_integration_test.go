@@ -1,6 +1,6 @@
 //go:build integration
 
-package webhook
+package webhookconfig
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package webhook
+package webhookconfig
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 )
 
 // fieldManager owns what a Registrar writes.
@@ -27,6 +28,16 @@ type Authority interface {
 	Changed() <-chan struct{}
 	// Published tells that the bundle stands in every configuration.
 	Published(bundle []byte)
+}
+
+// TokenSource gives the token that the webhook configurations are to have.
+type TokenSource interface {
+	// Token is "" until it is known.
+	Token() string
+	// Changed returns a channel that is closed when Token next changes.
+	Changed() <-chan struct{}
+	// Published tells that a token stands in every configuration.
+	Published(token string)
 }
 
 // Registrar keeps the webhook configurations as they should be: their rules in
@@ -59,7 +70,7 @@ type Registrar struct {
 	Wrote func(admissionregistrationv1.FailurePolicyType)
 	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
-	Events  EventRecorder
+	Events  events.EventRecorder
 	Metrics *Metrics
 
 	adopted bool

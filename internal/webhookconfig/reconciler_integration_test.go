@@ -1,6 +1,6 @@
 //go:build integration
 
-package webhook_test
+package webhookconfig_test
 
 import (
 	"context"
@@ -27,6 +27,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/test/env"
 	"overrule.dev/overrule/webhook"
 )
@@ -40,7 +41,7 @@ type service struct {
 	changed   chan struct{}
 
 	mu     sync.Mutex
-	judged webhook.Evaluated
+	judged webhookconfig.Evaluated
 }
 
 // told is an Authority that counts what is published.
@@ -68,7 +69,7 @@ func (a *told) last() string {
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhook.Evaluated{Policies: []webhook.Resource{
+	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhookconfig.Evaluated{Policies: []webhookconfig.Resource{
 		{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies", Namespaced: true},
 	}}}
 	client, err := kubernetes.NewForConfig(s.plane.Config)
@@ -84,12 +85,12 @@ func serve(t *testing.T) *service {
 	})
 	require.NoError(t, err)
 	s.authority = &told{Authority: authority}
-	registrar := &webhook.Registrar{
+	registrar := &webhookconfig.Registrar{
 		Client: client, Authority: s.authority, Changed: s.changed, Log: testr.New(t),
-		Configuration: webhook.Configuration{
+		Configuration: webhookconfig.Configuration{
 			Name: "overrule", Namespace: ownNamespace, Service: "overrule", Port: port, FailurePolicy: admissionregistrationv1.Fail,
 		},
-		Judged: func() (webhook.Evaluated, bool) {
+		Judged: func() (webhookconfig.Evaluated, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.judged, true
@@ -218,7 +219,7 @@ func TestARegistrarOnARealAPIServer(t *testing.T) {
 	t.Run("has a new kind judged", func(t *testing.T) {
 		require.False(t, s.denies("RateLimitPolicy", "default"))
 		s.mu.Lock()
-		s.judged.Policies = append(s.judged.Policies, webhook.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
+		s.judged.Policies = append(s.judged.Policies, webhookconfig.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
 		s.mu.Unlock()
 		s.changed <- struct{}{}
 		s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, `["authpolicies","ratelimitpolicies"]`)

@@ -1,4 +1,4 @@
-package webhook
+package webhookconfig
 
 import (
 	"fmt"
@@ -104,4 +104,32 @@ var relabelled = differ("metadata", "labels") + " || " + differ("metadata", "own
 func differ(parent, field string) string {
 	now, was := "object."+parent, "oldObject."+parent
 	return fmt.Sprintf("has(%[1]s.%[3]s) != has(%[2]s.%[3]s) || has(%[1]s.%[3]s) && %[1]s.%[3]s != %[2]s.%[3]s", now, was, field)
+}
+
+// versionsHook is the webhook of writes in other versions than the one that is read.
+const versionsHook = "versions." + validateHook
+
+// versions is the entry of subresources of policies that are written in another
+// version than the one that is read. The status that a controller writes in the
+// version that is read is not sent.
+func (c Configuration) versions() *ac.ValidatingWebhookApplyConfiguration {
+	return c.validator(versionsHook).
+		WithRules(rules(c.Subresources, admissionregistrationv1.Update)...).
+		WithMatchConditions(condition(conditionVersion, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
+			list(c.readVersions())+")")).
+		WithFailurePolicy(c.FailurePolicy)
+}
+
+// conditionVersion is the name of the condition that lists the versions that are
+// read.
+const conditionVersion = "other-version"
+
+// readVersions are the resources of policies, each in the version that is read.
+func (c Configuration) readVersions() []string {
+	var out []string
+	for _, r := range c.Policies {
+		out = append(out, r.Group+"/"+r.Version+"/"+r.Resource)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

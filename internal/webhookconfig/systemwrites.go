@@ -1,11 +1,37 @@
-package webhook
+package webhookconfig
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+
+	"overrule.dev/overrule/internal/guard"
 )
+
+// The users as whom the system deletes: each controller's own or, where the
+// controller manager runs without --use-service-account-credentials, the one
+// that all of its controllers share.
+const (
+	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+	controllerManager   = "system:kube-controller-manager"
+)
+
+// Those as whom the garbage collector deletes, and what a namespace holds.
+var (
+	collectors = []string{garbageCollector, controllerManager}
+	emptiers   = []string{namespaceController, controllerManager}
+)
+
+// IsGarbageCollector reports whether the garbage collector writes as a user.
+func IsGarbageCollector(user string) bool { return slices.Contains(collectors, user) }
 
 // What the system deletes is never denied, only recorded: it was judged when
 // the namespace, or the owner, was deleted. Nor is there anything to deny about
@@ -68,3 +94,64 @@ func unchanged(part string, but ...string) string {
 
 // list is a list of texts, none of which has a quote in it.
 func list(texts []string) string { return "['" + strings.Join(texts, "', '") + "']" }
+
+// Why a write is spared.
+const (
+	sparedDeletion = "the system deletes it"
+	sparedEdit     = "it is being deleted, and stays what it is until then"
+)
+
+// parts are the fields of a JSON object, unread: the API server writes what is the
+// same in the same bytes.
+type parts map[string]json.RawMessage
+
+// SystemWrite says why a request meets ofSystem, "" if it does not. What cannot
+// be read does not.
+func SystemWrite(r *admissionv1.AdmissionRequest) string {
+	was, oldMeta := partsOf(r.OldObject.Raw)
+	has := func(name string) bool { return oldMeta[name] != nil }
+	user := r.UserInfo.Username
+	switch r.Operation {
+	case admissionv1.Delete:
+		if has("namespace") && slices.Contains(emptiers, user) || has("ownerReferences") && slices.Contains(collectors, user) {
+			return sparedDeletion
+		}
+	case admissionv1.Update:
+		now, newMeta := partsOf(r.Object.Raw)
+		if has("deletionTimestamp") && noOtherOwner(newMeta["ownerReferences"], oldMeta["ownerReferences"]) &&
+			same(now, was, freeFields) && same(newMeta, oldMeta, freeMetadata) {
+			return sparedEdit
+		}
+	default: // nothing else is of the system
+	}
+	return ""
+}
+
+// partsOf returns those of an object and of its metadata, none of what
+// cannot be read.
+func partsOf(object []byte) (all, metadata parts) {
+	if json.Unmarshal(object, &all) != nil || json.Unmarshal(all["metadata"], &metadata) != nil {
+		return nil, nil
+	}
+	return all, metadata
+}
+
+// same reports whether all fields are the same but for those that are free.
+func same(now, was parts, free []string) bool {
+	isFree := func(name string, _ json.RawMessage) bool { return slices.Contains(free, name) }
+	maps.DeleteFunc(now, isFree)
+	maps.DeleteFunc(was, isFree)
+	return maps.EqualFunc(now, was, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// noOtherOwner is noNewOwner of two lists of owners, which may be absent.
+func noOtherOwner(now, was []byte) bool {
+	if now == nil || bytes.Equal(now, was) {
+		return true
+	}
+	var n, w []metav1.OwnerReference
+	if json.Unmarshal(now, &n) != nil || json.Unmarshal(was, &w) != nil {
+		return false
+	}
+	return len(n)*len(w) <= mostPairs && guard.NewOwners(w, n) == ""
+}

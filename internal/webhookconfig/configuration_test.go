@@ -1,4 +1,4 @@
-package webhook
+package webhookconfig
 
 import (
 	"encoding/json"
@@ -186,4 +186,29 @@ func TestOnlyTheMainResourcesAreWatched(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestSubresourcesAreSentInOtherVersionsAlone(t *testing.T) {
+	c := configuration()
+	c.FailurePolicy = admissionregistrationv1.Fail
+	c.Policies = []Resource{{"example.com", "v1", "paints", true}, {"example.com", "v1beta1", "dyes", false}}
+	c.Subresources = []Resource{
+		{"example.com", "v1", "paints/status", true}, {"example.com", AllVersions, "paints/scale", true},
+		{"example.com", AllVersions, "dyes/status", false}, {"example.com", AllVersions, "dyes/scale", false},
+	}
+	hooks := c.Validating().Webhooks
+	hook := hooks[len(hooks)-1]
+	assert.Equal(t, "versions.validate.overrule.dev", *hook.Name)
+	assert.Equal(t, admissionregistrationv1.Equivalent, *hook.MatchPolicy)
+	assert.Equal(t, admissionregistrationv1.Fail, *hook.FailurePolicy)
+	data, err := json.Marshal(hook.Rules)
+	require.NoError(t, err)
+	assert.JSONEq(t, `[
+		{"apiGroups":["example.com"],"apiVersions":["*"],"scope":"Cluster","resources":["dyes/scale","dyes/status"],"operations":["UPDATE"]},
+		{"apiGroups":["example.com"],"apiVersions":["*"],"scope":"Namespaced","resources":["paints/scale"],"operations":["UPDATE"]},
+		{"apiGroups":["example.com"],"apiVersions":["v1"],"scope":"Namespaced","resources":["paints/status"],"operations":["UPDATE"]}]`, string(data))
+	require.Len(t, hook.MatchConditions, 1)
+	assert.Equal(t, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
+		"['example.com/v1/paints', 'example.com/v1beta1/dyes'])", *hook.MatchConditions[0].Expression)
+	assert.NotContains(t, strings.Join(c.Definitions(), " "), "/status")
 }

@@ -1,4 +1,4 @@
-package webhook
+package webhookconfig
 
 import (
 	"context"
@@ -14,6 +14,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 )
+
+// Tokens know what a path has to end with: PathValidate + "/" + token.
+type Tokens interface {
+	// Accepts reports whether a token is good. known is false as long as no token is.
+	Accepts(token string) (ok, known bool)
+}
 
 // Inspector looks after webhook configurations that somebody else keeps, and
 // says in what they are not what a Registrar would write. It runs on every
