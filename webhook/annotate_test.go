@@ -22,17 +22,17 @@ import (
 )
 
 // onePatch is the one operation of a patch.
-type onePatch struct{ op, path, value string }
+type annotationPatches struct{ op, path, value string }
 
-func patched(t *testing.T, a *admissionv1.AdmissionResponse) onePatch {
+func patched(t *testing.T, a *admissionv1.AdmissionResponse) annotationPatches {
 	t.Helper()
 	require.True(t, a.Allowed)
 	require.NotNil(t, a.PatchType)
 	require.Equal(t, admissionv1.PatchTypeJSONPatch, *a.PatchType)
-	var ops []operation
+	var ops []patchOperation
 	require.NoError(t, json.Unmarshal(a.Patch, &ops))
 	require.Len(t, ops, 1)
-	p := onePatch{op: ops[0].Op, path: ops[0].Path}
+	p := annotationPatches{op: ops[0].Op, path: ops[0].Path}
 	switch v := ops[0].Value.(type) {
 	case string:
 		p.value = v
@@ -53,20 +53,20 @@ const (
 )
 
 func TestThePatchPutsTheAnnotationOn(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	policy := routeAuth(ssoAndKey)
 	for name, c := range map[string]struct {
 		object string
-		want   onePatch
+		want   annotationPatches
 	}{
 		"without annotations it makes the map": {
-			policy, onePatch{"add", "/metadata/annotations/" + api.AnnotationOutcome, outcomeText},
+			policy, annotationPatches{"add", "/metadata/annotations/" + api.AnnotationOutcome, outcomeText},
 		},
 		"beside another annotation": {
-			annotated(policy, "a", "b"), onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText},
+			annotated(policy, "a", "b"), annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText},
 		},
 		"in place of what the writer claims": {
-			annotated(policy, api.AnnotationOutcome, "Enforced!"), onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText},
+			annotated(policy, api.AnnotationOutcome, "Enforced!"), annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,13 +99,13 @@ func apply(t *testing.T, manifest string, patch []byte) map[string]string {
 	require.NoError(t, err)
 	after, err := decoded.Apply(toJSON(t, manifest))
 	require.NoError(t, err)
-	object, err := partOf(after)
+	object, err := mutablePartsOf(after)
 	require.NoError(t, err)
 	return object.Annotations
 }
 
 func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth, routeAuth(ssoAndKey))
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, routeAuth(ssoAndKey))
 	got := patched(t, d.mutated(t, create(t, route)))
 	assert.Equal(t, "/metadata/annotations/"+api.AnnotationEffectivePolicy, got.path)
 	assert.JSONEq(t, `{"hash": "`+hashIn(t, got.value)+`", "policies": {"AuthPolicy.kuadrant.io": [{
@@ -115,7 +115,7 @@ func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
 
 func TestRulesOfARouteWithOtherPoliciesAreToldApart(t *testing.T) {
 	onAdmin := strings.Replace(routeAuth("rules: {authentication: {staff: {}}}"), "name: toystore}", "name: toystore, sectionName: admin}", 1)
-	d := open(t, Options{}, cluster, gatewayAuth, onAdmin)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, onAdmin)
 	got := patched(t, d.mutated(t, create(t, route))).value
 	assert.JSONEq(t, `{"hash": "`+hashIn(t, got)+`", "policies": {"AuthPolicy.kuadrant.io": [
 		{"paths": ["infra/edge#http toys"], "rules": {"rules.authentication.sso": "infra/gw-auth"}},
@@ -132,7 +132,7 @@ func hashIn(t *testing.T, text string) string {
 
 func TestTheHashFollowsTheEffectivePolicyAlone(t *testing.T) {
 	hash := func(manifests ...string) string {
-		d := open(t, Options{}, append([]string{cluster}, manifests...)...)
+		d := newTestServer(t, Options{}, append([]string{cluster}, manifests...)...)
 		return hashIn(t, patched(t, d.mutated(t, create(t, route))).value)
 	}
 	want := hash(gatewayAuth, routeAuth(ssoAndKey))
@@ -150,7 +150,7 @@ func TestNothingInAnAnnotationDependsOnWhatACreateLacks(t *testing.T) {
 		"a route": route,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster, gatewayAuth)
+			d := newTestServer(t, Options{}, cluster, gatewayAuth)
 			named := strings.Split(object, "name: ")[1]
 			named = named[:strings.IndexAny(named, ",}")]
 			unnamed := strings.Replace(object, "name: "+named+"}", "generateName: x-}", 1)
@@ -172,26 +172,26 @@ func TestAnUpdateThatChangesNeitherSpecNorLabelsNorTheAnnotationKeepsWhatWas(t *
 	finalized := strings.Replace(stale, "metadata: {", `metadata: {deletionTimestamp: "2026-03-01T00:00:00Z", finalizers: [a/b], `, 1)
 	for name, c := range map[string]struct {
 		before, after string
-		want          *onePatch
+		want          *annotationPatches
 	}{
 		"nothing changed":                         {before: stale, after: stale},
 		"nothing changed, and none was there":     {before: policy, after: policy},
 		"another annotation":                      {before: stale, after: strings.Replace(stale, "annotations: {", "annotations: {c: d, ", 1)},
 		"the last finalizer goes":                 {before: finalized, after: strings.Replace(finalized, "finalizers: [a/b], ", "", 1)},
-		"the writer forged one":                   {before: policy, after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"the writer changed it":                   {before: stale, after: annotated(policy, api.AnnotationOutcome, "Enforced!"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"the writer dropped it":                   {before: stale, after: annotated(policy, "c", "d"), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"the writer dropped all annotations":      {before: stale, after: policy, want: &onePatch{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
+		"the writer forged one":                   {before: policy, after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer changed it":                   {before: stale, after: annotated(policy, api.AnnotationOutcome, "Enforced!"), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer dropped it":                   {before: stale, after: annotated(policy, "c", "d"), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer dropped all annotations":      {before: stale, after: policy, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
 		"the writer says what is true now":        {before: stale, after: annotated(policy, api.AnnotationOutcome, outcomeText)},
-		"the writer says nothing in it":           {before: stale, after: annotated(policy, api.AnnotationOutcome, ""), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"what is true is dropped, and comes back": {before: annotated(policy, api.AnnotationOutcome, outcomeText), after: policy, want: &onePatch{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
-		"labels changed: it is computed anew":     {before: stale, after: labelled(stale), want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"labels were taken off: the same":         {before: labelled(stale), after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"the spec changed: it is computed anew":   {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: stale, want: &onePatch{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the writer says nothing in it":           {before: stale, after: annotated(policy, api.AnnotationOutcome, ""), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"what is true is dropped, and comes back": {before: annotated(policy, api.AnnotationOutcome, outcomeText), after: policy, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
+		"labels changed: it is computed anew":     {before: stale, after: labelled(stale), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"labels were taken off: the same":         {before: labelled(stale), after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the spec changed: it is computed anew":   {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"the spec changed and the answer did not": {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: annotated(policy, api.AnnotationOutcome, outcomeText)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster, gatewayAuth)
+			d := newTestServer(t, Options{}, cluster, gatewayAuth)
 			a := d.mutated(t, update(t, c.before, c.after))
 			if c.want == nil {
 				assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, a)
@@ -203,43 +203,43 @@ func TestAnUpdateThatChangesNeitherSpecNorLabelsNorTheAnnotationKeepsWhatWas(t *
 }
 
 func TestWhereItCannotBeComputedAnAnnotationStaysWhatItWas(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	v, _ := d.Store.View()
 	policy := routeAuth(ssoAndKey)
 	stale, forged := annotated(policy, api.AnnotationOutcome, "stale"), annotated(policy, api.AnnotationOutcome, "Enforced!")
 	r := update(t, stale, forged)
-	c, err := change(v, r, time.Now())
+	c, err := decodeChange(v, r, time.Now())
 	require.NoError(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	ops, err := d.annotate(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
+	ops, err := d.annotationPatch(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
 	require.NoError(t, err)
-	assert.Equal(t, []operation{{Op: "add", Path: "/metadata/annotations/overrule.dev~1outcome", Value: "stale"}}, ops)
+	assert.Equal(t, []patchOperation{{Op: "add", Path: "/metadata/annotations/overrule.dev~1outcome", Value: "stale"}}, ops)
 
 	r = update(t, stale, labelled(forged))
-	c, err = change(v, r, time.Now())
+	c, err = decodeChange(v, r, time.Now())
 	require.NoError(t, err)
-	_, err = d.annotate(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
+	_, err = d.annotationPatch(v, r, c, effective.NewBudget(over, guard.DefaultBudget))
 	require.ErrorIs(t, err, effective.ErrTooMuch, "what was there is of another object then")
 }
 
 func TestARefreshThatIsAsTrueAsAnyStandsAndAnEmptyOneGoes(t *testing.T) {
 	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	a := d.mutated(t, update(t, annotated(lonely, api.AnnotationEffectivePolicy, "x"), annotated(lonely, api.AnnotationEffectivePolicy, "")))
-	assert.Equal(t, onePatch{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
+	assert.Equal(t, annotationPatches{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
 }
 
 func TestAnAnnotationThatHasNothingToSayAnyMoreGoes(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
 	a := d.mutated(t, update(t, annotated(route, api.AnnotationEffectivePolicy, "x"), annotated(lonely, api.AnnotationEffectivePolicy, "x")))
-	assert.Equal(t, onePatch{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
+	assert.Equal(t, annotationPatches{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
 	assert.Nil(t, d.mutated(t, create(t, lonely)).Patch)
 }
 
 func TestWhatGetsNoAnnotationGetsNoPatch(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	for _, r := range []*admissionv1.AdmissionRequest{
 		remove(t, gatewayAuth), // a patch on a DELETE is an InternalError, even under Ignore
 		remove(t, route),
@@ -251,14 +251,14 @@ func TestWhatGetsNoAnnotationGetsNoPatch(t *testing.T) {
 }
 
 func TestAPolicyOnNoPathIsToldItsState(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	for want, object := range map[string]string{
 		"TargetNotFound": homeless(),
 		"Invalid":        routeAuth("rules: x"),
 		"NoPath":         strings.Replace(routeAuth(ssoAndKey), "name: toystore}", "name: away}", 1),
 	} {
 		if want == "NoPath" {
-			fill(t, d.Store, strings.NewReplacer("name: toystore", "name: away", "name: edge", "name: nothing").Replace(route))
+			addObjects(t, d.Store, strings.NewReplacer("name: toystore", "name: away", "name: edge", "name: nothing").Replace(route))
 		}
 		assert.Equal(t, `{"state":"`+want+`","paths":{"total":0,"enforced":0,"partiallyEnforced":0,"overridden":0,"inactive":0}}`,
 			patched(t, d.mutated(t, create(t, object))).value)
@@ -272,17 +272,17 @@ func TestAnAnnotationIsAtMostFourKiB(t *testing.T) {
 	rules := "{" + many(2000, "r%d: {}") + "}"
 
 	t.Run("a route on many listeners", func(t *testing.T) {
-		d := open(t, Options{}, wide, gatewayAuth)
+		d := newTestServer(t, Options{}, wide, gatewayAuth)
 		got := patched(t, d.mutated(t, create(t, strings.Replace(route, "rules:", "rules:\n  - name: a-further-one", 1)))).value
 		assert.JSONEq(t, `{"hash":"`+hashIn(t, got)+`","counts":{"AuthPolicy.kuadrant.io":{"paths":180,"rules":180}}}`, got)
 	})
 	t.Run("a route with many rules in force", func(t *testing.T) {
-		d := open(t, Options{}, cluster, gatewayAuth, routeAuth("rules: {authentication: "+rules+"}"))
+		d := newTestServer(t, Options{}, cluster, gatewayAuth, routeAuth("rules: {authentication: "+rules+"}"))
 		got := patched(t, d.mutated(t, create(t, route))).value
 		assert.JSONEq(t, `{"hash":"`+hashIn(t, got)+`","counts":{"AuthPolicy.kuadrant.io":{"paths":2,"rules":4002}}}`, got)
 	})
 	t.Run("a policy that loses many rules", func(t *testing.T) {
-		d := open(t, Options{}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", rules, 1))
+		d := newTestServer(t, Options{}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", rules, 1))
 		lose := routeAuth("rules: {authentication: {" + many(2000, "r%d: 1") + "}}")
 		got := patched(t, d.mutated(t, create(t, lose))).value
 		assert.JSONEq(t, `{"hash":"`+hashIn(t, got)+`","state":"Overridden","paths":{"total":2,"enforced":0,"partiallyEnforced":0,"overridden":2,"inactive":0}}`, got)
@@ -293,14 +293,14 @@ func TestAnAnnotationIsAtMostFourKiB(t *testing.T) {
 func TestTheSameWriteGetsTheSameBytes(t *testing.T) {
 	answers := make(map[string]bool)
 	for range 20 {
-		d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits, routeLimits(20), routeAuth("rules: {authentication: {"+many(30, "r%d: {}")+"}}"))
+		d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits, routeLimits(20), routeAuth("rules: {authentication: {"+many(30, "r%d: {}")+"}}"))
 		answers[string(d.post(t, PathMutate, review(t, create(t, route))).Body.Bytes())] = true
 	}
 	assert.Len(t, answers, 1)
 }
 
 func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	v, _ := d.Store.View()
 	good, bad := toJSON(t, route), []byte(`{"metadata":{"labels":1},"spec":{}}`)
 	after, err := snapshot.Decode(api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindHTTPRoute}, nil, good, 0)
@@ -318,7 +318,7 @@ func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
 				Object:    runtime.RawExtension{Raw: c.object}, OldObject: runtime.RawExtension{Raw: c.oldObject},
 			}
 			change := guard.Change{Operation: guard.Update, Before: after, After: after}
-			_, err := d.annotate(v, r, change, effective.NewBudget(t.Context(), guard.DefaultBudget))
+			_, err := d.annotationPatch(v, r, change, effective.NewBudget(t.Context(), guard.DefaultBudget))
 			assert.EqualError(t, err, c.want)
 		})
 	}

@@ -15,20 +15,20 @@ import (
 )
 
 // answer is a review's response, with what metrics, log and Events say of it.
-type answer struct {
+type response struct {
 	admissionv1.AdmissionResponse
 	// reason is the code of the first denial, "" if there is none; message is
 	// all that speaks against the write, even where it is allowed.
 	reason, message string
 	// again tells that nothing was decided: the client shall try again.
-	again bool
+	retry bool
 	// about is the object of the write, where it could be read.
-	about api.Ref
+	object api.Ref
 	// judged tells that the guard judged the write, which changes so many paths.
-	judged bool
+	evaluated bool
 	paths  int
 	// on is the view that it was judged on, nil if nobody judged.
-	on *snapshot.View
+	view *snapshot.View
 }
 
 // The reasons of denials that no guard gave.
@@ -37,13 +37,13 @@ const (
 	reasonPanic  = "Panic"
 )
 
-func allow() answer {
-	return answer{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
+func allow() response {
+	return response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
 }
 
 // deny answers no, with the code 403 that shows the message on a terminal.
-func deny(reason, message string) answer {
-	return answer{
+func deny(reason, message string) response {
+	return response{
 		reason: reason, message: message,
 		AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden,
@@ -52,18 +52,18 @@ func deny(reason, message string) answer {
 	}
 }
 
-const overload = "overrule is judging as many writes as it can; try again in a second"
+const overloadMessage = "overrule is judging as many writes as it can; try again in a second"
 
 // later asks the client to come again; kubectl does so by itself.
-func later(reason, message string) answer {
+func denyWithRetry(reason, message string) response {
 	a := deny(reason, message)
-	comeAgain(&a)
+	retryLater(&a)
 	return a
 }
 
 // comeAgain makes a denial one that a client tries again after a second.
-func comeAgain(a *answer) {
-	a.again = true
+func retryLater(a *response) {
+	a.retry = true
 	if a.Result == nil {
 		return // nothing is denied
 	}
@@ -72,33 +72,33 @@ func comeAgain(a *answer) {
 }
 
 // of answers what the guard says.
-func of(j *guard.Decision, e guard.Enforcement) answer {
+func fromDecision(j *guard.Decision, e guard.Enforcement) response {
 	a := allow()
 	told := j.Warnings
 	if j.Denied() {
-		a = deny(string(j.Denials[0].Code), message(j.Denials)).under(e, codes(j.Denials))
+		a = deny(string(j.Denials[0].Code), denialMessage(j.Denials)).applyEnforcement(e, reasonCodes(j.Denials))
 		if !e.Denies() {
-			told = append(wouldDeny(j.Denials), told...)
+			told = append(asWouldDeny(j.Denials), told...)
 		}
 	}
-	a.about, a.judged, a.paths = j.Change.Object().Ref(), true, j.Changes.Paths
+	a.object, a.evaluated, a.paths = j.Change.Object().Ref(), true, j.Changes.Paths
 	if e != guard.EnforceAudit {
 		a.Warnings = warnings(told)
 	}
 	if len(j.Audits) > 0 {
-		a.annotate("audit", message(j.Audits))
+		a.setAuditAnnotation("audit", denialMessage(j.Audits))
 	}
 	return a
 }
 
 // under returns a denial as an enforcement wants it, with its codes in the
 // audit log. Where it denies nothing, saying so on the terminal is the caller's.
-func (a answer) under(e guard.Enforcement, codes string) answer {
+func (a response) applyEnforcement(e guard.Enforcement, codes string) response {
 	key := "denied"
 	if e == guard.EnforceAudit {
 		key = "would-deny"
 	}
-	a.annotate(key, codes)
+	a.setAuditAnnotation(key, codes)
 	if !e.Denies() {
 		a.Allowed, a.Result = true, nil
 	}
@@ -106,7 +106,7 @@ func (a answer) under(e guard.Enforcement, codes string) answer {
 }
 
 // annotate adds to what the audit log says of the write.
-func (a *answer) annotate(key, value string) {
+func (a *response) setAuditAnnotation(key, value string) {
 	if a.AuditAnnotations == nil {
 		a.AuditAnnotations = make(map[string]string)
 	}
@@ -114,7 +114,7 @@ func (a *answer) annotate(key, value string) {
 }
 
 // wouldDeny marks denials that are only told.
-func wouldDeny(denials []guard.Finding) []guard.Finding {
+func asWouldDeny(denials []guard.Finding) []guard.Finding {
 	out := make([]guard.Finding, len(denials))
 	for i, f := range denials {
 		mark := "would be denied: " + string(f.Code) + ": "
@@ -129,7 +129,7 @@ func wouldDeny(denials []guard.Finding) []guard.Finding {
 
 // message says everything: one finding to a line, each with its reason. What
 // policies say in their conditions is no command to a terminal.
-func message(findings []guard.Finding) string {
+func denialMessage(findings []guard.Finding) string {
 	findings = guard.OmitRepeated(findings)
 	lines := make([]string, len(findings))
 	for i, f := range findings {
@@ -138,7 +138,7 @@ func message(findings []guard.Finding) string {
 	return strings.Join(lines, "\n")
 }
 
-func codes(findings []guard.Finding) string {
+func reasonCodes(findings []guard.Finding) string {
 	seen := make(map[string]bool)
 	var out []string
 	for _, f := range findings {
@@ -151,7 +151,7 @@ func codes(findings []guard.Finding) string {
 }
 
 // patch adds a JSON patch to an answer.
-func (a *answer) patch(ops []operation) error {
+func (a *response) setPatch(ops []patchOperation) error {
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (a *answer) patch(ops []operation) error {
 	return nil
 }
 
-func writeAnswer(w http.ResponseWriter, r *admissionv1.AdmissionRequest, a answer) error {
+func writeResponse(w http.ResponseWriter, r *admissionv1.AdmissionRequest, a response) error {
 	a.UID = r.UID
 	data, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},

@@ -13,15 +13,15 @@ import (
 )
 
 // judge is what stands behind a door.
-type judge struct {
+type evaluator struct {
 	// act names what it does, for traces.
-	act string
+	span string
 	// answer answers a request on a view.
-	answer func(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer
+	evaluate func(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response
 	// failed answers for it where it panics or does not answer in time.
-	failed func(reason, message string) answer
+	onFailure func(reason, message string) response
 	// busy answers for it where it is never asked, for there is too much to do.
-	busy func() answer
+	onOverload func() response
 }
 
 // grace is how long a judge may take to notice that its time is over.
@@ -30,21 +30,21 @@ const grace = 50 * time.Millisecond
 // ask waits for a free place and asks the judge, on the view of that moment. A
 // write that gets its place so late that there is no time left to judge it is
 // one of too many, and not one that takes too long.
-func (s *Server) ask(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
-	_, waiting := s.part(ctx, spanPlace)
-	ok := s.gate.enter(ctx, l.weight)
+func (s *Server) admit(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, j evaluator) response {
+	_, waiting := s.startSpan(ctx, spanQueue)
+	ok := s.limiter.acquireSlot(ctx, l.weight)
 	waiting.End()
 	if !ok {
-		return j.busy()
+		return j.onOverload()
 	}
-	late := l.late(ctx)
-	v = s.newer(v, r)
-	a := s.judged(ctx, v, r, l, j)
-	if a.on == nil {
-		a.on = v
+	late := l.waitedTooLong(ctx)
+	v = s.latestView(v, r)
+	a := s.evaluateInTime(ctx, v, r, l, j)
+	if a.view == nil {
+		a.view = v
 	}
 	if late && !a.Allowed && a.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
-		return j.busy()
+		return j.onOverload()
 	}
 	return a
 }
@@ -52,7 +52,7 @@ func (s *Server) ask(ctx context.Context, v *snapshot.View, r *admissionv1.Admis
 // newer returns the view of now, for a write that waited since the view v. One
 // that does not have its kind as v has, since that is being listed anew, will not
 // do.
-func (s *Server) newer(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
+func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
 	now, _ := s.Store.View()
 	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
 		return v
@@ -63,13 +63,13 @@ func (s *Server) newer(v *snapshot.View, r *admissionv1.AdmissionRequest) *snaps
 // judged asks the judge, at a place that was entered. One that outlasts its
 // deadline keeps its place and its load until it ends, but nobody waits for it:
 // under failurePolicy Ignore a write without an answer is let through.
-func (s *Server) judged(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *load, j judge) answer {
-	answers := make(chan answer, 1)
-	l.hold()
+func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, j evaluator) response {
+	answers := make(chan response, 1)
+	l.retain()
 	go func() {
-		defer l.drop()
-		defer s.gate.leave(l.weight)
-		answers <- s.recovered(ctx, v, r, j)
+		defer l.release()
+		defer s.limiter.releaseSlot(l.weight)
+		answers <- s.evaluateRecovered(ctx, v, r, j)
 	}()
 	select {
 	case a := <-answers:
@@ -81,12 +81,12 @@ func (s *Server) judged(ctx context.Context, v *snapshot.View, r *admissionv1.Ad
 		return a
 	case <-time.After(grace):
 		s.Log.Info("judging a write outlasts its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
-		return j.failed(string(api.ReasonTooMuch), outlasts(r))
+		return j.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
 	}
 }
 
 // outlasts says what takes too long: how far its judge is, nobody can ask.
-func outlasts(r *admissionv1.AdmissionRequest) string {
+func deadlineMessage(r *admissionv1.AdmissionRequest) string {
 	ref := api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
 	return fmt.Sprintf("%s: judging %s of %s (%d bytes) takes longer than a call may; write less at a time "+
 		"(fewer rules, listeners, targets or conditions), or ask the cluster's administrator",
@@ -95,26 +95,26 @@ func outlasts(r *admissionv1.AdmissionRequest) string {
 
 // undecided answers that nothing could be decided just now. Where nothing is
 // denied there is nothing to wait for, either.
-func (s *Server) undecided(reason, message string) answer {
-	a := later(reason, message)
+func (s *Server) denyUndecided(reason, message string) response {
+	a := denyWithRetry(reason, message)
 	if !s.Enforcement.Denies() {
-		a = s.failed(reason, message)
+		a = s.denyFailed(reason, message)
 	}
-	a.again = true
+	a.retry = true
 	return a
 }
 
 // recovered asks the judge. A panic is an answer, too.
-func (s *Server) recovered(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, j judge) (a answer) {
-	ctx, span := s.part(ctx, j.act)
+func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, j evaluator) (a response) {
+	ctx, span := s.startSpan(ctx, j.span)
 	defer span.End()
 	defer func() {
 		if p := recover(); p != nil {
-			span.SetStatus(failed, reasonPanic)
+			span.SetStatus(spanError, reasonPanic)
 			s.Metrics.panicked()
 			s.Log.Error(fmt.Errorf("panic: %v", p), "judge a write", "uid", r.UID, "stack", string(debug.Stack()))
-			a = j.failed(reasonPanic, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
+			a = j.onFailure(reasonPanic, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(r.UID)+")")
 		}
 	}()
-	return j.answer(ctx, v, r)
+	return j.evaluate(ctx, v, r)
 }

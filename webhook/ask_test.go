@@ -19,14 +19,14 @@ func BenchmarkAsk(b *testing.B) {
 	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
 	v, _ := s.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}
-	j := judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer { return allow() }, s.failed, s.overloaded}
+	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return allow() }, s.denyFailed, s.denyOverloaded}
 	b.ReportAllocs()
 	for b.Loop() {
-		l, ok := s.gate.take(b.Context(), lightest)
+		l, ok := s.limiter.reserve(b.Context(), minWeight)
 		require.True(b, ok)
-		if a := s.ask(b.Context(), v, r, l, j); !a.Allowed {
+		if a := s.admit(b.Context(), v, r, l, j); !a.Allowed {
 			b.Fatal(a.reason)
 		}
-		l.drop()
+		l.release()
 	}
 }

@@ -15,7 +15,7 @@ import (
 // change makes a change for the guard of a request. The errors tell what is
 // missing in the request, or where an object does not match its kind
 // (store.ErrKind if it is of no kind that is judged).
-func change(v *snapshot.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
+func decodeChange(v *snapshot.View, r *admissionv1.AdmissionRequest, now time.Time) (guard.Change, error) {
 	ref := api.PolicyKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
 	kind := v.Kind(ref)
 	c := guard.Change{Operation: guard.Operation(r.Operation), User: &r.UserInfo}
@@ -26,7 +26,7 @@ func change(v *snapshot.View, r *admissionv1.AdmissionRequest, now time.Time) (g
 	written := func(data []byte) (snapshot.Object, error) {
 		read := snapshot.Decode
 		if kind != nil && otherVersion(r) {
-			read = coerced
+			read = decodeCoerced
 		}
 		o, err := read(ref, kind, data, policykind.InFlight(now))
 		if p, ok := o.(*policykind.Policy); ok {
@@ -58,5 +58,5 @@ func change(v *snapshot.View, r *admissionv1.AdmissionRequest, now time.Time) (g
 	if c.Before == nil && c.After == nil {
 		return c, fmt.Errorf("operation %q is none of CREATE, UPDATE, DELETE", r.Operation)
 	}
-	return c, heed(&c, r)
+	return c, readMetadata(&c, r)
 }

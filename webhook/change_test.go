@@ -87,14 +87,14 @@ func TestAWriteThatCannotBeReadIsDeniedAndToldWhy(t *testing.T) {
 	for name, c := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			c.request.UID = uid
-			d := open(t, Options{}, cluster)
+			d := newTestServer(t, Options{}, cluster)
 			a := d.validated(t, &c.request)
 			assert.Contains(t, said(t, a), c.says)
 			assert.Equal(t, int32(403), a.Result.Code)
 			assert.Equal(t, metav1.StatusReasonForbidden, a.Result.Reason)
 			assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, &c.request), "mutating leaves it to validating")
 
-			d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster)
+			d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster)
 			a = d.validated(t, &c.request)
 			assert.True(t, a.Allowed)
 			assert.Len(t, a.Warnings, 1)
@@ -129,7 +129,7 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 	for name, r := range unjudged {
 		t.Run(name, func(t *testing.T) {
 			r.UID = uid
-			d := open(t, Options{}, cluster, gatewayAuth)
+			d := newTestServer(t, Options{}, cluster, gatewayAuth)
 			want := &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
 			assert.Equal(t, want, d.mutated(t, &r))
 			want.AuditAnnotations = map[string]string{"judged-on": "0"}
@@ -141,7 +141,7 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 // A scale says nothing of the policy that its number is written to.
 func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
 	scale := raw(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"p","namespace":"app"},"spec":{"replicas":5}}`)
-	a := open(t, Options{}, cluster).validated(t, &admissionv1.AdmissionRequest{
+	a := newTestServer(t, Options{}, cluster).validated(t, &admissionv1.AdmissionRequest{
 		UID: uid, Kind: metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
 		Resource:    metav1.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies"},
 		SubResource: "scale", Namespace: "app", Name: "p", Operation: admissionv1.Update, Object: scale, OldObject: scale,
@@ -151,7 +151,7 @@ func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
 }
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
 	a := d.validated(t, remove(t, gatewayAuth))
@@ -168,7 +168,7 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 }
 
 func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
-	d := open(t, Options{}, cluster) // the policy has not reached the cache yet
+	d := newTestServer(t, Options{}, cluster) // the policy has not reached the cache yet
 	a := d.validated(t, remove(t, gatewayAuth))
 	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}, a.Warnings)
 }
@@ -182,11 +182,11 @@ spec:
   targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
   limits: {login: {rates: [{limit: 100, window: 10s}]}}
 `
-	d := open(t, Options{}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayLimits)
 	assert.NotEmpty(t, d.mutated(t, create(t, generated)).Patch)
 	assert.Contains(t, said(t, d.validated(t, create(t, generated))), "ConstraintViolated: limits.login: ")
 
-	d = open(t, Options{}, cluster, gatewayAuth)
+	d = newTestServer(t, Options{}, cluster, gatewayAuth)
 	const unnamed = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -200,7 +200,7 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 }
 
 func TestAProfileIsJudged(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	write := func(spec string) *admissionv1.AdmissionResponse {
 		r := &admissionv1.AdmissionRequest{
 			UID: uid, Kind: metav1.GroupVersionKind{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"},

@@ -15,7 +15,7 @@ import (
 func TestWhatIsKnownToBeOldIsNoGroundToJudgeOn(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	old := map[api.PolicyKind]error{}
-	d := open(t, Options{Current: func(kind api.PolicyKind) error { return old[kind] }}, cluster, gatewayLimits, gatewayAuth)
+	d := newTestServer(t, Options{Current: func(kind api.PolicyKind) error { return old[kind] }}, cluster, gatewayLimits, gatewayAuth)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 
 	old[limits] = errors.New("secrets of ratelimitpolicies.kuadrant.io")
@@ -37,13 +37,13 @@ func TestWhatIsKnownToBeOldIsNoGroundToJudgeOn(t *testing.T) {
 
 func TestAReviewIsJudgedByWhatWasWaitedFor(t *testing.T) {
 	waited := 0
-	var d *doors
-	d = open(t, Options{Await: func(ctx context.Context) {
+	var d *testServer
+	d = newTestServer(t, Options{Await: func(ctx context.Context) {
 		waited++
 		end, ok := ctx.Deadline()
 		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "judging needs time, too")
 		if waited == 2 {
-			fill(t, d.Store, gatewayLimits)
+			addObjects(t, d.Store, gatewayLimits)
 		}
 	}}, cluster)
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)

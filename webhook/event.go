@@ -22,7 +22,7 @@ type EventRecorder interface {
 
 const (
 	// action is what an Event says was done.
-	action = "Admit"
+	eventAction = "Admit"
 	// eventRate is the most Events in a second, once eventBurst were told at
 	// once: each name that is made up to be denied is an Event of its own.
 	eventRate, eventBurst = 10, 50
@@ -30,8 +30,8 @@ const (
 
 // record tells of a denial in an Event, never of one of a dry run, nor of a
 // write that is only to be tried again.
-func (s *Server) record(r *admissionv1.AdmissionRequest, a answer) {
-	if s.Events == nil || a.reason == "" || a.again || r.DryRun != nil && *r.DryRun {
+func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, a response) {
+	if s.Events == nil || a.reason == "" || a.retry || r.DryRun != nil && *r.DryRun {
 		return
 	}
 	about := regarding(r, a)
@@ -43,15 +43,15 @@ func (s *Server) record(r *admissionv1.AdmissionRequest, a answer) {
 	if a.Allowed {
 		text = "would be denied: " + text
 	}
-	s.Events.Eventf(about, nil, corev1.EventTypeWarning, a.reason, action, "%s", guard.EventNote(text))
+	s.Events.Eventf(about, nil, corev1.EventTypeWarning, a.reason, eventAction, "%s", guard.EventNote(text))
 }
 
 // regarding names the object of a write. One that has no name, since the write
 // could not be read, has its Event at its namespace; nil if it has none either.
-func regarding(r *admissionv1.AdmissionRequest, a answer) *corev1.ObjectReference {
+func regarding(r *admissionv1.AdmissionRequest, a response) *corev1.ObjectReference {
 	about := &corev1.ObjectReference{
 		APIVersion: schema.GroupVersion{Group: r.Kind.Group, Version: r.Kind.Version}.String(), Kind: r.Kind.Kind,
-		Namespace: r.Namespace, Name: cmp.Or(a.about.Name, r.Name), UID: uidOf(r.OldObject.Raw),
+		Namespace: r.Namespace, Name: cmp.Or(a.object.Name, r.Name), UID: uidOf(r.OldObject.Raw),
 	}
 	switch {
 	case r.Kind.Group == "" && r.Kind.Kind == gateway.KindNamespace:

@@ -16,15 +16,15 @@ import (
 )
 
 // flying is a server that keeps in mind what it admitted.
-func flying(t *testing.T, o Options, manifests ...string) *doors {
+func flying(t *testing.T, o Options, manifests ...string) *testServer {
 	t.Helper()
 	o.Store = snapshot.New()
 	o.InFlight = inflight.New(o.Store, inflight.Options{MaxWait: -1})
-	return open(t, o, manifests...)
+	return newTestServer(t, o, manifests...)
 }
 
 func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) {
-	p := &paper{}
+	p := &eventBuffer{}
 	d := flying(t, Options{Events: p}, cluster)
 	limit := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
 	assert.True(t, d.validated(t, limit).Allowed)
@@ -42,7 +42,7 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 
 	assert.Empty(t, p.events, "nothing was decided")
 
-	fill(t, d.Store, gatewayLimits)
+	addObjects(t, d.Store, gatewayLimits)
 	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u0", Version: "7"})
 	assert.Equal(t, 1, d.InFlight.Len(), "that is another object of this name")
 	d.Store.Observe(snapshot.Observation{Ref: ref, UID: "u1", Version: "8"})
@@ -55,10 +55,10 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 
 func TestWhereNothingIsDeniedNobodyHasToComeAgain(t *testing.T) {
 	a := allow()
-	comeAgain(&a)
+	retryLater(&a)
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)
-	assert.True(t, a.again, "nothing was decided")
+	assert.True(t, a.retry, "nothing was decided")
 }
 
 func TestADryRunIsNotKeptInMind(t *testing.T) {
@@ -118,11 +118,11 @@ func TestWhatARequestSaysOfItsObjectsEnd(t *testing.T) {
 		"it is not being deleted":     {update(t, strings.Replace(route, "name: toystore", "name: toystore, finalizers: [a/b]", 1), route), false},
 		"it is created":               {create(t, route), false},
 	} {
-		assert.Equal(t, c.want, finalized(c.request), name)
+		assert.Equal(t, c.want, removesLastFinalizer(c.request), name)
 	}
-	assert.True(t, generated(create(t, strings.Replace(route, "name: toystore", "name: toystore-x, generateName: toystore-", 1))))
-	assert.False(t, generated(create(t, route)))
-	assert.False(t, generated(update(t, route, route)))
+	assert.True(t, hasGeneratedName(create(t, strings.Replace(route, "name: toystore", "name: toystore-x, generateName: toystore-", 1))))
+	assert.False(t, hasGeneratedName(create(t, route)))
+	assert.False(t, hasGeneratedName(update(t, route, route)))
 }
 
 func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {

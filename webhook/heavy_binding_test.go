@@ -14,14 +14,14 @@ import (
 
 // bindings returns the heavy cases of limits that bind to rules of routes, at a size at
 // which more is wrong than is told.
-func bindings(t *testing.T) map[string]func(limits int) (*doors, []byte) {
+func bindings(t *testing.T) map[string]func(limits int) (*testServer, []byte) {
 	t.Helper()
-	out := make(map[string]func(limits int) (*doors, []byte))
+	out := make(map[string]func(limits int) (*testServer, []byte))
 	for _, c := range heavy.Cases() {
 		if !strings.HasPrefix(c.What, "bindings/") {
 			continue
 		}
-		out[c.Name] = func(limits int) (*doors, []byte) {
+		out[c.Name] = func(limits int) (*testServer, []byte) {
 			size := heavy.Size{Gateways: 1, Listeners: 1, Routes: c.Small.Routes, RouteRules: 16, Matches: 16, Rules: limits}
 			objects, write, err := c.Build(size)
 			require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestOfAHeavyWriteOfLimitsNotAllIsTold(t *testing.T) {
 	for name, build := range bindings(t) {
 		t.Run(name, func(t *testing.T) {
 			d, review := build(100)
-			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 			assert.LessOrEqual(t, lines(a), mostSorts*(mostTold+1))
 			if !a.Allowed {
 				return
@@ -81,12 +81,12 @@ func TestWhatAHeavyWriteOfLimitsTakesGrowsWithTheLimits(t *testing.T) {
 }
 
 // allocated counts what judging a write from cold allocates.
-func allocated(t *testing.T, build func(limits int) (*doors, []byte), limits int) uint64 {
+func allocated(t *testing.T, build func(limits int) (*testServer, []byte), limits int) uint64 {
 	t.Helper()
 	d, review := build(limits)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 	runtime.ReadMemStats(&after)
 	require.False(t, isTooMuch(a))
 	return after.Mallocs - before.Mallocs

@@ -29,8 +29,8 @@ func (nobody) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) 
 func (nobody) Check(api.Ref) string { return "kubectl auth can-i override" }
 
 // heavyDoors is a server as it runs in production, with one place to judge at.
-func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *doors {
-	return &doors{Server: New(Options{
+func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *testServer {
+	return &testServer{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
 		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
 		InFlight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
@@ -46,9 +46,9 @@ func TestAHeavyWriteIsJudgedByWhatItDoes(t *testing.T) {
 			require.NoError(t, err)
 			d := heavyDoors(objects, c.BlastRadius)
 
-			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 			assertWanted(t, c.Want(c.Small), a)
-			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review))
+			a = responseOf(t, d.post(t, PathMutate+"?timeout=100s", review))
 			assert.True(t, a.Allowed)
 		})
 	}
@@ -76,16 +76,16 @@ func TestAHeavyWriteWithoutTimeIsAnswered(t *testing.T) {
 			review, err := write.Review(uid)
 			require.NoError(t, err)
 
-			a := answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
+			a := responseOf(t, heavyDoors(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
 			assert.NotEmpty(t, said(t, a))
-			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyDoors(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.NotEmpty(t, a.Warnings)
-			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyDoors(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Warnings)
 			assert.NotEmpty(t, a.AuditAnnotations["would-deny"])
-			a = answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
+			a = responseOf(t, heavyDoors(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Patch)
 		})

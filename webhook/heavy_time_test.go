@@ -31,10 +31,10 @@ func TestAHeavyWriteIsAnsweredInTime(t *testing.T) {
 			require.NoError(t, err)
 			d := heavyDoors(objects, c.BlastRadius)
 
-			a := answered(t, d.post(t, PathMutate+asConfigured, review))
+			a := responseOf(t, d.post(t, PathMutate+asConfigured, review))
 			assert.True(t, a.Allowed, "the mutating door denies nothing")
 			assertFree(t, d)
-			a = answered(t, d.post(t, PathValidate+asConfigured, review))
+			a = responseOf(t, d.post(t, PathValidate+asConfigured, review))
 			assertFree(t, d)
 			if !isTooMuch(a) {
 				assertWanted(t, c.Want(c.Full), a)
@@ -61,10 +61,10 @@ func assertSaysWhat(t *testing.T, message string) {
 
 // assertFree waits for the only place at which is judged. It is free once the
 // judge has ended.
-func assertFree(t *testing.T, d *doors) {
+func assertFree(t *testing.T, d *testServer) {
 	t.Helper()
 	trifle, err := heavy.Trifle().Review(uid)
 	require.NoError(t, err)
-	a := answered(t, d.post(t, PathValidate+"?timeout=60s", trifle))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", trifle))
 	require.True(t, a.Allowed, "the judge goes on for ever: %v", a.Result)
 }

@@ -45,7 +45,7 @@ type clients struct {
 	server *httptest.Server
 }
 
-func (d *doors) listen(t *testing.T, b blocking) clients {
+func (d *testServer) listen(t *testing.T, b blocking) clients {
 	t.Helper()
 	s := httptest.NewUnstartedServer(d.Handler())
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
@@ -102,15 +102,15 @@ func (c clients) all(n int, path string, body []byte) <-chan called {
 }
 
 // settled waits until as many reviews wait and are judged as said.
-func (d *doors) settled(t *testing.T, judged, waiting int) {
+func (d *testServer) settled(t *testing.T, judged, waiting int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(d.gate.places) == judged && d.gate.waiting.Load() == int64(waiting) },
+	require.Eventually(t, func() bool { return len(d.limiter.slots) == judged && d.limiter.waiting.Load() == int64(waiting) },
 		time.Minute, time.Millisecond)
 }
 
 func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
 	body := review(t, create(t, homeless()))
 	require.NoError(t, c.call(PathMutate, body).err) // what stays for good is there from now on
@@ -150,7 +150,7 @@ overrule_reviews_waiting 3
 
 func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 2, MaxBytes: 2 * lightest, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
 	stuck := c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
 	require.NoError(t, stuck.err)
@@ -169,26 +169,26 @@ func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
 		require.NoError(t, a.err)
 		assert.Equal(t, tooMany(), a.AdmissionResponse, "there is none, and no room, either")
 	}
-	assert.False(t, d.gate.room.TryAcquire(1))
+	assert.False(t, d.limiter.memory.TryAcquire(1))
 	d.settled(t, 2, 0)
 }
 
 func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
 	for name, c := range map[string]struct {
 		before    string
-		meanwhile func(*testing.T, *doors)
+		meanwhile func(*testing.T, *testServer)
 		denied    bool
 	}{
-		"nothing happens": {cluster, func(*testing.T, *doors) {}, false},
-		"a policy comes":  {cluster, func(t *testing.T, d *doors) { t.Helper(); fill(t, d.Store, gatewayLimits) }, true},
-		"its kind is listed anew, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *doors) {
+		"nothing happens": {cluster, func(*testing.T, *testServer) {}, false},
+		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.Store, gatewayLimits) }, true},
+		"its kind is listed anew, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *testServer) {
 			v, _ := d.Store.View()
 			d.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBlocking()
-			d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
+			d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, c.before)
 			s := d.listen(t, b)
 			first := s.all(1, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 			<-b.asked
@@ -204,7 +204,7 @@ func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
 
 func TestAServerThatDrainsAnswersThoseWhoWaitAndSendsThemElsewhere(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
 	waiting := c.all(2, PathValidate+"?timeout=30s", review(t, create(t, homeless())))
 	<-b.asked
@@ -247,20 +247,20 @@ func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
 	}{
 		"with 429 where it is to be decided": {path: PathValidate, body: large, want: tooMany()},
 		"by leaving it to validating":        {path: PathMutate, body: large, want: unpatchedResponse()},
-		"also if its length is unknown":      {path: PathValidate, body: large, length: unknown, want: tooMany()},
+		"also if its length is unknown":      {path: PathValidate, body: large, length: unknownLength, want: tooMany()},
 		"with a warning where nothing is denied": {
 			enforcement: guard.EnforceWarn, path: PathValidate, body: large,
 			want: &admissionv1.AdmissionResponse{
-				UID: uid, Allowed: true, Warnings: []string{"would be denied: " + overload},
+				UID: uid, Allowed: true, Warnings: []string{"would be denied: " + overloadMessage},
 				AuditAnnotations: map[string]string{"denied": "Overloaded"},
 			},
 		},
-		"with 503 where its uid is far away": {path: PathValidate, body: append(bytes.Repeat([]byte(" "), reviewHead), large...)},
+		"with 503 where its uid is far away": {path: PathValidate, body: append(bytes.Repeat([]byte(" "), maxUIDOffset), large...)},
 		"with 503 where there is none":       {path: PathMutate, body: []byte(`{"request": {"uid": ""}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{Enforcement: c.enforcement, MaxBytes: 1 << 20}, cluster)
-			require.True(t, d.gate.room.TryAcquire(1<<20))
+			d := newTestServer(t, Options{Enforcement: c.enforcement, MaxBytes: 1 << 20}, cluster)
+			require.True(t, d.limiter.memory.TryAcquire(1<<20))
 			body := &counting{Reader: bytes.NewReader(c.body)}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path+"?timeout=2ms", body)
 			r.Header.Set("Content-Type", "application/json")
@@ -271,8 +271,8 @@ func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
 			w := httptest.NewRecorder()
 			d.Handler().ServeHTTP(w, r)
 
-			assert.LessOrEqual(t, body.read, reviewHead)
-			assert.Zero(t, d.gate.waiting.Load())
+			assert.LessOrEqual(t, body.read, maxUIDOffset)
+			assert.Zero(t, d.limiter.waiting.Load())
 			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
@@ -282,17 +282,17 @@ overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 				assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 				assert.Equal(t, "1", w.Header().Get("Retry-After"))
 				assert.Equal(t, "close", w.Header().Get("Connection"))
-				assert.Equal(t, overload+"\n", w.Body.String())
+				assert.Equal(t, overloadMessage+"\n", w.Body.String())
 				return
 			}
-			assert.Equal(t, c.want, answered(t, w))
+			assert.Equal(t, c.want, responseOf(t, w))
 		})
 	}
 }
 
 func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
 	large := append(review(t, create(t, homeless())), bytes.Repeat([]byte(" "), 1<<19)...)
 	first := c.all(3, PathValidate+"?timeout=30s", large)
@@ -310,26 +310,26 @@ func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
 		assert.True(t, (<-more).Allowed)
 	}
 	d.settled(t, 0, 0)
-	require.Eventually(t, func() bool { return d.gate.room.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
+	require.Eventually(t, func() bool { return d.limiter.memory.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
 }
 
 func TestTheWeightOfAReview(t *testing.T) {
 	for name, c := range map[string]struct {
 		room, length, want int64
 	}{
-		"is its length": {DefaultRoom, 100 << 10, 100 << 10},
-		"is what it takes besides where it is short":   {DefaultRoom, 10, lightest},
-		"is that of the largest where it is not known": {DefaultRoom, unknown, DefaultBodyLimit},
-		"is that of the largest where it is larger":    {DefaultRoom, 1 << 40, DefaultBodyLimit},
+		"is its length": {DefaultMaxBytes, 100 << 10, 100 << 10},
+		"is what it takes besides where it is short":   {DefaultMaxBytes, 10, minWeight},
+		"is that of the largest where it is not known": {DefaultMaxBytes, unknownLength, DefaultBodyLimit},
+		"is that of the largest where it is larger":    {DefaultMaxBytes, 1 << 40, DefaultBodyLimit},
 		"is at most what there is":                     {1 << 20, 2 << 20, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{MaxBytes: c.room})
-			l, ok := d.gate.take(t.Context(), c.length)
+			d := newTestServer(t, Options{MaxBytes: c.room})
+			l, ok := d.limiter.reserve(t.Context(), c.length)
 			require.True(t, ok)
 			assert.Equal(t, c.want, l.weight)
-			l.drop()
-			assert.True(t, d.gate.room.TryAcquire(c.room))
+			l.release()
+			assert.True(t, d.limiter.memory.TryAcquire(c.room))
 		})
 	}
 }
@@ -337,41 +337,41 @@ func TestTheWeightOfAReview(t *testing.T) {
 // freeing is a gauge that frees a place whenever somebody begins to wait.
 type freeing struct {
 	prometheus.Gauge
-	gate gate
+	gate limiter
 }
 
-func (f freeing) Inc() { f.gate.leave(lightest) }
+func (f freeing) Inc() { f.gate.releaseSlot(minWeight) }
 
 func (f freeing) Dec() {}
 
 func TestAPlaceThatComesFreeWhenTheTimeIsOverIsNotTaken(t *testing.T) {
-	d := open(t, Options{MaxConcurrent: 1})
+	d := newTestServer(t, Options{MaxConcurrent: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	g := d.gate
-	g.told = freeing{gate: d.gate}
+	g := d.limiter
+	g.waitingGauge = freeing{gate: d.limiter}
 	for range 50 { // either of the two may be seen first
-		g.places <- struct{}{}
-		require.False(t, g.enter(ctx, lightest))
-		require.Empty(t, g.places)
+		g.slots <- struct{}{}
+		require.False(t, g.acquireSlot(ctx, minWeight))
+		require.Empty(t, g.slots)
 	}
 }
 
 // Large reviews wait for one another, and small ones for none of them.
 func TestLargeReviewsAreEvaluatedAFewAtATime(t *testing.T) {
-	g := open(t, Options{MaxConcurrent: 10}).gate
+	g := newTestServer(t, Options{MaxConcurrent: 10}).limiter
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.True(t, g.enter(t.Context(), judgedRoom/2))
-	require.True(t, g.enter(t.Context(), judgedRoom/2))
-	require.False(t, g.enter(soon, large+1))
-	require.True(t, g.enter(t.Context(), large), "small")
-	g.leave(judgedRoom / 2)
-	require.True(t, g.enter(t.Context(), judgedRoom/2))
-	g.leave(judgedRoom / 2)
-	g.leave(judgedRoom / 2)
-	require.True(t, g.enter(t.Context(), 100*judgedRoom), "the largest alone")
-	require.Len(t, g.places, 2)
+	require.True(t, g.acquireSlot(t.Context(), maxLargeReviewBytes/2))
+	require.True(t, g.acquireSlot(t.Context(), maxLargeReviewBytes/2))
+	require.False(t, g.acquireSlot(soon, largeReview+1))
+	require.True(t, g.acquireSlot(t.Context(), largeReview), "small")
+	g.releaseSlot(maxLargeReviewBytes / 2)
+	require.True(t, g.acquireSlot(t.Context(), maxLargeReviewBytes/2))
+	g.releaseSlot(maxLargeReviewBytes / 2)
+	g.releaseSlot(maxLargeReviewBytes / 2)
+	require.True(t, g.acquireSlot(t.Context(), 100*maxLargeReviewBytes), "the largest alone")
+	require.Len(t, g.slots, 2)
 }
 
 func TestWhereTheUIDOfAReviewIs(t *testing.T) {
@@ -399,7 +399,7 @@ func TestWhereTheUIDOfAReviewIs(t *testing.T) {
 
 // A body that never comes would hold its room for as long as its sender likes.
 func TestABodyThatDoesNotComeIsNotWaitedForLongerThanItsCall(t *testing.T) {
-	d := open(t, Options{MaxBytes: lightest}, cluster)
+	d := newTestServer(t, Options{MaxBytes: minWeight}, cluster)
 	c := d.listen(t, newBlocking())
 	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
 		DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
@@ -427,12 +427,12 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 
 // The deadline of a body that is read already would end the call when it passes.
 func TestTheTimeToReadEndsWithTheBody(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, bytes.NewReader(review(t, create(t, routeLimits(20)))))
 	r.Header.Set("Content-Type", "application/json")
 	d.Handler().ServeHTTP(w, r)
-	assert.True(t, answered(t, w.ResponseRecorder).Allowed)
+	assert.True(t, responseOf(t, w.ResponseRecorder).Allowed)
 	require.Len(t, w.set, 2)
 	assert.False(t, w.set[0].IsZero())
 	assert.True(t, w.set[1].IsZero())
@@ -441,46 +441,46 @@ func TestTheTimeToReadEndsWithTheBody(t *testing.T) {
 func TestAWriteThatWaitedForMostOfItsTimeIsNotToldToBecomeSmaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		waited time.Duration
-		judge  func(*doors) judge
+		judge  func(*testServer) evaluator
 		want   string
 	}{
-		"it is judged for as long as it waited, and more": {0, (*doors).slow, "TooMuch"},
-		"it waited for longer than it is judged":          {time.Hour, (*doors).slow, "Overloaded"},
-		"a verdict in time stands":                        {time.Hour, (*doors).quick, "ConstraintViolated"},
-		"mutating patches nothing":                        {time.Hour, (*doors).mutating, ""},
+		"it is judged for as long as it waited, and more": {0, (*testServer).slow, "TooMuch"},
+		"it waited for longer than it is judged":          {time.Hour, (*testServer).slow, "Overloaded"},
+		"a verdict in time stands":                        {time.Hour, (*testServer).quick, "ConstraintViolated"},
+		"mutating patches nothing":                        {time.Hour, (*testServer).mutating, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster)
+			d := newTestServer(t, Options{}, cluster)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
-			l, ok := d.gate.take(ctx, 1)
+			l, ok := d.limiter.reserve(ctx, 1)
 			require.True(t, ok)
-			l.came = l.came.Add(-c.waited)
+			l.arrived = l.arrived.Add(-c.waited)
 			v, _ := d.Store.View()
-			a := d.Server.ask(ctx, v, create(t, route), l, c.judge(d))
+			a := d.Server.admit(ctx, v, create(t, route), l, c.judge(d))
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)
-			assert.Equal(t, c.want == "Overloaded", a.again)
+			assert.Equal(t, c.want == "Overloaded", a.retry)
 		})
 	}
 }
 
-func (d *doors) slow() judge {
-	return judge{spanJudge, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) answer {
+func (d *testServer) slow() evaluator {
+	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) response {
 		<-ctx.Done()
-		return d.failed(string(api.ReasonTooMuch), "no time")
-	}, d.failed, d.overloaded}
+		return d.denyFailed(string(api.ReasonTooMuch), "no time")
+	}, d.denyFailed, d.denyOverloaded}
 }
 
-func (d *doors) quick() judge {
-	return judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer {
-		return d.failed("ConstraintViolated", "no")
-	}, d.failed, d.overloaded}
+func (d *testServer) quick() evaluator {
+	return evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response {
+		return d.denyFailed("ConstraintViolated", "no")
+	}, d.denyFailed, d.denyOverloaded}
 }
 
-func (d *doors) mutating() judge {
-	return judge{spanJudge, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) answer {
+func (d *testServer) mutating() evaluator {
+	return evaluator{spanEvaluate, func(ctx context.Context, _ *snapshot.View, _ *admissionv1.AdmissionRequest) response {
 		<-ctx.Done()
 		return allow()
-	}, unpatched, unasked}
+	}, allowOnFailure, allowOnOverload}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // head is what the metadata of an object say about the write itself.
-type head struct {
+type metadata struct {
 	Metadata struct {
 		Annotations     map[string]string       `json:"annotations"`
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
@@ -26,19 +26,19 @@ type head struct {
 // most writes then need no second look. The API server writes them unescaped,
 // and those of other places (managedFields, the last applied manifest) are not
 // quoted like this.
-var marks = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
+var metadataMarkers = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
 
-func readHead(data []byte) (*head, error) {
-	if !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) }) {
-		return &head{}, nil
+func parseMetadata(data []byte) (*metadata, error) {
+	if !slices.ContainsFunc(metadataMarkers, func(m []byte) bool { return bytes.Contains(data, m) }) {
+		return &metadata{}, nil
 	}
-	return decode.As[head](data)
+	return decode.As[metadata](data)
 }
 
 // heed fills in what the metadata of the objects of a request say about the
 // write itself.
-func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
-	now, err := readHead(r.Object.Raw)
+func readMetadata(c *guard.Change, r *admissionv1.AdmissionRequest) error {
+	now, err := parseMetadata(r.Object.Raw)
 	if err != nil {
 		return fmt.Errorf("object: read its metadata: %w", err)
 	}
@@ -46,7 +46,7 @@ func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
 	if c.Operation == guard.Create {
 		return nil
 	}
-	was, err := readHead(r.OldObject.Raw)
+	was, err := parseMetadata(r.OldObject.Raw)
 	switch {
 	case err != nil:
 		return fmt.Errorf("oldObject: read its metadata: %w", err)

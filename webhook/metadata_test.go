@@ -19,8 +19,8 @@ import (
 // asked is what a request asks the guard, by a server that knows the cluster.
 func asked(t *testing.T, r *admissionv1.AdmissionRequest) guard.Change {
 	t.Helper()
-	v, _ := open(t, Options{}, cluster).Store.View()
-	c, err := change(v, r, noon)
+	v, _ := newTestServer(t, Options{}, cluster).Store.View()
+	c, err := decodeChange(v, r, testTime)
 	require.NoError(t, err)
 	return c
 }
@@ -98,7 +98,7 @@ func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
 }
 
 func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
-	v, _ := open(t, Options{}, cluster).Store.View()
+	v, _ := newTestServer(t, Options{}, cluster).Store.View()
 	for name, c := range map[string]struct {
 		before, after string
 		says          string
@@ -107,9 +107,9 @@ func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
 		"of the old object": {`{"metadata":{"ownerReferences":"x"}}`, `{"metadata":{}}`, "oldObject: read its metadata: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := change(v, &admissionv1.AdmissionRequest{
+			_, err := decodeChange(v, &admissionv1.AdmissionRequest{
 				Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw(c.before), Object: raw(c.after),
-			}, noon)
+			}, testTime)
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
@@ -147,11 +147,11 @@ spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 // mostly is a review of a write whose metadata tell nothing of the write
 // itself, though they mention it.
 func TestAMentionIsNoMark(t *testing.T) {
-	h, err := readHead([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
+	h, err := parseMetadata([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"ownerReferences\":1}"}}}`))
 	require.NoError(t, err)
-	assert.Equal(t, &head{}, h, "it is not even looked at")
-	h, err = readHead([]byte(`{"metadata":{"ownerReferences":[{"kind":"ConfigMap","name":"c","uid":"u"}]}}`))
+	assert.Equal(t, &metadata{}, h, "it is not even looked at")
+	h, err = parseMetadata([]byte(`{"metadata":{"ownerReferences":[{"kind":"ConfigMap","name":"c","uid":"u"}]}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []metav1.OwnerReference{{Kind: "ConfigMap", Name: "c", UID: "u"}}, h.Metadata.OwnerReferences)
 }

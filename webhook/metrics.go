@@ -12,7 +12,7 @@ import (
 type Metrics struct {
 	decisions *prometheus.CounterVec
 	duration  *prometheus.HistogramVec
-	turned    *prometheus.CounterVec
+	rejected    *prometheus.CounterVec
 	panics    prometheus.Counter
 	waiting   prometheus.Gauge
 }
@@ -31,7 +31,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			// From a cached answer to the end of a call, whose timeout is 3 s.
 			Buckets: []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3},
 		}, []string{"webhook"}),
-		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_requests_rejected_total",
 			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).",
 		}, []string{"webhook", "reason"}),
@@ -44,20 +44,20 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Reviews that wait for a place, or for room to be read.",
 		}),
 	}
-	for _, door := range []string{doorValidate, doorMutate} {
-		for _, why := range []string{whyUnavailable, whyOverloaded, whyNoReview} {
-			m.turned.WithLabelValues(door, why) // at 0: the first one is an increase
+	for _, door := range []string{webhookValidate, webhookMutate} {
+		for _, why := range []string{rejectedUnavailable, rejectedOverloaded, rejectedNoReview} {
+			m.rejected.WithLabelValues(door, why) // at 0: the first one is an increase
 		}
 	}
-	m.turned.WithLabelValues(doorNone, whyUnknownPath)
-	m.turned.WithLabelValues(doorNone, whyCaller)
+	m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath)
+	m.rejected.WithLabelValues(webhookNone, rejectedCaller)
 	if r != nil {
-		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting)
+		r.MustRegister(m.decisions, m.duration, m.rejected, m.panics, m.waiting)
 	}
 	return m
 }
 
-func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a answer, d time.Duration) {
+func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a response, d time.Duration) {
 	m.decisions.WithLabelValues(door, kind, operationLabel(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
 	m.duration.WithLabelValues(door).Observe(d.Seconds())
 }
@@ -75,28 +75,28 @@ func operationLabel(op admissionv1.Operation) string {
 
 // The doors, by the names that metrics and spans give them.
 const (
-	doorValidate = "validate"
-	doorMutate   = "mutate"
-	doorNone     = "none" // of who did not say which, or may not know
+	webhookValidate = "validate"
+	webhookMutate   = "mutate"
+	webhookNone     = "none" // of who did not say which, or may not know
 )
 
 // Why a request was turned away.
 const (
-	whyUnavailable = "unavailable"
-	whyOverloaded  = "overloaded"
-	whyNoReview    = "no review"
-	whyUnknownPath = "unknown path"
-	whyCaller      = "caller"
+	rejectedUnavailable = "unavailable"
+	rejectedOverloaded  = "overloaded"
+	rejectedNoReview    = "no review"
+	rejectedUnknownPath = "unknown path"
+	rejectedCaller      = "caller"
 )
 
-func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyUnavailable).Inc() }
+func (m *Metrics) unavailable(door string) { m.rejected.WithLabelValues(door, rejectedUnavailable).Inc() }
 
-func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, whyNoReview).Inc() }
+func (m *Metrics) noReview(door string) { m.rejected.WithLabelValues(door, rejectedNoReview).Inc() }
 
-func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, whyOverloaded).Inc() }
+func (m *Metrics) overloaded(door string) { m.rejected.WithLabelValues(door, rejectedOverloaded).Inc() }
 
-func (m *Metrics) unknownPath() { m.turned.WithLabelValues(doorNone, whyUnknownPath).Inc() }
+func (m *Metrics) unknownPath() { m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath).Inc() }
 
-func (m *Metrics) notAnyMore() { m.turned.WithLabelValues(doorNone, whyCaller).Inc() }
+func (m *Metrics) callerRejected() { m.rejected.WithLabelValues(webhookNone, rejectedCaller).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }

@@ -19,7 +19,7 @@ import (
 )
 
 // counted compares what was counted; what is still at 0 is left out.
-func (d *doors) counted(t *testing.T, name, want string) {
+func (d *testServer) counted(t *testing.T, name, want string) {
 	t.Helper()
 	some := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := d.registry.Gather()
@@ -32,7 +32,7 @@ func (d *doors) counted(t *testing.T, name, want string) {
 }
 
 func TestDecisionsAreCounted(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
 	for range 2 {
 		d.validated(t, create(t, routeLimits(100)))
 	}
@@ -65,7 +65,7 @@ overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 }
 
 func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
-	d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	d.validated(t, create(t, routeLimits(100)))
 	d.counted(t, "overrule_decisions_total", `
 # HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
@@ -75,7 +75,7 @@ overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",opera
 }
 
 func TestNotBeingReadyIsCounted(t *testing.T) {
-	d := open(t, Options{Store: snapshot.New("gateways")})
+	d := newTestServer(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_requests_rejected_total", `
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
@@ -85,7 +85,7 @@ overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 }
 
 func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	for i := range 100 {
 		d.validated(t, &admissionv1.AdmissionRequest{
 			UID: uid, Operation: admissionv1.Operation(fmt.Sprintf("OP%d", i)),
@@ -99,7 +99,7 @@ func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
 
 func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 	const secret = "hunter2"
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	policy := strings.Replace(annotated(routeLimits(100), "password", secret), "login: {", "login: {"+secret+": 1, ", 1)
 	dry := create(t, policy)
 	dry.DryRun = new(true)

@@ -18,18 +18,18 @@ type Tokens interface {
 // other path gets one and the same answer, and its body is not read.
 func (s *Server) Handler() http.Handler {
 	doors := map[string]http.Handler{
-		PathValidate: s.door(doorValidate, judge{spanJudge, s.validate, s.failed, s.overloaded}),
-		PathMutate:   s.door(doorMutate, judge{spanAnnotate, s.mutate, unpatched, unasked}),
+		PathValidate: s.handler(webhookValidate, evaluator{spanEvaluate, s.validate, s.denyFailed, s.denyOverloaded}),
+		PathMutate:   s.handler(webhookMutate, evaluator{spanAnnotate, s.mutate, allowOnFailure, allowOnOverload}),
 	}
 	// No ServeMux: it answers an unclean path with a redirection.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, known := s.known(r.URL.EscapedPath())
+		path, known := s.trimToken(r.URL.EscapedPath())
 		door, ok := doors[path]
 		switch {
 		case !known:
-			s.notYet(w)
+			s.rejectNotReady(w)
 		case !ok:
-			s.unknownPath(w, r)
+			s.rejectUnknownPath(w, r)
 		default:
 			door.ServeHTTP(w, r)
 		}
@@ -38,7 +38,7 @@ func (s *Server) Handler() http.Handler {
 
 // known returns a path without its token; "" if that is not good. ok is false as
 // long as no token is known.
-func (s *Server) known(path string) (door string, ok bool) {
+func (s *Server) trimToken(path string) (door string, ok bool) {
 	if s.Tokens == nil {
 		return path, true
 	}
@@ -52,35 +52,35 @@ func (s *Server) known(path string) (door string, ok bool) {
 
 // unknownPath is the answer to whoever does not know the path. The connection
 // ends with it, and with that whatever else was to be sent.
-func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
+func (s *Server) rejectUnknownPath(w http.ResponseWriter, r *http.Request) {
 	s.Metrics.unknownPath()
 	s.Log.V(1).Info("unknown path", "from", r.RemoteAddr) // never the path: it may be nearly right
-	closeSoon(w)
+	closeConnection(w)
 	http.Error(w, "not found", http.StatusNotFound)
 }
 
 // notYet is the answer to all before it is known who may call.
-func (s *Server) notYet(w http.ResponseWriter) {
-	s.Metrics.unavailable(doorNone)
-	comeAgainElsewhere(w)
+func (s *Server) rejectNotReady(w http.ResponseWriter) {
+	s.Metrics.unavailable(webhookNone)
+	retryElsewhere(w)
 }
 
 // closeSoon has the connection closed after the response, whatever of the body is
 // missing: net/http waits for the rest of a short one.
-func closeSoon(w http.ResponseWriter) {
+func closeConnection(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	readUntil(w, time.Now().Add(grace))
+	setReadDeadline(w, time.Now().Add(grace))
 }
 
-func comeAgainElsewhere(w http.ResponseWriter) {
+func retryElsewhere(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
-	closeSoon(w)
+	closeConnection(w)
 	http.Error(w, "not ready", http.StatusServiceUnavailable)
 }
 
 // RejectConnection answers a request whose connection is not good any more. Whoever may
 // call comes again with another one: the API server does so by itself.
 func (s *Server) RejectConnection(w http.ResponseWriter) {
-	s.Metrics.notAnyMore()
-	comeAgainElsewhere(w)
+	s.Metrics.callerRejected()
+	retryElsewhere(w)
 }

@@ -17,17 +17,17 @@ import (
 )
 
 // word is a token, or none yet.
-type word string
+type fixedToken string
 
-func (w word) Accepts(token string) (ok, known bool) { return w != "" && string(w) == token, w != "" }
+func (w fixedToken) Accepts(token string) (ok, known bool) { return w != "" && string(w) == token, w != "" }
 
-const magic = "0123456789abcdef0123456789abcdef"
+const testToken = "0123456789abcdef0123456789abcdef"
 
 func TestWhoKnowsTheTokenIsAnswered(t *testing.T) {
-	d := open(t, Options{Tokens: word(magic)}, cluster, gatewayLimits)
-	assert.False(t, d.ask(t, PathValidate+"/"+magic, create(t, routeLimits(100))).Allowed)
-	assert.False(t, d.ask(t, PathValidate+"/"+magic+"?timeout=3s", create(t, routeLimits(100))).Allowed)
-	assert.True(t, d.ask(t, PathMutate+"/"+magic, create(t, routeLimits(100))).Allowed)
+	d := newTestServer(t, Options{Tokens: fixedToken(testToken)}, cluster, gatewayLimits)
+	assert.False(t, d.send(t, PathValidate+"/"+testToken, create(t, routeLimits(100))).Allowed)
+	assert.False(t, d.send(t, PathValidate+"/"+testToken+"?timeout=3s", create(t, routeLimits(100))).Allowed)
+	assert.True(t, d.send(t, PathMutate+"/"+testToken, create(t, routeLimits(100))).Allowed)
 }
 
 // Whoever does not know it gets the same bytes whatever they try, and nothing
@@ -37,32 +37,32 @@ func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
 		"no token":                   PathValidate,
 		"an empty token":             PathValidate + "/",
 		"a token that is wrong":      PathValidate + "/" + strings.Repeat("0", 32),
-		"all of it but the end":      PathValidate + "/" + magic[:31],
-		"all of it and more":         PathValidate + "/" + magic + "0",
-		"a slash after it":           PathValidate + "/" + magic + "/",
-		"a slash too many before it": PathValidate + "//" + magic,
-		"in upper case":              PathValidate + "/" + strings.ToUpper(magic),
-		"escaped":                    PathValidate + "/%30" + magic[1:],
-		"a path traversed":           "/x/.." + PathValidate + "/" + magic,
-		"a path traversed behind":    PathValidate + "/" + magic + "/../x",
-		"a path that goes nowhere":   PathValidate + "/./" + magic,
+		"all of it but the end":      PathValidate + "/" + testToken[:31],
+		"all of it and more":         PathValidate + "/" + testToken + "0",
+		"a slash after it":           PathValidate + "/" + testToken + "/",
+		"a slash too many before it": PathValidate + "//" + testToken,
+		"in upper case":              PathValidate + "/" + strings.ToUpper(testToken),
+		"escaped":                    PathValidate + "/%30" + testToken[1:],
+		"a path traversed":           "/x/.." + PathValidate + "/" + testToken,
+		"a path traversed behind":    PathValidate + "/" + testToken + "/../x",
+		"a path that goes nowhere":   PathValidate + "/./" + testToken,
 		"a path that goes up":        "/../../etc/passwd",
-		"a backslash":                PathValidate + `%5C` + magic,
-		"a zero":                     PathValidate + "/" + magic + "%00",
-		"the token alone":            "/" + magic,
-		"the token before the door":  "/" + magic + PathValidate,
-		"another door":               "/metrics/" + magic,
-		"an unclean door":            "/VALIDATE/" + magic,
-		"in the query":               PathValidate + "?token=" + magic,
+		"a backslash":                PathValidate + `%5C` + testToken,
+		"a zero":                     PathValidate + "/" + testToken + "%00",
+		"the token alone":            "/" + testToken,
+		"the token before the door":  "/" + testToken + PathValidate,
+		"another door":               "/metrics/" + testToken,
+		"an unclean door":            "/VALIDATE/" + testToken,
+		"in the query":               PathValidate + "?token=" + testToken,
 		"the root":                   "/",
 		"a long one":                 PathMutate + "/" + strings.Repeat("a", 4000),
 	}
 	var first []byte
-	d := open(t, Options{Tokens: word(magic)}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Tokens: fixedToken(testToken)}, cluster, gatewayLimits)
 	for name, path := range paths {
 		t.Run(name, func(t *testing.T) {
 			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodOptions, http.MethodConnect, "BREW"} {
-				body := &unread{t: t, Reader: bytes.NewReader(review(t, create(t, routeLimits(100))))}
+				body := &unreadBody{t: t, Reader: bytes.NewReader(review(t, create(t, routeLimits(100))))}
 				r := httptest.NewRequestWithContext(t.Context(), method, "/", body)
 				u, err := url.ParseRequestURI(path)
 				require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
 			}
 		})
 	}
-	assert.NotContains(t, d.log.String(), magic[:31])
+	assert.NotContains(t, d.log.String(), testToken[:31])
 	d.counted(t, "overrule_requests_rejected_total", `
 # HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
 # TYPE overrule_requests_rejected_total counter
@@ -92,12 +92,12 @@ overrule_requests_rejected_total{reason="unknown path",webhook="none"} 110
 }
 
 // unread is a body that nobody may read.
-type unread struct {
+type unreadBody struct {
 	io.Reader
 	t *testing.T
 }
 
-func (u *unread) Read([]byte) (int, error) {
+func (u *unreadBody) Read([]byte) (int, error) {
 	u.t.Error("the body of a request to an unknown path was read")
 	return 0, io.EOF
 }
@@ -105,7 +105,7 @@ func (u *unread) Read([]byte) (int, error) {
 // The body is announced and never sent. A connection with a request in flight
 // is never closed to make room for others, so this one must not stay open.
 func TestUnknownPathDoesNotWaitForBody(t *testing.T) {
-	for token, status := range map[string]string{magic: "404 Not Found", "": "503 Service Unavailable"} {
+	for token, status := range map[string]string{testToken: "404 Not Found", "": "503 Service Unavailable"} {
 		t.Run(status, func(t *testing.T) { closesWithoutBody(t, token, status) })
 	}
 }
@@ -113,7 +113,7 @@ func TestUnknownPathDoesNotWaitForBody(t *testing.T) {
 // closesWithoutBody sends a request without the body that it announces.
 func closesWithoutBody(t *testing.T, token, status string) {
 	t.Helper()
-	d := open(t, Options{Tokens: word(token)}, cluster)
+	d := newTestServer(t, Options{Tokens: fixedToken(token)}, cluster)
 	c := d.listen(t, newBlocking())
 	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
 		DialContext(t.Context(), "tcp", c.server.Listener.Addr().String())
@@ -128,8 +128,8 @@ func closesWithoutBody(t *testing.T, token, status string) {
 }
 
 func TestBeforeATokenIsKnownEverybodyIsAskedToComeAgain(t *testing.T) {
-	d := open(t, Options{Tokens: word("")}, cluster, gatewayLimits)
-	for _, path := range []string{"/", PathValidate, PathValidate + "/", PathValidate + "/" + magic} {
+	d := newTestServer(t, Options{Tokens: fixedToken("")}, cluster, gatewayLimits)
+	for _, path := range []string{"/", PathValidate, PathValidate + "/", PathValidate + "/" + testToken} {
 		w := d.post(t, path, review(t, create(t, routeLimits(100))))
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 		assert.Equal(t, "not ready\n", w.Body.String())

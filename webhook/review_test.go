@@ -101,7 +101,7 @@ func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
 	for name, c := range badRequests {
 		for _, path := range []string{PathValidate, PathMutate} {
 			t.Run(name+" at "+path, func(t *testing.T) {
-				d := open(t, Options{BodyLimit: 1024}, cluster)
+				d := newTestServer(t, Options{BodyLimit: 1024}, cluster)
 				method, contentType := c.method, c.contentType
 				if method == "" {
 					method = http.MethodPost
@@ -125,7 +125,7 @@ func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
 }
 
 func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	w := d.post(t, PathValidate, bytes.Repeat([]byte(`{"a":`), DefaultBodyLimit/5-1))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 	assert.Contains(t, w.Body.String(), "the body is no AdmissionReview: ")
@@ -133,11 +133,11 @@ func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
 
 func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
 	body := review(t, create(t, route))
-	d := open(t, Options{BodyLimit: int64(len(body))}, cluster)
-	assert.True(t, answered(t, d.post(t, PathValidate, body)).Allowed)
+	d := newTestServer(t, Options{BodyLimit: int64(len(body))}, cluster)
+	assert.True(t, responseOf(t, d.post(t, PathValidate, body)).Allowed)
 
-	d = open(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
-	assert.Contains(t, said(t, answered(t, d.post(t, PathValidate, body))), "TooMuch")
+	d = newTestServer(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
+	assert.Contains(t, said(t, responseOf(t, d.post(t, PathValidate, body))), "TooMuch")
 }
 
 // An HTTP error would leave what an object holds to failurePolicy, and Ignore would
@@ -151,15 +151,15 @@ func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
 		"cut off":           {head + `{"a":`, "Invalid", "unexpected end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{BodyLimit: 100_000}, cluster)
-			a := answered(t, d.post(t, PathValidate, []byte(c.body)))
+			d := newTestServer(t, Options{BodyLimit: 100_000}, cluster)
+			a := responseOf(t, d.post(t, PathValidate, []byte(c.body)))
 			assert.Equal(t, uid, a.UID)
 			assert.Contains(t, said(t, a), c.reason+": overrule cannot evaluate this write: ")
 			assert.Contains(t, a.Result.Message, c.says)
-			assert.Equal(t, unpatchedResponse(), answered(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
+			assert.Equal(t, unpatchedResponse(), responseOf(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
 
-			d = open(t, Options{BodyLimit: 100_000, Enforcement: guard.EnforceWarn}, cluster)
-			a = answered(t, d.post(t, PathValidate, []byte(c.body)))
+			d = newTestServer(t, Options{BodyLimit: 100_000, Enforcement: guard.EnforceWarn}, cluster)
+			a = responseOf(t, d.post(t, PathValidate, []byte(c.body)))
 			assert.True(t, a.Allowed)
 			assert.Contains(t, a.Warnings[0], "would be denied: ")
 		})
@@ -167,7 +167,7 @@ func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
 }
 
 func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate,
 		io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("the line is dead"))))
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
@@ -178,7 +178,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 }
 
 func TestOtherPathsAreNotFound(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	assert.Equal(t, http.StatusNotFound, d.post(t, "/", review(t, create(t, route))).Code)
 	assert.Equal(t, http.StatusNotFound, d.post(t, "/validate/x", review(t, create(t, route))).Code)
 }

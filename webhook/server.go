@@ -78,14 +78,14 @@ type Options struct {
 // Server answers admission reviews. Make it with New.
 type Server struct {
 	Options
-	gate     gate
+	limiter     limiter
 	events   flowcontrol.PassiveRateLimiter
 	draining atomic.Bool
 }
 
 // New returns a server.
 func New(o Options) *Server {
-	o.bounded()
+	o.setLimitDefaults()
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -93,7 +93,7 @@ func New(o Options) *Server {
 		o.Metrics = NewMetrics(nil)
 	}
 	return &Server{
-		Options: o, gate: newGate(o),
+		Options: o, limiter: newLimiter(o),
 		events: flowcontrol.NewTokenBucketPassiveRateLimiter(eventRate, eventBurst),
 	}
 }
@@ -104,60 +104,60 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // door makes a handler of a judge: room, decode, readiness, ask, answer. The
 // time of a call runs from here: the API server's does.
-func (s *Server) door(name string, j judge) http.Handler {
+func (s *Server) handler(name string, j evaluator) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := s.Now()
-		ctx, span := s.begin(r.Context(), r.Header, name)
+		ctx, span := s.startReviewSpan(r.Context(), r.Header, name)
 		defer span.End()
-		ctx, cancel := context.WithTimeout(ctx, timeout(r))
+		ctx, cancel := context.WithTimeout(ctx, callTimeout(r))
 		defer cancel()
-		_, arrival := s.part(ctx, spanReceive)
-		l, ok := s.gate.take(ctx, r.ContentLength)
+		_, arrival := s.startSpan(ctx, spanRead)
+		l, ok := s.limiter.reserve(ctx, r.ContentLength)
 		if !ok {
 			arrival.End()
-			turned(span, whyOverloaded)
-			s.turnAway(w, r, name, j)
+			setSpanRejected(span, rejectedOverloaded)
+			s.rejectOverloaded(w, r, name, j)
 			return
 		}
-		defer l.drop()
-		request, err := s.receive(ctx, w, r)
+		defer l.release()
+		request, err := s.readRequest(ctx, w, r)
 		arrival.End()
 		if err != nil {
-			turned(span, whyNoReview)
-			s.refuse(w, r, name, j, err)
+			setSpanRejected(span, rejectedNoReview)
+			s.rejectReview(w, r, name, j, err)
 			return
 		}
-		s.await(ctx)
-		view, err := s.whole(kindOf(request))
+		s.awaitCache(ctx)
+		view, err := s.readyView(kindOf(request))
 		if err != nil {
-			turned(span, whyUnavailable)
-			s.unavailable(w, name, request, err)
+			setSpanRejected(span, rejectedUnavailable)
+			s.rejectUnavailable(w, name, request, err)
 			return
 		}
-		a := s.spared(request, s.ask(ctx, view, request, l, j))
-		s.sign(&a, name)
+		a := s.allowSystemWrites(request, s.admit(ctx, view, request, l, j))
+		s.recordVersion(&a, name)
 		kind := kindLabel(view, request)
-		tell(span, kind, request, a)
+		setSpanDecision(span, kind, request, a)
 		if !isCanary(request) {
 			s.Metrics.observe(name, kind, request.Operation, a, s.Now().Sub(start))
 		}
-		s.log(name, request, a)
-		s.record(request, a)
-		s.answer(w, request, name, a)
+		s.logDecision(name, request, a)
+		s.recordDenial(request, a)
+		s.respond(w, request, name, a)
 	})
 }
 
 // answer writes an answer. Whoever came before the server drained goes
 // elsewhere, too.
-func (s *Server) answer(w http.ResponseWriter, r *admissionv1.AdmissionRequest, door string, a answer) {
-	s.sendAway(w)
-	if err := writeAnswer(w, r, a); err != nil {
+func (s *Server) respond(w http.ResponseWriter, r *admissionv1.AdmissionRequest, door string, a response) {
+	s.closeIfDraining(w)
+	if err := writeResponse(w, r, a); err != nil {
 		s.Log.Error(err, "write answer", "webhook", door, "uid", r.UID)
 	}
 }
 
 // sendAway asks a client to go elsewhere if the server drains.
-func (s *Server) sendAway(w http.ResponseWriter) {
+func (s *Server) closeIfDraining(w http.ResponseWriter) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
@@ -165,8 +165,8 @@ func (s *Server) sendAway(w http.ResponseWriter) {
 
 // failed answers for a write that could not be judged: no write may be crafted
 // to pass unjudged.
-func (s *Server) failed(reason, message string) answer {
-	a := deny(reason, printable(message)).under(s.Enforcement, reason)
+func (s *Server) denyFailed(reason, message string) response {
+	a := deny(reason, printable(message)).applyEnforcement(s.Enforcement, reason)
 	if s.Enforcement == guard.EnforceWarn {
 		a.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
 	}
@@ -174,61 +174,61 @@ func (s *Server) failed(reason, message string) answer {
 }
 
 // validate decides.
-func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer {
+func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
 	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
-		return s.failed(string(api.ReasonNotRead), scaled(r))
+		return s.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
 	}
-	c, err := change(v, r, s.Now())
+	c, err := decodeChange(v, r, s.Now())
 	switch {
-	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !changesMore(v, r):
+	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !subresourceMatters(v, r):
 		return allow() // a status has no part in anything
 	case err != nil:
-		return s.failed(string(api.ReasonInvalid), err.Error())
+		return s.denyFailed(string(api.ReasonInvalid), err.Error())
 	case s.tooLarge(r):
-		return s.failed(string(api.ReasonTooMuch), s.isTooLarge(r))
+		return s.denyFailed(string(api.ReasonTooMuch), s.tooLargeMessage(r))
 	}
-	if err := s.asStored(ctx, v, r, &c); err != nil {
-		return s.undecided(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err))
+	if err := s.useStored(ctx, v, r, &c); err != nil {
+		return s.denyUndecided(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err))
 	}
-	if statusOnly(r, c) {
+	if policyUnchanged(r, c) {
 		return allow()
 	}
-	a, err := s.decide(ctx, v, r, c)
+	a, err := s.evaluateChange(ctx, v, r, c)
 	unseen, _ := errors.AsType[*guard.UnseenError](err)
 	switch {
 	case unseen != nil:
-		return s.undecided("PoliciesUnlisted", printable(unseen.Error()))
+		return s.denyUndecided("PoliciesUnlisted", printable(unseen.Error()))
 	case errors.Is(err, guard.ErrRights):
-		return s.unanswered(err)
+		return s.denyRightsUnknown(err)
 	case err != nil:
-		return s.failed(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again", err))
+		return s.denyFailed(reasonFailed, fmt.Sprintf("overrule could not judge this write: %v; try again", err))
 	}
 	return a
 }
 
 // unanswered answers where the API server did not say who may do what.
-func (s *Server) unanswered(err error) answer {
+func (s *Server) denyRightsUnknown(err error) response {
 	message := fmt.Sprintf("overrule could not judge this write: %v; try again in a second", err)
-	return s.undecided("RightsUnknown", message)
+	return s.denyUndecided("RightsUnknown", message)
 }
 
 // mutate writes our annotation. It never denies: validating does, and sees the
 // same write.
-func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) answer {
+func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
 	a := allow()
-	c, err := change(v, r, s.Now())
+	c, err := decodeChange(v, r, s.Now())
 	if err != nil || c.After == nil || r.SubResource != "" {
 		return a
 	}
-	ctx, cancel := aPart(ctx, 3)
+	ctx, cancel := withFraction(ctx, 3)
 	defer cancel()
-	ops, err := s.annotate(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
+	ops, err := s.annotationPatch(v, r, c, effective.NewBudget(ctx, guard.DefaultBudget))
 	if err != nil {
 		s.Log.V(1).Info("no annotation", "uid", r.UID, "reason", err.Error())
 		return a
 	}
 	if len(ops) > 0 {
-		if err := a.patch(ops); err != nil {
+		if err := a.setPatch(ops); err != nil {
 			s.Log.Error(err, "make a patch", "uid", r.UID)
 		}
 	}
@@ -238,7 +238,7 @@ func (s *Server) mutate(ctx context.Context, v *snapshot.View, r *admissionv1.Ad
 // aPart is one part of so many of the time that is left: a third of it for what a
 // write does, which is told if that is quickly known, as its writer waits for the
 // judgement yet.
-func aPart(ctx context.Context, of time.Duration) (context.Context, context.CancelFunc) {
+func withFraction(ctx context.Context, of time.Duration) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
@@ -248,55 +248,55 @@ func aPart(ctx context.Context, of time.Duration) (context.Context, context.Canc
 
 // unpatched is the answer of mutating where it fails, unasked that where there
 // is too much to do.
-func unpatched(string, string) answer { return allow() }
+func allowOnFailure(string, string) response { return allow() }
 
-func unasked() answer { return allow() }
+func allowOnOverload() response { return allow() }
 
 // refuse answers a request whose review cannot be evaluated. What is in an object
 // must not lead to an HTTP error, which failurePolicy Ignore lets pass: a review
 // whose uid is known is denied.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, door string, j judge, err error) {
+func (s *Server) rejectReview(w http.ResponseWriter, r *http.Request, door string, j evaluator, err error) {
 	b, ok := errors.AsType[*reviewError](err)
 	if !ok {
 		b = &reviewError{status: http.StatusBadRequest}
 	}
-	s.Metrics.refused(door)
+	s.Metrics.noReview(door)
 	s.Log.V(1).Info("no review", "webhook", door, "uid", b.uid, "reason", err.Error())
 	if b.uid == "" {
-		s.sendAway(w)
+		s.closeIfDraining(w)
 		http.Error(w, err.Error(), b.status)
 		return
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, DefaultRoom)) // a client may read its answer only after all is sent
-	s.answer(w, &admissionv1.AdmissionRequest{UID: b.uid}, door, j.failed(b.code(), b.code()+": overrule cannot evaluate this write: "+err.Error()))
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, DefaultMaxBytes)) // a client may read its answer only after all is sent
+	s.respond(w, &admissionv1.AdmissionRequest{UID: b.uid}, door, j.onFailure(b.code(), b.code()+": overrule cannot evaluate this write: "+err.Error()))
 }
 
 const (
 	// margin is what an answer takes on its way back, where the CPU is busy: a
 	// denial that comes too late is none.
-	margin = 500 * time.Millisecond
+	responseMargin = 500 * time.Millisecond
 	// longest is the most that a webhook configuration gives a call: nobody who
 	// reaches the port holds a place or a review for more.
-	longest = 30 * time.Second
+	maxTimeout = 30 * time.Second
 )
 
 // timeout returns how long a request may take: the API server says so, rounded
 // up to a second, and gives up a little before.
-func timeout(r *http.Request) time.Duration {
+func callTimeout(r *http.Request) time.Duration {
 	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || d <= 0 {
 		d = DefaultTimeout
 	}
-	d = min(d, longest)
-	return max(d-margin, d/2)
+	d = min(d, maxTimeout)
+	return max(d-responseMargin, d/2)
 }
 
 // moreByStatus are the kinds whose subresources change more than their status, beside
 // policies, whose status stores all of them in the version in which it is written.
-var moreByStatus = []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindDefinition}
+var statusStoresMetadata = []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindDefinition}
 
-func changesMore(v *snapshot.View, r *admissionv1.AdmissionRequest) bool {
-	return slices.Contains(moreByStatus, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
+func subresourceMatters(v *snapshot.View, r *admissionv1.AdmissionRequest) bool {
+	return slices.Contains(statusStoresMetadata, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
 }
 
 const subresourceScale = "scale"
@@ -304,7 +304,7 @@ const subresourceScale = "scale"
 // scaled says what to do in place of a write of a scale: it has a number alone,
 // and not the policy that this is written to. It is sent where it writes a field that
 // is read, or the policy in another version.
-func scaled(r *admissionv1.AdmissionRequest) string {
+func scaleMessage(r *admissionv1.AdmissionRequest) string {
 	return fmt.Sprintf("%s: the scale of %s/%s in namespace %q can change more of the policy than it shows, so its write is not evaluated; edit the policy itself",
 		api.ReasonNotRead, r.Resource.Resource, r.Name, r.Namespace)
 }
@@ -329,7 +329,7 @@ var ownKinds = []api.PolicyKind{policykind.KindProfile, policykind.KindDefinitio
 // log writes one line for a decision, never what an object holds. That of a
 // write that would have been denied is not for debugging alone: in a roll-out
 // it is what there is to read.
-func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
+func (s *Server) logDecision(door string, r *admissionv1.AdmissionRequest, a response) {
 	level := 1
 	if a.Allowed && a.reason != "" && !isCanary(r) {
 		level = 0
@@ -341,5 +341,5 @@ func (s *Server) log(door string, r *admissionv1.AdmissionRequest, a answer) {
 	l.Info("decision", "webhook", door, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name,
 		"allowed", a.Allowed, "reason", a.reason, "warnings", len(a.Warnings),
-		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "judgedOn", a.version())
+		"patched", len(a.Patch) > 0, "dryRun", r.DryRun != nil && *r.DryRun, "judgedOn", a.viewVersion())
 }

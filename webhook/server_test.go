@@ -123,7 +123,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 func TestVerdicts(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+			d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 			a := d.validated(t, c.request(t))
 			if c.denied == "" {
 				require.True(t, a.Allowed, a.Result)
@@ -145,7 +145,7 @@ func TestVerdicts(t *testing.T) {
 func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
+			d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
 			a := d.validated(t, c.request(t))
 			assert.True(t, a.Allowed)
 			assert.Nil(t, a.Result)
@@ -162,7 +162,7 @@ func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
 
 // Those who may remove overrides are told that they do.
 func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
 		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
 		"a deletion":    remove(t, gatewayAuth),
@@ -185,7 +185,7 @@ kind: TimeoutPolicy
 metadata: {namespace: app, name: first, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, seconds: 1}
 `
-	d := open(t, Options{}, cluster, held)
+	d := newTestServer(t, Options{}, cluster, held)
 	a := d.validated(t, create(t, strings.NewReplacer("name: first", "name: second", `, creationTimestamp: "2026-01-01T00:00:00Z"`, "").Replace(held)))
 	assert.Equal(t, "Conflicted: HTTPRoute app/toystore is held by TimeoutPolicy app/first, which is older; "+
 		"policies of kind TimeoutPolicy do not merge on one target: edit TimeoutPolicy app/first or choose another target", said(t, a))
@@ -200,7 +200,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	gw := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
 	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authorization: {key: {}}}"
 
-	d := open(t, Options{}, cluster, gw)
+	d := newTestServer(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeAuth(spec))))
 	lines := strings.Split(message, "\n")
 	require.Len(t, lines, 30)
@@ -209,7 +209,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 			"take it out of the list, or ask the owner of infra/gw-auth", line)
 	}
 
-	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
 	a := d.validated(t, create(t, routeAuth(spec)))
 	require.Len(t, a.Warnings, 11)
 	assert.Equal(t, "and 20 more: kubectl overrule check -f tells them all", a.Warnings[10])
@@ -220,7 +220,7 @@ func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
 	gw := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
 	gw = strings.Replace(strings.Replace(gw, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
 	gw = strings.ReplaceAll(gw, "\x1b", `\e`)
-	d := open(t, Options{}, cluster, gw)
+	d := newTestServer(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.NotContains(t, message, "\x1b")
 	assert.NotContains(t, message, "\u202e")
@@ -230,7 +230,7 @@ func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
 
 func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 	s := snapshot.New("gateways", "routes")
-	d := open(t, Options{Store: s}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Store: s}, cluster, gatewayLimits)
 	s.Listed("routes")
 	for _, path := range []string{PathValidate, PathMutate} {
 		w := d.post(t, path, review(t, create(t, routeLimits(20))))
@@ -244,11 +244,11 @@ func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 	s.Listed("gateways")
 	w := d.post(t, PathValidate, review(t, create(t, routeLimits(100))))
 	assert.Empty(t, w.Header().Get("Connection"))
-	said(t, answered(t, w))
+	said(t, responseOf(t, w))
 }
 
 func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	v, _ := d.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 	d.Store.AddKind(auth) // it is listed anew
@@ -264,7 +264,7 @@ func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
 }
 
 func TestAKindThatIsGoneIsAllowed(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 	assert.True(t, d.validated(t, remove(t, gatewayLimits)).Allowed)
@@ -272,11 +272,11 @@ func TestAKindThatIsGoneIsAllowed(t *testing.T) {
 }
 
 func TestADrainingServerAnswersAndSendsClientsElsewhere(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayLimits)
 	d.Drain()
 	for _, path := range []string{PathValidate, PathMutate} {
 		w := d.post(t, path, review(t, create(t, routeLimits(20))))
-		assert.True(t, answered(t, w).Allowed)
+		assert.True(t, responseOf(t, w).Allowed)
 		assert.Equal(t, "close", w.Header().Get("Connection"))
 	}
 }
@@ -299,49 +299,49 @@ func homeless() string {
 
 func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
 	body := review(t, create(t, homeless()))
 	go func() { first <- d.post(t, PathValidate, body) }()
 	<-b.asked
 	go func() { second <- d.post(t, PathValidate, body) }()
-	require.Eventually(t, func() bool { return d.gate.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return d.limiter.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 
 	assert.Equal(t, tooMany(), d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, unpatchedResponse(), d.mutated(t, create(t, route)), "it leaves the write to validating")
 
 	close(b.free)
-	assert.True(t, answered(t, <-first).Allowed)
-	assert.True(t, answered(t, <-second).Allowed, "what waited is evaluated")
+	assert.True(t, responseOf(t, <-first).Allowed)
+	assert.True(t, responseOf(t, <-second).Allowed, "what waited is evaluated")
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
 }
 
 func TestOverloadDeniesNothingWhereEnforcementIsWarn(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
 	<-b.asked
-	d.gate.waiting.Store(1)
+	d.limiter.waiting.Store(1)
 
 	a := d.validated(t, create(t, routeLimits(20)))
 	assert.True(t, a.Allowed)
-	assert.Equal(t, []string{"would be denied: " + overload}, a.Warnings)
+	assert.Equal(t, []string{"would be denied: " + overloadMessage}, a.Warnings)
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, routeLimits(20))))
 }
 
 func TestWhoeverWaitsLongerThanTheCallIsSentAway(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
 	<-b.asked
-	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.False(t, a.Allowed)
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
-	assert.Zero(t, d.gate.waiting.Load())
+	assert.Zero(t, d.limiter.waiting.Load())
 }
 
 func panicking(context.Context, api.Ref) (snapshot.Object, error) {
@@ -350,7 +350,7 @@ func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 }
 
 func TestAPanicIsADenial(t *testing.T) {
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
 		assert.Equal(t, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(uid)+")", said(t, a))
@@ -359,7 +359,7 @@ func TestAPanicIsADenial(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
 	assert.Contains(t, d.log.String(), "index out of range [0] with length 0")
 
-	d = open(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.True(t, a.Allowed)
 	require.Len(t, a.Warnings, 1)
@@ -367,7 +367,7 @@ func TestAPanicIsADenial(t *testing.T) {
 }
 
 func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
-	d := open(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
 	d.Guard.Engine = nil
 	for range 2 {
 		a := d.mutated(t, create(t, route))
@@ -378,33 +378,33 @@ func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
 
 func TestALookThatFailsIsADenial(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
-	d := open(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
 	assert.Equal(t, "overrule could not judge this write: look for HTTPRoute app/nothing: connection refused; try again",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
 func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
 	s := snapshot.New()
-	fill(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
+	addObjects(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
 	v, _ := s.View()
 	looks := 0
 	live := func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 		looks++
 		return v.Get(ref), nil
 	}
-	d := open(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, homeless()))), "ConstraintViolated: ")
 	assert.Equal(t, 1, looks)
 }
 
 func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
-	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
 	assert.Equal(t, fmt.Sprintf("TooMuch: judging CREATE of RateLimitPolicy app/toystore-limits (%d bytes) takes longer than a call may; "+
 		"write less at a time (fewer rules, listeners, targets or conditions), or ask the cluster's administrator", len(toJSON(t, homeless()))), said(t, a))
 
-	again := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	again := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.NotNil(t, again.Result)
 	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its place until it ends")
 	close(b.free)
@@ -412,7 +412,7 @@ func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
 }
 
 func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
@@ -424,10 +424,10 @@ func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
-	assert.Contains(t, said(t, answered(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
+	assert.Contains(t, said(t, responseOf(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
 }
 
-func (d *doors) object(t *testing.T, manifest string) snapshot.Object {
+func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	t.Helper()
 	data := toJSON(t, manifest)
 	ref := kindOfJSON(t, data)
@@ -438,7 +438,7 @@ func (d *doors) object(t *testing.T, manifest string) snapshot.Object {
 }
 
 func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
 		"it ended at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
@@ -447,21 +447,21 @@ func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
 
 func TestTheTimeOfACallIsWhatTheAPIServerSaysLessAMargin(t *testing.T) {
 	for query, want := range map[string]time.Duration{
-		"":                     DefaultTimeout - margin,
-		"?timeout=":            DefaultTimeout - margin,
-		"?timeout=soon":        DefaultTimeout - margin,
-		"?timeout=10":          DefaultTimeout - margin,
-		"?timeout=-1s":         DefaultTimeout - margin,
-		"?timeout=0s":          DefaultTimeout - margin,
-		"?timeout=10s":         10*time.Second - margin,
-		"?timeout=1s":          time.Second - margin,
+		"":                     DefaultTimeout - responseMargin,
+		"?timeout=":            DefaultTimeout - responseMargin,
+		"?timeout=soon":        DefaultTimeout - responseMargin,
+		"?timeout=10":          DefaultTimeout - responseMargin,
+		"?timeout=-1s":         DefaultTimeout - responseMargin,
+		"?timeout=0s":          DefaultTimeout - responseMargin,
+		"?timeout=10s":         10*time.Second - responseMargin,
+		"?timeout=1s":          time.Second - responseMargin,
 		"?timeout=300ms":       150 * time.Millisecond,
-		"?timeout=30s":         30*time.Second - margin,
-		"?timeout=31s":         30*time.Second - margin,
-		"?timeout=24h":         30*time.Second - margin,
-		"?timeout=1s&timeout=": time.Second - margin,
+		"?timeout=30s":         30*time.Second - responseMargin,
+		"?timeout=31s":         30*time.Second - responseMargin,
+		"?timeout=24h":         30*time.Second - responseMargin,
+		"?timeout=1s&timeout=": time.Second - responseMargin,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, timeout(r), query)
+		assert.Equal(t, want, callTimeout(r), query)
 	}
 }

@@ -16,7 +16,7 @@ func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := snapshot.New()
-			d := open(t, Options{Store: s, Replica: "overrule-5d8", InFlight: with(s)}, cluster, gatewayLimits)
+			d := newTestServer(t, Options{Store: s, Replica: "overrule-5d8", InFlight: with(s)}, cluster, gatewayLimits)
 			s.Passed("41")
 
 			allowed := d.validated(t, create(t, routeLimits(20)))
@@ -36,6 +36,6 @@ func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
 }
 
 func TestWhereTheReplicaHasNoNameTheVersionIsToldAlone(t *testing.T) {
-	a := open(t, Options{}, cluster).validated(t, create(t, routeLimits(20)))
+	a := newTestServer(t, Options{}, cluster).validated(t, create(t, routeLimits(20)))
 	assert.Equal(t, "0", a.AuditAnnotations["judged-on"])
 }

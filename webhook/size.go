@@ -24,7 +24,7 @@ func (s *Server) tooLarge(r *admissionv1.AdmissionRequest) bool {
 	return custom && r.SubResource == "" && size > s.MaxObject && size > int64(len(r.OldObject.Raw))
 }
 
-func (s *Server) isTooLarge(r *admissionv1.AdmissionRequest) string {
+func (s *Server) tooLargeMessage(r *admissionv1.AdmissionRequest) string {
 	ref := api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
 	return fmt.Sprintf("%s: %s has %d bytes, and etcd stores at most %d (--max-object-bytes of overrule): "+
 		"split the object, or take annotations off it", api.ReasonTooMuch, ref, len(r.Object.Raw), s.MaxObject)

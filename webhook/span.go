@@ -25,53 +25,53 @@ const (
 	attrReason    = attribute.Key("overrule.reason")
 	attrWarnings  = attribute.Key("overrule.warnings")
 	attrPaths     = attribute.Key("overrule.paths")
-	attrTurned    = attribute.Key("overrule.turned_away")
+	attrRejected    = attribute.Key("overrule.turned_away")
 )
 
 // The spans below that of a review.
 const (
-	spanReceive  = "receive"
-	spanPlace    = "wait for a place"
-	spanJudge    = "judge"
+	spanRead  = "receive"
+	spanQueue    = "wait for a place"
+	spanEvaluate    = "judge"
 	spanAnnotate = "annotate"
 )
 
 // failed is the status of a span where Overrule did not do what it is there for.
-const failed = otelcodes.Error
+const spanError = otelcodes.Error
 
 // untraced is the span where there are no traces. It is one value, so that a
 // review without traces allocates nothing for them.
-var untraced trace.Span = noop.Span{}
+var noSpan trace.Span = noop.Span{}
 
 // begin starts the span of a review, in the trace that the API server began if
 // it did.
-func (s *Server) begin(ctx context.Context, h http.Header, door string) (context.Context, trace.Span) {
+func (s *Server) startReviewSpan(ctx context.Context, h http.Header, door string) (context.Context, trace.Span) {
 	if s.Tracer == nil {
-		return ctx, untraced
+		return ctx, noSpan
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
 	return s.Tracer.Start(ctx, door, trace.WithSpanKind(trace.SpanKindServer))
 }
 
 // part starts the span of a part of a review.
-func (s *Server) part(ctx context.Context, name string) (context.Context, trace.Span) {
+func (s *Server) startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
 	if s.Tracer == nil {
-		return ctx, untraced
+		return ctx, noSpan
 	}
 	return s.Tracer.Start(ctx, name)
 }
 
 // turned says on the span of a request why it was not judged.
-func turned(span trace.Span, why string) {
+func setSpanRejected(span trace.Span, why string) {
 	if span.IsRecording() {
-		span.SetAttributes(attrTurned.String(why))
-		span.SetStatus(failed, why)
+		span.SetAttributes(attrRejected.String(why))
+		span.SetStatus(spanError, why)
 	}
 }
 
 // tell says on the span of a review what was asked and answered. A denial is
 // the work that it is there for, and no error.
-func tell(span trace.Span, kind string, r *admissionv1.AdmissionRequest, a answer) {
+func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionRequest, a response) {
 	if !span.IsRecording() {
 		return // what it would say is not free
 	}
@@ -83,10 +83,10 @@ func tell(span trace.Span, kind string, r *admissionv1.AdmissionRequest, a answe
 	if a.reason != "" {
 		span.SetAttributes(attrReason.String(a.reason))
 	}
-	if a.judged {
+	if a.evaluated {
 		span.SetAttributes(attrPaths.Int(a.paths))
 	}
 	if a.reason == reasonFailed || a.reason == reasonPanic {
-		span.SetStatus(failed, a.reason)
+		span.SetStatus(spanError, a.reason)
 	}
 }

@@ -28,15 +28,15 @@ const (
 )
 
 // traced returns a server of some manifests, and what it records.
-func traced(t *testing.T, o Options, manifests ...string) (*doors, *tracetest.SpanRecorder) {
+func traced(t *testing.T, o Options, manifests ...string) (*testServer, *tracetest.SpanRecorder) {
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
 	o.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
-	return open(t, o, manifests...), recorder
+	return newTestServer(t, o, manifests...), recorder
 }
 
 // call posts a body with a traceparent.
-func (d *doors) call(t *testing.T, path string, body []byte) {
+func (d *testServer) call(t *testing.T, path string, body []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(string(body)))
 	r.Header.Set("Content-Type", "application/json")
@@ -131,12 +131,12 @@ func TestSpansTellNothingOfTheObject(t *testing.T) {
 }
 
 func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
-	ready := func(t *testing.T, o Options) (*doors, *tracetest.SpanRecorder) {
+	ready := func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder) {
 		t.Helper()
 		return traced(t, o, cluster)
 	}
 	for name, c := range map[string]struct {
-		server func(t *testing.T, o Options) (*doors, *tracetest.SpanRecorder)
+		server func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder)
 		o      Options
 		body   func(t *testing.T) []byte
 		want   string
@@ -147,17 +147,17 @@ func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
 		},
 		"no review": {server: ready, body: func(*testing.T) []byte { return []byte("x") }, want: "no review"},
 		"not ready": {
-			server: func(t *testing.T, o Options) (*doors, *tracetest.SpanRecorder) { t.Helper(); return traced(t, o) },
+			server: func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder) { t.Helper(); return traced(t, o) },
 			o:      Options{Store: snapshot.New("gateways")},
 			body:   func(t *testing.T) []byte { t.Helper(); return review(t, create(t, route)) }, want: "unavailable",
 		},
 		"no room": {
-			server: func(t *testing.T, o Options) (*doors, *tracetest.SpanRecorder) {
+			server: func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder) {
 				t.Helper()
 				d, recorder := ready(t, o)
 				for range 2 { // of which one fills the room
-					_, _ = d.gate.take(t.Context(), unknown)
-					d.gate.waiting.Store(d.gate.queue)
+					_, _ = d.limiter.reserve(t.Context(), unknownLength)
+					d.limiter.waiting.Store(d.limiter.maxQueue)
 				}
 				return d, recorder
 			},
@@ -176,21 +176,21 @@ func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
 }
 
 func TestWithoutTracesSpansCostNothing(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, http.NoBody)
 	r.Header.Set("Traceparent", traceparent)
 	request, a := create(t, route), allow()
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		ctx, span := d.begin(t.Context(), r.Header, "validate")
-		_, part := d.part(ctx, spanReceive)
+		ctx, span := d.startReviewSpan(t.Context(), r.Header, "validate")
+		_, part := d.startSpan(ctx, spanRead)
 		part.End()
-		turned(span, whyOverloaded)
-		tell(span, "HTTPRoute", request, a)
+		setSpanRejected(span, rejectedOverloaded)
+		setSpanDecision(span, "HTTPRoute", request, a)
 		span.End()
 	}))
 }
 
 func TestASampledOutReviewIsJudgedTheSame(t *testing.T) {
-	d := open(t, Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer("test")}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer("test")}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, routeLimits(100)))), "ConstraintViolated")
 }

@@ -13,8 +13,8 @@ import (
 // be judged: its entry passes over a server that is gone, but an answer is none
 // of that, and a controller would ask again for ever. What was in the way is
 // recorded. A deletion that was judged is denied as it is judged.
-func (s *Server) spared(r *admissionv1.AdmissionRequest, a answer) answer {
-	judged := a.judged && a.reason != string(api.ReasonTooMuch)
+func (s *Server) allowSystemWrites(r *admissionv1.AdmissionRequest, a response) response {
+	judged := a.evaluated && a.reason != string(api.ReasonTooMuch)
 	// What another version does not have is missing in both of its objects.
 	if a.reason == "" || judged && (r.Operation == admissionv1.Delete || otherVersion(r)) {
 		return a
@@ -29,9 +29,9 @@ func (s *Server) spared(r *admissionv1.AdmissionRequest, a answer) answer {
 	if prefix := a.reason + ": "; !strings.HasPrefix(said, prefix) {
 		said = prefix + said
 	}
-	a.annotate("audit", said+" (not denied: "+why+")")
+	a.setAuditAnnotation("audit", said+" (not denied: "+why+")")
 	delete(a.AuditAnnotations, "denied")
 	delete(a.AuditAnnotations, "would-deny")
-	a.Allowed, a.Result, a.Warnings, a.reason, a.again = true, nil, nil, "", false
+	a.Allowed, a.Result, a.Warnings, a.reason, a.retry = true, nil, nil, "", false
 	return a
 }

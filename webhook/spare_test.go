@@ -40,14 +40,14 @@ func as(user string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequ
 }
 
 // answering asks a judge that has an answer for whatever is asked.
-func (d *doors) answering(t *testing.T, r *admissionv1.AdmissionRequest, a answer) *admissionv1.AdmissionResponse {
+func (d *testServer) answering(t *testing.T, r *admissionv1.AdmissionRequest, a response) *admissionv1.AdmissionResponse {
 	t.Helper()
-	j := judge{spanJudge, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) answer { return a }, d.failed, d.overloaded}
+	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return a }, d.denyFailed, d.denyOverloaded}
 	q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, strings.NewReader(string(review(t, r))))
 	q.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	d.door(doorValidate, j).ServeHTTP(w, q)
-	return answered(t, w)
+	d.handler(webhookValidate, j).ServeHTTP(w, q)
+	return responseOf(t, w)
 }
 
 // Users as whom controllers delete.
@@ -92,8 +92,8 @@ func TestWhatTheSystemDoesIsNotDeniedForWantOfAJudgement(t *testing.T) {
 		"somebody deletes":                      {as("dev", remove(t, owned)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{})
-			for _, denial := range []answer{d.failed("TooMuch", "TooMuch: it takes long"), d.overloaded(), d.failed(reasonPanic, "a fault")} {
+			d := newTestServer(t, Options{})
+			for _, denial := range []response{d.denyFailed("TooMuch", "TooMuch: it takes long"), d.denyOverloaded(), d.denyFailed(reasonPanic, "a fault")} {
 				got := d.answering(t, c.r, denial)
 				require.Equal(t, c.why != "", got.Allowed, denial.reason)
 				if !got.Allowed {
@@ -112,11 +112,11 @@ func TestWhatTheSystemDoesIsNotDeniedForWantOfAJudgement(t *testing.T) {
 // A deletion that was judged, as in a namespace that stays, is denied as it is
 // judged. One that was too much to judge was not.
 func TestADeletionByTheSystemIsDeniedAsItIsJudged(t *testing.T) {
-	d := open(t, Options{})
+	d := newTestServer(t, Options{})
 	r := as(namespaceController, remove(t, held("")))
-	judged := func(code api.ReasonCode) answer {
+	judged := func(code api.ReasonCode) response {
 		a := deny(string(code), string(code)+": no")
-		a.judged = true
+		a.evaluated = true
 		return a
 	}
 	assert.False(t, d.answering(t, r, judged(api.ReasonOverrideRemoved)).Allowed)
@@ -126,8 +126,8 @@ func TestADeletionByTheSystemIsDeniedAsItIsJudged(t *testing.T) {
 // In a roll-out it is not counted among what would be denied.
 func TestWhatIsSparedWouldNotBeDenied(t *testing.T) {
 	for _, e := range []guard.Enforcement{guard.EnforceWarn, guard.EnforceAudit} {
-		d := open(t, Options{Enforcement: e})
-		got := d.answering(t, update(t, held(finalizer), held("")), d.failed("TooMuch", "TooMuch: it takes long"))
+		d := newTestServer(t, Options{Enforcement: e})
+		got := d.answering(t, update(t, held(finalizer), held("")), d.denyFailed("TooMuch", "TooMuch: it takes long"))
 		assert.True(t, got.Allowed)
 		assert.Empty(t, got.Warnings)
 		assert.Len(t, got.AuditAnnotations, 2, "audit and judged-on: %v", got.AuditAnnotations)

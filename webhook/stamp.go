@@ -13,24 +13,24 @@ import (
 // stampOf reads by what a write will be known when it is seen: the uid that the
 // API server gave to what is created, or the version of what is stored. What
 // is not there is left empty.
-func stampOf(r *admissionv1.AdmissionRequest) inflight.Precondition {
+func preconditionOf(r *admissionv1.AdmissionRequest) inflight.Precondition {
 	data := []byte(r.OldObject.Raw)
 	if r.Operation == admissionv1.Create {
 		data = r.Object.Raw
 	}
-	metadata := member(data, "metadata")
-	return inflight.Precondition{UID: types.UID(text(member(metadata, "uid"))), Version: text(member(metadata, "resourceVersion"))}
+	metadata := jsonField(data, "metadata")
+	return inflight.Precondition{UID: types.UID(unquoted(jsonField(metadata, "uid"))), Version: unquoted(jsonField(metadata, "resourceVersion"))}
 }
 
 // text is a JSON string that the API server makes of letters, digits and dashes.
-func text(value []byte) string {
+func unquoted(value []byte) string {
 	return strings.Trim(string(value), `"`)
 }
 
 // member returns the value of a member of a JSON object as it stands there, nil
 // if there is none. The object was read before, so it is valid; to decode it all
 // again for two words would take as long as judging most writes.
-func member(object []byte, name string) []byte {
+func jsonField(object []byte, name string) []byte {
 	at := 0
 	next := func() byte { // the next that is no space
 		for ; at < len(object); at++ {

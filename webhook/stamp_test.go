@@ -40,7 +40,7 @@ func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
 		"what has no metadata, by nothing": {admissionv1.AdmissionRequest{Operation: admissionv1.Delete, OldObject: object(`{"spec":{}}`)}, inflight.Precondition{}},
 		"what is not there, likewise":      {admissionv1.AdmissionRequest{Operation: admissionv1.Delete}, inflight.Precondition{}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, stampOf(&c.request)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, preconditionOf(&c.request)) })
 	}
 }
 
@@ -51,7 +51,7 @@ func FuzzMember(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got := member(data, "a")
+		got := jsonField(data, "a")
 		var object map[string]json.RawMessage
 		if !json.Valid(data) || json.Unmarshal(data, &object) != nil || object == nil || len(object) != members(data) {
 			return

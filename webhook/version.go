@@ -29,26 +29,26 @@ func otherVersion(r *admissionv1.AdmissionRequest) bool {
 }
 
 // errStored tells that what is stored could not be found out.
-var errStored = errors.New("the policy that is stored cannot be read")
+var errStoredUnreadable = errors.New("the policy that is stored cannot be read")
 
 // asStored replaces the oldObject of a policy that is written in another version by
 // the policy that is stored: the view has it, unless that is older or newer than the
 // write, else the API server. If the policy has changed since the request was made,
 // the API server evaluates the write again before it stores anything.
-func (s *Server) asStored(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c *guard.Change) error {
+func (s *Server) useStored(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c *guard.Change) error {
 	p, ok := c.Before.(*policykind.Policy)
 	if !ok || !otherVersion(r) || v.Get(p.Ref()) == c.Before {
 		return nil
 	}
 	if s.Stored == nil {
-		return fmt.Errorf("%w: no client", errStored)
+		return fmt.Errorf("%w: no client", errStoredUnreadable)
 	}
 	o, err := s.Stored(ctx, p.Kind, p.Ref())
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", errStored, err)
+		return fmt.Errorf("%w: %w", errStoredUnreadable, err)
 	case o == nil:
-		return fmt.Errorf("%w: %s does not exist", errStored, p.Ref())
+		return fmt.Errorf("%w: %s does not exist", errStoredUnreadable, p.Ref())
 	}
 	c.Before = o
 	return nil
@@ -56,7 +56,7 @@ func (s *Server) asStored(ctx context.Context, v *snapshot.View, r *admissionv1.
 
 // coerced is store.Decode of a policy that is written in another version: as it will
 // be read in the version that is read, which may lack what that version has.
-func coerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (snapshot.Object, error) {
+func decodeCoerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (snapshot.Object, error) {
 	object, err := decode.Object(data)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)
@@ -66,7 +66,7 @@ func coerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int
 }
 
 // statusOnly reports whether the write of a subresource changes nothing of a policy.
-func statusOnly(r *admissionv1.AdmissionRequest, c guard.Change) bool {
+func policyUnchanged(r *admissionv1.AdmissionRequest, c guard.Change) bool {
 	was, ok := c.Before.(*policykind.Policy)
 	is, same := c.After.(*policykind.Policy)
 	return r.SubResource != "" && ok && same && was.Same(is)

@@ -77,7 +77,7 @@ func TestAWriteInAnotherVersionIsEvaluatedAgainstWhatIsStored(t *testing.T) {
 		"with no one to ask": {noClient, inVersion(remove(t, at(prunedAuth, "2")), ""), "overrule could not judge this write: the policy that is stored cannot be read: no client; try again in a second"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			d := open(t, c.options, cluster, at(gatewayAuth, "1"))
+			d := newTestServer(t, c.options, cluster, at(gatewayAuth, "1"))
 			a := d.validated(t, c.request)
 			if c.want == "" {
 				assert.True(t, a.Allowed)
@@ -95,7 +95,7 @@ func TestAnObjectThatIsBeingDeletedIsNotSparedInAnotherVersion(t *testing.T) {
 	going := func(policy string) string {
 		return strings.Replace(at(policy, "1"), "metadata: {", `metadata: {finalizers: [a/b], deletionTimestamp: "2026-01-01T00:00:00Z", `, 1)
 	}
-	d := open(t, Options{}, cluster, going(gatewayAuth))
+	d := newTestServer(t, Options{}, cluster, going(gatewayAuth))
 	a := d.validated(t, inVersion(update(t, going(prunedAuth), going(prunedAuth)), "status"))
 	assert.Contains(t, said(t, a), "OverrideRemoved: ")
 }
@@ -120,7 +120,7 @@ kind: Paint
 metadata: {namespace: infra, name: p, uid: u, resourceVersion: "1"}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, overrides: {a: {b: c}}}
 `
-	d := open(t, Options{Store: s, Guard: &guard.Guard{}}, cluster, was)
+	d := newTestServer(t, Options{Store: s, Guard: &guard.Guard{}}, cluster, was)
 	is := strings.Replace(was, "overrides:", "override:", 1)
 	assert.Contains(t, said(t, d.validated(t, inVersion(update(t, was, is), ""))), "OverrideRemoved: ")
 	assert.True(t, d.validated(t, update(t, was, is)).Allowed, "in the version itself the API server has removed it")

@@ -110,7 +110,7 @@ func TestALongConstraintIsToldInFewerWords(t *testing.T) {
 		Short: "limits.login is not what RateLimitPolicy infra/gw-limits allows",
 	}
 	assert.Equal(t, f.Short, warning(f))
-	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(wouldDeny([]guard.Finding{f})))
+	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(asWouldDeny([]guard.Finding{f})))
 	f.What = "limits.login: 5"
 	assert.Equal(t, "limits.login: 5; change it", warning(f))
 }

@@ -147,9 +147,9 @@ func said(d Decision) []string {
 // met names what a write meets of what is in flight.
 func (s *sky) met(w Write) []string {
 	s.Helper()
-	t := trial{Log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), judging: s.log.begin(w)}
-	defer s.log.finish(t.judging)
-	_, entries := s.log.look(&t, s.view)
+	t := evaluation{Log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), reader: s.log.begin(w)}
+	defer s.log.finish(t.reader)
+	_, entries := s.log.snapshot(&t, s.view)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.ref.String())

@@ -40,7 +40,7 @@ func (x *index) add(e *entry) {
 }
 
 // drop takes an entry out.
-func (x *index) drop(e *entry) {
+func (x *index) remove(e *entry) {
 	for _, set := range []map[*entry]bool{x.all, x.selecting, x.stale, x.traced} {
 		delete(set, e)
 	}
@@ -58,7 +58,7 @@ func (x *index) drop(e *entry) {
 // refresh traces the footprints that are stale in a view, and calls traced with
 // each. What they had in earlier views stays: a write that is evaluated by one of
 // these meets it yet.
-func (x *index) refresh(v *snapshot.View, traced func(*entry)) {
+func (x *index) retrace(v *snapshot.View, traced func(*entry)) {
 	for e := range x.stale {
 		f := e.Write.footprint(v, v.With(e.changes()...))
 		if e.footprint == nil {
@@ -83,18 +83,18 @@ func (x *index) refresh(v *snapshot.View, traced func(*entry)) {
 
 // mostEvents is of how many events each is followed; where more come at once, as
 // of a list, all footprints are traced again.
-const mostEvents = 64
+const maxEvents = 64
 
 // changed makes stale what the events of the next view make larger. What only
 // goes makes nothing larger.
-func (x *index) changed(v *snapshot.View, events []snapshot.Event) {
+func (x *index) markStale(v *snapshot.View, events []snapshot.Event) {
 	if len(x.traced) == 0 {
 		return
 	}
 	for i, event := range events {
 		switch {
-		case event.Kinds || i == mostEvents:
-			x.allStale()
+		case event.Kinds || i == maxEvents:
+			x.markAllStale()
 			return
 		case event.After == nil || event.Before != nil && snapshot.Same(event.Before, event.After):
 		case !effective.Links(event.After) && len(x.selecting) == 0:
@@ -106,7 +106,7 @@ func (x *index) changed(v *snapshot.View, events []snapshot.Event) {
 	}
 }
 
-func (x *index) allStale() {
+func (x *index) markAllStale() {
 	for e := range x.traced {
 		x.stale[e] = true
 	}
@@ -161,9 +161,9 @@ func discard(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
 // given its footprint and growth, whichever of all entries are stored. One write
 // may bring two others together, or bring one to where this one is: so it
 // follows what changes the objects that paths are made of (effective.Links).
-func (x *index) meeting(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
+func (x *index) related(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
 	out := make(map[*entry]bool)
-	grown := x.grown(own, growth)
+	grown := x.extended(own, growth)
 	for e := range x.linked(grown) {
 		out[e] = true
 	}
@@ -182,7 +182,7 @@ func (x *index) meeting(own *effective.Footprint, growth effective.Growth) map[*
 }
 
 // grown returns a footprint with all that entries may bring to it.
-func (x *index) grown(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
+func (x *index) extended(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
 	if own.All() {
 		return own
 	}

@@ -31,16 +31,16 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 		j, err := g.Evaluate(ctx, view(), w.Change, nil)
 		return Decision{Decision: j}, err
 	}
-	t := trial{
+	t := evaluation{
 		Log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
-		judging: l.begin(w), until: time.Now().Add(l.patience(ctx)),
+		reader: l.begin(w), deadline: time.Now().Add(l.maxWait(ctx)),
 	}
-	defer l.finish(t.judging)
+	defer l.finish(t.reader)
 	for again := false; ; again = true {
 		d, done, err := t.attempt(ctx, view)
 		switch {
-		case errors.Is(err, errReread):
-			return t.reread(err), nil
+		case errors.Is(err, errKindChanged):
+			return t.kindChanged(err), nil
 		case again && ctx.Err() != nil: // what was found then is about the deadline
 			return t.contended(), nil
 		case done || err != nil:
@@ -50,7 +50,7 @@ func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapsho
 }
 
 // patience returns how long a write may wait.
-func (l *Log) patience(ctx context.Context) time.Duration {
+func (l *Log) maxWait(ctx context.Context) time.Duration {
 	p := l.MaxWait
 	if end, ok := ctx.Deadline(); ok {
 		p = min(p, time.Until(end)/2)
@@ -60,96 +60,96 @@ func (l *Log) patience(ctx context.Context) time.Duration {
 
 // few is how many writes in flight are tried in every combination. Where there
 // are more, it is worth a moment's wait until some are seen.
-const few = 3
+const maxExhaustive = 3
 
 // trial is one write before the judge.
-type trial struct {
+type evaluation struct {
 	*Log
 	guard   *guard.Guard
 	write   Write
 	growth  effective.Growth
-	judging *judging
+	reader *reader
 	// own is the footprint of the write in a view.
-	own     *effective.Footprint
-	ownView *snapshot.View
+	footprint     *effective.Footprint
+	footprintView *snapshot.View
 	// until is how long it may wait for others.
-	until time.Time
+	deadline time.Time
 }
 
 // attempt judges the write by one moment, and books it if it is admitted. It is
 // not done if what it was judged by has changed.
-func (t *trial) attempt(ctx context.Context, view func() *snapshot.View) (d Decision, done bool, err error) {
-	v, met := t.look(t, view)
-	if err := t.write.judgedBy(v); err != nil {
+func (t *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (d Decision, done bool, err error) {
+	v, met := t.snapshot(t, view)
+	if err := t.write.checkKind(v); err != nil {
 		return d, false, err
 	}
 	groups := t.groups(met)
-	if most := largest(groups); most > few && t.wait(ctx, met, most-few) {
+	if most := largest(groups); most > maxExhaustive && t.wait(ctx, met, most-maxExhaustive) {
 		return d, false, nil
 	}
-	d, err = t.decide(ctx, v, groups)
+	d, err = t.evaluateGroups(ctx, v, groups)
 	if err != nil {
 		return d, false, err
 	}
 	if d.Retry {
 		return d, !t.wait(ctx, met, 1), nil
 	}
-	if d.Denied() && t.write.Enforcement.Denies() || !t.write.lasting() || ctx.Err() != nil {
+	if d.Denied() && t.write.Enforcement.Denies() || !t.write.persistent() || ctx.Err() != nil {
 		return d, true, nil
 	}
-	f := t.write.flown(t.judging.ref)
-	switch t.book(t, view, v, met, f) {
-	case overtaken:
+	f := t.write.pending(t.reader.ref)
+	switch t.admit(t, view, v, met, f) {
+	case stale:
 		return d, false, nil
-	case full:
+	case quotaExceeded:
 		if t.write.Enforcement.Denies() {
-			return t.overloaded(d.Decision), true, nil
+			return t.overQuota(d.Decision), true, nil
 		}
-	case booked:
+	case admitted:
 	}
 	return d, true, nil
 }
 
 // footprintIn returns the footprint of the write in a view.
-func (t *trial) footprintIn(v *snapshot.View) *effective.Footprint {
-	if t.ownView != v {
-		t.own, t.ownView = t.write.footprint(v, v.With(t.write.changes()...)), v
+func (t *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
+	if t.footprintView != v {
+		t.footprint, t.footprintView = t.write.footprint(v, v.With(t.write.changes()...)), v
 	}
-	return t.own
+	return t.footprint
 }
 
 // lay lays entries over a view, in their order.
-func lay(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
-	l := layer{guard: g, view: v}
+func overlayOf(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
+	l := overlay{guard: g, view: v}
 	for _, e := range entries {
-		if err := l.lay(ctx, e.Write); err != nil {
+		if err := l.apply(ctx, e.Write); err != nil {
 			return nil, err
 		}
 	}
-	return l.flat(), nil
+	return l.flush(), nil
 }
 
 // decide judges the write without and with those in flight that it meets.
-func (t *trial) decide(ctx context.Context, v *snapshot.View, groups [][]*entry) (Decision, error) {
+func (t *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, groups [][]*entry) (Decision, error) {
 	alone, err := t.guard.Evaluate(ctx, v, t.write.Change, nil)
 	if err != nil || !t.write.Enforcement.Denies() {
 		return Decision{Decision: alone}, err
 	}
 	for _, some := range rounds(groups) {
-		with, err := t.judgeWith(ctx, v, some)
+		with, err := t.evaluateWith(ctx, v, some)
 		if err != nil {
 			return Decision{}, err
 		}
 		if with.Denied() != alone.Denied() {
-			return t.narrow(ctx, v, alone, with, some)
+			return t.minimize(ctx, v, alone, with, some)
 		}
 	}
 	return Decision{Decision: alone}, nil
 }
 
 // judgeWith judges the write with entries laid over the view.
-func (t *trial) judgeWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Decision, error) {
-	laid, err := lay(ctx, t.guard, v, some)
+func (t *evaluation) evaluateWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Decision, error) {
+	laid, err := overlayOf(ctx, t.guard, v, some)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +158,11 @@ func (t *trial) judgeWith(ctx context.Context, v *snapshot.View, some []*entry) 
 
 // narrow names as few of the entries as it easily can on which the decision
 // depends.
-func (t *trial) narrow(ctx context.Context, v *snapshot.View, alone, with *guard.Decision, some []*entry) (Decision, error) {
-	for len(some) > few {
+func (t *evaluation) minimize(ctx context.Context, v *snapshot.View, alone, with *guard.Decision, some []*entry) (Decision, error) {
+	for len(some) > maxExhaustive {
 		half, found := len(some)/2, false
 		for _, part := range [][]*entry{some[:half], some[half:]} {
-			j, err := t.judgeWith(ctx, v, part)
+			j, err := t.evaluateWith(ctx, v, part)
 			if err != nil {
 				return Decision{}, err
 			}
@@ -175,13 +175,13 @@ func (t *trial) narrow(ctx context.Context, v *snapshot.View, alone, with *guard
 			break
 		}
 	}
-	return undecided(alone, with, some), nil
+	return dependsOnPending(alone, with, some), nil
 }
 
 // groups divides the entries that a write meets into those that may matter to
 // each other.
-func (t *trial) groups(met []*entry) [][]*entry {
-	if len(met) <= few {
+func (t *evaluation) groups(met []*entry) [][]*entry {
+	if len(met) <= maxExhaustive {
 		return [][]*entry{met}
 	}
 	t.mu.Lock()
@@ -223,7 +223,7 @@ func subsets(entries []*entry) [][]*entry {
 		out = append(out, entries[i:i+1:i+1])
 	}
 	switch n := len(entries); {
-	case n == few:
+	case n == maxExhaustive:
 		a, b, c := entries[0], entries[1], entries[2]
 		out = append(out, []*entry{a, b}, []*entry{a, c}, []*entry{b, c}, entries)
 	case n > 1:
@@ -234,11 +234,11 @@ func subsets(entries []*entry) [][]*entry {
 
 // wait waits until so many of the entries are gone, and reports whether they
 // are: then it is worth judging anew.
-func (t *trial) wait(ctx context.Context, entries []*entry, n int) bool {
-	timer := time.NewTimer(time.Until(t.until))
+func (t *evaluation) wait(ctx context.Context, entries []*entry, n int) bool {
+	timer := time.NewTimer(time.Until(t.deadline))
 	defer timer.Stop()
 	for {
-		gone, changed := t.goneFrom(entries)
+		gone, changed := t.countEnded(entries)
 		if gone >= n {
 			return true
 		}

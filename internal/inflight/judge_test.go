@@ -287,7 +287,7 @@ func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
 	}
 	s.admit(s.create(nowhere))
 	assert.Zero(t, s.log.Len())
-	assert.Empty(t, s.log.named, "nothing is left behind")
+	assert.Empty(t, s.log.perObject, "nothing is left behind")
 	assert.Zero(t, s.log.busy.Load())
 }
 
@@ -477,11 +477,11 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
-		l := layer{guard: s.guard, view: s.view()}
+		l := overlay{guard: s.guard, view: s.view()}
 		finalized := write
 		finalized.Finalized = true
-		require.NoError(t, l.lay(t.Context(), finalized))
-		assert.Equal(t, []snapshot.Reading{{}}, l.flat().Readings())
+		require.NoError(t, l.apply(t.Context(), finalized))
+		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
 	})
 	t.Run("and that may fail", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
@@ -569,9 +569,9 @@ func TestCombinations(t *testing.T) {
 }
 
 func TestAMessageNamesAFewWrites(t *testing.T) {
-	d := told("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
-		{flown: flown{ref: api.Ref{Kind: "A", Name: "a"}}}, {flown: flown{ref: api.Ref{Kind: "B", Name: "b"}}},
-		{flown: flown{ref: api.Ref{Kind: "C", Name: "c"}}}, {flown: flown{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
+	d := explain("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
+		{pendingWrite: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pendingWrite: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
+		{pendingWrite: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pendingWrite: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
 	})
 	assert.Equal(t, []guard.Finding{{
 		What:  "no (together with the writes of A a, B b, C c and 2 more" + unseen,

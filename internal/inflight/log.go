@@ -53,25 +53,25 @@ type Log struct {
 	mu      sync.Mutex
 	seq     uint64   // of the newest entry
 	entries []*entry // by seq
-	gone    int      // of them
-	ends    uint64   // counts entries that went
+	endedCount    int      // of them
+	endSeq    uint64   // counts entries that went
 	shares  shares   // of those that did not
 	index   index    // of all entries
 	latency latency
-	judging map[*judging]bool
+	readers map[*reader]bool
 	// named counts entries and judgements by the object.
-	named map[api.Ref]int
+	perObject map[api.Ref]int
 	wake  chan struct{} // closed when an entry is gone
 }
 
 // entry is a write in the log.
 type entry struct {
-	flown
+	pendingWrite
 	seq uint64
-	at  time.Time
+	admittedAt  time.Time
 	// gone is set once it was seen, or is too old: which end it is of all. It
 	// stays as long as someone judges by a view that may be older.
-	gone uint64
+	endedAt uint64
 
 	growth effective.Growth
 	links  bool
@@ -83,18 +83,18 @@ type entry struct {
 // bytes returns about what an entry takes.
 func (e *entry) bytes() int64 {
 	const ofName = 200 // in the footprint and the index
-	return overhead + e.Size + ofName*int64(e.footprint.Len())
+	return entryOverhead + e.Size + ofName*int64(e.footprint.Len())
 }
 
 // judging is a judgement under way.
-type judging struct {
+type reader struct {
 	ref api.Ref
 	// since is the newest entry that it takes into account, and ends the last
 	// end of one.
-	since, ends uint64
+	since, endSeq uint64
 	// seen of the object meanwhile: a write that the API server has stored
 	// without waiting for us is not kept.
-	seen []snapshot.Observation
+	observed []snapshot.Observation
 }
 
 // New returns an empty log that hears what is seen from a store, which must not
@@ -106,10 +106,10 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
-		judging: make(map[*judging]bool), named: make(map[api.Ref]int), wake: make(chan struct{}),
+		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}),
 	}
-	s.BeforeChange(l.next)
-	s.Watch(l.saw)
+	s.BeforeChange(l.updateIndex)
+	s.Watch(l.observe)
 	return l
 }
 
@@ -121,21 +121,21 @@ func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	return len(l.entries) - l.gone
+	return len(l.entries) - l.endedCount
 }
 
 // next follows the events of the next view.
-func (l *Log) next(v *snapshot.View, events []snapshot.Event) {
+func (l *Log) updateIndex(v *snapshot.View, events []snapshot.Event) {
 	if l.busy.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.index.changed(v, events)
+	l.index.markStale(v, events)
 }
 
 // saw takes out what was seen.
-func (l *Log) saw(seen []snapshot.Observation) {
+func (l *Log) observe(seen []snapshot.Observation) {
 	if l.busy.Load() == 0 {
 		return
 	}
@@ -143,109 +143,109 @@ func (l *Log) saw(seen []snapshot.Observation) {
 	defer l.mu.Unlock()
 	changed := false
 	for _, s := range seen {
-		if l.named[s.Ref] == 0 {
+		if l.perObject[s.Ref] == 0 {
 			continue
 		}
 		for _, e := range l.entries {
-			if e.ref == s.Ref && e.gone == 0 && e.seenBy(s) {
+			if e.ref == s.Ref && e.endedAt == 0 && e.observedBy(s) {
 				now := time.Now()
-				l.latency.observe(now, now.Sub(e.at))
+				l.latency.observe(now, now.Sub(e.admittedAt))
 				l.end(e)
 				changed = true
 			}
 		}
-		for j := range l.judging {
+		for j := range l.readers {
 			if j.ref == s.Ref {
-				j.seen = append(j.seen, s)
+				j.observed = append(j.observed, s)
 			}
 		}
 	}
 	if changed {
-		l.settle()
+		l.notify()
 	}
 }
 
 // end takes an entry out of what is in flight.
 func (l *Log) end(e *entry) {
-	l.ends++
-	l.gone++
-	e.gone = l.ends
-	l.shares.drop(e.owner, e.cost)
+	l.endSeq++
+	l.endedCount++
+	e.endedAt = l.endSeq
+	l.shares.remove(e.owner, e.cost)
 }
 
 // expire takes out what is too old.
 func (l *Log) expire() {
 	oldest, changed := time.Now().Add(-l.Keep-l.latency.bound()), false
 	for _, e := range l.entries {
-		if e.at.After(oldest) {
+		if e.admittedAt.After(oldest) {
 			break // the others are younger
 		}
-		if e.gone == 0 {
+		if e.endedAt == 0 {
 			l.end(e)
 			changed = true
 		}
 	}
 	if changed {
-		l.settle()
+		l.notify()
 	}
 }
 
 // settle wakes those who wait, and forgets the entries that nobody needs: those
 // that are gone, and were so before every judgement under way took its view.
-func (l *Log) settle() {
+func (l *Log) notify() {
 	close(l.wake)
 	l.wake = make(chan struct{})
-	l.forget()
+	l.prune()
 }
 
-func (l *Log) forget() {
-	if l.gone == 0 {
+func (l *Log) prune() {
+	if l.endedCount == 0 {
 		return
 	}
 	oldest := l.seq
-	for j := range l.judging {
+	for j := range l.readers {
 		oldest = min(oldest, j.since)
 	}
 	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool {
-		if e.gone == 0 || e.seq > oldest {
+		if e.endedAt == 0 || e.seq > oldest {
 			return false
 		}
-		l.name(e.ref, -1)
-		l.index.drop(e)
-		l.gone--
+		l.countObject(e.ref, -1)
+		l.index.remove(e)
+		l.endedCount--
 		return true
 	})
 }
 
-func (l *Log) name(ref api.Ref, by int) {
+func (l *Log) countObject(ref api.Ref, by int) {
 	l.busy.Add(int64(by))
-	if l.named[ref] += by; l.named[ref] == 0 {
-		delete(l.named, ref)
+	if l.perObject[ref] += by; l.perObject[ref] == 0 {
+		delete(l.perObject, ref)
 	}
 }
 
 // begin books a judgement.
-func (l *Log) begin(w Write) *judging {
-	j := &judging{ref: w.Change.Object().Ref()}
+func (l *Log) begin(w Write) *reader {
+	j := &reader{ref: w.Change.Object().Ref()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	j.since = l.seq
-	l.judging[j] = true
-	l.name(j.ref, 1)
+	l.readers[j] = true
+	l.countObject(j.ref, 1)
 	return j
 }
 
-func (l *Log) finish(j *judging) {
+func (l *Log) finish(j *reader) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.judging, j)
-	l.name(j.ref, -1)
-	l.forget()
+	delete(l.readers, j)
+	l.countObject(j.ref, -1)
+	l.prune()
 }
 
 // look returns the view of now and, of what is in flight now, what the write
 // meets. The view shows all that was in flight and is not any more.
-func (l *Log) look(t *trial, view func() *snapshot.View) (*snapshot.View, []*entry) {
+func (l *Log) snapshot(t *evaluation, view func() *snapshot.View) (*snapshot.View, []*entry) {
 	if l.busy.Load() > 1 {
 		t.footprintIn(view()) // without the lock
 	}
@@ -253,21 +253,21 @@ func (l *Log) look(t *trial, view func() *snapshot.View) (*snapshot.View, []*ent
 	defer l.mu.Unlock()
 	v := view() // under the lock, by which the index follows it
 	l.expire()
-	t.judging.since, t.judging.ends = l.seq, l.ends
-	return v, l.met(t, v, v)
+	t.reader.since, t.reader.endSeq = l.seq, l.endSeq
+	return v, l.related(t, v, v)
 }
 
 // met returns the entries of other objects that a write meets which is evaluated on
 // a view, by seq, given the view of now. Those that went before the judgement
 // looked are not among them.
-func (l *Log) met(t *trial, now, judgedOn *snapshot.View) []*entry {
+func (l *Log) related(t *evaluation, now, judgedOn *snapshot.View) []*entry {
 	if len(l.entries) == 0 {
 		return nil
 	}
-	l.index.refresh(now, l.weigh)
+	l.index.retrace(now, l.updateCost)
 	var out []*entry
-	for e := range l.index.meeting(t.footprintIn(judgedOn), t.growth) {
-		if e.ref != t.judging.ref && (e.gone == 0 || e.gone > t.judging.ends) {
+	for e := range l.index.related(t.footprintIn(judgedOn), t.growth) {
+		if e.ref != t.reader.ref && (e.endedAt == 0 || e.endedAt > t.reader.endSeq) {
 			out = append(out, e)
 		}
 	}
@@ -276,11 +276,11 @@ func (l *Log) met(t *trial, now, judgedOn *snapshot.View) []*entry {
 }
 
 // weigh counts what the footprint of an entry takes.
-func (l *Log) weigh(e *entry) {
+func (l *Log) updateCost(e *entry) {
 	was := e.cost
 	e.cost.bytes = e.bytes()
-	if e.gone == 0 {
-		l.shares.drop(e.owner, was)
+	if e.endedAt == 0 {
+		l.shares.remove(e.owner, was)
 		l.shares.add(e.owner, e.cost)
 	}
 }
@@ -290,59 +290,59 @@ type admission int
 
 const (
 	// booked: it is in flight, or nothing has to be kept of it.
-	booked admission = iota
+	admitted admission = iota
 	// overtaken: it meets more than it was judged with.
-	overtaken
+	stale
 	// full: its owner has as much in flight as its share is.
-	full
+	quotaExceeded
 )
 
 // book books a write, unless it meets more by now than it was judged with.
-func (l *Log) book(t *trial, view func() *snapshot.View, judgedOn *snapshot.View, met []*entry, f flown) admission {
+func (l *Log) admit(t *evaluation, view func() *snapshot.View, judgedOn *snapshot.View, met []*entry, f pendingWrite) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
 	v := view()
-	for _, e := range l.met(t, v, judgedOn) {
+	for _, e := range l.related(t, v, judgedOn) {
 		if !slices.Contains(met, e) {
-			return overtaken
+			return stale
 		}
 	}
 	f.owner = f.ownerIn(v)
 	switch {
-	case slices.ContainsFunc(t.judging.seen, f.seenBy), l.refused(f, v):
+	case slices.ContainsFunc(t.reader.observed, f.observedBy), l.alreadyExists(f, v):
 	case !l.shares.admits(f.owner, f.cost, usage{l.MaxWrites, l.MaxBytes}):
-		return full
+		return quotaExceeded
 	default:
 		l.seq++
-		e := &entry{flown: f, seq: l.seq, at: time.Now(), growth: t.growth, links: effective.Links(f.Change.Object())}
+		e := &entry{pendingWrite: f, seq: l.seq, admittedAt: time.Now(), growth: t.growth, links: effective.Links(f.Change.Object())}
 		l.entries = append(l.entries, e)
 		l.index.add(e)
 		l.shares.add(e.owner, e.cost)
-		l.name(f.ref, 1)
+		l.countObject(f.ref, 1)
 	}
-	return booked
+	return admitted
 }
 
 // refused reports whether the API server will refuse a write, since it creates
 // what exists and does not go at this moment. A name that is generated is
 // generated again then.
-func (l *Log) refused(f flown, v *snapshot.View) bool {
+func (l *Log) alreadyExists(f pendingWrite, v *snapshot.View) bool {
 	if f.Change.Operation != guard.Create || f.Generated || v.Get(f.ref) == nil {
 		return false
 	}
-	return !slices.ContainsFunc(l.entries, func(e *entry) bool { return e.gone == 0 && e.ref == f.ref && e.removes() })
+	return !slices.ContainsFunc(l.entries, func(e *entry) bool { return e.endedAt == 0 && e.ref == f.ref && e.removes() })
 }
 
 // goneFrom returns how many of the entries are gone, and a channel that is
 // closed when any entry is.
-func (l *Log) goneFrom(entries []*entry) (int, <-chan struct{}) {
+func (l *Log) countEnded(entries []*entry) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
 	n := 0
 	for _, e := range entries {
-		if e.gone > 0 {
+		if e.endedAt > 0 {
 			n++
 		}
 	}

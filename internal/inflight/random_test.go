@@ -113,7 +113,7 @@ func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
 			}
 			var flying []*entry
 			for _, e := range s.log.entries {
-				if e.gone == 0 && len(flying) < 5 {
+				if e.endedAt == 0 && len(flying) < 5 {
 					flying = append(flying, e)
 				}
 			}

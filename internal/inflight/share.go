@@ -62,7 +62,7 @@ func (s *shares) add(o owner, cost usage) {
 	count(s.owners, o, cost)
 }
 
-func (s *shares) drop(o owner, cost usage) { s.add(o, usage{}.minus(cost)) }
+func (s *shares) remove(o owner, cost usage) { s.add(o, usage{}.minus(cost)) }
 
 func count[K comparable](m map[K]usage, at K, cost usage) {
 	if m[at] = m[at].plus(cost); m[at] == (usage{}) {

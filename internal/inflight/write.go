@@ -45,7 +45,7 @@ type Precondition struct {
 }
 
 // lasting reports whether the write changes what others are judged by.
-func (w Write) lasting() bool {
+func (w Write) persistent() bool {
 	if w.DryRun || w.Finalized {
 		return !w.DryRun
 	}
@@ -86,72 +86,72 @@ func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
 
 // errReread tells that the policies of a kind are read in another way than
 // those of a write were, since a moment ago.
-var errReread = errors.New("policies of this kind are read in another way since a moment ago")
+var errKindChanged = errors.New("policies of this kind are read in another way since a moment ago")
 
 // fits reports whether a view reads policies as the write was read: one of a
 // kind that it does not hold at all takes no part there.
-func fits(o snapshot.Object, v *snapshot.View) error {
+func sameReading(o snapshot.Object, v *snapshot.View) error {
 	p, ok := o.(*policykind.Policy)
 	if !ok || p == nil {
 		return nil
 	}
 	if k := v.Kind(p.Kind.Ref()); k != nil && k != p.Kind {
-		return fmt.Errorf("%s: %w", p.Ref(), errReread)
+		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
 }
 
 // judgedBy reports whether a view can judge the write: it has the kind of a policy
 // as the write was read by. Without it, it would find nothing wrong.
-func (w Write) judgedBy(v *snapshot.View) error {
+func (w Write) checkKind(v *snapshot.View) error {
 	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
-		return fmt.Errorf("%s: %w", p.Ref(), errReread)
+		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
 }
 
 // layer is a view with writes laid over it. Those that only put or take out an
 // object are gathered: making a view of each would cost more than judging.
-type layer struct {
+type overlay struct {
 	guard   *guard.Guard
 	view    *snapshot.View
 	pending []snapshot.Change
-	there   map[api.Ref]bool // after what is pending
+	present   map[api.Ref]bool // after what is pending
 }
 
 // flat returns the view with all that is pending.
-func (l *layer) flat() *snapshot.View {
+func (l *overlay) flush() *snapshot.View {
 	if len(l.pending) > 0 {
 		l.view = l.view.With(l.pending...)
-		l.pending, l.there = nil, nil
+		l.pending, l.present = nil, nil
 	}
 	return l.view
 }
 
-func (l *layer) holds(ref api.Ref) bool {
-	if there, ok := l.there[ref]; ok {
+func (l *overlay) exists(ref api.Ref) bool {
+	if there, ok := l.present[ref]; ok {
 		return there
 	}
 	return l.view.Get(ref) != nil
 }
 
-func (l *layer) put(changes ...snapshot.Change) {
-	if l.there == nil {
-		l.there = make(map[api.Ref]bool)
+func (l *overlay) put(changes ...snapshot.Change) {
+	if l.present == nil {
+		l.present = make(map[api.Ref]bool)
 	}
 	for _, c := range changes {
-		l.there[c.Ref] = c.Object != nil
+		l.present[c.Ref] = c.Object != nil
 	}
 	l.pending = append(l.pending, changes...)
 }
 
 // lay lays a write over the view, as if it were stored.
-func (l *layer) lay(ctx context.Context, w Write) error {
+func (l *overlay) apply(ctx context.Context, w Write) error {
 	switch o := w.Change.Object().(type) {
 	case *policykind.Profile, *policykind.Definition:
-		return l.reread(ctx, w)
+		return l.applyKind(ctx, w)
 	case *policykind.Policy:
-		if err := fits(o, l.view); err != nil || l.view.Kind(o.Kind.Ref()) == nil {
+		if err := sameReading(o, l.view); err != nil || l.view.Kind(o.Kind.Ref()) == nil {
 			return err
 		}
 	}
@@ -159,10 +159,10 @@ func (l *layer) lay(ctx context.Context, w Write) error {
 	switch {
 	case w.removes():
 		if n, ok := w.Change.Before.(*gateway.Namespace); ok {
-			l.put(l.flat().AllIn(n.Name)...)
+			l.put(l.flush().AllIn(n.Name)...)
 		}
 		l.put(snapshot.Delete(ref))
-	case w.Change.Operation == guard.Create && l.holds(ref):
+	case w.Change.Operation == guard.Create && l.exists(ref):
 		// The API server refuses to create what there is.
 	default:
 		l.put(snapshot.Put(w.Change.After))
@@ -171,7 +171,7 @@ func (l *layer) lay(ctx context.Context, w Write) error {
 }
 
 // reread lays over what says how policies are read.
-func (l *layer) reread(ctx context.Context, w Write) error {
+func (l *overlay) applyKind(ctx context.Context, w Write) error {
 	if l.guard.Kinds == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 	if w.removes() {
 		is.After = nil
 	}
-	v, err := l.guard.Kinds.Reread(ctx, l.flat(), is.Before, is.After)
+	v, err := l.guard.Kinds.Reread(ctx, l.flush(), is.Before, is.After)
 	if _, second := errors.AsType[*policykind.DefinedError](err); second {
 		return nil // it was let through by an enforcement that denies nothing, and is not read
 	}
@@ -191,7 +191,7 @@ func (l *layer) reread(ctx context.Context, w Write) error {
 }
 
 // flown is a write that was admitted and not seen yet.
-type flown struct {
+type pendingWrite struct {
 	Write
 	ref api.Ref
 	Precondition
@@ -202,11 +202,11 @@ type flown struct {
 
 // overhead is about what an entry takes besides its object and the names in its
 // footprint.
-const overhead = 1 << 10
+const entryOverhead = 1 << 10
 
 // flown is the write as an entry of the log has it.
-func (w Write) flown(ref api.Ref) flown {
-	f := flown{Write: w, ref: ref, Precondition: w.Precondition(), cost: usage{1, overhead + w.Size}}
+func (w Write) pending(ref api.Ref) pendingWrite {
+	f := pendingWrite{Write: w, ref: ref, Precondition: w.Precondition(), cost: usage{1, entryOverhead + w.Size}}
 	if u := w.Change.User; u != nil {
 		f.user = u.Username
 	}
@@ -221,7 +221,7 @@ func (w Write) flown(ref api.Ref) flown {
 // hold: all of them have one share, as a review that is forged may name any.
 const noNamespace = "?"
 
-func (f flown) ownerIn(v *snapshot.View) owner {
+func (f pendingWrite) ownerIn(v *snapshot.View) owner {
 	namespace := f.ref.Namespace
 	if namespace != "" && v.Get((&gateway.Namespace{Name: namespace}).Ref()) == nil {
 		namespace = noNamespace
@@ -231,19 +231,19 @@ func (f flown) ownerIn(v *snapshot.View) owner {
 
 // seenBy reports whether what was seen is the write, or came after it. Versions
 // of one resource can be compared whichever object they are of.
-func (f flown) seenBy(s snapshot.Observation) bool {
+func (f pendingWrite) observedBy(s snapshot.Observation) bool {
 	if f.Change.Operation == guard.Create {
 		return f.UID != "" && s.UID == f.UID
 	}
 	if s.Deleted && (s.UID == "" || s.UID == f.UID) {
 		return true
 	}
-	return s.Version != "" && later(s.Version, f.Version)
+	return s.Version != "" && newer(s.Version, f.Version)
 }
 
 // later reports whether a resourceVersion is after another; those that cannot
 // be compared are taken to be, if they differ.
-func later(version, than string) bool {
+func newer(version, than string) bool {
 	c, err := resourceversion.CompareResourceVersion(version, than)
 	if err != nil {
 		return version != than

@@ -10,11 +10,11 @@ import (
 )
 
 func TestWhenAWriteIsSeen(t *testing.T) {
-	created := flown{Write: Write{Change: guard.Change{Operation: guard.Create}}, Precondition: Precondition{UID: "u"}}
-	updated := flown{Write: Write{Change: guard.Change{Operation: guard.Update}}, Precondition: Precondition{"u", "99"}}
-	deleted := flown{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Precondition: Precondition{"u", "99"}}
+	created := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Create}}, Precondition: Precondition{UID: "u"}}
+	updated := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Update}}, Precondition: Precondition{"u", "99"}}
+	deleted := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Precondition: Precondition{"u", "99"}}
 	for name, c := range map[string]struct {
-		write flown
+		write pendingWrite
 		seen  snapshot.Observation
 		want  bool
 	}{
@@ -22,7 +22,7 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
 		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
 		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
-		"nobody knows what was created":                    {flown{Write: created.Write}, snapshot.Observation{}, false},
+		"nobody knows what was created":                    {pendingWrite{Write: created.Write}, snapshot.Observation{}, false},
 		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
 		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
 		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},
@@ -38,7 +38,7 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 		"an object before the deleted one is seen to go":   {deleted, snapshot.Observation{UID: "other", Version: "9", Deleted: true}, false},
 		"an object has the place of a deleted one already": {deleted, snapshot.Observation{UID: "other", Version: "101"}, true},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.seenBy(c.seen)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.observedBy(c.seen)) })
 	}
 }
 
@@ -54,6 +54,6 @@ func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
 	s.seen(limit, "12")
 	assert.Zero(t, s.log.Len())
 	assert.Empty(t, s.log.entries, "nothing is left behind")
-	assert.Empty(t, s.log.named)
+	assert.Empty(t, s.log.perObject)
 	assert.Zero(t, s.log.busy.Load())
 }

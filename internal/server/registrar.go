@@ -28,22 +28,22 @@ func keepWebhooks(mgr manager.Manager, client kubernetes.Interface, w *cache.Wat
 	}
 	registrar := newRegistrar(client, w, i, p, o, log)
 	registrar.Events, registrar.Metrics = mgr.GetEventRecorder("overrule"), m
-	registrar.Arming, registrar.Wrote = l.arming(), l.wrote
+	registrar.Arming, registrar.OnWrite = l.arming(), l.wrote
 	probes.notes["webhooks"] = registrar.Problem
 	return mgr.Add(&successor{registrar, i.recall})
 }
 
-func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhookconfig.Registrar {
-	return &webhookconfig.Registrar{
-		Client: client, Authority: i.authority, Tokens: p.source, Foreign: i.foreign, Untrusted: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
-		Configuration: configuration(i, o), Judged: judgedOf(w),
+func newRegistrar(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhookconfig.Reconciler {
+	return &webhookconfig.Reconciler{
+		Client: client, Authority: i.authority, Tokens: p.source, ExternalCABundle: i.foreign, EmptyBundleAdvice: i.untrusted, Changed: w.Changed(), Log: log.WithName("registrar"),
+		Configuration: configuration(i, o), PolicyResources: judgedOf(w),
 	}
 }
 
 func newInspector(client kubernetes.Interface, w *cache.Watcher, i *identity, p *secretPath, o options, log logr.Logger) *webhookconfig.Inspector {
 	return &webhookconfig.Inspector{
-		Client: client, Authority: i.authority, Tokens: p.tokens, Every: 10 * time.Second, Log: log.WithName("inspector"),
-		Configuration: configuration(i, o), Judged: judgedOf(w),
+		Client: client, Authority: i.authority, Tokens: p.tokens, Interval: 10 * time.Second, Log: log.WithName("inspector"),
+		Configuration: configuration(i, o), PolicyResources: judgedOf(w),
 	}
 }
 
@@ -57,8 +57,8 @@ func configuration(i *identity, o options) webhookconfig.Configuration {
 }
 
 // judgedOf tells what the policy kinds of a watcher want judged.
-func judgedOf(w *cache.Watcher) func() (webhookconfig.Evaluated, bool) {
-	return func() (webhookconfig.Evaluated, bool) {
+func judgedOf(w *cache.Watcher) func() (webhookconfig.PolicyResources, bool) {
+	return func() (webhookconfig.PolicyResources, bool) {
 		known := w.Discovered() // before they are asked for: once it is so, they are all there
 		out := judged(w.Served())
 		for _, r := range w.Older() {
@@ -69,8 +69,8 @@ func judgedOf(w *cache.Watcher) func() (webhookconfig.Evaluated, bool) {
 }
 
 // judged returns what the policy kinds that are served want judged.
-func judged(kinds []cache.Served) webhookconfig.Evaluated {
-	var out webhookconfig.Evaluated
+func judged(kinds []cache.Served) webhookconfig.PolicyResources {
+	var out webhookconfig.PolicyResources
 	for _, s := range kinds {
 		out.Policies = append(out.Policies, webhookconfig.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 		for _, version := range s.Scales {

@@ -35,7 +35,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			}, policykind.Cluster)
 			require.NoError(t, err)
 			got := judged([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
-			assert.Equal(t, webhookconfig.Evaluated{
+			assert.Equal(t, webhookconfig.PolicyResources{
 				Scales:   []webhookconfig.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
 				Policies: []webhookconfig.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
 				Subresources: []webhookconfig.Resource{
@@ -45,7 +45,7 @@ func TestServicesAreJudgedForKindsThatDependOnThem(t *testing.T) {
 			}, got)
 		})
 	}
-	assert.Equal(t, webhookconfig.Evaluated{}, judged(nil))
+	assert.Equal(t, webhookconfig.PolicyResources{}, judged(nil))
 }
 
 func TestTheStatusOfPoliciesIsConvertedToTheVersionThatIsRead(t *testing.T) {

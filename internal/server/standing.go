@@ -47,7 +47,7 @@ func standing(client kubernetes.Interface, o options) func(context.Context) ([]c
 // successor is a registrar that learns what was published before it leads: the
 // replica that led may have had other files.
 type successor struct {
-	*webhookconfig.Registrar
+	*webhookconfig.Reconciler
 	recall func(context.Context)
 }
 
@@ -56,5 +56,5 @@ func (s *successor) Start(ctx context.Context) error {
 	if s.recall != nil {
 		s.recall(ctx)
 	}
-	return s.Registrar.Start(ctx)
+	return s.Reconciler.Start(ctx)
 }

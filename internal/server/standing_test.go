@@ -83,12 +83,12 @@ func TestOnlyFilesThatThisServerPublishesAreRecalled(t *testing.T) {
 func TestALeaderRecallsBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, recalled := fake.NewClientset(), false
-	s := &successor{&webhookconfig.Registrar{
+	s := &successor{&webhookconfig.Reconciler{
 		Client: client, Authority: newIdentityOfFiles(t), Log: logr.Discard(),
-		Judged: func() (webhookconfig.Evaluated, bool) {
+		PolicyResources: func() (webhookconfig.PolicyResources, bool) {
 			assert.True(t, recalled)
 			cancel()
-			return webhookconfig.Evaluated{}, false
+			return webhookconfig.PolicyResources{}, false
 		},
 	}, func(context.Context) { recalled = true }}
 	assert.True(t, s.NeedLeaderElection())

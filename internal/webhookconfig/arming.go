@@ -18,12 +18,12 @@ type Arming interface {
 }
 
 // failurePolicy returns what is to stand in the configurations.
-func (r *Registrar) failurePolicy(ctx context.Context) (admissionregistrationv1.FailurePolicyType, error) {
+func (r *Reconciler) failurePolicy(ctx context.Context) (admissionregistrationv1.FailurePolicyType, error) {
 	if r.Arming == nil {
 		return r.Configuration.FailurePolicy, nil
 	}
 	if !r.adopted {
-		armed, err := r.leftArmed(ctx)
+		armed, err := r.foundArmed(ctx)
 		if err != nil {
 			return "", fmt.Errorf("look whether the webhooks are armed: %w", err)
 		}
@@ -37,18 +37,18 @@ func (r *Registrar) failurePolicy(ctx context.Context) (admissionregistrationv1.
 }
 
 // leftArmed reports whether both configurations are there and armed.
-func (r *Registrar) leftArmed(ctx context.Context) (bool, error) {
-	both, err := lookAt(ctx, r.Client, r.Configuration)
+func (r *Reconciler) foundArmed(ctx context.Context) (bool, error) {
+	both, err := readConfigs(ctx, r.Client, r.Configuration)
 	if err != nil {
 		return false, err
 	}
 	found := make(map[string]bool)
 	for _, d := range both {
-		for _, h := range d.hooks() {
-			if armed(h) {
+		for _, h := range d.webhooks() {
+			if isArmed(h) {
 				found[h.Name] = true
 			}
 		}
 	}
-	return found[validateHook] && found[mutateHook], nil // versions before did not have the third
+	return found[validateWebhook] && found[mutateWebhook], nil // versions before did not have the third
 }

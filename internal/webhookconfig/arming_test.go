@@ -18,34 +18,34 @@ import (
 )
 
 // trigger is an Arming that a test pulls.
-type trigger struct {
+type fakeArming struct {
 	mu      sync.Mutex
 	armed   bool
 	adopted []bool
 	changed chan struct{}
 }
 
-func (a *trigger) Armed() bool {
+func (a *fakeArming) Armed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.armed
 }
 
-func (a *trigger) Changed() <-chan struct{} { return a.changed }
+func (a *fakeArming) Changed() <-chan struct{} { return a.changed }
 
-func (a *trigger) Adopt(armed bool) {
+func (a *fakeArming) Adopt(armed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adopted, a.armed = append(a.adopted, armed), armed
 }
 
-func (a *trigger) told() []bool {
+func (a *fakeArming) adoptions() []bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.adopted)
 }
 
-func (a *trigger) pull(armed bool) {
+func (a *fakeArming) setArmed(armed bool) {
 	a.mu.Lock()
 	a.armed = armed
 	a.mu.Unlock()
@@ -54,7 +54,7 @@ func (a *trigger) pull(armed bool) {
 }
 
 // policiesOf are the failurePolicies of all webhooks.
-func policiesOf(t *testing.T, o *office) (out []admissionregistrationv1.FailurePolicyType) {
+func failurePolicies(t *testing.T, o *harness) (out []admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1()
 	m, err := hooks.MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
@@ -76,33 +76,33 @@ const (
 )
 
 var (
-	armedOnes    = []admissionregistrationv1.FailurePolicyType{fails, fails, ignores, ignores, ignores, ignores, fails}
-	disarmedOnes = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores, ignores, ignores}
+	armedPolicies    = []admissionregistrationv1.FailurePolicyType{fails, fails, ignores, ignores, ignores, ignores, fails}
+	disarmedPolicies = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores, ignores, ignores}
 )
 
 func TestARegistrarArmsAndDisarms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
+		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told
-		o := register(t, "first", func(r *Registrar) {
+		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
+			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
-		assert.Equal(t, disarmedOnes, policiesOf(t, o), "whatever --failure-policy is: nothing was tried yet")
-		assert.Equal(t, []bool{false}, a.told())
+		assert.Equal(t, disarmedPolicies, failurePolicies(t, o), "whatever --failure-policy is: nothing was tried yet")
+		assert.Equal(t, []bool{false}, a.adoptions())
 		assert.Equal(t, ignores, wrote.Load())
-		a.pull(true)
-		assert.Equal(t, armedOnes, policiesOf(t, o))
+		a.setArmed(true)
+		assert.Equal(t, armedPolicies, failurePolicies(t, o))
 		assert.Equal(t, fails, wrote.Load())
-		a.pull(false)
-		assert.Equal(t, disarmedOnes, policiesOf(t, o))
+		a.setArmed(false)
+		assert.Equal(t, disarmedPolicies, failurePolicies(t, o))
 		assert.Equal(t, ignores, wrote.Load())
-		assert.Equal(t, []bool{false}, a.told(), "once is enough")
+		assert.Equal(t, []bool{false}, a.adoptions(), "once is enough")
 	})
 }
 
 // left writes what a leader before has left.
-func left(t *testing.T, r *Registrar, m, v admissionregistrationv1.FailurePolicyType) {
+func writePrevious(t *testing.T, r *Reconciler, m, v admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
 	hooks := r.Client.AdmissionregistrationV1()
 	mutating, validating := r.Configuration, r.Configuration
@@ -129,13 +129,13 @@ func TestANewLeaderTakesOverWhatItFinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &trigger{changed: make(chan struct{}, 1)}
-				o := register(t, "first", func(r *Registrar) {
+				a := &fakeArming{changed: make(chan struct{}, 1)}
+				o := startReconciler(t, "first", func(r *Reconciler) {
 					r.Arming = a
-					left(t, r, c.mutating, c.validating)
+					writePrevious(t, r, c.mutating, c.validating)
 				})
-				assert.Equal(t, []bool{c.want}, a.told())
-				assert.Equal(t, map[bool][]admissionregistrationv1.FailurePolicyType{true: armedOnes, false: disarmedOnes}[c.want], policiesOf(t, o))
+				assert.Equal(t, []bool{c.want}, a.adoptions())
+				assert.Equal(t, map[bool][]admissionregistrationv1.FailurePolicyType{true: armedPolicies, false: disarmedPolicies}[c.want], failurePolicies(t, o))
 			})
 		})
 	}
@@ -143,40 +143,40 @@ func TestANewLeaderTakesOverWhatItFinds(t *testing.T) {
 
 func TestALeaderThatCannotSeeWhatIsThereWritesNothingYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
+		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var mended atomic.Bool
-		o := register(t, "first", func(r *Registrar) {
+		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
-			left(t, r, fails, fails)
+			writePrevious(t, r, fails, fails)
 			r.Client.(interface {
 				PrependReactor(verb, resource string, f clienttesting.ReactionFunc)
 			}).PrependReactor("get", "validatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return !mended.Load(), nil, errors.New("no route to host")
 			})
 		})
-		before := o.written()
-		assert.Empty(t, a.told())
+		before := o.writeCount()
+		assert.Empty(t, a.adoptions())
 		assert.Contains(t, o.log.String(), "look whether the webhooks are armed: validating webhook configuration overrule: no route to host")
 		assert.Equal(t, 2, before, "those of the leader before")
 		mended.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []bool{true}, a.told())
-		assert.Equal(t, armedOnes, policiesOf(t, o))
+		assert.Equal(t, []bool{true}, a.adoptions())
+		assert.Equal(t, armedPolicies, failurePolicies(t, o))
 	})
 }
 
 func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
+		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told
-		o := register(t, "", func(r *Registrar) {
-			r.Arming, r.Foreign = a, func() bool { return true }
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
+		o := startReconciler(t, "", func(r *Reconciler) {
+			r.Arming, r.ExternalCABundle = a, func() bool { return true }
+			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
-		assert.Equal(t, disarmedOnes, policiesOf(t, o))
-		a.pull(true)
-		assert.Equal(t, armedOnes, policiesOf(t, o))
+		assert.Equal(t, disarmedPolicies, failurePolicies(t, o))
+		a.setArmed(true)
+		assert.Equal(t, armedPolicies, failurePolicies(t, o))
 		assert.Equal(t, fails, wrote.Load())
 	})
 }
@@ -185,13 +185,13 @@ func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 // stands there, and not what would have been written.
 func TestAnEditThatIsLeftForNowIsNotCalledArmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
+		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told
-		o := register(t, "first", func(r *Registrar) {
+		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
-			r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
+			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
 		})
-		a.pull(true)
+		a.setArmed(true)
 		hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		for range 20 { // until it is not undone at once
 			c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})

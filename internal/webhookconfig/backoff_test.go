@@ -13,7 +13,7 @@ import (
 
 // enforce writes a selector of its own whenever it is gone, for a time, and
 // returns how often that was.
-func (o *office) enforce(t *testing.T, during time.Duration) (edits int) {
+func (o *harness) editRepeatedly(t *testing.T, during time.Duration) (edits int) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -33,69 +33,69 @@ func (o *office) enforce(t *testing.T, during time.Duration) (edits int) {
 	return edits
 }
 
-func (o *office) selected(t *testing.T) int {
+func (o *harness) selectorTerms(t *testing.T) int {
 	return len(o.validating(t).NamespaceSelector.MatchExpressions)
 }
 
 func TestWhoeverDoesTheSameAgainIsFoughtMoreAndMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first", counted)
-		o.enforce(t, 50*time.Millisecond)
-		assert.Equal(t, 1, o.selected(t), "what is done once is undone at once")
+		o := startReconciler(t, "first", withMetrics)
+		o.editRepeatedly(t, 50*time.Millisecond)
+		assert.Equal(t, 1, o.selectorTerms(t), "what is done once is undone at once")
 
-		edits := o.enforce(t, 10*time.Minute)
+		edits := o.editRepeatedly(t, 10*time.Minute)
 		assert.Greater(t, edits, 10, "but not given up: each minute")
 		assert.Less(t, edits, 20)
 		_, repairs := o.repairs()
 		assert.InDelta(t, edits, repairs, 1)
 
-		require.Equal(t, 2, o.selected(t))
+		require.Equal(t, 2, o.selectorTerms(t))
 		fail := admissionregistrationv1.Fail
 		c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 		require.NoError(t, err)
 		c.Webhooks[0].FailurePolicy = &fail
 		_, err = o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(t.Context(), c, metav1.UpdateOptions{FieldManager: "eve"})
 		require.NoError(t, err)
-		time.Sleep(glance + time.Millisecond)
+		time.Sleep(recheckInterval + time.Millisecond)
 		synctest.Wait()
 		assert.Equal(t, admissionregistrationv1.Ignore, *o.validating(t).FailurePolicy, "anything else does not wait")
 
-		o.enforce(t, time.Second)
-		require.Equal(t, 2, o.selected(t))
-		o.trust.rotate("second")
+		o.editRepeatedly(t, time.Second)
+		require.Equal(t, 2, o.selectorTerms(t))
+		o.authority.rotate("second")
 		synctest.Wait()
 		assert.Equal(t, "second", string(o.validating(t).ClientConfig.CABundle), "nor does what is written for a reason of its own")
 
 		time.Sleep(10 * time.Minute)
-		assert.Equal(t, 1, o.selected(t))
-		o.enforce(t, 50*time.Millisecond)
-		assert.Equal(t, 1, o.selected(t), "and a fight that is over is forgotten")
+		assert.Equal(t, 1, o.selectorTerms(t))
+		o.editRepeatedly(t, 50*time.Millisecond)
+		assert.Equal(t, 1, o.selectorTerms(t), "and a fight that is over is forgotten")
 	})
 }
 
 func TestWhoeverWritesAllTheTimeIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		o.set(func() { o.fail = conflict() })
+		o := startReconciler(t, "first")
+		o.locked(func() { o.fail = conflict() })
 		hooks := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations()
 		c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
 		require.NoError(t, err)
 		c.Webhooks[0].TimeoutSeconds = new(int32(30))
 		_, err = hooks.Update(t.Context(), c, metav1.UpdateOptions{FieldManager: "eve"})
 		require.NoError(t, err)
-		before := o.written()
-		o.trust.rotate("second")
+		before := o.writeCount()
+		o.authority.rotate("second")
 		for range 600 {
 			o.watches[0].Modify(&admissionregistrationv1.ValidatingWebhookConfiguration{})
 			time.Sleep(100 * time.Millisecond)
 		}
-		assert.Less(t, o.written()-before, 20, "it does not hurry")
+		assert.Less(t, o.writeCount()-before, 20, "it does not hurry")
 		require.ErrorContains(t, o.Problem(), "somebody else writes the webhook configurations all the time")
 		require.ErrorContains(t, o.Problem(), "field manager eve (Update) writes it, too")
 		assert.Contains(t, o.log.String(), "somebody else writes the webhook configurations all the time")
-		o.set(func() { o.fail = nil })
+		o.locked(func() { o.fail = nil })
 		time.Sleep(time.Minute)
 		assert.NoError(t, o.Problem())
-		assert.Equal(t, []string{"first", "second"}, o.trust.told())
+		assert.Equal(t, []string{"first", "second"}, o.authority.publishedBundles())
 	})
 }

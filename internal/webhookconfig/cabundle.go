@@ -16,19 +16,19 @@ import (
 //
 // A webhook that a version of ours adds is one that they may not know of: it gets
 // what they wrote to the first, and follows that until they write to it, too.
-func carry(d desk) error {
-	if d.there == nil {
+func keepCABundles(d configClient) error {
+	if d.live == nil {
 		return nil
 	}
-	ours, err := d.there.ours()
+	ours, err := d.live.applied()
 	if err != nil {
 		return err
 	}
-	first := bundleOf(d.there.Hooks, d.want.Hooks[0].Name)
-	for i := range d.want.Hooks {
-		w := &d.want.Hooks[i]
-		isThere := slices.ContainsFunc(d.there.Hooks, func(h hook) bool { return h.Name == w.Name })
-		w.ClientConfig.CABundle = bundleOf(ours.Hooks, w.Name)
+	first := bundleOf(d.live.Webhooks, d.want.Webhooks[0].Name)
+	for i := range d.want.Webhooks {
+		w := &d.want.Webhooks[i]
+		isThere := slices.ContainsFunc(d.live.Webhooks, func(h webhook) bool { return h.Name == w.Name })
+		w.ClientConfig.CABundle = bundleOf(ours.Webhooks, w.Name)
 		if len(first) > 0 && (!isThere || len(w.ClientConfig.CABundle) > 0) {
 			w.ClientConfig.CABundle = first
 		}
@@ -37,7 +37,7 @@ func carry(d desk) error {
 }
 
 // bundleOf is the caBundle of the webhook of a name, nil for none.
-func bundleOf(hooks []hook, name string) []byte {
+func bundleOf(hooks []webhook, name string) []byte {
 	for _, h := range hooks {
 		if h.Name == name {
 			return h.ClientConfig.CABundle
@@ -48,18 +48,18 @@ func bundleOf(hooks []hook, name string) []byte {
 
 // untrusted tells that a caBundle is empty which is another's to write: then the
 // API server can verify nobody, and every call fails.
-func (r *Registrar) untrusted(ctx context.Context) error {
-	if !r.foreign() {
+func (r *Reconciler) checkExternalCABundle(ctx context.Context) error {
+	if !r.externalCABundle() {
 		return nil
 	}
-	both, err := lookAt(ctx, r.Client, r.Configuration)
+	both, err := readConfigs(ctx, r.Client, r.Configuration)
 	if err != nil {
 		return err
 	}
 	for _, d := range both {
-		for _, h := range d.hooks() {
+		for _, h := range d.webhooks() {
 			if len(h.ClientConfig.CABundle) == 0 {
-				return d.failed(fmt.Errorf("caBundle of %s is empty, so calls of it fail: %s", h.Name, r.Untrusted))
+				return d.wrap(fmt.Errorf("caBundle of %s is empty, so calls of it fail: %s", h.Name, r.EmptyBundleAdvice))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // authority makes the bundle of one that is nobody's.
-func authority(t *testing.T) []byte {
+func selfSignedBundle(t *testing.T) []byte {
 	t.Helper()
 	bundle, _, err := cert.GenerateSelfSignedCertKey("overrule", nil, nil)
 	require.NoError(t, err)
@@ -35,14 +35,14 @@ func TestABundleThatComesBetweenTheLookAndTheWriteStays(t *testing.T) {
 	client, err := kubernetes.NewForConfig(env.Start(t).Config)
 	require.NoError(t, err)
 	c := configuration()
-	c.CABundle = authority(t)
-	r := &Registrar{Client: client, Configuration: c, Log: logr.Discard()}
+	c.CABundle = selfSignedBundle(t)
+	r := &Reconciler{Client: client, Configuration: c, Log: logr.Discard()}
 	require.NoError(t, r.apply(t.Context(), c, false))
 
-	theirs := authority(t)
+	theirs := selfSignedBundle(t)
 	foreign := c
 	foreign.CABundle = nil
-	both, err := lookAt(t.Context(), client, foreign)
+	both, err := readConfigs(t.Context(), client, foreign)
 	require.NoError(t, err)
 	hooks := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	there, err := hooks.Get(t.Context(), c.Name, metav1.GetOptions{})
@@ -52,7 +52,7 @@ func TestABundleThatComesBetweenTheLookAndTheWriteStays(t *testing.T) {
 	}
 	_, err = hooks.Update(t.Context(), there, metav1.UpdateOptions{FieldManager: "cainjector"})
 	require.NoError(t, err)
-	err = r.put(t.Context(), both[1], true)
+	err = r.applyOne(t.Context(), both[1], true)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 
 	for range 2 { // the next attempt looks again
@@ -83,7 +83,7 @@ func TestTheEntryOfServicesStaysWhileNoPolicyDependsOnThem(t *testing.T) {
 	entry := func(services bool) (int, admissionregistrationv1.ValidatingWebhook) {
 		t.Helper()
 		c.Services = services
-		r := &Registrar{Client: client, Configuration: c, Log: logr.Discard()} // anew: who edits again and again is let be for a while
+		r := &Reconciler{Client: client, Configuration: c, Log: logr.Discard()} // anew: who edits again and again is let be for a while
 		require.NoError(t, r.apply(t.Context(), c, true))
 		there, err := hooks.Get(t.Context(), c.Name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestTheEntryOfServicesStaysWhileNoPolicyDependsOnThem(t *testing.T) {
 		require.NoError(t, err)
 	}
 	entry(true)
-	theirs := authority(t)
+	theirs := selfSignedBundle(t)
 	patch(types.ApplyPatchType, "kubectl", fmt.Sprintf(theirsOfServices, base64.StdEncoding.EncodeToString(theirs)))
 	for range 2 {
 		at, h := entry(true)

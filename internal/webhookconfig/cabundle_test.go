@@ -19,15 +19,15 @@ import (
 const injectFrom = "cert-manager.io/inject-ca-from"
 
 // foreign makes the bundle of an office another's to write.
-func foreign(is *atomic.Bool) func(*Registrar) {
-	return func(r *Registrar) {
-		r.Foreign = func() bool { return is.Load() }
+func withExternalBundle(is *atomic.Bool) func(*Reconciler) {
+	return func(r *Reconciler) {
+		r.ExternalCABundle = func() bool { return is.Load() }
 		r.Configuration.Annotations = map[string]string{injectFrom: "overrule-system/overrule-serving"}
 	}
 }
 
 // inject writes a bundle as cert-manager does.
-func (o *office) inject(t *testing.T, bundle string) {
+func (o *harness) injectCABundle(t *testing.T, bundle string) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
@@ -39,8 +39,8 @@ func (o *office) inject(t *testing.T, bundle string) {
 	require.NoError(t, err)
 }
 
-func (o *office) newKind(resource string) {
-	o.set(func() { o.policies = append(o.policies, Resource{"kuadrant.io", "v1", resource, true}) })
+func (o *harness) newKind(resource string) {
+	o.locked(func() { o.policies = append(o.policies, Resource{"kuadrant.io", "v1", resource, true}) })
 	o.changed <- struct{}{}
 	synctest.Wait()
 }
@@ -49,31 +49,31 @@ func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
 		is.Store(true)
-		o := register(t, "", foreign(&is))
+		o := startReconciler(t, "", withExternalBundle(&is))
 		assert.Nil(t, o.validating(t).ClientConfig.CABundle, "what is to be injected has to be there first")
 		c, err := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, "overrule-system/overrule-serving", c.Annotations[injectFrom])
 
-		o.inject(t, "theirs")
+		o.injectCABundle(t, "theirs")
 		before := len(o.validating(t).Rules)
 		o.newKind("authpolicies")
 		assert.Len(t, o.validating(t).Rules, before+1)
 		assert.Equal(t, "theirs", string(o.validating(t).ClientConfig.CABundle))
-		assert.Empty(t, o.trust.told(), "it is not ours to confirm")
+		assert.Empty(t, o.authority.publishedBundles(), "it is not ours to confirm")
 	})
 }
 
 func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
-		o := register(t, "ours", foreign(&is))
+		o := startReconciler(t, "ours", withExternalBundle(&is))
 		is.Store(true)
 		o.newKind("authpolicies")
 		o.newKind("ratelimitpolicies")
 		assert.Equal(t, "ours", string(o.validating(t).ClientConfig.CABundle), "without it every call would fail")
 
-		o.inject(t, "theirs")
+		o.injectCABundle(t, "theirs")
 		o.newKind("tlspolicies")
 		assert.Equal(t, "theirs", string(o.validating(t).ClientConfig.CABundle))
 
@@ -84,7 +84,7 @@ func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
 }
 
 // onlyOlder leaves a configuration with the entries that an older version wrote.
-func (o *office) onlyOlder(t *testing.T) {
+func (o *harness) onlyOlder(t *testing.T) {
 	t.Helper()
 	o.edit(t, "older", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 		c.Webhooks = slices.DeleteFunc(c.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
@@ -94,7 +94,7 @@ func (o *office) onlyOlder(t *testing.T) {
 }
 
 // write writes the bundle of the webhooks of some names by hand.
-func (o *office) write(t *testing.T, bundle string, names ...string) {
+func (o *harness) write(t *testing.T, bundle string, names ...string) {
 	t.Helper()
 	o.edit(t, "kubectl", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 		for i, h := range c.Webhooks {
@@ -111,7 +111,7 @@ func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
 		is.Store(true)
-		o := register(t, "", foreign(&is))
+		o := startReconciler(t, "", withExternalBundle(&is))
 		bundle := func(name string) string {
 			c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 			require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
 		o.onlyOlder(t)
 		assert.Empty(t, bundle(added), "nobody wrote any yet")
 
-		o.inject(t, "theirs")
+		o.injectCABundle(t, "theirs")
 		o.onlyOlder(t)
 		assert.Equal(t, []string{"theirs", "theirs"}, []string{bundle(first), bundle(added)})
 		o.newKind("authpolicies")
@@ -139,12 +139,12 @@ func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
 func TestBeforeItIsKnownWhoseTheBundleIsNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
-		o := register(t, "", foreign(&is))
+		o := startReconciler(t, "", withExternalBundle(&is))
 		time.Sleep(time.Minute)
-		assert.Zero(t, o.written())
+		assert.Zero(t, o.writeCount())
 		is.Store(true)
 		time.Sleep(time.Minute)
-		assert.NotZero(t, o.written(), "it looks again by itself")
+		assert.NotZero(t, o.writeCount(), "it looks again by itself")
 	})
 }
 
@@ -154,19 +154,19 @@ func TestAConfigurationThatCannotBeReadIsTriedAgain(t *testing.T) {
 			var is atomic.Bool
 			is.Store(true)
 			fail := errors.New("the API server is away")
-			o := register(t, "", foreign(&is))
+			o := startReconciler(t, "", withExternalBundle(&is))
 			o.api.PrependReactor("get", resource+"webhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 				o.mu.Lock()
 				defer o.mu.Unlock()
 				return fail != nil, nil, fail
 			})
-			before := o.written()
+			before := o.writeCount()
 			o.newKind("authpolicies")
-			assert.Equal(t, before, o.written(), "it could take away what it does not see")
+			assert.Equal(t, before, o.writeCount(), "it could take away what it does not see")
 			assert.Contains(t, o.log.String(), resource+" webhook configuration overrule: the API server is away")
-			o.set(func() { fail = nil })
+			o.locked(func() { fail = nil })
 			time.Sleep(time.Minute)
-			assert.Greater(t, o.written(), before)
+			assert.Greater(t, o.writeCount(), before)
 		}
 	})
 }

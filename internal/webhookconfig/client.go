@@ -15,25 +15,25 @@ import (
 )
 
 // hook is a webhook of either sort: it has all the fields of a validating one.
-type hook = admissionregistrationv1.MutatingWebhook
+type webhook = admissionregistrationv1.MutatingWebhook
 
 // standing is a configuration of either sort, as it stands in the cluster or is
 // to stand there.
-type standing struct {
+type webhookConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Hooks             []hook `json:"webhooks,omitempty"`
+	Webhooks             []webhook `json:"webhooks,omitempty"`
 
-	ours func() (*standing, error) // the part of it that we applied
+	applied func() (*webhookConfig, error) // the part of it that we applied
 }
 
 // standingOf reads a configuration, or what is to be applied as one.
-func standingOf(configuration any) (*standing, error) {
+func toWebhookConfig(configuration any) (*webhookConfig, error) {
 	data, err := json.Marshal(configuration)
 	if err != nil {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
-	var out standing
+	var out webhookConfig
 	if err := json.Unmarshal(data, &out); err != nil {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
@@ -41,92 +41,92 @@ func standingOf(configuration any) (*standing, error) {
 }
 
 // operation is one step of a JSON patch (RFC 6902).
-type operation struct {
+type patchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
 // desk is where the configuration of one sort is read and written.
-type desk struct {
-	sort string // mutating or validating
-	want *standing
+type configClient struct {
+	configType string // mutating or validating
+	want *webhookConfig
 	// there is what stands there, as look has found it: nil for nothing.
-	there *standing
+	live *webhookConfig
 
-	get   func(ctx context.Context) (*standing, error)
-	patch func(ctx context.Context, as types.PatchType, data []byte, options metav1.PatchOptions) (*standing, error)
+	get   func(ctx context.Context) (*webhookConfig, error)
+	patch func(ctx context.Context, as types.PatchType, data []byte, options metav1.PatchOptions) (*webhookConfig, error)
 }
 
 // Names of the two sorts.
 const (
-	sortMutating   = "mutating"
-	sortValidating = "validating"
+	typeMutating   = "mutating"
+	typeValidating = "validating"
 )
 
 // desks returns those of both sorts, mutating first: what validating decides on
 // then carries the annotation.
-func desks(client kubernetes.Interface, c Configuration) ([]desk, error) {
+func newConfigClients(client kubernetes.Interface, c Configuration) ([]configClient, error) {
 	api := client.AdmissionregistrationV1()
-	first, err := deskOf(sortMutating, api.MutatingWebhookConfigurations(), c.Mutating(), ac.ExtractMutatingWebhookConfiguration)
+	first, err := newConfigClient(typeMutating, api.MutatingWebhookConfigurations(), c.Mutating(), ac.ExtractMutatingWebhookConfiguration)
 	if err != nil {
 		return nil, err
 	}
-	second, err := deskOf(sortValidating, api.ValidatingWebhookConfigurations(), c.Validating(), ac.ExtractValidatingWebhookConfiguration)
+	second, err := newConfigClient(typeValidating, api.ValidatingWebhookConfigurations(), c.Validating(), ac.ExtractValidatingWebhookConfiguration)
 	if err != nil {
 		return nil, err
 	}
-	return []desk{first, second}, nil
+	return []configClient{first, second}, nil
 }
 
 // lookAt returns the desks of a configuration, after a look at each.
-func lookAt(ctx context.Context, client kubernetes.Interface, c Configuration) ([]desk, error) {
-	both, err := desks(client, c)
+func readConfigs(ctx context.Context, client kubernetes.Interface, c Configuration) ([]configClient, error) {
+	both, err := newConfigClients(client, c)
 	if err != nil {
 		return nil, err
 	}
 	for i := range both {
-		if err := both[i].look(ctx); err != nil {
-			return nil, both[i].failed(err)
+		if err := both[i].read(ctx); err != nil {
+			return nil, both[i].wrap(err)
 		}
 	}
 	return both, nil
 }
 
 // clientOf is a client of configurations of one sort.
-type clientOf[C any] interface {
+type typedClient[C any] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*C, error)
 	Patch(ctx context.Context, name string, as types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*C, error)
 }
 
-func deskOf[C, A any](sort string, api clientOf[C], wanted *A, extract func(*C, string) (*A, error)) (desk, error) {
-	want, err := standingOf(wanted)
+func newConfigClient[C, A any](sort string, api typedClient[C], wanted *A, extract func(*C, string) (*A, error)) (configClient, error) {
+	want, err := toWebhookConfig(wanted)
 	if err != nil {
-		return desk{}, err
+		return configClient{}, err
 	}
-	read := func(c *C, err error) (*standing, error) {
+	read := func(c *C, err error) (*webhookConfig, error) {
 		if err != nil {
 			return nil, err
 		}
-		there, err := standingOf(c)
+		there, err := toWebhookConfig(c)
 		if err != nil {
 			return nil, err
 		}
-		there.ours = func() (*standing, error) {
+		there.applied = func() (*webhookConfig, error) {
 			ours, err := extract(c, fieldManager)
 			if err != nil {
 				return nil, fmt.Errorf("find what is ours: %w", err)
 			}
-			return standingOf(ours)
+			return toWebhookConfig(ours)
 		}
 		return there, nil
 	}
-	return desk{
-		sort: sort, want: want,
-		get: func(ctx context.Context) (*standing, error) {
+	return configClient{
+		configType: sort, want: want,
+		get: func(ctx context.Context) (*webhookConfig, error) {
 			return read(api.Get(ctx, want.Name, metav1.GetOptions{}))
 		},
-		patch: func(ctx context.Context, as types.PatchType, data []byte, options metav1.PatchOptions) (*standing, error) {
+		patch: func(ctx context.Context, as types.PatchType, data []byte, options metav1.PatchOptions) (*webhookConfig, error) {
 			options.FieldManager = fieldManager
 			return read(api.Patch(ctx, want.Name, as, data, options))
 		},
@@ -134,29 +134,29 @@ func deskOf[C, A any](sort string, api clientOf[C], wanted *A, extract func(*C, 
 }
 
 // look finds out what stands there.
-func (d *desk) look(ctx context.Context) error {
+func (d *configClient) read(ctx context.Context) error {
 	there, err := d.get(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.there = nil
+		d.live = nil
 	case err != nil:
 		return err
 	default:
-		d.there = there
+		d.live = there
 	}
 	return nil
 }
 
 // hooks are the webhooks that stand there.
-func (d *desk) hooks() []hook {
-	if d.there == nil {
+func (d *configClient) webhooks() []webhook {
+	if d.live == nil {
 		return nil
 	}
-	return d.there.Hooks
+	return d.live.Webhooks
 }
 
 // change makes changes to what stands there, and looks at what comes of it.
-func (d *desk) change(ctx context.Context, operations []operation) error {
+func (d *configClient) patchJSON(ctx context.Context, operations []patchOperation) error {
 	data, err := json.Marshal(operations)
 	if err != nil {
 		return err
@@ -165,16 +165,16 @@ func (d *desk) change(ctx context.Context, operations []operation) error {
 	if err != nil {
 		return err
 	}
-	d.there = there
+	d.live = there
 	return nil
 }
 
 // apply writes what is wanted over what stands there, takes back what others wrote
 // over, and returns what came of it.
-func (d *desk) apply(ctx context.Context) (*standing, error) {
+func (d *configClient) apply(ctx context.Context) (*webhookConfig, error) {
 	wanted := *d.want
-	if d.there != nil {
-		wanted.ResourceVersion = d.there.ResourceVersion
+	if d.live != nil {
+		wanted.ResourceVersion = d.live.ResourceVersion
 	}
 	data, err := json.Marshal(wanted)
 	if err != nil {
@@ -184,11 +184,11 @@ func (d *desk) apply(ctx context.Context) (*standing, error) {
 }
 
 // about is what Events are about.
-func (d *desk) about() *corev1.ObjectReference {
+func (d *configClient) reference() *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: d.want.APIVersion, Kind: d.want.Kind, Name: d.want.Name}
 }
 
 // failed says of which configuration an error is.
-func (d *desk) failed(err error) error {
-	return fmt.Errorf("%s webhook configuration %s: %w", d.sort, d.want.Name, err)
+func (d *configClient) wrap(err error) error {
+	return fmt.Errorf("%s webhook configuration %s: %w", d.configType, d.want.Name, err)
 }

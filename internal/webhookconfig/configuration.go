@@ -70,11 +70,11 @@ type Configuration struct {
 	Annotations map[string]string
 	// namespaceUID is that of the Namespace that they go with, "" for none.
 	namespaceUID types.UID
-	Evaluated
+	PolicyResources
 }
 
 // Evaluated is what is judged beside CoreResources, as the policy kinds want it.
-type Evaluated struct {
+type PolicyResources struct {
 	// Policies are the resources of the known policy kinds, and those of Gateway
 	// API that are not served in the version that CoreResources name.
 	Policies []Resource
@@ -91,8 +91,8 @@ type Evaluated struct {
 // Names of the webhooks that take what they cannot judge for what the
 // failurePolicy says.
 const (
-	validateHook = "validate.overrule.dev"
-	mutateHook   = "mutate.overrule.dev"
+	validateWebhook = "validate.overrule.dev"
+	mutateWebhook   = "mutate.overrule.dev"
 )
 
 // timeoutSeconds of a call. kubectl waits for it at its worst.
@@ -101,16 +101,16 @@ const timeoutSeconds = 3
 // Validating returns the validating configuration.
 func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
 	judged := append(CoreResources(), c.Policies...)
-	hook := c.validator(validateHook).
+	hook := c.validatingWebhook(validateWebhook).
 		WithRules(append(rules(judged, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...)...).
-		WithMatchConditions(notOfSystem()).
+		WithMatchConditions(notSystemWrite()).
 		WithFailurePolicy(c.FailurePolicy)
 	ofTheSystem := judged
 	if c.Services {
 		ofTheSystem = append(ofTheSystem, serviceResource)
 	}
-	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
-		WithWebhooks(hook, c.system(ofTheSystem), c.services(), c.namespaces(), c.definitions(), c.versions())
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
+		WithWebhooks(hook, c.systemWrites(ofTheSystem), c.services(), c.namespaces(), c.definitions(), c.otherVersions())
 }
 
 // allOperations are those of objects that are judged.
@@ -118,12 +118,12 @@ var allOperations = []admissionregistrationv1.OperationType{admissionregistratio
 
 // validator returns an entry of the validating configuration. Its side effects
 // are the Events of denials.
-func (c Configuration) validator(name string) *ac.ValidatingWebhookApplyConfiguration {
+func (c Configuration) validatingWebhook(name string) *ac.ValidatingWebhookApplyConfiguration {
 	return ac.ValidatingWebhook().
 		WithName(name).
-		WithClientConfig(c.client(PathValidate)).
+		WithClientConfig(c.clientConfig(PathValidate)).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
-		WithNamespaceSelector(c.selector()).
+		WithNamespaceSelector(c.namespaceSelector()).
 		WithObjectSelector(acmeta.LabelSelector()). // said, so that it is taken back from whoever narrows it
 		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
 		WithTimeoutSeconds(timeoutSeconds).
@@ -139,19 +139,19 @@ const notBeingDeleted = "request.operation == 'CREATE' || !has(oldObject.metadat
 // with what is being deleted.
 func (c Configuration) Mutating() *ac.MutatingWebhookConfigurationApplyConfiguration {
 	hook := ac.MutatingWebhook().
-		WithName(mutateHook).
-		WithClientConfig(c.client(PathMutate)).
+		WithName(mutateWebhook).
+		WithClientConfig(c.clientConfig(PathMutate)).
 		WithRules(rules(append(routes(), c.Policies...), admissionregistrationv1.Create, admissionregistrationv1.Update)...).
 		WithMatchConditions(condition("not-being-deleted", notBeingDeleted)).
 		WithFailurePolicy(c.FailurePolicy).
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
-		WithNamespaceSelector(c.selector()).
+		WithNamespaceSelector(c.namespaceSelector()).
 		WithObjectSelector(acmeta.LabelSelector()). // said, so that it is taken back from whoever narrows it
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(timeoutSeconds).
 		WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy).
 		WithAdmissionReviewVersions("v1")
-	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.owner()...).
+	return ac.MutatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
 		WithWebhooks(hook)
 }
 
@@ -166,7 +166,7 @@ func (c Configuration) annotations() map[string]string {
 }
 
 // owner is what the configurations go with.
-func (c Configuration) owner() []*acmeta.OwnerReferenceApplyConfiguration {
+func (c Configuration) ownerReferences() []*acmeta.OwnerReferenceApplyConfiguration {
 	if c.namespaceUID == "" {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (c Configuration) owner() []*acmeta.OwnerReferenceApplyConfiguration {
 	}
 }
 
-func (c Configuration) client(path string) *ac.WebhookClientConfigApplyConfiguration {
+func (c Configuration) clientConfig(path string) *ac.WebhookClientConfigApplyConfiguration {
 	if c.Token != "" {
 		path += "/" + c.Token
 	}
@@ -185,7 +185,7 @@ func (c Configuration) client(path string) *ac.WebhookClientConfigApplyConfigura
 
 // selector leaves out the server's own namespace, so that it can always be
 // installed and mended.
-func (c Configuration) selector() *acmeta.LabelSelectorApplyConfiguration {
+func (c Configuration) namespaceSelector() *acmeta.LabelSelectorApplyConfiguration {
 	return acmeta.LabelSelector().WithMatchExpressions(acmeta.LabelSelectorRequirement().
 		WithKey("kubernetes.io/metadata.name").
 		WithOperator(metav1.LabelSelectorOpNotIn).

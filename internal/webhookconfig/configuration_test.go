@@ -16,7 +16,7 @@ func configuration() Configuration {
 	return Configuration{
 		Name: "overrule", Namespace: "overrule-system", Service: "hooks", Port: 8443,
 		FailurePolicy: admissionregistrationv1.Ignore, CABundle: []byte("bundle"),
-		Evaluated: Evaluated{Policies: []Resource{
+		PolicyResources: PolicyResources{Policies: []Resource{
 			{"policies.example.com", "v1", "widepolicies", false},
 			{"kuadrant.io", "v1", "ratelimitpolicies", true},
 			{"policies.example.com", "v1", "timeoutpolicies", true},

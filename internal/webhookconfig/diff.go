@@ -15,22 +15,22 @@ import (
 // should be. Webhooks of others beside ours are theirs to keep. The caBundle is
 // compared where there is one to compare with, unless that is another's to write.
 // Paths are never said: they may hold a secret.
-func differences(want, there []hook, bundles bool) []string {
+func differences(want, there []webhook, bundles bool) []string {
 	var out []string
 	for _, w := range want {
-		i := slices.IndexFunc(there, func(h hook) bool { return h.Name == w.Name })
+		i := slices.IndexFunc(there, func(h webhook) bool { return h.Name == w.Name })
 		if i < 0 {
 			out = append(out, w.Name+" is missing")
 			continue
 		}
-		for _, what := range differencesOf(w, there[i], bundles) {
+		for _, what := range webhookDifferences(w, there[i], bundles) {
 			out = append(out, w.Name+": "+what)
 		}
 	}
 	return out
 }
 
-func differencesOf(w, h hook, bundles bool) []string {
+func webhookDifferences(w, h webhook, bundles bool) []string {
 	var out []string
 	differ := func(differs bool, what string, args ...any) {
 		if differs {
@@ -43,31 +43,31 @@ func differencesOf(w, h hook, bundles bool) []string {
 	differ(bundles && len(w.ClientConfig.CABundle) > 0 && len(h.ClientConfig.CABundle) > 0 && !bytes.Equal(w.ClientConfig.CABundle, h.ClientConfig.CABundle),
 		"caBundle is another")
 	if !equality.Semantic.DeepEqual(w.Rules, h.Rules) {
-		out = append(out, rulesDiffer(w.Rules, h.Rules))
+		out = append(out, diffRules(w.Rules, h.Rules))
 	}
-	differ(!equality.Semantic.DeepEqual(w.FailurePolicy, h.FailurePolicy), "failurePolicy is %s and not %s", valueOf(h.FailurePolicy), valueOf(w.FailurePolicy))
-	differ(!equality.Semantic.DeepEqual(w.TimeoutSeconds, h.TimeoutSeconds), "timeoutSeconds is %s and not %s", valueOf(h.TimeoutSeconds), valueOf(w.TimeoutSeconds))
-	differ(!equality.Semantic.DeepEqual(w.MatchPolicy, h.MatchPolicy), "matchPolicy is %s and not %s", valueOf(h.MatchPolicy), valueOf(w.MatchPolicy))
-	differ(!equality.Semantic.DeepEqual(w.SideEffects, h.SideEffects), "sideEffects is %s and not %s", valueOf(h.SideEffects), valueOf(w.SideEffects))
-	differ(!equality.Semantic.DeepEqual(w.ReinvocationPolicy, h.ReinvocationPolicy), "reinvocationPolicy is %s and not %s", valueOf(h.ReinvocationPolicy), valueOf(w.ReinvocationPolicy))
+	differ(!equality.Semantic.DeepEqual(w.FailurePolicy, h.FailurePolicy), "failurePolicy is %s and not %s", jsonValue(h.FailurePolicy), jsonValue(w.FailurePolicy))
+	differ(!equality.Semantic.DeepEqual(w.TimeoutSeconds, h.TimeoutSeconds), "timeoutSeconds is %s and not %s", jsonValue(h.TimeoutSeconds), jsonValue(w.TimeoutSeconds))
+	differ(!equality.Semantic.DeepEqual(w.MatchPolicy, h.MatchPolicy), "matchPolicy is %s and not %s", jsonValue(h.MatchPolicy), jsonValue(w.MatchPolicy))
+	differ(!equality.Semantic.DeepEqual(w.SideEffects, h.SideEffects), "sideEffects is %s and not %s", jsonValue(h.SideEffects), jsonValue(w.SideEffects))
+	differ(!equality.Semantic.DeepEqual(w.ReinvocationPolicy, h.ReinvocationPolicy), "reinvocationPolicy is %s and not %s", jsonValue(h.ReinvocationPolicy), jsonValue(w.ReinvocationPolicy))
 	differ(!equality.Semantic.DeepEqual(w.NamespaceSelector, h.NamespaceSelector), "namespaceSelector is another")
 	differ(!equality.Semantic.DeepEqual(w.ObjectSelector, h.ObjectSelector), "objectSelector is another")
 	differ(!equality.Semantic.DeepEqual(w.AdmissionReviewVersions, h.AdmissionReviewVersions), "admissionReviewVersions are others")
-	differ(!sameConditions(w.MatchConditions, h.MatchConditions), "matchConditions are others")
+	differ(!equalConditions(w.MatchConditions, h.MatchConditions), "matchConditions are others")
 	return out
 }
 
 // sameConditions compares conditions but for blanks, as a manifest may fold them.
-func sameConditions(a, b []admissionregistrationv1.MatchCondition) bool {
+func equalConditions(a, b []admissionregistrationv1.MatchCondition) bool {
 	return slices.EqualFunc(a, b, func(a, b admissionregistrationv1.MatchCondition) bool {
-		return a.Name == b.Name && blankless(a.Expression) == blankless(b.Expression)
+		return a.Name == b.Name && withoutSpace(a.Expression) == withoutSpace(b.Expression)
 	})
 }
 
-func blankless(s string) string { return strings.Join(strings.Fields(s), "") }
+func withoutSpace(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // serviceOf names the Service that a webhook leads to, "" for none.
-func serviceOf(h hook) string {
+func serviceOf(h webhook) string {
 	if s := h.ClientConfig.Service; s != nil {
 		return s.Namespace + "/" + s.Name
 	}
@@ -75,7 +75,7 @@ func serviceOf(h hook) string {
 }
 
 // valueOf is a field of one value.
-func valueOf(value any) string {
+func jsonValue(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err.Error()
@@ -84,20 +84,20 @@ func valueOf(value any) string {
 }
 
 // rulesAreOthers is said of rules that lack nothing.
-const rulesAreOthers = "rules are others"
+const rulesDiffer = "rules are others"
 
 // rulesDiffer names the resources that rules lack, each with its operations: for
 // those, writes go unjudged.
-func rulesDiffer(want, there []admissionregistrationv1.RuleWithOperations) string {
-	covered := covers(there)
+func diffRules(want, there []admissionregistrationv1.RuleWithOperations) string {
+	covered := coverage(there)
 	var lacking []string
-	for what := range covers(want) {
+	for what := range coverage(want) {
 		if !covered[what] {
 			lacking = append(lacking, what)
 		}
 	}
 	if len(lacking) == 0 {
-		return rulesAreOthers
+		return rulesDiffer
 	}
 	slices.Sort(lacking)
 	const most = 5
@@ -109,7 +109,7 @@ func rulesDiffer(want, there []admissionregistrationv1.RuleWithOperations) strin
 }
 
 // covers lists what rules of ours name: "CREATE httproutes.gateway.networking.k8s.io".
-func covers(rules []admissionregistrationv1.RuleWithOperations) map[string]bool {
+func coverage(rules []admissionregistrationv1.RuleWithOperations) map[string]bool {
 	out := make(map[string]bool)
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {

@@ -12,15 +12,15 @@ import (
 // disarm takes failurePolicy Fail away where it may not be, and leaves all else
 // as it is. It is for a leader that cannot write the configurations as a whole,
 // since it knows no kinds or has no certificate: that is when writes fail.
-func (r *Registrar) disarm(ctx context.Context, because error) error {
+func (r *Reconciler) disarm(ctx context.Context, because error) error {
 	if r.Arming == nil || r.adopted && r.Arming.Armed() {
 		return nil
 	}
-	found, err := lookAt(ctx, r.Client, r.Configuration)
+	found, err := readConfigs(ctx, r.Client, r.Configuration)
 	if err != nil {
 		return fmt.Errorf("look whether the webhooks are armed: %w", err)
 	}
-	found = slices.DeleteFunc(found, func(d desk) bool { return !r.ours(d) })
+	found = slices.DeleteFunc(found, func(d configClient) bool { return !r.ownedByUs(d) })
 	if len(found) == 0 {
 		return nil // nor is there anything to adopt
 	}
@@ -29,62 +29,62 @@ func (r *Registrar) disarm(ctx context.Context, because error) error {
 	}
 	disarmed := false
 	for _, d := range found {
-		did, err := r.loosen(ctx, d)
+		did, err := r.setIgnore(ctx, d)
 		if err != nil {
-			return fmt.Errorf("disarm the %s webhook configuration %s: %w", d.sort, r.Configuration.Name, err)
+			return fmt.Errorf("disarm the %s webhook configuration %s: %w", d.configType, r.Configuration.Name, err)
 		}
 		disarmed = disarmed || did
 	}
 	if !disarmed {
 		return nil
 	}
-	r.note(nil) // that it could not be done is over; why the rest cannot be is told after this
+	r.setProblem(nil) // that it could not be done is over; why the rest cannot be is told after this
 	r.Log.Info("disarmed the webhooks, whose configurations cannot be written as a whole", "name", r.Configuration.Name, "because", because.Error())
-	if r.Wrote != nil {
-		r.Wrote(admissionregistrationv1.Ignore)
+	if r.OnWrite != nil {
+		r.OnWrite(admissionregistrationv1.Ignore)
 	}
 	return nil
 }
 
 // ours reports whether a configuration is for this installation to write,
 // whatever its Service was called before.
-func (r *Registrar) ours(d desk) bool {
+func (r *Reconciler) ownedByUs(d configClient) bool {
 	namespace, service, _ := strings.Cut(installationOf(d), "/")
 	return service != "" && namespace == r.Configuration.Namespace
 }
 
 // loosen writes failurePolicy Ignore to those webhooks of a configuration that
 // are armed, and reports whether there were any.
-func (r *Registrar) loosen(ctx context.Context, d desk) (bool, error) {
+func (r *Reconciler) setIgnore(ctx context.Context, d configClient) (bool, error) {
 	const ignore = admissionregistrationv1.Ignore
-	var ops []operation
-	for i, h := range d.hooks() {
-		if armed(h) {
+	var ops []patchOperation
+	for i, h := range d.webhooks() {
+		if isArmed(h) {
 			at := fmt.Sprintf("/webhooks/%d/", i)
-			ops = append(ops, operation{"test", at + "name", h.Name}, operation{"replace", at + "failurePolicy", ignore})
+			ops = append(ops, patchOperation{"test", at + "name", h.Name}, patchOperation{"replace", at + "failurePolicy", ignore})
 		}
 	}
 	if len(ops) == 0 {
 		return false, nil
 	}
-	if err := d.change(ctx, ops); err != nil {
+	if err := d.patchJSON(ctx, ops); err != nil {
 		return false, err
 	}
-	for i, h := range r.applied[d.sort] { // or it would be taken for what others did
+	for i, h := range r.applied[d.configType] { // or it would be taken for what others did
 		if slices.Contains(armable, h.Name) {
-			r.applied[d.sort][i].FailurePolicy = new(ignore)
+			r.applied[d.configType][i].FailurePolicy = new(ignore)
 		}
 	}
 	return true, nil
 }
 
 // armable are the webhooks that arming is about: the others never have Fail.
-var armable = []string{validateHook, mutateHook, versionsHook}
+var armable = []string{validateWebhook, mutateWebhook, versionsWebhook}
 
 // unarmed reports whether a webhook, as it stands, is one of them and has not Fail.
-func unarmed(h hook) bool { return slices.Contains(armable, h.Name) && !armed(h) }
+func isUnarmed(h webhook) bool { return slices.Contains(armable, h.Name) && !isArmed(h) }
 
 // armed reports whether a webhook, as it stands, is one of them and has Fail.
-func armed(h hook) bool {
+func isArmed(h webhook) bool {
 	return slices.Contains(armable, h.Name) && h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Fail
 }

@@ -14,46 +14,46 @@ import (
 )
 
 // hopeless is a source of tokens that never has one.
-type hopeless struct{}
+type noToken struct{}
 
-func (hopeless) Token() string            { return "" }
-func (hopeless) Changed() <-chan struct{} { return nil }
-func (hopeless) Published(string)         {}
+func (noToken) Token() string            { return "" }
+func (noToken) Changed() <-chan struct{} { return nil }
+func (noToken) Published(string)         {}
 
 // unlisted has nothing known of the policy kinds.
-func unlisted(r *Registrar) { r.Judged = func() (Evaluated, bool) { return Evaluated{}, false } }
+func kindsUnknown(r *Reconciler) { r.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false } }
 
 func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
-	for name, hinder := range map[string]func(*Registrar){
-		"it knows no kinds":                unlisted,
-		"it has no token of the path":      func(r *Registrar) { r.Tokens = hopeless{} },
-		"it has no CA bundle":              func(r *Registrar) { r.Authority = newTrust("") },
-		"it finds no namespace of its own": func(r *Registrar) { r.Configuration.Namespace = "overrule-elsewhere" },
+	for name, hinder := range map[string]func(*Reconciler){
+		"it knows no kinds":                kindsUnknown,
+		"it has no token of the path":      func(r *Reconciler) { r.Tokens = noToken{} },
+		"it has no CA bundle":              func(r *Reconciler) { r.Authority = newFakeAuthority("") },
+		"it finds no namespace of its own": func(r *Reconciler) { r.Configuration.Namespace = "overrule-elsewhere" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &trigger{changed: make(chan struct{}, 1)}
+				a := &fakeArming{changed: make(chan struct{}, 1)}
 				var wrote []admissionregistrationv1.FailurePolicyType
-				o := register(t, "first", func(r *Registrar) {
+				o := startReconciler(t, "first", func(r *Reconciler) {
 					hinder(r)
 					r.Arming = a
-					r.Wrote = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
-					left(t, r, fails, fails)
+					r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote = append(wrote, p) }
+					writePrevious(t, r, fails, fails)
 				})
 				time.Sleep(time.Minute)
-				assert.Equal(t, []bool{true}, a.told())
-				assert.Equal(t, armedOnes, policiesOf(t, o), "as long as nothing was tried, nothing changes")
+				assert.Equal(t, []bool{true}, a.adoptions())
+				assert.Equal(t, armedPolicies, failurePolicies(t, o), "as long as nothing was tried, nothing changes")
 				rules := o.validating(t).Rules
 
-				a.pull(false)
-				assert.Equal(t, disarmedOnes, policiesOf(t, o))
+				a.setArmed(false)
+				assert.Equal(t, disarmedPolicies, failurePolicies(t, o))
 				assert.Equal(t, rules, o.validating(t).Rules, "and nothing else")
 				assert.Equal(t, []admissionregistrationv1.FailurePolicyType{ignores}, wrote)
 				assert.Contains(t, o.log.String(), "disarmed the webhooks, whose configurations cannot be written as a whole")
 
-				a.pull(true)
+				a.setArmed(true)
 				time.Sleep(time.Hour)
-				assert.Equal(t, disarmedOnes, policiesOf(t, o), "only who is whole arms")
+				assert.Equal(t, disarmedPolicies, failurePolicies(t, o), "only who is whole arms")
 				assert.NotContains(t, o.log.String(), `"error"`)
 			})
 		})
@@ -62,29 +62,29 @@ func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
 
 func TestALeaderThatIsNotWholeLeavesWhatIsAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
-		o := register(t, "first", unlisted, func(r *Registrar) {
+		a := &fakeArming{changed: make(chan struct{}, 1)}
+		o := startReconciler(t, "first", kindsUnknown, func(r *Reconciler) {
 			r.Arming = a
 			ours := r.Configuration
 			r.Configuration.Namespace = "other"
-			left(t, r, fails, fails)
+			writePrevious(t, r, fails, fails)
 			r.Configuration = ours
 		})
-		a.pull(false)
+		a.setArmed(false)
 		time.Sleep(time.Hour)
-		assert.Equal(t, armedOnes, policiesOf(t, o))
-		assert.Empty(t, a.told(), "nor is that adopted")
+		assert.Equal(t, armedPolicies, failurePolicies(t, o))
+		assert.Empty(t, a.adoptions(), "nor is that adopted")
 	})
 }
 
 func TestWhatIsHalfArmedIsDisarmedByALeaderThatIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
-		o := register(t, "first", unlisted, func(r *Registrar) {
+		a := &fakeArming{changed: make(chan struct{}, 1)}
+		o := startReconciler(t, "first", kindsUnknown, func(r *Reconciler) {
 			r.Arming = a
-			left(t, r, "", fails)
+			writePrevious(t, r, "", fails)
 		})
-		assert.Equal(t, []bool{false}, a.told())
+		assert.Equal(t, []bool{false}, a.adoptions())
 		assert.Equal(t, ignores, *o.validating(t).FailurePolicy)
 	})
 }
@@ -92,16 +92,16 @@ func TestWhatIsHalfArmedIsDisarmedByALeaderThatIsNotWhole(t *testing.T) {
 // A leader that was whole knows what it has written itself.
 func TestDisarmingIsNoRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &trigger{changed: make(chan struct{}, 1)}
-		o := register(t, "first", counted, func(r *Registrar) {
+		a := &fakeArming{changed: make(chan struct{}, 1)}
+		o := startReconciler(t, "first", withMetrics, func(r *Reconciler) {
 			r.Arming = a
-			left(t, r, fails, fails)
+			writePrevious(t, r, fails, fails)
 		})
-		require.Equal(t, armedOnes, policiesOf(t, o))
-		o.set(func() { o.unknown = true })
-		a.pull(false)
-		require.Equal(t, disarmedOnes, policiesOf(t, o))
-		o.set(func() { o.unknown = false })
+		require.Equal(t, armedPolicies, failurePolicies(t, o))
+		o.locked(func() { o.unknown = true })
+		a.setArmed(false)
+		require.Equal(t, disarmedPolicies, failurePolicies(t, o))
+		o.locked(func() { o.unknown = false })
 		o.changed <- struct{}{}
 		synctest.Wait()
 		m, v := o.repairs()
@@ -116,15 +116,15 @@ func TestDisarmingThatFailsIsTold(t *testing.T) {
 	} {
 		t.Run(verb, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &trigger{changed: make(chan struct{}, 1)}
-				o := register(t, "first", unlisted, func(r *Registrar) {
+				a := &fakeArming{changed: make(chan struct{}, 1)}
+				o := startReconciler(t, "first", kindsUnknown, func(r *Reconciler) {
 					r.Arming = a
-					left(t, r, fails, fails)
+					writePrevious(t, r, fails, fails)
 				})
 				o.api.PrependReactor(verb, "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 					return true, nil, errors.New("no route to host")
 				})
-				a.pull(false)
+				a.setArmed(false)
 				require.ErrorContains(t, o.Problem(), want)
 				assert.ErrorContains(t, o.Problem(), "the policy kinds are not known")
 				assert.Contains(t, o.log.String(), want)

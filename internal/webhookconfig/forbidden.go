@@ -9,12 +9,12 @@ import (
 
 // giveBack says what to do about a right that is missing: break-glass begins with
 // taking it away.
-const giveBack = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to give that right back; " +
+const restoreRight = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to give that right back; " +
 	"if it was taken away on purpose, see docs/install.md, Break-glass"
 
 // mayNot reports whether an error is that of a right on webhook configurations
 // that is missing.
-func mayNot(err error) bool {
+func lacksRight(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsForbidden(err) {
 		return false

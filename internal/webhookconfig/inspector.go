@@ -29,11 +29,11 @@ type Inspector struct {
 	// Configuration, Authority and Judged are those of a Registrar.
 	Configuration Configuration
 	Authority     Authority
-	Judged        func() (judged Evaluated, known bool)
+	PolicyResources        func() (judged PolicyResources, known bool)
 	// Tokens, if set, are what paths have to end with.
 	Tokens Tokens
 	// Every is the time between two looks.
-	Every time.Duration
+	Interval time.Duration
 	Log   logr.Logger
 
 	mu      sync.Mutex
@@ -45,12 +45,12 @@ func (i *Inspector) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable: it looks until ctx ends.
 func (i *Inspector) Start(ctx context.Context) error {
-	ticker := time.NewTicker(i.Every)
+	ticker := time.NewTicker(i.Interval)
 	defer ticker.Stop()
 	for {
 		renewed := i.Authority.Changed()
-		if err := i.inspect(ctx); ctx.Err() == nil && !errors.Is(err, errNotYet) {
-			i.note(err)
+		if err := i.check(ctx); ctx.Err() == nil && !errors.Is(err, errNotReady) {
+			i.setProblem(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -69,7 +69,7 @@ func (i *Inspector) Problem() error {
 	return i.problem
 }
 
-func (i *Inspector) note(problem error) {
+func (i *Inspector) setProblem(problem error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if was := i.problem; problem != nil && (was == nil || was.Error() != problem.Error()) {
@@ -81,21 +81,21 @@ func (i *Inspector) note(problem error) {
 }
 
 // inspect returns what is wrong, or errNotYet before that can be told.
-func (i *Inspector) inspect(ctx context.Context) error {
+func (i *Inspector) check(ctx context.Context) error {
 	c := i.Configuration
-	judged, known := i.Judged()
+	judged, known := i.PolicyResources()
 	if !known {
-		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
+		return fmt.Errorf("the policy kinds are not known: %w", errNotReady)
 	}
-	c.Evaluated, c.CABundle = judged, i.Authority.CABundle()
-	both, err := desks(i.Client, c)
+	c.PolicyResources, c.CABundle = judged, i.Authority.CABundle()
+	both, err := newConfigClients(i.Client, c)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, d := range both {
-		if err := i.drift(ctx, d); err != nil {
-			errs = append(errs, d.failed(err))
+		if err := i.checkConfig(ctx, d); err != nil {
+			errs = append(errs, d.wrap(err))
 		}
 	}
 	return errors.Join(errs...)
@@ -104,22 +104,22 @@ func (i *Inspector) inspect(ctx context.Context) error {
 // drift returns in what a configuration falls short of what is wanted. It may
 // hold more: rules for kinds that this cluster does not have, an authority that
 // is another's, and a failurePolicy of its keeper's.
-func (i *Inspector) drift(ctx context.Context, d desk) error {
-	if err := d.look(ctx); err != nil {
+func (i *Inspector) checkConfig(ctx context.Context, d configClient) error {
+	if err := d.read(ctx); err != nil {
 		return err
 	}
-	if d.there == nil {
+	if d.live == nil {
 		return errors.New("it is not there, so nothing is judged: apply it (docs/install.md, Static webhook configurations)")
 	}
-	hooks := slices.Clone(d.there.Hooks)
+	hooks := slices.Clone(d.live.Webhooks)
 	for k := range hooks {
-		if at := slices.IndexFunc(d.want.Hooks, func(w hook) bool { return w.Name == hooks[k].Name }); at >= 0 {
-			excuse(&hooks[k], d.want.Hooks[at])
-			i.excusePath(&hooks[k])
+		if at := slices.IndexFunc(d.want.Webhooks, func(w webhook) bool { return w.Name == hooks[k].Name }); at >= 0 {
+			ignoreAllowed(&hooks[k], d.want.Webhooks[at])
+			i.trimToken(&hooks[k])
 		}
 	}
 	// What is to be called for nothing is lacking nothing.
-	want := slices.DeleteFunc(slices.Clone(d.want.Hooks), func(w hook) bool { return len(w.Rules) == 0 })
+	want := slices.DeleteFunc(slices.Clone(d.want.Webhooks), func(w webhook) bool { return len(w.Rules) == 0 })
 	if found := differences(want, hooks, true); len(found) > 0 {
 		return fmt.Errorf("%s: apply it anew (docs/install.md, Static webhook configurations)", strings.Join(found, "; "))
 	}
@@ -127,11 +127,11 @@ func (i *Inspector) drift(ctx context.Context, d desk) error {
 }
 
 // excuse makes equal what may differ.
-func excuse(h *hook, w hook) {
-	if lacking := rulesDiffer(w.Rules, h.Rules); lacking == rulesAreOthers {
+func ignoreAllowed(h *webhook, w webhook) {
+	if lacking := diffRules(w.Rules, h.Rules); lacking == rulesDiffer {
 		h.Rules = w.Rules
 	}
-	if trusts(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
+	if containsCAs(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
 		h.ClientConfig.CABundle = w.ClientConfig.CABundle
 	}
 	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Fail {
@@ -139,7 +139,7 @@ func excuse(h *hook, w hook) {
 	}
 	h.TimeoutSeconds = w.TimeoutSeconds
 	for i, c := range w.MatchConditions {
-		if (c.Name == conditionKnown || c.Name == conditionVersion) && i < len(h.MatchConditions) && h.MatchConditions[i].Name == c.Name && namesAll(h.MatchConditions[i].Expression, c.Expression) {
+		if (c.Name == conditionKnown || c.Name == conditionVersion) && i < len(h.MatchConditions) && h.MatchConditions[i].Name == c.Name && containsNames(h.MatchConditions[i].Expression, c.Expression) {
 			h.MatchConditions = slices.Clone(h.MatchConditions)
 			h.MatchConditions[i] = c
 		}
@@ -148,7 +148,7 @@ func excuse(h *hook, w hook) {
 
 // excusePath makes equal a path that the server takes: it ends with a token, if
 // there are any.
-func (i *Inspector) excusePath(h *hook) {
+func (i *Inspector) trimToken(h *webhook) {
 	s := h.ClientConfig.Service
 	if i.Tokens == nil || s == nil || s.Path == nil {
 		return
@@ -167,7 +167,7 @@ func (i *Inspector) excusePath(h *hook) {
 }
 
 // trusts reports whether a bundle has all the authorities of ours.
-func trusts(bundle, ours []byte) bool {
+func containsCAs(bundle, ours []byte) bool {
 	want, err := cert.ParseCertsPEM(ours)
 	if err != nil {
 		return false
@@ -185,7 +185,7 @@ func trusts(bundle, ours []byte) bool {
 }
 
 // namesAll reports whether an expression has all the texts of another in it.
-func namesAll(expression, other string) bool {
+func containsNames(expression, other string) bool {
 	for i, part := range strings.Split(other, "'") {
 		if i%2 == 1 && !strings.Contains(expression, "'"+part+"'") {
 			return false

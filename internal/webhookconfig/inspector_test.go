@@ -16,7 +16,7 @@ import (
 )
 
 // kept are configurations as somebody keeps them, of all kinds that there are.
-func kept(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+func staticConfigs(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	var m admissionregistrationv1.MutatingWebhookConfiguration
 	var v admissionregistrationv1.ValidatingWebhookConfiguration
@@ -29,43 +29,43 @@ func kept(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, 
 }
 
 // inspector looks at configurations in a cluster that has one policy kind.
-func inspector(objects ...runtime.Object) *Inspector {
+func newInspector(objects ...runtime.Object) *Inspector {
 	c := configuration()
-	c.CABundle, c.Evaluated = nil, Evaluated{}
+	c.CABundle, c.PolicyResources = nil, PolicyResources{}
 	return &Inspector{
-		Client: fake.NewClientset(objects...), Configuration: c, Authority: newTrust(""), Log: (&book{}).logger(),
-		Judged: func() (Evaluated, bool) {
-			return Evaluated{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
+		Client: fake.NewClientset(objects...), Configuration: c, Authority: newFakeAuthority(""), Log: (&logBuffer{}).logger(),
+		PolicyResources: func() (PolicyResources, bool) {
+			return PolicyResources{Policies: []Resource{{"kuadrant.io", "v1", "authpolicies", true}}}, true
 		},
 	}
 }
 
 func TestWhatAKeeperMayDecideIsNoDrift(t *testing.T) {
-	m, v := kept(t)
+	m, v := staticConfigs(t)
 	fail, ten := admissionregistrationv1.Fail, int32(10)
-	i := inspector(m, v)
-	require.NoError(t, i.inspect(t.Context()), "rules and definitions of more kinds than there are")
+	i := newInspector(m, v)
+	require.NoError(t, i.check(t.Context()), "rules and definitions of more kinds than there are")
 	v.Webhooks[0].TimeoutSeconds = &ten
-	require.NoError(t, inspector(m, v).inspect(t.Context()))
-	i = inspector(m, v)
+	require.NoError(t, newInspector(m, v).check(t.Context()))
+	i = newInspector(m, v)
 	i.Configuration.FailurePolicy = fail
-	require.NoError(t, i.inspect(t.Context()), "Ignore where the default is Fail")
+	require.NoError(t, i.check(t.Context()), "Ignore where the default is Fail")
 }
 
 func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
-	m, v := kept(t)
+	m, v := staticConfigs(t)
 	v.Webhooks = slices.DeleteFunc(v.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
 		return h.Name == "services.validate.overrule.dev"
 	})
-	i := inspector(m, v)
-	require.NoError(t, i.inspect(t.Context()), "it would be called for nothing")
-	judged, _ := i.Judged()
+	i := newInspector(m, v)
+	require.NoError(t, i.check(t.Context()), "it would be called for nothing")
+	judged, _ := i.PolicyResources()
 	judged.Services = true
-	i.Judged = func() (Evaluated, bool) { return judged, true }
-	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
-	_, v = kept(t) // with the entry, and without its rules
+	i.PolicyResources = func() (PolicyResources, bool) { return judged, true }
+	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
+	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.inspect(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
+	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
 func TestWhatAKeeperForgotIsDrift(t *testing.T) {
@@ -82,51 +82,51 @@ func TestWhatAKeeperForgotIsDrift(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			m, v := kept(t)
+			m, v := staticConfigs(t)
 			edit(m, v)
-			require.ErrorContains(t, inspector(m, v).inspect(t.Context()), want)
+			require.ErrorContains(t, newInspector(m, v).check(t.Context()), want)
 		})
 	}
 }
 
 func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
-	err := inspector().inspect(t.Context())
+	err := newInspector().check(t.Context())
 	require.ErrorContains(t, err, "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
 	require.ErrorContains(t, err, "validating webhook configuration overrule: it is not there")
 
-	i := inspector()
+	i := newInspector()
 	i.Client.(*fake.Clientset).PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no right") })
-	require.ErrorContains(t, i.inspect(t.Context()), "mutating webhook configuration overrule: no right")
+	require.ErrorContains(t, i.check(t.Context()), "mutating webhook configuration overrule: no right")
 }
 
 func TestBeforeTheKindsAreKnownNothingIsToldOfDrift(t *testing.T) {
-	i := inspector()
-	i.Judged = func() (Evaluated, bool) { return Evaluated{}, false }
-	assert.ErrorIs(t, i.inspect(t.Context()), errNotYet)
+	i := newInspector()
+	i.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
+	assert.ErrorIs(t, i.check(t.Context()), errNotReady)
 	assert.NoError(t, i.Problem())
 	assert.False(t, i.NeedLeaderElection())
 }
 
 func TestABundleThatCannotBeReadIsNotTrusted(t *testing.T) {
-	assert.False(t, trusts([]byte("no PEM"), []byte("no PEM")))
+	assert.False(t, containsCAs([]byte("no PEM"), []byte("no PEM")))
 }
 
 // oneToken accepts itself.
-type oneToken string
+type fixedToken string
 
-func (o oneToken) Accepts(token string) (ok, known bool) { return token == string(o), true }
+func (o fixedToken) Accepts(token string) (ok, known bool) { return token == string(o), true }
 
 func TestAPathHasToEndWithATokenWhereThereAreAny(t *testing.T) {
 	for path, good := range map[string]bool{"/mutate/s3cret": true, "/mutate": false, "/mutate/other": false, "/elsewhere/s3cret": false} {
-		m, v := kept(t)
+		m, v := staticConfigs(t)
 		validate := "/validate/s3cret"
 		m.Webhooks[0].ClientConfig.Service.Path = &path
 		for k := range v.Webhooks {
 			v.Webhooks[k].ClientConfig.Service.Path = &validate
 		}
-		i := inspector(m, v)
-		i.Tokens = oneToken("s3cret")
-		err := i.inspect(t.Context())
+		i := newInspector(m, v)
+		i.Tokens = fixedToken("s3cret")
+		err := i.check(t.Context())
 		assert.Equal(t, good, err == nil, "%s: %v", path, err)
 		if !good {
 			assert.NotContains(t, err.Error(), "s3cret")

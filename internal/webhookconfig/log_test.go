@@ -9,12 +9,12 @@ import (
 )
 
 // book is the lines of a log.
-type book struct {
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (b *book) logger() logr.Logger {
+func (b *logBuffer) logger() logr.Logger {
 	return funcr.New(func(_, args string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -22,7 +22,7 @@ func (b *book) logger() logr.Logger {
 	}, funcr.Options{Verbosity: 2})
 }
 
-func (b *book) String() string {
+func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Join(b.lines, "\n")

@@ -14,7 +14,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Name: "overrule_webhook_repairs_total",
 		Help: "Edits and deletions of the webhook configurations that were undone.",
 	}, []string{"configuration"})}
-	for _, configuration := range []string{sortMutating, sortValidating} {
+	for _, configuration := range []string{typeMutating, typeValidating} {
 		m.repairs.WithLabelValues(configuration) // an increase is seen from 0 alone
 	}
 	if r != nil {

@@ -43,7 +43,7 @@ type TokenSource interface {
 // Registrar keeps the webhook configurations as they should be: their rules in
 // step with the policy kinds, their caBundle with the authority, and all of it
 // against other hands. It runs on the leader.
-type Registrar struct {
+type Reconciler struct {
 	Client kubernetes.Interface
 	// Configuration but for its CABundle and what the policy kinds want judged.
 	Configuration Configuration
@@ -54,37 +54,37 @@ type Registrar struct {
 	// Foreign reports whether the caBundle is another's to write: then the one
 	// that is there is left as it is. nil means never. While it is not, and the
 	// authority has no bundle, nothing is written.
-	Foreign func() bool
+	ExternalCABundle func() bool
 	// Untrusted says what to do about a caBundle that is another's and empty.
-	Untrusted string
+	EmptyBundleAdvice string
 	// Evaluated returns what the policy kinds want judged; known is false before
 	// the cluster was asked: rules that are there already must not be taken away
 	// by a leader that has just begun. Changed tells that it changed.
-	Judged  func() (judged Evaluated, known bool)
+	PolicyResources  func() (judged PolicyResources, known bool)
 	Changed <-chan struct{}
 	// Arming, if set, takes the place of the Configuration's FailurePolicy.
 	Arming Arming
 	// Wrote, if set, is called each time that both configurations were written, or an
 	// edit of one was left for now, and when they were disarmed, with the failurePolicy
 	// that they have by now.
-	Wrote func(admissionregistrationv1.FailurePolicyType)
+	OnWrite func(admissionregistrationv1.FailurePolicyType)
 	Log   logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
 	Events  events.EventRecorder
 	Metrics *Metrics
 
 	adopted bool
-	applied map[string][]hook // what was last written, by sort
-	paces   map[string]pace   // of what was undone, by sort
-	pause   time.Duration     // until what others did is to be looked at again
-	unarmed bool              // what others did, and stays until then, has not Fail everywhere
-	clashes int               // writes in a row that met another's
+	applied map[string][]webhook // what was last written, by sort
+	reverts   map[string]revertBackoff   // of what was undone, by sort
+	recheckAfter   time.Duration     // until what others did is to be looked at again
+	disarmedByOthers bool              // what others did, and stays until then, has not Fail everywhere
+	conflicts int               // writes in a row that met another's
 	mu      sync.Mutex
 	problem error
 }
 
 // Start implements manager.Runnable: it writes until ctx ends.
-func (r *Registrar) Start(ctx context.Context) error {
+func (r *Reconciler) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
 	go r.watch(ctx, edited)
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 10, Jitter: 0.2}
@@ -100,18 +100,18 @@ func (r *Registrar) Start(ctx context.Context) error {
 			followed = r.Tokens.Changed()
 		}
 		again, heeded := time.Hour, edited
-		r.pause = again
-		if err := r.write(ctx); err != nil {
+		r.recheckAfter = again
+		if err := r.reconcile(ctx); err != nil {
 			again = delay.Step()
 			if apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
 				heeded = nil // who writes all the time would have us do so, too
 			}
-			r.failed(ctx, err, again)
+			r.handleError(ctx, err, again)
 		} else {
-			delay, r.clashes = backoff, 0
-			r.note(r.untrusted(ctx))
-			if r.pause < again {
-				again, heeded = min(r.pause, glance), nil
+			delay, r.conflicts = backoff, 0
+			r.setProblem(r.checkExternalCABundle(ctx))
+			if r.recheckAfter < again {
+				again, heeded = min(r.recheckAfter, recheckInterval), nil
 			}
 		}
 		timer := time.NewTimer(again)
@@ -132,39 +132,39 @@ func (r *Registrar) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection tells controller-runtime to run a Registrar on the leader.
-func (r *Registrar) NeedLeaderElection() bool { return true }
+func (r *Reconciler) NeedLeaderElection() bool { return true }
 
 // errNotYet tells that what to write is not known yet.
-var errNotYet = errors.New("not yet")
+var errNotReady = errors.New("not yet")
 
 // fewClashes in a row are a matter of seconds, and of nobody's concern.
-const fewClashes = 5
+const maxQuietConflicts = 5
 
-func (r *Registrar) failed(ctx context.Context, err error, retry time.Duration) {
+func (r *Reconciler) handleError(ctx context.Context, err error, retry time.Duration) {
 	clash := apierrors.IsConflict(err)
 	if clash {
-		r.clashes++
+		r.conflicts++
 	}
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errNotYet), clash && r.clashes <= fewClashes: // someone wrote at the same moment
+	case errors.Is(err, errNotReady), clash && r.conflicts <= maxQuietConflicts: // someone wrote at the same moment
 		r.Log.V(1).Info("webhook configurations wait", "for", err.Error())
 	default:
 		switch {
-		case mayNot(err):
-			err = fmt.Errorf("%w: %s", err, giveBack)
+		case lacksRight(err):
+			err = fmt.Errorf("%w: %s", err, restoreRight)
 		case clash:
 			err = fmt.Errorf("somebody else writes the webhook configurations all the time, and has to be stopped (the audit log of the API server says who): %w", err)
 		}
-		r.note(err)
+		r.setProblem(err)
 		r.Log.Error(err, "write webhook configurations", "retry", retry.String())
 	}
 }
 
 // write writes both configurations. What cannot be written as a whole is
 // disarmed all the same, if it is to be.
-func (r *Registrar) write(ctx context.Context) error {
-	err := r.writeWhole(ctx)
+func (r *Reconciler) reconcile(ctx context.Context) error {
+	err := r.writeAll(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -174,28 +174,28 @@ func (r *Registrar) write(ctx context.Context) error {
 	return err
 }
 
-func (r *Registrar) writeWhole(ctx context.Context) error {
+func (r *Reconciler) writeAll(ctx context.Context) error {
 	c := r.Configuration
-	judged, known := r.Judged()
-	c.Evaluated, c.CABundle = judged, r.Authority.CABundle()
+	judged, known := r.PolicyResources()
+	c.PolicyResources, c.CABundle = judged, r.Authority.CABundle()
 	if r.Tokens != nil {
 		c.Token = r.Tokens.Token()
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("the policy kinds are not known: %w", errNotYet)
+		return fmt.Errorf("the policy kinds are not known: %w", errNotReady)
 	case r.Tokens != nil && c.Token == "":
-		return fmt.Errorf("there is no token of the path: %w", errNotYet)
+		return fmt.Errorf("there is no token of the path: %w", errNotReady)
 	}
-	if err := r.claim(ctx, &c); err != nil {
+	if err := r.checkOwnership(ctx, &c); err != nil {
 		return err
 	}
-	foreign := r.foreign()
+	foreign := r.externalCABundle()
 	switch {
 	case foreign:
 		c.CABundle = nil
 	case len(c.CABundle) == 0:
-		return fmt.Errorf("there is no CA bundle: %w", errNotYet)
+		return fmt.Errorf("there is no CA bundle: %w", errNotReady)
 	}
 	policy, err := r.failurePolicy(ctx)
 	if err != nil {
@@ -205,23 +205,23 @@ func (r *Registrar) writeWhole(ctx context.Context) error {
 	if err := r.apply(ctx, c, foreign); err != nil {
 		return err
 	}
-	r.published(c, foreign)
+	r.notifyWritten(c, foreign)
 	return nil
 }
 
-func (r *Registrar) foreign() bool { return r.Foreign != nil && r.Foreign() }
+func (r *Reconciler) externalCABundle() bool { return r.ExternalCABundle != nil && r.ExternalCABundle() }
 
 // published tells what has been written.
-func (r *Registrar) published(c Configuration, foreign bool) {
+func (r *Reconciler) notifyWritten(c Configuration, foreign bool) {
 	if r.Tokens != nil {
 		r.Tokens.Published(c.Token)
 	}
-	if r.Wrote != nil {
+	if r.OnWrite != nil {
 		policy := c.FailurePolicy
-		if r.unarmed {
+		if r.disarmedByOthers {
 			policy = admissionregistrationv1.Ignore
 		}
-		r.Wrote(policy)
+		r.OnWrite(policy)
 	}
 	if !foreign {
 		r.Authority.Published(c.CABundle)
@@ -229,15 +229,15 @@ func (r *Registrar) published(c Configuration, foreign bool) {
 }
 
 // apply writes both configurations, once both could be looked at.
-func (r *Registrar) apply(ctx context.Context, c Configuration, foreign bool) error {
-	both, err := lookAt(ctx, r.Client, c)
+func (r *Reconciler) apply(ctx context.Context, c Configuration, foreign bool) error {
+	both, err := readConfigs(ctx, r.Client, c)
 	if err != nil {
 		return err
 	}
-	r.unarmed = false
+	r.disarmedByOthers = false
 	for _, d := range both {
-		if err := r.put(ctx, d, foreign); err != nil {
-			return d.failed(err)
+		if err := r.applyOne(ctx, d, foreign); err != nil {
+			return d.wrap(err)
 		}
 	}
 	r.Log.V(1).Info("webhook configurations are in place", "name", c.Name)
@@ -247,7 +247,7 @@ func (r *Registrar) apply(ctx context.Context, c Configuration, foreign bool) er
 // watch tells edited when somebody writes to a configuration, and whenever a
 // watch begins: nobody saw what was deleted before it. Our own writes come
 // along: applying the same again changes nothing, and so ends there.
-func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
+func (r *Reconciler) watch(ctx context.Context, edited chan<- struct{}) {
 	hooks := r.Client.AdmissionregistrationV1()
 	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.Configuration.Name).String()}
 	follow := func(open func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
@@ -258,9 +258,9 @@ func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
 				return
 			}
 			defer w.Stop()
-			hint(edited)
+			signal(edited)
 			for range w.ResultChan() {
-				hint(edited)
+				signal(edited)
 			}
 		}, 5*time.Second, 0.2, true)
 	}
@@ -269,7 +269,7 @@ func (r *Registrar) watch(ctx context.Context, edited chan<- struct{}) {
 }
 
 // hint sends a token; one that waits already is enough.
-func hint(to chan<- struct{}) {
+func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:

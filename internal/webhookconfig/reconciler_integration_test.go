@@ -41,7 +41,7 @@ type service struct {
 	changed   chan struct{}
 
 	mu     sync.Mutex
-	judged webhookconfig.Evaluated
+	judged webhookconfig.PolicyResources
 }
 
 // told is an Authority that counts what is published.
@@ -69,7 +69,7 @@ func (a *told) last() string {
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhookconfig.Evaluated{Policies: []webhookconfig.Resource{
+	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhookconfig.PolicyResources{Policies: []webhookconfig.Resource{
 		{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies", Namespaced: true},
 	}}}
 	client, err := kubernetes.NewForConfig(s.plane.Config)
@@ -85,12 +85,12 @@ func serve(t *testing.T) *service {
 	})
 	require.NoError(t, err)
 	s.authority = &told{Authority: authority}
-	registrar := &webhookconfig.Registrar{
+	registrar := &webhookconfig.Reconciler{
 		Client: client, Authority: s.authority, Changed: s.changed, Log: testr.New(t),
 		Configuration: webhookconfig.Configuration{
 			Name: "overrule", Namespace: ownNamespace, Service: "overrule", Port: port, FailurePolicy: admissionregistrationv1.Fail,
 		},
-		Judged: func() (webhookconfig.Evaluated, bool) {
+		PolicyResources: func() (webhookconfig.PolicyResources, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.judged, true

@@ -21,34 +21,34 @@ import (
 )
 
 // trust is an Authority that a test drives.
-type trust struct {
+type fakeAuthority struct {
 	mu        sync.Mutex
 	bundle    string
 	changed   chan struct{}
 	published []string
 }
 
-func newTrust(bundle string) *trust { return &trust{bundle: bundle, changed: make(chan struct{})} }
+func newFakeAuthority(bundle string) *fakeAuthority { return &fakeAuthority{bundle: bundle, changed: make(chan struct{})} }
 
-func (a *trust) CABundle() []byte {
+func (a *fakeAuthority) CABundle() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return []byte(a.bundle)
 }
 
-func (a *trust) Changed() <-chan struct{} {
+func (a *fakeAuthority) Changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.changed
 }
 
-func (a *trust) Published(bundle []byte) {
+func (a *fakeAuthority) Published(bundle []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.published = append(a.published, string(bundle))
 }
 
-func (a *trust) rotate(bundle string) {
+func (a *fakeAuthority) rotate(bundle string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bundle = bundle
@@ -56,19 +56,19 @@ func (a *trust) rotate(bundle string) {
 	a.changed = make(chan struct{})
 }
 
-func (a *trust) told() []string {
+func (a *fakeAuthority) publishedBundles() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Compact(slices.Clone(a.published))
 }
 
 // office is a registrar in front of an API server that a test plays.
-type office struct {
-	*Registrar
+type harness struct {
+	*Reconciler
 	api     *fake.Clientset
-	trust   *trust
+	authority   *fakeAuthority
 	changed chan struct{}
-	log     *book
+	log     *logBuffer
 
 	mu       sync.Mutex
 	policies []Resource
@@ -79,9 +79,9 @@ type office struct {
 }
 
 // register starts a registrar in the bubble of a test.
-func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
+func startReconciler(t *testing.T, bundle string, change ...func(*Reconciler)) *harness {
 	t.Helper()
-	o := &office{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), trust: newTrust(bundle), changed: make(chan struct{}, 1), log: &book{}}
+	o := &harness{api: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", UID: "ns"}}), authority: newFakeAuthority(bundle), changed: make(chan struct{}, 1), log: &logBuffer{}}
 	o.api.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -97,16 +97,16 @@ func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
 	})
 	c := configuration()
 	c.CABundle, c.Policies = nil, nil
-	o.Registrar = &Registrar{
-		Client: o.api, Configuration: c, Authority: o.trust, Changed: o.changed, Log: o.log.logger(),
-		Judged: func() (Evaluated, bool) {
+	o.Reconciler = &Reconciler{
+		Client: o.api, Configuration: c, Authority: o.authority, Changed: o.changed, Log: o.log.logger(),
+		PolicyResources: func() (PolicyResources, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return Evaluated{Policies: o.policies}, !o.unknown
+			return PolicyResources{Policies: o.policies}, !o.unknown
 		},
 	}
 	for _, c := range change {
-		c(o.Registrar)
+		c(o.Reconciler)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -122,19 +122,19 @@ func register(t *testing.T, bundle string, change ...func(*Registrar)) *office {
 	return o
 }
 
-func (o *office) set(change func()) {
+func (o *harness) locked(change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change()
 }
 
-func (o *office) written() int {
+func (o *harness) writeCount() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.writes)
 }
 
-func (o *office) validating(t *testing.T) *admissionregistrationv1.ValidatingWebhook {
+func (o *harness) validating(t *testing.T) *admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	c, err := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -144,24 +144,24 @@ func (o *office) validating(t *testing.T) *admissionregistrationv1.ValidatingWeb
 
 func TestARegistrarWritesBothConfigurationsAndPublishesTheBundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
+		o := startReconciler(t, "first")
 		assert.Equal(t, []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, o.writes[:2], "the one that adds, then the one that decides")
 		assert.Equal(t, "first", string(o.validating(t).ClientConfig.CABundle))
-		assert.Equal(t, []string{"first"}, o.trust.told())
+		assert.Equal(t, []string{"first"}, o.authority.publishedBundles())
 		assert.True(t, o.NeedLeaderElection())
 	})
 }
 
 func TestWithoutABundleNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "")
+		o := startReconciler(t, "")
 		time.Sleep(10 * time.Second)
 		assert.Empty(t, o.writes)
-		assert.Empty(t, o.trust.told())
+		assert.Empty(t, o.authority.publishedBundles())
 
-		o.trust.rotate("first")
+		o.authority.rotate("first")
 		synctest.Wait()
-		assert.Equal(t, []string{"first"}, o.trust.told())
+		assert.Equal(t, []string{"first"}, o.authority.publishedBundles())
 	})
 }
 
@@ -169,37 +169,37 @@ func TestWithoutABundleNothingIsWritten(t *testing.T) {
 // policies would pass unjudged.
 func TestRulesAreNotTakenAwayBeforeTheKindsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		before := o.written()
-		o.set(func() { o.unknown = true })
-		o.trust.rotate("second")
+		o := startReconciler(t, "first")
+		before := o.writeCount()
+		o.locked(func() { o.unknown = true })
+		o.authority.rotate("second")
 		time.Sleep(10 * time.Minute)
-		assert.Equal(t, before, o.written())
-		assert.Equal(t, []string{"first"}, o.trust.told())
+		assert.Equal(t, before, o.writeCount())
+		assert.Equal(t, []string{"first"}, o.authority.publishedBundles())
 		assert.NotContains(t, o.log.String(), `"error"`, "waiting is no fault")
 
-		o.set(func() { o.unknown = false })
+		o.locked(func() { o.unknown = false })
 		o.changed <- struct{}{}
 		synctest.Wait()
-		assert.Equal(t, []string{"first", "second"}, o.trust.told())
+		assert.Equal(t, []string{"first", "second"}, o.authority.publishedBundles())
 	})
 }
 
 func TestANewBundleIsWrittenAndPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		o.trust.rotate("first,second")
+		o := startReconciler(t, "first")
+		o.authority.rotate("first,second")
 		synctest.Wait()
 		assert.Equal(t, "first,second", string(o.validating(t).ClientConfig.CABundle))
-		assert.Equal(t, []string{"first", "first,second"}, o.trust.told())
+		assert.Equal(t, []string{"first", "first,second"}, o.authority.publishedBundles())
 	})
 }
 
 func TestANewKindIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
+		o := startReconciler(t, "first")
 		before := len(o.validating(t).Rules)
-		o.set(func() { o.policies = []Resource{{"kuadrant.io", "v1", "authpolicies", true}} })
+		o.locked(func() { o.policies = []Resource{{"kuadrant.io", "v1", "authpolicies", true}} })
 		o.changed <- struct{}{}
 		synctest.Wait()
 		rules := o.validating(t).Rules
@@ -210,59 +210,59 @@ func TestANewKindIsWritten(t *testing.T) {
 
 func TestAFailureIsTriedAgainAndNothingPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		o.set(func() { o.fail = errors.New("the API server is away") })
-		before := o.written()
-		o.trust.rotate("second")
+		o := startReconciler(t, "first")
+		o.locked(func() { o.fail = errors.New("the API server is away") })
+		before := o.writeCount()
+		o.authority.rotate("second")
 		time.Sleep(10 * time.Minute)
-		assert.Equal(t, []string{"first"}, o.trust.told(), "what is not in place is not published")
-		failed := o.written() - before
+		assert.Equal(t, []string{"first"}, o.authority.publishedBundles(), "what is not in place is not published")
+		failed := o.writeCount() - before
 		assert.Greater(t, failed, 10)
 		assert.Less(t, failed, 60, "it does not hurry")
 		assert.Contains(t, o.log.String(), "mutating webhook configuration overrule: the API server is away")
 
-		o.set(func() { o.fail = nil })
+		o.locked(func() { o.fail = nil })
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"first", "second"}, o.trust.told())
+		assert.Equal(t, []string{"first", "second"}, o.authority.publishedBundles())
 	})
 }
 
 func TestAnEditIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
+		o := startReconciler(t, "first")
 		require.Len(t, o.watches, 2)
 		for _, w := range o.watches {
-			before := o.written()
+			before := o.writeCount()
 			w.Modify(&admissionregistrationv1.ValidatingWebhookConfiguration{})
 			synctest.Wait()
-			assert.Equal(t, before+2, o.written())
+			assert.Equal(t, before+2, o.writeCount())
 			w.Delete(&admissionregistrationv1.ValidatingWebhookConfiguration{})
 			synctest.Wait()
-			assert.Equal(t, before+4, o.written())
+			assert.Equal(t, before+4, o.writeCount())
 		}
 	})
 }
 
 func TestADeletionWhileNobodyWatchesIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		before := o.written()
+		o := startReconciler(t, "first")
+		before := o.writeCount()
 		o.watches[0].Stop() // as the API server does from time to time
 		hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		require.NoError(t, hooks.Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 		time.Sleep(time.Minute)
-		require.Greater(t, o.written(), before)
+		require.Greater(t, o.writeCount(), before)
 		o.validating(t)
 	})
 }
 
 func TestARegistrarThatIsLeftAloneWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		before := o.written()
+		o := startReconciler(t, "first")
+		before := o.writeCount()
 		time.Sleep(50 * time.Minute)
-		assert.Equal(t, before, o.written())
+		assert.Equal(t, before, o.writeCount())
 		time.Sleep(20 * time.Minute)
-		assert.Equal(t, before+2, o.written(), "but once an hour")
+		assert.Equal(t, before+2, o.writeCount(), "but once an hour")
 	})
 }

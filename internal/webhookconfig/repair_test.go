@@ -20,7 +20,7 @@ import (
 )
 
 // edit writes the validating configuration as somebody else.
-func (o *office) edit(t *testing.T, by string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) {
+func (o *harness) edit(t *testing.T, by string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	c, err := hooks.Get(t.Context(), "overrule", metav1.GetOptions{})
@@ -32,17 +32,17 @@ func (o *office) edit(t *testing.T, by string, change func(*admissionregistratio
 	synctest.Wait()
 }
 
-func (o *office) repairs() (mutating, validating float64) {
+func (o *harness) repairs() (mutating, validating float64) {
 	of := func(sort string) float64 { return testutil.ToFloat64(o.Metrics.repairs.WithLabelValues(sort)) }
-	return of(sortMutating), of(sortValidating)
+	return of(typeMutating), of(typeValidating)
 }
 
 // counted has a registrar tell of what it repairs.
-func counted(r *Registrar) { r.Metrics = NewMetrics(nil) }
+func withMetrics(r *Reconciler) { r.Metrics = NewMetrics(nil) }
 
 func TestWhoseEditWasUndoneIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first", counted)
+		o := startReconciler(t, "first", withMetrics)
 		ignore := admissionregistrationv1.Fail
 		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Webhooks[0].FailurePolicy = &ignore })
 		assert.Equal(t, admissionregistrationv1.Ignore, *o.validating(t).FailurePolicy)
@@ -54,14 +54,14 @@ func TestWhoseEditWasUndoneIsTold(t *testing.T) {
 }
 
 // acts are the actions of Events.
-type acts []string
+type eventActions []string
 
-func (a *acts) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) { *a = append(*a, action) }
+func (a *eventActions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) { *a = append(*a, action) }
 
 func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events acts
-		o := register(t, "first", counted, func(r *Registrar) { r.Events = &events })
+		var events eventActions
+		o := startReconciler(t, "first", withMetrics, func(r *Reconciler) { r.Events = &events })
 		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			c.Webhooks[0].FailurePolicy = new(admissionregistrationv1.Fail)
 		})
@@ -72,14 +72,14 @@ func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 		assert.Contains(t, o.log.String(), "someone whom its fields do not name")
 		m, v := o.repairs()
 		assert.Equal(t, []float64{1, 1}, []float64{m, v})
-		assert.Equal(t, acts{"Repair", "Recreate"}, events, "Events of one action are counted, with the note of the first")
+		assert.Equal(t, eventActions{"Repair", "Recreate"}, events, "Events of one action are counted, with the note of the first")
 	})
 }
 
 // An apply over a resourceVersion makes anew what was deleted since that was read.
 func TestADeletionWhileItIsWrittenIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first", counted)
+		o := startReconciler(t, "first", withMetrics)
 		hooks := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations()
 		o.api.PrependReactor("get", "mutatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "overrule", UID: "before"}}, nil
@@ -97,8 +97,8 @@ func TestADeletionWhileItIsWrittenIsTold(t *testing.T) {
 // repair.
 func TestOwnChangesAreNoRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first", counted)
-		o.trust.rotate("second")
+		o := startReconciler(t, "first", withMetrics)
+		o.authority.rotate("second")
 		synctest.Wait()
 		o.newKind("authpolicies")
 		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Labels["theirs"] = "too" })
@@ -112,13 +112,13 @@ func TestOwnChangesAreNoRepair(t *testing.T) {
 
 func TestAWriteAtTheSameMomentIsNoFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
-		o.set(func() { o.fail = conflict() })
-		o.trust.rotate("second")
+		o := startReconciler(t, "first")
+		o.locked(func() { o.fail = conflict() })
+		o.authority.rotate("second")
 		time.Sleep(time.Second)
-		o.set(func() { o.fail = nil })
+		o.locked(func() { o.fail = nil })
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"first", "second"}, o.trust.told())
+		assert.Equal(t, []string{"first", "second"}, o.authority.publishedBundles())
 		assert.NotContains(t, o.log.String(), `"error"`)
 		assert.NoError(t, o.Problem())
 	})
@@ -126,13 +126,13 @@ func TestAWriteAtTheSameMomentIsNoFault(t *testing.T) {
 
 func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := register(t, "first")
+		o := startReconciler(t, "first")
 		assert.NoError(t, o.Problem())
-		o.set(func() { o.fail = errors.New("the API server is away") })
-		o.trust.rotate("second")
+		o.locked(func() { o.fail = errors.New("the API server is away") })
+		o.authority.rotate("second")
 		time.Sleep(time.Minute)
 		require.ErrorContains(t, o.Problem(), "mutating webhook configuration overrule: the API server is away")
-		o.set(func() { o.fail = nil })
+		o.locked(func() { o.fail = nil })
 		time.Sleep(time.Minute)
 		assert.NoError(t, o.Problem())
 	})
@@ -151,13 +151,13 @@ func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := register(t, "first")
-				o.set(func() { o.fail = c.fail })
-				o.trust.rotate("second")
+				o := startReconciler(t, "first")
+				o.locked(func() { o.fail = c.fail })
+				o.authority.rotate("second")
 				time.Sleep(time.Minute)
 				require.ErrorContains(t, o.Problem(), c.fail.Error())
 				assert.Equal(t, c.told, strings.HasSuffix(o.Problem().Error(), ": "+todo), o.Problem())
-				o.set(func() { o.fail = nil })
+				o.locked(func() { o.fail = nil })
 				time.Sleep(time.Minute)
 				assert.NoError(t, o.Problem())
 			})
@@ -166,11 +166,11 @@ func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
 }
 
 func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *office){
-		"it is gone": func(t *testing.T, o *office) {
+	for name, end := range map[string]func(*testing.T, *harness){
+		"it is gone": func(t *testing.T, o *harness) {
 			require.NoError(t, o.api.CoreV1().Namespaces().Delete(t.Context(), "overrule-system", metav1.DeleteOptions{}))
 		},
-		"it is being deleted": func(t *testing.T, o *office) {
+		"it is being deleted": func(t *testing.T, o *harness) {
 			now := metav1.Now()
 			_, err := o.api.CoreV1().Namespaces().Update(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "overrule-system", DeletionTimestamp: &now}}, metav1.UpdateOptions{})
 			require.NoError(t, err)
@@ -178,12 +178,12 @@ func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := register(t, "first")
+				o := startReconciler(t, "first")
 				end(t, o)
-				before := o.written()
-				o.trust.rotate("second")
+				before := o.writeCount()
+				o.authority.rotate("second")
 				time.Sleep(time.Minute)
-				assert.Equal(t, before, o.written())
+				assert.Equal(t, before, o.writeCount())
 				assert.NotContains(t, o.log.String(), `"error"`)
 			})
 		})
@@ -197,7 +197,7 @@ func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(resource, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := register(t, "first", counted)
+				o := startReconciler(t, "first", withMetrics)
 				o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {})
 				o.api.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
 				m, err := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "overrule", metav1.GetOptions{})
@@ -205,10 +205,10 @@ func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
 				m.Annotations[annotationInstallation] = "other/hooks"
 				_, err = o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), m, metav1.UpdateOptions{})
 				require.NoError(t, err)
-				before := o.written()
+				before := o.writeCount()
 				o.changed <- struct{}{}
 				time.Sleep(time.Minute)
-				assert.Equal(t, before, o.written())
+				assert.Equal(t, before, o.writeCount())
 				require.ErrorContains(t, o.Problem(), want)
 			})
 		})

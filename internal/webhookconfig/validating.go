@@ -22,13 +22,13 @@ var (
 )
 
 // itselfOrRelabelled leaves out the writes of a status that change nothing else.
-var itselfOrRelabelled = "!has(request.subResource) || request.subResource == '' || " + relabelled
+var statusChangesMetadata = "!has(request.subResource) || request.subResource == '' || " + labelsOrOwnersChanged
 
 // services is the entry of Services: without rules, and so never called for, while
 // no policy depends on them. It stays then, with the caBundle that somebody else may
 // have written to it. Those that the system writes are in the entry of all that it writes.
 func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
-	entry := c.aside("services").WithMatchConditions(notOfSystem(), condition("itself-or-labelled", itselfOrRelabelled))
+	entry := c.optionalWebhook("services").WithMatchConditions(notSystemWrite(), condition("itself-or-labelled", statusChangesMetadata))
 	if c.Services {
 		entry.WithRules(rules([]Resource{serviceResource, serviceStatus}, allOperations...)...)
 	}
@@ -39,10 +39,10 @@ func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
 // force, or its routes off a listener: its deletion and its labels, which its
 // subresources take, too.
 func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
-	return c.aside("namespaces",
+	return c.optionalWebhook("namespaces",
 		Resource{"", "v1", "namespaces", false}, Resource{"", "v1", "namespaces/finalize", false}, Resource{"", "v1", "namespaces/status", false},
 	).WithMatchConditions(
-		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+relabelled))
+		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+labelsOrOwnersChanged))
 }
 
 // conditionKnown is the name of the condition that lists what is judged.
@@ -60,9 +60,9 @@ var (
 // a kind is not served any more, and not read, and a second definition of a kind
 // is served.
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.aside("definitions").WithRules(rules([]Resource{definitionResource, definitionStatus}, allOperations...)...).WithMatchConditions(
-		condition(conditionKnown, list(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
-		condition("deleted-or-defined-anew", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+relabelled+
+	return c.optionalWebhook("definitions").WithRules(rules([]Resource{definitionResource, definitionStatus}, allOperations...)...).WithMatchConditions(
+		condition(conditionKnown, celList(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
+		condition("deleted-or-defined-anew", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+labelsOrOwnersChanged+
 			" || ("+established("oldObject")+") != ("+established("object")+")"))
 }
 
@@ -85,8 +85,8 @@ func (c Configuration) Definitions() []string {
 
 // aside returns an entry for edits and deletions of a resource that goes
 // without an answer if there is none.
-func (c Configuration) aside(name string, of ...Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.validator(name + "." + validateHook).
+func (c Configuration) optionalWebhook(name string, of ...Resource) *ac.ValidatingWebhookApplyConfiguration {
+	return c.validatingWebhook(name + "." + validateWebhook).
 		WithRules(rules(of, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
 		WithFailurePolicy(admissionregistrationv1.Ignore)
 }
@@ -97,26 +97,26 @@ func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
 
 // relabelled is the condition that labels differ, or owners: with an owner, an
 // object is deleted with no one to ask.
-var relabelled = differ("metadata", "labels") + " || " + differ("metadata", "ownerReferences")
+var labelsOrOwnersChanged = fieldChanged("metadata", "labels") + " || " + fieldChanged("metadata", "ownerReferences")
 
 // differ is the condition that a field which may be absent differs between the
 // two objects of a request.
-func differ(parent, field string) string {
+func fieldChanged(parent, field string) string {
 	now, was := "object."+parent, "oldObject."+parent
 	return fmt.Sprintf("has(%[1]s.%[3]s) != has(%[2]s.%[3]s) || has(%[1]s.%[3]s) && %[1]s.%[3]s != %[2]s.%[3]s", now, was, field)
 }
 
 // versionsHook is the webhook of writes in other versions than the one that is read.
-const versionsHook = "versions." + validateHook
+const versionsWebhook = "versions." + validateWebhook
 
 // versions is the entry of subresources of policies that are written in another
 // version than the one that is read. The status that a controller writes in the
 // version that is read is not sent.
-func (c Configuration) versions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.validator(versionsHook).
+func (c Configuration) otherVersions() *ac.ValidatingWebhookApplyConfiguration {
+	return c.validatingWebhook(versionsWebhook).
 		WithRules(rules(c.Subresources, admissionregistrationv1.Update)...).
 		WithMatchConditions(condition(conditionVersion, "!(request.requestResource.group + '/' + request.requestResource.version + '/' + request.requestResource.resource in "+
-			list(c.readVersions())+")")).
+			celList(c.readVersions())+")")).
 		WithFailurePolicy(c.FailurePolicy)
 }
 

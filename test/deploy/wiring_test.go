@@ -133,7 +133,7 @@ func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
 	written := webhookconfig.Configuration{
 		Name: "overrule", Namespace: service.Namespace, Service: service.Name, Port: *service.Port,
 		FailurePolicy: *validating[0].FailurePolicy, CABundle: validating[0].ClientConfig.CABundle,
-		Evaluated: webhookconfig.Evaluated{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
+		PolicyResources: webhookconfig.PolicyResources{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
 	}
 	var wantValidating admissionregistrationv1.ValidatingWebhookConfiguration
 	convert(t, written.Validating(), &wantValidating)
