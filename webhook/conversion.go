@@ -14,27 +14,24 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// A write in one version stores the whole object as that version has it, even where
-// it is one of a subresource: the API server removes what the schema of the version
-// does not have, and fills in its defaults. The oldObject of such a write went through
-// that schema, too, and is not what is stored.
+// A write in one version stores the whole object as that version has it, even if it is
+// a write of a subresource: the API server prunes the fields that the schema of the
+// version does not have, and sets its defaults. The oldObject of such a write went
+// through that schema too, and is not the stored object.
 
-const subresourceStatus = "status"
-
-// otherVersion reports whether a request may be made in another version than the
-// one that is read: its objects were converted, or it is one of a subresource, which
-// is sent only then.
+// otherVersion reports whether a request may be in another version than the one that is
+// read: its objects were converted, or it is for a subresource, which is sent only then.
 func otherVersion(r *admissionv1.AdmissionRequest) bool {
 	return r.SubResource != "" || r.RequestKind != nil && *r.RequestKind != r.Kind
 }
 
-// errStored tells that what is stored could not be found out.
-var errStoredUnreadable = errors.New("the policy that is stored cannot be read")
+// errStoredUnreadable is returned if the stored policy is not known.
+var errStoredUnreadable = errors.New("cannot read the stored policy")
 
-// asStored replaces the oldObject of a policy that is written in another version by
-// the policy that is stored: the view has it, unless that is older or newer than the
-// write, else the API server. If the policy has changed since the request was made,
-// the API server evaluates the write again before it stores anything.
+// useStored replaces the oldObject of a policy that is written in another version by
+// the stored policy. That is in the view, unless the view is older or newer than the
+// write; otherwise the API server is asked. If the policy has changed since the request
+// was made, the API server evaluates the write again before it stores anything.
 func (s *Server) useStored(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c *guard.Change) error {
 	p, ok := c.Before.(*policykind.Policy)
 	if !ok || !otherVersion(r) || v.Get(p.Ref()) == c.Before {
@@ -48,14 +45,14 @@ func (s *Server) useStored(ctx context.Context, v *snapshot.View, r *admissionv1
 	case err != nil:
 		return fmt.Errorf("%w: %w", errStoredUnreadable, err)
 	case o == nil:
-		return fmt.Errorf("%w: %s does not exist", errStoredUnreadable, p.Ref())
+		return fmt.Errorf("%w: %s not found", errStoredUnreadable, p.Ref())
 	}
 	c.Before = o
 	return nil
 }
 
-// coerced is store.Decode of a policy that is written in another version: as it will
-// be read in the version that is read, which may lack what that version has.
+// decodeCoerced is snapshot.Decode for a policy that is written in another version: it
+// decodes what remains in the version that is read.
 func decodeCoerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, created int64) (snapshot.Object, error) {
 	object, err := decode.Object(data)
 	if err != nil {
@@ -65,9 +62,9 @@ func decodeCoerced(ref api.PolicyKind, kind *policykind.Kind, data []byte, creat
 	return kind.Read(object, created), nil
 }
 
-// statusOnly reports whether the write of a subresource changes nothing of a policy.
+// policyUnchanged reports whether a write of a subresource changes nothing in a policy.
 func policyUnchanged(r *admissionv1.AdmissionRequest, c guard.Change) bool {
-	was, ok := c.Before.(*policykind.Policy)
-	is, same := c.After.(*policykind.Policy)
-	return r.SubResource != "" && ok && same && was.Same(is)
+	before, ok := c.Before.(*policykind.Policy)
+	after, same := c.After.(*policykind.Policy)
+	return r.SubResource != "" && ok && same && before.Same(after)
 }

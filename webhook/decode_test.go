@@ -51,35 +51,35 @@ var unreadable = map[string]struct {
 	},
 	"a CREATE without an object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},
-		"the CREATE of AuthPolicy.kuadrant.io has no object",
+		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
 	},
 	"a CREATE of null": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw("null")},
-		"the CREATE of AuthPolicy.kuadrant.io has no object",
+		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
 	},
 	"an UPDATE without an object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw("{}")},
-		"the UPDATE of AuthPolicy.kuadrant.io has no object",
+		"object: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
 	},
 	"an UPDATE without an old object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, Object: raw("{}")},
-		"the UPDATE of AuthPolicy.kuadrant.io has no oldObject",
+		"oldObject: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
 	},
 	"a DELETE without an old object": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Delete},
-		"the DELETE of AuthPolicy.kuadrant.io has no oldObject",
+		"oldObject: Required value: DELETE of AuthPolicy.kuadrant.io has none",
 	},
 	"a DELETE of null": {
 		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Delete, OldObject: raw("null")},
-		"the DELETE of HTTPRoute.gateway.networking.k8s.io has no oldObject",
+		"oldObject: Required value: DELETE of HTTPRoute.gateway.networking.k8s.io has none",
 	},
 	"a CONNECT": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Connect, Object: raw("{}")},
-		`operation "CONNECT" is none of CREATE, UPDATE, DELETE`,
+		`operation: Unsupported value: "CONNECT": supported values: "CREATE", "UPDATE", "DELETE"`,
 	},
 	"no operation": {
 		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Object: raw("{}")},
-		`operation "" is none of CREATE, UPDATE, DELETE`,
+		`operation: Unsupported value: "": supported values: "CREATE", "UPDATE", "DELETE"`,
 	},
 }
 
@@ -147,7 +147,7 @@ func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
 		SubResource: "scale", Namespace: "app", Name: "p", Operation: admissionv1.Update, Object: scale, OldObject: scale,
 	})
 	assert.False(t, a.Allowed)
-	assert.Equal(t, `NotRead: the scale of authpolicies/p in namespace "app" can change more of the policy than it shows, so its write is not evaluated; edit the policy itself`, a.Result.Message)
+	assert.Equal(t, `NotRead: scale of authpolicies/p in namespace "app": a write of the scale subresource can change fields of the policy that it does not contain; update the policy instead`, a.Result.Message)
 }
 
 func TestADeleteIsJudgedByTheOldObject(t *testing.T) {

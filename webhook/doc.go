@@ -1,16 +1,15 @@
-// Package webhook is the admission door: AdmissionReviews in, the guard asked,
-// answers out.
+// Package webhook is the admission handler: it decodes AdmissionReviews, evaluates
+// each write with the guard, and answers with a decision, warnings and patches.
 //
-// What cannot be judged because nobody could (not ready yet, draining) is
-// answered with HTTP 503, which the API server retries. What cannot be judged
-// because of the write itself (a panic, the deadline, the cost) is denied, so
-// that no write can be crafted to pass unjudged. Overload is a denial with code
-// 429, which kubectl retries.
+// A write that no server can evaluate now (not ready, draining) gets HTTP 503, and
+// the API server retries it. A write that cannot be evaluated because of what it
+// contains (panic, deadline, cost) is denied, so that no object can be crafted to
+// bypass the evaluation. Overload is a denial with code 429, which kubectl retries.
 package webhook
 
 import "overrule.dev/overrule/internal/webhookconfig"
 
-// Paths under which a Server answers.
+// Paths that a Server answers.
 const (
 	PathValidate = webhookconfig.PathValidate
 	PathMutate   = webhookconfig.PathMutate

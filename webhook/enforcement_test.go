@@ -66,7 +66,7 @@ func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
 	assert.Equal(t, &metav1.StatusDetails{RetryAfterSeconds: 1}, a.Result.Details)
 	assert.Contains(t, message, guard.ErrRights.Error())
 	assert.Contains(t, message, "etcdserver: leader changed")
-	assert.Contains(t, message, "; try again in a second")
+	assert.Contains(t, message, "; retry in 1s")
 	assert.Empty(t, p.events, "nothing was decided")
 
 	for e, warned := range map[guard.Enforcement]int{guard.EnforceWarn: 1, guard.EnforceAudit: 0} {

@@ -144,7 +144,7 @@ func TestEventsDoNotPileUp(t *testing.T) {
 	d.events = flowcontrol.NewFakeNeverRateLimiter()
 	said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.Empty(t, p.events)
-	assert.Contains(t, d.log.String(), "no Event of a denial")
+	assert.Contains(t, d.log.String(), "no Event for a denial")
 
 	for range 10 * eventBurst {
 		newTestServer(t, Options{}).recordDenial(create(t, routeLimits(1)), deny("X", "x")) // without a recorder there is none

@@ -19,7 +19,9 @@ import (
 // word is a token, or none yet.
 type fixedToken string
 
-func (w fixedToken) Accepts(token string) (ok, known bool) { return w != "" && string(w) == token, w != "" }
+func (w fixedToken) Accepts(token string) (ok, known bool) {
+	return w != "" && string(w) == token, w != ""
+}
 
 const testToken = "0123456789abcdef0123456789abcdef"
 
@@ -85,7 +87,7 @@ func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
 	}
 	assert.NotContains(t, d.log.String(), testToken[:31])
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="unknown path",webhook="none"} 110
 `)

@@ -55,7 +55,7 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 
 func TestWhereNothingIsDeniedNobodyHasToComeAgain(t *testing.T) {
 	a := allow()
-	retryLater(&a)
+	a.retryLater()
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)
 	assert.True(t, a.retry, "nothing was decided")
@@ -84,8 +84,8 @@ func TestAnObjectThatEtcdWouldRefuseIsDenied(t *testing.T) {
 	large := create(t, padded(2000))
 	d := flying(t, Options{MaxObject: int64(len(large.Object.Raw)) - 1}, cluster)
 	a := d.validated(t, large)
-	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore has ")
-	assert.Contains(t, said(t, a), "and etcd stores at most ")
+	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore is too large: ")
+	assert.Contains(t, said(t, a), "the limit is ")
 	assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
 	assert.Zero(t, d.InFlight.Len())
 

@@ -10,35 +10,35 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Defaults of Options.
+// Defaults of Options, and what a review takes.
 const (
-	DefaultQueue = 1024
-	DefaultMaxBytes  = 64 << 20 // a review that waits takes twice its size
-	slotsPerCPU = 2
-	minWeight     = 32 << 10 // what a review takes beside its bytes: a connection, stacks
-	unknownLength      = -1       // net/http's length of a body that comes in chunks
+	DefaultQueue    = 1024
+	DefaultMaxBytes = 64 << 20 // a waiting review takes twice its size
+	slotsPerCPU     = 2
+	minWeight       = 32 << 10 // what a review takes besides its bytes: a connection, stacks
+	unknownLength   = -1       // net/http's length of a chunked body
 
 	// A review takes up to thirty times its size while it is evaluated: many small
-	// maps. Those that are large share judgedRoom beside their places.
-	largeReview      = 256 << 10
+	// maps. Large reviews share maxLargeReviewBytes, besides their slots.
+	largeReview         = 256 << 10
 	maxLargeReviewBytes = 6 << 20
 )
 
-// gate bounds what the server does at once: the bytes of the reviews that it
-// has taken in, how many of them are judged, and how many wait for either. So
-// overload is answered and never piles up.
+// limiter limits the concurrent work of the server: the bytes of the reviews in memory,
+// the number of evaluations, and the number of reviews that wait for either. Overload
+// gets a response, and never accumulates.
 type limiter struct {
-	memory    *semaphore.Weighted
-	memorySize    int64 // of the room, in bytes
-	maxReview   int64 // the most that one review takes of it
-	slots  chan struct{}
-	largeReviews  *semaphore.Weighted // bytes of the large reviews that are evaluated
-	maxQueue   int64
-	waiting *atomic.Int64
-	waitingGauge    prometheus.Gauge // waiting, for the metrics
+	memory       *semaphore.Weighted
+	memorySize   int64 // bytes
+	maxReview    int64 // the most that one review takes of memory
+	slots        chan struct{}
+	largeReviews *semaphore.Weighted // bytes of the large reviews that are evaluated
+	maxQueue     int64
+	waiting      *atomic.Int64
+	waitingGauge prometheus.Gauge // waiting, as a metric
 }
 
-// newGate returns a gate of options that have their defaults.
+// newLimiter returns a limiter for options with defaults set.
 func newLimiter(o Options) limiter {
 	return limiter{
 		memory: semaphore.NewWeighted(o.MaxBytes), memorySize: o.MaxBytes, maxReview: o.BodyLimit,
@@ -47,7 +47,7 @@ func newLimiter(o Options) limiter {
 	}
 }
 
-// bounded fills in the bounds that are not positive.
+// setLimitDefaults sets the limits that are not positive.
 func (o *Options) setLimitDefaults() {
 	if o.MaxConcurrent <= 0 {
 		o.MaxConcurrent = slotsPerCPU * runtime.GOMAXPROCS(0)
@@ -66,57 +66,58 @@ func (o *Options) setLimitDefaults() {
 	}
 }
 
-// load is the room that a review takes. The door holds it, and the judge too:
-// one that outlasts its deadline still has the review in its hands.
+// reservation is the memory reserved for a review. The handler holds it, and so does
+// the evaluation: one that exceeds its deadline still uses the review.
 type reservation struct {
-	memory    *semaphore.Weighted
+	memory  *semaphore.Weighted
 	weight  int64
 	holders atomic.Int32
-	arrived    time.Time
+	arrived time.Time
 }
 
-// take waits until ctx ends for the room of a review of a length in bytes. ok is
-// false where there was none, or too many wait already: then there is nothing to
-// drop.
-func (g limiter) reserve(ctx context.Context, length int64) (l *reservation, ok bool) {
-	if length == unknownLength || length > g.maxReview {
-		length = g.maxReview
+// reserve waits until ctx ends for the memory of a review of a length in bytes. ok is
+// false if there is none, or too many reviews wait already: then there is nothing to
+// release.
+func (l limiter) reserve(ctx context.Context, length int64) (r *reservation, ok bool) {
+	if length == unknownLength || length > l.maxReview {
+		length = l.maxReview
 	}
-	l = &reservation{memory: g.memory, weight: min(max(length, minWeight), g.memorySize), arrived: time.Now()}
-	l.retain()
-	return l, g.memory.TryAcquire(l.weight) || g.inQueue(func() bool { return g.memory.Acquire(ctx, l.weight) == nil })
+	r = &reservation{memory: l.memory, weight: min(max(length, minWeight), l.memorySize), arrived: time.Now()}
+	r.retain()
+	return r, l.memory.TryAcquire(r.weight) || l.inQueue(func() bool { return l.memory.Acquire(ctx, r.weight) == nil })
 }
 
-func (l *reservation) retain() { l.holders.Add(1) }
+func (r *reservation) retain() { r.holders.Add(1) }
 
-// drop gives the room back once nobody holds it.
-func (l *reservation) release() {
-	if l.holders.Add(-1) == 0 {
-		l.memory.Release(l.weight)
+// release frees the memory when the last holder releases it.
+func (r *reservation) release() {
+	if r.holders.Add(-1) == 0 {
+		r.memory.Release(r.weight)
 	}
 }
 
-// late reports whether a review has waited for longer than it has left.
-func (l *reservation) waitedTooLong(ctx context.Context) bool {
+// waitedTooLong reports whether a review has waited for longer than the time that it
+// has left.
+func (r *reservation) waitedTooLong(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
-	return ok && time.Until(end) < time.Since(l.arrived)
+	return ok && time.Until(end) < time.Since(r.arrived)
 }
 
-// enter waits until ctx ends for a place for a review of a weight, and before it,
-// if that is large, for its part of judgedRoom. ok is false where there was none in
-// time, or too many wait already.
-func (g limiter) acquireSlot(ctx context.Context, weight int64) (ok bool) {
-	part := largeReviewBytes(weight)
-	if part > 0 && !g.largeReviews.TryAcquire(part) && !g.inQueue(func() bool { return g.largeReviews.Acquire(ctx, part) == nil }) {
+// acquireSlot waits until ctx ends for a slot for a review of a weight, and before it,
+// if the review is large, for its share of maxLargeReviewBytes. ok is false if it did
+// not get them in time, or too many reviews wait already.
+func (l limiter) acquireSlot(ctx context.Context, weight int64) (ok bool) {
+	share := largeReviewBytes(weight)
+	if share > 0 && !l.largeReviews.TryAcquire(share) && !l.inQueue(func() bool { return l.largeReviews.Acquire(ctx, share) == nil }) {
 		return false
 	}
-	if ok = g.waitForSlot(ctx); !ok {
-		g.largeReviews.Release(part)
+	if ok = l.waitForSlot(ctx); !ok {
+		l.largeReviews.Release(share)
 	}
 	return ok
 }
 
-// judgedPart is what a review of a weight takes of judgedRoom.
+// largeReviewBytes is the share of maxLargeReviewBytes of a review of a weight.
 func largeReviewBytes(weight int64) int64 {
 	if weight <= largeReview {
 		return 0
@@ -124,42 +125,42 @@ func largeReviewBytes(weight int64) int64 {
 	return min(weight, maxLargeReviewBytes)
 }
 
-// place waits for a place.
-func (g limiter) waitForSlot(ctx context.Context) bool {
+// waitForSlot waits until ctx ends for a slot.
+func (l limiter) waitForSlot(ctx context.Context) bool {
 	select {
-	case g.slots <- struct{}{}:
+	case l.slots <- struct{}{}:
 		return true
 	default:
 	}
-	return g.inQueue(func() bool {
+	return l.inQueue(func() bool {
 		select {
-		case g.slots <- struct{}{}:
+		case l.slots <- struct{}{}:
 			if ctx.Err() == nil {
 				return true
 			}
-			<-g.slots // both were so: a judge that begins now is too late
+			<-l.slots // both cases were ready: an evaluation that starts now is too late
 		case <-ctx.Done():
 		}
 		return false
 	})
 }
 
-// leave gives back what a review of a weight entered with.
-func (g limiter) releaseSlot(weight int64) {
-	<-g.slots
-	g.largeReviews.Release(largeReviewBytes(weight))
+// releaseSlot frees what acquireSlot acquired for a review of a weight.
+func (l limiter) releaseSlot(weight int64) {
+	<-l.slots
+	l.largeReviews.Release(largeReviewBytes(weight))
 }
 
-// wait runs a wait as one of those in the queue, unless that is full.
-func (g limiter) inQueue(until func() bool) bool {
-	if g.waiting.Add(1) > g.maxQueue {
-		g.waiting.Add(-1)
+// inQueue calls wait as one of the reviews in the queue, unless the queue is full.
+func (l limiter) inQueue(wait func() bool) bool {
+	if l.waiting.Add(1) > l.maxQueue {
+		l.waiting.Add(-1)
 		return false
 	}
-	g.waitingGauge.Inc()
+	l.waitingGauge.Inc()
 	defer func() {
-		g.waiting.Add(-1)
-		g.waitingGauge.Dec()
+		l.waiting.Add(-1)
+		l.waitingGauge.Dec()
 	}()
-	return until()
+	return wait()
 }

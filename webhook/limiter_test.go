@@ -29,7 +29,7 @@ import (
 func tooMany() *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{UID: uid, Result: &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
-		Message: "overrule is judging as many writes as it can; try again in a second",
+		Message: "too many concurrent admission reviews; retry in 1s",
 		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
 	}}
 }
@@ -131,7 +131,7 @@ func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
 	d.settled(t, 2, 3)
 	assert.Empty(t, first, "no waiting review is answered before its time")
 	d.counted(t, "overrule_reviews_waiting", `
-# HELP overrule_reviews_waiting Reviews that wait for a place, or for room to be read.
+# HELP overrule_reviews_waiting Reviews that wait for memory or for an evaluation slot.
 # TYPE overrule_reviews_waiting gauge
 overrule_reviews_waiting 3
 `)
@@ -274,7 +274,7 @@ func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
 			assert.LessOrEqual(t, body.read, maxUIDOffset)
 			assert.Zero(t, d.limiter.waiting.Load())
 			d.counted(t, "overrule_requests_rejected_total", fmt.Sprintf(`
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 `, strings.TrimPrefix(c.path, "/")))
@@ -410,7 +410,7 @@ func TestABodyThatDoesNotComeIsNotWaitedForLongerThanItsCall(t *testing.T) {
 	text, err := io.ReadAll(conn) // the server ends it
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(string(text), "HTTP/1.1 400 Bad Request\r\n"), string(text))
-	assert.Contains(t, string(text), "the review broke off: ")
+	assert.Contains(t, string(text), "cannot read request body: ")
 	assert.True(t, c.call(PathValidate, review(t, create(t, routeLimits(20)))).Allowed, "the room is free again")
 }
 

@@ -103,8 +103,8 @@ func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
 		before, after string
 		says          string
 	}{
-		"of the object":     {`{"metadata":{}}`, `{"metadata":{"ownerReferences":"x"}}`, "object: read its metadata: json: cannot unmarshal string"},
-		"of the old object": {`{"metadata":{"ownerReferences":"x"}}`, `{"metadata":{}}`, "oldObject: read its metadata: json: cannot unmarshal string"},
+		"of the object":     {`{"metadata":{}}`, `{"metadata":{"ownerReferences":"x"}}`, "object.metadata: json: cannot unmarshal string"},
+		"of the old object": {`{"metadata":{"ownerReferences":"x"}}`, `{"metadata":{}}`, "oldObject.metadata: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decodeChange(v, &admissionv1.AdmissionRequest{

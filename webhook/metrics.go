@@ -12,7 +12,7 @@ import (
 type Metrics struct {
 	decisions *prometheus.CounterVec
 	duration  *prometheus.HistogramVec
-	rejected    *prometheus.CounterVec
+	rejected  *prometheus.CounterVec
 	panics    prometheus.Counter
 	waiting   prometheus.Gauge
 }
@@ -23,30 +23,30 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_decisions_total",
-			Help: "Reviews answered, by kind, operation, verdict and the first reason to deny.",
+			Help: "Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.",
 		}, []string{"webhook", "kind", "operation", "allowed", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "overrule_decision_duration_seconds",
-			Help: "Time from the request to the answer.",
-			// From a cached answer to the end of a call, whose timeout is 3 s.
+			Help: "Time from the request to the response.",
+			// From a cached response to the end of a call, whose timeout is 3 s.
 			Buckets: []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3},
 		}, []string{"webhook"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_requests_rejected_total",
-			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).",
+			Help: "Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).",
 		}, []string{"webhook", "reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
-			Help: "Panics while judging. Each one denied a write and is a fault to report.",
+			Help: "Panics during evaluation. Each one denied a write and is a bug to report.",
 		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "overrule_reviews_waiting",
-			Help: "Reviews that wait for a place, or for room to be read.",
+			Help: "Reviews that wait for memory or for an evaluation slot.",
 		}),
 	}
-	for _, door := range []string{webhookValidate, webhookMutate} {
-		for _, why := range []string{rejectedUnavailable, rejectedOverloaded, rejectedNoReview} {
-			m.rejected.WithLabelValues(door, why) // at 0: the first one is an increase
+	for _, webhook := range []string{webhookValidate, webhookMutate} {
+		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedNoReview} {
+			m.rejected.WithLabelValues(webhook, reason) // at 0: the first one is an increase
 		}
 	}
 	m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath)
@@ -57,13 +57,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a response, d time.Duration) {
-	m.decisions.WithLabelValues(door, kind, operationLabel(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
-	m.duration.WithLabelValues(door).Observe(d.Seconds())
+func (m *Metrics) observe(webhook, kind string, op admissionv1.Operation, resp response, d time.Duration) {
+	m.decisions.WithLabelValues(webhook, kind, operationLabel(op), strconv.FormatBool(resp.Allowed), resp.reason).Inc()
+	m.duration.WithLabelValues(webhook).Observe(d.Seconds())
 }
 
-// operationLabel names an operation for metrics and spans: a caller can make up
-// as many as they like.
+// operationLabel returns the name of an operation for metrics and spans, "other" for
+// unknown ones: a client can send any number of them.
 func operationLabel(op admissionv1.Operation) string {
 	switch op {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
@@ -73,14 +73,14 @@ func operationLabel(op admissionv1.Operation) string {
 	}
 }
 
-// The doors, by the names that metrics and spans give them.
+// Names of the webhooks in metrics, logs and spans.
 const (
 	webhookValidate = "validate"
 	webhookMutate   = "mutate"
-	webhookNone     = "none" // of who did not say which, or may not know
+	webhookNone     = "none" // the path is unknown, or was not read
 )
 
-// Why a request was turned away.
+// Reasons to reject a request without evaluation.
 const (
 	rejectedUnavailable = "unavailable"
 	rejectedOverloaded  = "overloaded"
@@ -89,11 +89,17 @@ const (
 	rejectedCaller      = "caller"
 )
 
-func (m *Metrics) unavailable(door string) { m.rejected.WithLabelValues(door, rejectedUnavailable).Inc() }
+func (m *Metrics) unavailable(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedUnavailable).Inc()
+}
 
-func (m *Metrics) noReview(door string) { m.rejected.WithLabelValues(door, rejectedNoReview).Inc() }
+func (m *Metrics) overloaded(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedOverloaded).Inc()
+}
 
-func (m *Metrics) overloaded(door string) { m.rejected.WithLabelValues(door, rejectedOverloaded).Inc() }
+func (m *Metrics) noReview(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedNoReview).Inc()
+}
 
 func (m *Metrics) unknownPath() { m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath).Inc() }
 

@@ -42,7 +42,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 	d.post(t, PathMutate, []byte("x"))
 
 	d.counted(t, "overrule_decisions_total", `
-# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# HELP overrule_decisions_total Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.
 # TYPE overrule_decisions_total counter
 overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 2
 overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic",webhook="validate"} 1
@@ -50,12 +50,12 @@ overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",opera
 overrule_decisions_total{allowed="true",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason="",webhook="validate"} 1
 `)
 	d.counted(t, "overrule_panics_total", `
-# HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.
+# HELP overrule_panics_total Panics during evaluation. Each one denied a write and is a bug to report.
 # TYPE overrule_panics_total counter
 overrule_panics_total 1
 `)
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 `)
@@ -68,7 +68,7 @@ func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
 	d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	d.validated(t, create(t, routeLimits(100)))
 	d.counted(t, "overrule_decisions_total", `
-# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# HELP overrule_decisions_total Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.
 # TYPE overrule_decisions_total counter
 overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 1
 `)
@@ -78,7 +78,7 @@ func TestNotBeingReadyIsCounted(t *testing.T) {
 	d := newTestServer(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 `)

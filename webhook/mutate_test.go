@@ -309,8 +309,8 @@ func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
 		object, oldObject []byte
 		want              string
 	}{
-		"of the object":                 {bad, good, "read the metadata of object: json: cannot unmarshal number into Go struct field part.labels of type map[string]string"},
-		"of the object as it is stored": {good, bad, "read the metadata of oldObject: json: cannot unmarshal number into Go struct field part.labels of type map[string]string"},
+		"of the object":                 {bad, good, "object.metadata: json: cannot unmarshal number into Go struct field mutableParts.labels of type map[string]string"},
+		"of the object as it is stored": {good, bad, "oldObject.metadata: json: cannot unmarshal number into Go struct field mutableParts.labels of type map[string]string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &admissionv1.AdmissionRequest{

@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-
-	admissionv1 "k8s.io/api/admission/v1"
+	"time"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// errUnread tells that something was not listed yet.
+// errNotListed is returned while a resource is not listed yet.
 var errNotListed = errors.New("not listed yet")
 
-// whole returns the view of now, or why a write of a kind cannot be judged on
-// it. A kind may become pending, or be listed, at this very moment: a view from
-// between two looks at which it is not pending has it, if anyone does.
+// readyView returns the current view, or an error if a write of the kind cannot be
+// evaluated on it. The kind may become pending, or be listed, concurrently: a view
+// that was taken between two checks at which it was not pending is complete.
 func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
 	before := s.Store.Pending(kind)
 	v, ready := s.Store.View()
@@ -32,8 +30,8 @@ func (s *Server) readyView(kind api.PolicyKind) (*snapshot.View, error) {
 	return v, nil
 }
 
-// await waits for half of the time at most while a watch is opened again: what
-// was written meanwhile, and judged by another replica, has to count here.
+// awaitCache waits while a watch is reopened, for at most half of the remaining time:
+// writes that another replica admitted meanwhile have to count here.
 func (s *Server) awaitCache(ctx context.Context) {
 	if s.Await == nil {
 		return
@@ -43,13 +41,11 @@ func (s *Server) awaitCache(ctx context.Context) {
 	s.Await(ctx)
 }
 
-// unavailable answers that nobody can judge just now. The API server retries
-// within its timeout, and then failurePolicy decides. Why is for the log alone:
-// whoever reaches the port may ask.
-func (s *Server) rejectUnavailable(w http.ResponseWriter, door string, r *admissionv1.AdmissionRequest, why error) {
-	s.Metrics.unavailable(door)
-	s.Log.V(1).Info("not ready", "webhook", door, "uid", r.UID, "kind", kindOf(r).String(), "cause", why.Error())
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Connection", "close")
-	http.Error(w, "overrule does not know the cluster as it is now; its log and /readyz say why", http.StatusServiceUnavailable)
+// withFraction returns a context with the remaining time divided by a divisor.
+func withFraction(ctx context.Context, divisor time.Duration) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/divisor)
 }

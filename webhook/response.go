@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,24 +15,25 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// answer is a review's response, with what metrics, log and Events say of it.
+// response is the response to a review, with what metrics, log and Events report.
 type response struct {
 	admissionv1.AdmissionResponse
-	// reason is the code of the first denial, "" if there is none; message is
-	// all that speaks against the write, even where it is allowed.
+	// reason is the code of the first denial, "" if there is none; message has all
+	// denials, also if the write is allowed.
 	reason, message string
-	// again tells that nothing was decided: the client shall try again.
+	// retry is set if there is no decision and the client has to retry.
 	retry bool
-	// about is the object of the write, where it could be read.
+	// object is the object of the write, if it could be read.
 	object api.Ref
-	// judged tells that the guard judged the write, which changes so many paths.
+	// evaluated is set if the guard evaluated the write, which changes this number
+	// of paths.
 	evaluated bool
-	paths  int
-	// on is the view that it was judged on, nil if nobody judged.
+	paths     int
+	// view is the view on which the write was evaluated, nil for none.
 	view *snapshot.View
 }
 
-// The reasons of denials that no guard gave.
+// Reasons of denials without a finding.
 const (
 	reasonFailed = "Failed"
 	reasonPanic  = "Panic"
@@ -41,7 +43,7 @@ func allow() response {
 	return response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
 }
 
-// deny answers no, with the code 403 that shows the message on a terminal.
+// deny returns a denial with code 403, whose message kubectl prints.
 func deny(reason, message string) response {
 	return response{
 		reason: reason, message: message,
@@ -52,68 +54,85 @@ func deny(reason, message string) response {
 	}
 }
 
-const overloadMessage = "overrule is judging as many writes as it can; try again in a second"
+const overloadMessage = "too many concurrent admission reviews; retry in 1s"
 
-// later asks the client to come again; kubectl does so by itself.
+// denyWithRetry returns a denial that clients such as kubectl retry.
 func denyWithRetry(reason, message string) response {
-	a := deny(reason, message)
-	retryLater(&a)
-	return a
+	resp := deny(reason, message)
+	resp.retryLater()
+	return resp
 }
 
-// comeAgain makes a denial one that a client tries again after a second.
-func retryLater(a *response) {
-	a.retry = true
-	if a.Result == nil {
-		return // nothing is denied
+// retryLater turns a denial into one that the client retries after a second.
+func (r *response) retryLater() {
+	r.retry = true
+	if r.Result == nil {
+		return // the write is allowed
 	}
-	a.Result.Code, a.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
-	a.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	r.Result.Code, r.Result.Reason = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests
+	r.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 }
 
-// of answers what the guard says.
-func fromDecision(j *guard.Decision, e guard.Enforcement) response {
-	a := allow()
-	told := j.Warnings
-	if j.Denied() {
-		a = deny(string(j.Denials[0].Code), denialMessage(j.Denials)).applyEnforcement(e, reasonCodes(j.Denials))
+// fromDecision returns the response for a decision of the guard.
+func fromDecision(d *guard.Decision, e guard.Enforcement) response {
+	resp := allow()
+	findings := d.Warnings
+	if d.Denied() {
+		resp = deny(string(d.Denials[0].Code), denialMessage(d.Denials)).applyEnforcement(e, reasonCodes(d.Denials))
 		if !e.Denies() {
-			told = append(asWouldDeny(j.Denials), told...)
+			findings = append(asWouldDeny(d.Denials), findings...)
 		}
 	}
-	a.object, a.evaluated, a.paths = j.Change.Object().Ref(), true, j.Changes.Paths
+	resp.object, resp.evaluated, resp.paths = d.Change.Object().Ref(), true, d.Changes.Paths
 	if e != guard.EnforceAudit {
-		a.Warnings = warnings(told)
+		resp.Warnings = warnings(findings)
 	}
-	if len(j.Audits) > 0 {
-		a.setAuditAnnotation("audit", denialMessage(j.Audits))
+	if len(d.Audits) > 0 {
+		resp.setAuditAnnotation("audit", denialMessage(d.Audits))
 	}
-	return a
+	return resp
 }
 
-// under returns a denial as an enforcement wants it, with its codes in the
-// audit log. Where it denies nothing, saying so on the terminal is the caller's.
-func (a response) applyEnforcement(e guard.Enforcement, codes string) response {
+// applyEnforcement returns a denial with the effect of an enforcement, and its reason
+// codes as an audit annotation. The caller adds the warnings.
+func (r response) applyEnforcement(e guard.Enforcement, codes string) response {
 	key := "denied"
 	if e == guard.EnforceAudit {
 		key = "would-deny"
 	}
-	a.setAuditAnnotation(key, codes)
+	r.setAuditAnnotation(key, codes)
 	if !e.Denies() {
-		a.Allowed, a.Result = true, nil
+		r.Allowed, r.Result = true, nil
 	}
-	return a
+	return r
 }
 
-// annotate adds to what the audit log says of the write.
-func (a *response) setAuditAnnotation(key, value string) {
-	if a.AuditAnnotations == nil {
-		a.AuditAnnotations = make(map[string]string)
+// setAuditAnnotation sets an annotation of the request's entry in the audit log.
+func (r *response) setAuditAnnotation(key, value string) {
+	if r.AuditAnnotations == nil {
+		r.AuditAnnotations = make(map[string]string)
 	}
-	a.AuditAnnotations[key] = value
+	r.AuditAnnotations[key] = value
 }
 
-// wouldDeny marks denials that are only told.
+// recordVersion sets the audit annotation judged-on: the resourceVersion of the view
+// on which the write was evaluated, and the replica. Without a view it sets none.
+func (s *Server) recordVersion(r *response, webhook string) {
+	if r.view != nil && webhook == webhookValidate {
+		r.setAuditAnnotation("judged-on", strings.TrimSpace(strconv.FormatUint(r.viewVersion(), 10)+" "+s.Replica))
+	}
+}
+
+// viewVersion returns the highest resourceVersion in the view on which the write was
+// evaluated, 0 for none.
+func (r *response) viewVersion() uint64 {
+	if r.view == nil {
+		return 0
+	}
+	return r.view.Version()
+}
+
+// asWouldDeny marks denials that are returned as warnings.
 func asWouldDeny(denials []guard.Finding) []guard.Finding {
 	out := make([]guard.Finding, len(denials))
 	for i, f := range denials {
@@ -127,8 +146,8 @@ func asWouldDeny(denials []guard.Finding) []guard.Finding {
 	return out
 }
 
-// message says everything: one finding to a line, each with its reason. What
-// policies say in their conditions is no command to a terminal.
+// denialMessage returns all findings, one per line, each with its reason code. Text from
+// conditions of policies must not control the terminal.
 func denialMessage(findings []guard.Finding) string {
 	findings = guard.OmitRepeated(findings)
 	lines := make([]string, len(findings))
@@ -138,34 +157,33 @@ func denialMessage(findings []guard.Finding) string {
 	return strings.Join(lines, "\n")
 }
 
+// reasonCodes returns the distinct codes of findings, separated by commas.
 func reasonCodes(findings []guard.Finding) string {
-	seen := make(map[string]bool)
 	var out []string
 	for _, f := range findings {
-		if c := string(f.Code); !seen[c] {
-			seen[c] = true
+		if c := string(f.Code); !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}
 	return strings.Join(out, ",")
 }
 
-// patch adds a JSON patch to an answer.
-func (a *response) setPatch(ops []patchOperation) error {
+// setPatch sets the JSON patch of a response.
+func (r *response) setPatch(ops []patchOperation) error {
 	data, err := json.Marshal(ops)
 	if err != nil {
 		return err
 	}
 	t := admissionv1.PatchTypeJSONPatch
-	a.Patch, a.PatchType = data, &t
+	r.Patch, r.PatchType = data, &t
 	return nil
 }
 
-func writeResponse(w http.ResponseWriter, r *admissionv1.AdmissionRequest, a response) error {
-	a.UID = r.UID
+func writeResponse(w http.ResponseWriter, r *admissionv1.AdmissionRequest, resp response) error {
+	resp.UID = r.UID
 	data, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
-		Response: &a.AdmissionResponse,
+		Response: &resp.AdmissionResponse,
 	})
 	if err != nil {
 		return err

@@ -25,75 +25,75 @@ var badRequests = map[string]struct {
 }{
 	"a GET": {
 		method: http.MethodGet, status: http.StatusMethodNotAllowed,
-		says: "GET is not supported: send an AdmissionReview by POST",
+		says: "method GET not allowed: must be POST",
 	},
 	"YAML": {
 		contentType: "application/yaml", body: "a: 1", status: http.StatusUnsupportedMediaType,
-		says: `content type "application/yaml" is not supported: send application/json`,
+		says: `unsupported content type "application/yaml": must be application/json`,
 	},
 	"no content type": {
 		contentType: "-", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `content type "" is not supported: send application/json`,
+		says: `unsupported content type "": must be application/json`,
 	},
 	"a content type that cannot be read": {
 		contentType: "application/json; =", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `content type "application/json; =" is not supported: send application/json`,
+		says: `unsupported content type "application/json; =": must be application/json`,
 	},
 	"an empty body": {
-		status: http.StatusBadRequest, says: "the body is empty: send an AdmissionReview",
+		status: http.StatusBadRequest, says: "request body is empty: must be an AdmissionReview",
 	},
 	"no JSON": {
-		body: "<html>", status: http.StatusBadRequest, says: "the body is no AdmissionReview: invalid character '<'",
+		body: "<html>", status: http.StatusBadRequest, says: "invalid AdmissionReview: invalid character '<'",
 	},
 	"JSON that is cut off": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"Admission`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: unexpected end of JSON input",
+		says: "invalid AdmissionReview: unexpected end of JSON input",
 	},
 	"two reviews in one": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}{}`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: ",
+		says: "invalid AdmissionReview: ",
 	},
 	"a list": {
-		body: `[]`, status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+		body: `[]`, status: http.StatusBadRequest, says: "invalid AdmissionReview: ",
 	},
 	"JSON null": {
-		body: `null`, status: http.StatusBadRequest, says: "send an AdmissionReview of admission.k8s.io/v1",
+		body: `null`, status: http.StatusBadRequest, says: "must be an AdmissionReview of admission.k8s.io/v1",
 	},
 	"a request that is a string": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"x"}`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: ",
+		says: "invalid AdmissionReview: ",
 	},
 	"the version v1beta1": {
 		body:   `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u"}}`,
 		status: http.StatusBadRequest,
-		says:   "admission.k8s.io/v1beta1, Kind=AdmissionReview is not supported: send an AdmissionReview of admission.k8s.io/v1",
+		says:   "unsupported object admission.k8s.io/v1beta1, Kind=AdmissionReview: must be an AdmissionReview of admission.k8s.io/v1",
 	},
 	"another kind": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"Review","request":{"uid":"u"}}`,
-		status: http.StatusBadRequest, says: "admission.k8s.io/v1, Kind=Review is not supported",
+		status: http.StatusBadRequest, says: "unsupported object admission.k8s.io/v1, Kind=Review",
 	},
 	"no request": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: http.StatusBadRequest,
-		says: "the AdmissionReview has no request with a uid",
+		says: "request.uid: Required value",
 	},
 	"a null request": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, status: http.StatusBadRequest,
-		says: "the AdmissionReview has no request with a uid",
+		says: "request.uid: Required value",
 	},
 	"no uid": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"CREATE"}}`,
-		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+		status: http.StatusBadRequest, says: "request.uid: Required value",
 	},
 	"names in another case": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","Request":{"UID":"u"}}`,
-		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+		status: http.StatusBadRequest, says: "request.uid: Required value",
 	},
 	"more than the limit": {
 		body: strings.Repeat(" ", 2000), status: http.StatusRequestEntityTooLarge,
-		says: "the review is larger than 1024 bytes",
+		says: "request body too large: the limit is 1024 bytes",
 	},
 	"JSON that is nested without end": {
-		body: strings.Repeat("[", 1000), status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+		body: strings.Repeat("[", 1000), status: http.StatusBadRequest, says: "invalid AdmissionReview: ",
 	},
 }
 
@@ -128,7 +128,7 @@ func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	w := d.post(t, PathValidate, bytes.Repeat([]byte(`{"a":`), DefaultBodyLimit/5-1))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
-	assert.Contains(t, w.Body.String(), "the body is no AdmissionReview: ")
+	assert.Contains(t, w.Body.String(), "invalid AdmissionReview: ")
 }
 
 func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
@@ -146,7 +146,7 @@ func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
 	const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + string(uid) + `","object":`
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}}"
 	for name, c := range map[string]struct{ body, reason, says string }{
-		"too large":         {head + `"` + strings.Repeat("<", 200_000) + `"}}`, "TooMuch", "the review is larger than 100000 bytes"},
+		"too large":         {head + `"` + strings.Repeat("<", 200_000) + `"}}`, "TooMuch", "request body too large: the limit is 100000 bytes"},
 		"nested too deeply": {head + deep, "Invalid", "exceeded max depth"},
 		"cut off":           {head + `{"a":`, "Invalid", "unexpected end"},
 	} {
@@ -154,7 +154,7 @@ func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
 			d := newTestServer(t, Options{BodyLimit: 100_000}, cluster)
 			a := responseOf(t, d.post(t, PathValidate, []byte(c.body)))
 			assert.Equal(t, uid, a.UID)
-			assert.Contains(t, said(t, a), c.reason+": overrule cannot evaluate this write: ")
+			assert.Contains(t, said(t, a), c.reason+": cannot evaluate this write: ")
 			assert.Contains(t, a.Result.Message, c.says)
 			assert.Equal(t, unpatchedResponse(), responseOf(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
 
@@ -174,7 +174,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
 	require.Equal(t, http.StatusBadRequest, w.Code)
-	assert.Equal(t, "the review broke off: the line is dead\n", w.Body.String())
+	assert.Equal(t, "cannot read request body: the line is dead\n", w.Body.String())
 }
 
 func TestOtherPathsAreNotFound(t *testing.T) {

@@ -212,7 +212,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
 	a := d.validated(t, create(t, routeAuth(spec)))
 	require.Len(t, a.Warnings, 11)
-	assert.Equal(t, "and 20 more: kubectl overrule check -f tells them all", a.Warnings[10])
+	assert.Equal(t, "and 20 more; to list all, run kubectl overrule check -f", a.Warnings[10])
 	assert.Equal(t, "UnsetOverride", a.AuditAnnotations["denied"], "each code once")
 }
 
@@ -237,7 +237,7 @@ func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 		assert.Equal(t, "1", w.Header().Get("Retry-After"))
 		assert.Equal(t, "close", w.Header().Get("Connection"))
-		assert.Equal(t, "overrule does not know the cluster as it is now; its log and /readyz say why\n", w.Body.String())
+		assert.Equal(t, "overrule is not ready: cache not synced or stale; see /readyz\n", w.Body.String())
 	}
 	assert.Contains(t, d.log.String(), `"cause"="not listed yet: [gateways]"`)
 
@@ -353,7 +353,7 @@ func TestAPanicIsADenial(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
-		assert.Equal(t, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(uid)+")", said(t, a))
+		assert.Equal(t, "internal error: evaluation panicked; see the server log (uid "+string(uid)+")", said(t, a))
 		assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
 	}
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
@@ -363,7 +363,7 @@ func TestAPanicIsADenial(t *testing.T) {
 	a := d.validated(t, create(t, homeless()))
 	assert.True(t, a.Allowed)
 	require.Len(t, a.Warnings, 1)
-	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: overrule could not judge this write"), a.Warnings[0])
+	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: internal error"), a.Warnings[0])
 }
 
 func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
@@ -379,7 +379,7 @@ func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
 func TestALookThatFailsIsADenial(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
 	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
-	assert.Equal(t, "overrule could not judge this write: look for HTTPRoute app/nothing: connection refused; try again",
+	assert.Equal(t, "cannot evaluate this write: look for HTTPRoute app/nothing: connection refused; retry",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
@@ -401,8 +401,8 @@ func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
-	assert.Equal(t, fmt.Sprintf("TooMuch: judging CREATE of RateLimitPolicy app/toystore-limits (%d bytes) takes longer than a call may; "+
-		"write less at a time (fewer rules, listeners, targets or conditions), or ask the cluster's administrator", len(toJSON(t, homeless()))), said(t, a))
+	assert.Equal(t, fmt.Sprintf("TooMuch: evaluation of CREATE of RateLimitPolicy app/toystore-limits (%d bytes) exceeds the webhook timeout; "+
+		"reduce the object (fewer rules, listeners, targets or conditions), or contact the cluster administrator", len(toJSON(t, homeless()))), said(t, a))
 
 	again := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.NotNil(t, again.Result)

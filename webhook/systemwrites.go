@@ -9,29 +9,29 @@ import (
 	"overrule.dev/overrule/internal/webhookconfig"
 )
 
-// spared lets a write pass that meets ofSystem and was denied since it could not
-// be judged: its entry passes over a server that is gone, but an answer is none
-// of that, and a controller would ask again for ever. What was in the way is
-// recorded. A deletion that was judged is denied as it is judged.
-func (s *Server) allowSystemWrites(r *admissionv1.AdmissionRequest, a response) response {
-	judged := a.evaluated && a.reason != string(api.ReasonTooMuch)
-	// What another version does not have is missing in both of its objects.
-	if a.reason == "" || judged && (r.Operation == admissionv1.Delete || otherVersion(r)) {
-		return a
+// allowSystemWrites allows a system write (webhookconfig.SystemWrite) that was denied
+// because it could not be evaluated: its webhook has failurePolicy Ignore, but a denial
+// is not a failure, and a controller would retry for ever. The cause goes to the audit
+// log. A deletion that was evaluated keeps its decision.
+func (s *Server) allowSystemWrites(r *admissionv1.AdmissionRequest, resp response) response {
+	evaluated := resp.evaluated && resp.reason != string(api.ReasonTooMuch)
+	// In another version, both objects may lack a field of the stored one.
+	if resp.reason == "" || evaluated && (r.Operation == admissionv1.Delete || otherVersion(r)) {
+		return resp
 	}
-	why := webhookconfig.SystemWrite(r)
-	if why == "" {
-		return a
+	cause := webhookconfig.SystemWrite(r)
+	if cause == "" {
+		return resp
 	}
-	s.Log.Info("not denied", "why", why, "reason", a.reason, "uid", r.UID, "operation", r.Operation,
+	s.Log.Info("system write not denied", "cause", cause, "reason", resp.reason, "uid", r.UID, "operation", r.Operation,
 		"kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
-	said := a.message
-	if prefix := a.reason + ": "; !strings.HasPrefix(said, prefix) {
-		said = prefix + said
+	message := resp.message
+	if prefix := resp.reason + ": "; !strings.HasPrefix(message, prefix) {
+		message = prefix + message
 	}
-	a.setAuditAnnotation("audit", said+" (not denied: "+why+")")
-	delete(a.AuditAnnotations, "denied")
-	delete(a.AuditAnnotations, "would-deny")
-	a.Allowed, a.Result, a.Warnings, a.reason, a.retry = true, nil, nil, "", false
-	return a
+	resp.setAuditAnnotation("audit", message+" (not denied: "+cause+")")
+	delete(resp.AuditAnnotations, "denied")
+	delete(resp.AuditAnnotations, "would-deny")
+	resp.Allowed, resp.Result, resp.Warnings, resp.reason, resp.retry = true, nil, nil, "", false
+	return resp
 }

@@ -64,7 +64,7 @@ const finalizer = ", finalizers: [a/b]"
 func TestWhatTheSystemDoesIsNotDeniedForWantOfAJudgement(t *testing.T) {
 	alive := strings.Replace(held(finalizer), `deletionTimestamp: "2026-03-01T00:00:00Z"`, "generation: 1", 1)
 	owned, crowd := held(ownedBy(0, 1)), held(ownedBy(0, 700)+finalizer)
-	const edit, deletion = "it is being deleted, and stays what it is until then", "the system deletes it"
+	const edit, deletion = "the object is being deleted and nothing else changes", "garbage collection or namespace deletion"
 	for name, c := range map[string]struct {
 		r   *admissionv1.AdmissionRequest
 		why string

@@ -12,8 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// The attributes of spans. Names are told, and never what an object holds: who
-// may read traces may not be one who may read policies.
+// Attributes of spans. They hold names, and never the content of an object: users who
+// are allowed to read traces may not be allowed to read policies.
 const (
 	attrUID       = attribute.Key("overrule.uid")
 	attrKind      = attribute.Key("overrule.kind")
@@ -25,35 +25,35 @@ const (
 	attrReason    = attribute.Key("overrule.reason")
 	attrWarnings  = attribute.Key("overrule.warnings")
 	attrPaths     = attribute.Key("overrule.paths")
-	attrRejected    = attribute.Key("overrule.turned_away")
+	attrRejected  = attribute.Key("overrule.rejected")
 )
 
-// The spans below that of a review.
+// Child spans of the span of a review.
 const (
-	spanRead  = "receive"
-	spanQueue    = "wait for a place"
-	spanEvaluate    = "judge"
+	spanRead     = "read request"
+	spanQueue    = "queue"
+	spanEvaluate = "evaluate"
 	spanAnnotate = "annotate"
 )
 
-// failed is the status of a span where Overrule did not do what it is there for.
+// spanError is the status of the span of a review that was not evaluated.
 const spanError = otelcodes.Error
 
-// untraced is the span where there are no traces. It is one value, so that a
-// review without traces allocates nothing for them.
+// noSpan is the span without a tracer. It is one value, so that a review without
+// traces allocates nothing for them.
 var noSpan trace.Span = noop.Span{}
 
-// begin starts the span of a review, in the trace that the API server began if
-// it did.
-func (s *Server) startReviewSpan(ctx context.Context, h http.Header, door string) (context.Context, trace.Span) {
+// startReviewSpan starts the span of a review, in the trace of the API server if there
+// is one.
+func (s *Server) startReviewSpan(ctx context.Context, h http.Header, webhook string) (context.Context, trace.Span) {
 	if s.Tracer == nil {
 		return ctx, noSpan
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
-	return s.Tracer.Start(ctx, door, trace.WithSpanKind(trace.SpanKindServer))
+	return s.Tracer.Start(ctx, webhook, trace.WithSpanKind(trace.SpanKindServer))
 }
 
-// part starts the span of a part of a review.
+// startSpan starts the span of a part of a review.
 func (s *Server) startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
 	if s.Tracer == nil {
 		return ctx, noSpan
@@ -61,32 +61,32 @@ func (s *Server) startSpan(ctx context.Context, name string) (context.Context, t
 	return s.Tracer.Start(ctx, name)
 }
 
-// turned says on the span of a request why it was not judged.
-func setSpanRejected(span trace.Span, why string) {
+// setSpanRejected sets on the span of a request why it was not evaluated.
+func setSpanRejected(span trace.Span, reason string) {
 	if span.IsRecording() {
-		span.SetAttributes(attrRejected.String(why))
-		span.SetStatus(spanError, why)
+		span.SetAttributes(attrRejected.String(reason))
+		span.SetStatus(spanError, reason)
 	}
 }
 
-// tell says on the span of a review what was asked and answered. A denial is
-// the work that it is there for, and no error.
-func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionRequest, a response) {
+// setSpanDecision sets the request and the decision on the span of a review. A denial
+// is not an error.
+func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionRequest, resp response) {
 	if !span.IsRecording() {
-		return // what it would say is not free
+		return // computing the values takes time
 	}
 	span.SetAttributes(
 		attrUID.String(string(r.UID)), attrKind.String(kind), attrNamespace.String(r.Namespace), attrName.String(r.Name),
 		attrOperation.String(operationLabel(r.Operation)), attrDryRun.Bool(r.DryRun != nil && *r.DryRun),
-		attrAllowed.Bool(a.Allowed), attrWarnings.Int(len(a.Warnings)),
+		attrAllowed.Bool(resp.Allowed), attrWarnings.Int(len(resp.Warnings)),
 	)
-	if a.reason != "" {
-		span.SetAttributes(attrReason.String(a.reason))
+	if resp.reason != "" {
+		span.SetAttributes(attrReason.String(resp.reason))
 	}
-	if a.evaluated {
-		span.SetAttributes(attrPaths.Int(a.paths))
+	if resp.evaluated {
+		span.SetAttributes(attrPaths.Int(resp.paths))
 	}
-	if a.reason == reasonFailed || a.reason == reasonPanic {
-		span.SetStatus(spanError, a.reason)
+	if resp.reason == reasonFailed || resp.reason == reasonPanic {
+		span.SetStatus(spanError, resp.reason)
 	}
 }

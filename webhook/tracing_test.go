@@ -64,7 +64,7 @@ func attributes(s sdktrace.ReadOnlySpan) map[string]any {
 }
 
 func TestAReviewGoesOnWithTheTraceOfTheAPIServer(t *testing.T) {
-	for door, act := range map[string]string{PathValidate: "judge", PathMutate: "annotate"} {
+	for door, act := range map[string]string{PathValidate: "evaluate", PathMutate: "annotate"} {
 		d, recorder := traced(t, Options{}, cluster)
 		d.call(t, door, review(t, create(t, routeLimits(20))))
 		spans := named(t, recorder)
@@ -74,7 +74,7 @@ func TestAReviewGoesOnWithTheTraceOfTheAPIServer(t *testing.T) {
 		assert.Equal(t, theirTrace, spans[top].SpanContext().TraceID().String())
 		assert.Equal(t, theirSpan, spans[top].Parent().SpanID().String())
 		assert.Equal(t, trace.SpanKindServer, spans[top].SpanKind())
-		for _, part := range []string{"receive", "wait for a place", act} {
+		for _, part := range []string{"read request", "queue", act} {
 			require.Contains(t, spans, part)
 			assert.Equal(t, spans[top].SpanContext().SpanID(), spans[part].Parent().SpanID(), part)
 		}

@@ -91,9 +91,9 @@ func TestWarningsAreTenAndThenHowManyMore(t *testing.T) {
 	got := warnings(findings(11, "x"))
 	require.Len(t, got, 11)
 	assert.Equal(t, "x 9", got[9])
-	assert.Equal(t, "and 1 more: kubectl overrule check -f tells them all", got[10])
+	assert.Equal(t, "and 1 more; to list all, run kubectl overrule check -f", got[10])
 
-	assert.Equal(t, "and 1990 more: kubectl overrule check -f tells them all", warnings(findings(2000, "x"))[10])
+	assert.Equal(t, "and 1990 more; to list all, run kubectl overrule check -f", warnings(findings(2000, "x"))[10])
 }
 
 func TestWarningsTogetherFitWhatTheAPIServerPassesOnWhole(t *testing.T) {

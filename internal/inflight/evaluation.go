@@ -65,9 +65,9 @@ const maxExhaustive = 3
 // trial is one write before the judge.
 type evaluation struct {
 	*Log
-	guard   *guard.Guard
-	write   Write
-	growth  effective.Growth
+	guard  *guard.Guard
+	write  Write
+	growth effective.Growth
 	reader *reader
 	// own is the footprint of the write in a view.
 	footprint     *effective.Footprint

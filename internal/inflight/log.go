@@ -50,25 +50,25 @@ type Log struct {
 	// are none, as at the start, is of no interest.
 	busy atomic.Int64
 
-	mu      sync.Mutex
-	seq     uint64   // of the newest entry
-	entries []*entry // by seq
-	endedCount    int      // of them
-	endSeq    uint64   // counts entries that went
-	shares  shares   // of those that did not
-	index   index    // of all entries
-	latency latency
-	readers map[*reader]bool
+	mu         sync.Mutex
+	seq        uint64   // of the newest entry
+	entries    []*entry // by seq
+	endedCount int      // of them
+	endSeq     uint64   // counts entries that went
+	shares     shares   // of those that did not
+	index      index    // of all entries
+	latency    latency
+	readers    map[*reader]bool
 	// named counts entries and judgements by the object.
 	perObject map[api.Ref]int
-	wake  chan struct{} // closed when an entry is gone
+	wake      chan struct{} // closed when an entry is gone
 }
 
 // entry is a write in the log.
 type entry struct {
 	pendingWrite
-	seq uint64
-	admittedAt  time.Time
+	seq        uint64
+	admittedAt time.Time
 	// gone is set once it was seen, or is too old: which end it is of all. It
 	// stays as long as someone judges by a view that may be older.
 	endedAt uint64

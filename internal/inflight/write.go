@@ -116,7 +116,7 @@ type overlay struct {
 	guard   *guard.Guard
 	view    *snapshot.View
 	pending []snapshot.Change
-	present   map[api.Ref]bool // after what is pending
+	present map[api.Ref]bool // after what is pending
 }
 
 // flat returns the view with all that is pending.

@@ -9,7 +9,7 @@ const (
 	// shortRest and longRest are how long the same edit stands that somebody makes
 	// again and again: who fights has to be told, not fought.
 	minRevertDelay = time.Second
-	maxRevertDelay  = time.Minute
+	maxRevertDelay = time.Minute
 	// glance is how often a configuration is looked at while an edit stands: what
 	// else is done to it is undone then.
 	recheckInterval = 5 * time.Second
@@ -18,7 +18,7 @@ const (
 // bout is how something was undone lately: when, and how often that followed
 // closely on the time before.
 type revert struct {
-	at    time.Time
+	at      time.Time
 	repeats int
 }
 

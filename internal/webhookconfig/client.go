@@ -22,7 +22,7 @@ type webhook = admissionregistrationv1.MutatingWebhook
 type webhookConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Webhooks             []webhook `json:"webhooks,omitempty"`
+	Webhooks          []webhook `json:"webhooks,omitempty"`
 
 	applied func() (*webhookConfig, error) // the part of it that we applied
 }
@@ -50,7 +50,7 @@ type patchOperation struct {
 // desk is where the configuration of one sort is read and written.
 type configClient struct {
 	configType string // mutating or validating
-	want *webhookConfig
+	want       *webhookConfig
 	// there is what stands there, as look has found it: nil for nothing.
 	live *webhookConfig
 

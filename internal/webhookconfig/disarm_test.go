@@ -21,7 +21,9 @@ func (noToken) Changed() <-chan struct{} { return nil }
 func (noToken) Published(string)         {}
 
 // unlisted has nothing known of the policy kinds.
-func kindsUnknown(r *Reconciler) { r.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false } }
+func kindsUnknown(r *Reconciler) {
+	r.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
+}
 
 func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
 	for name, hinder := range map[string]func(*Reconciler){

@@ -27,14 +27,14 @@ type Tokens interface {
 type Inspector struct {
 	Client kubernetes.Interface
 	// Configuration, Authority and Judged are those of a Registrar.
-	Configuration Configuration
-	Authority     Authority
-	PolicyResources        func() (judged PolicyResources, known bool)
+	Configuration   Configuration
+	Authority       Authority
+	PolicyResources func() (judged PolicyResources, known bool)
 	// Tokens, if set, are what paths have to end with.
 	Tokens Tokens
 	// Every is the time between two looks.
 	Interval time.Duration
-	Log   logr.Logger
+	Log      logr.Logger
 
 	mu      sync.Mutex
 	problem error

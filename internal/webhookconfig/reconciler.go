@@ -60,27 +60,27 @@ type Reconciler struct {
 	// Evaluated returns what the policy kinds want judged; known is false before
 	// the cluster was asked: rules that are there already must not be taken away
 	// by a leader that has just begun. Changed tells that it changed.
-	PolicyResources  func() (judged PolicyResources, known bool)
-	Changed <-chan struct{}
+	PolicyResources func() (judged PolicyResources, known bool)
+	Changed         <-chan struct{}
 	// Arming, if set, takes the place of the Configuration's FailurePolicy.
 	Arming Arming
 	// Wrote, if set, is called each time that both configurations were written, or an
 	// edit of one was left for now, and when they were disarmed, with the failurePolicy
 	// that they have by now.
 	OnWrite func(admissionregistrationv1.FailurePolicyType)
-	Log   logr.Logger
+	Log     logr.Logger
 	// Events and Metrics, if set, tell of what others did and is undone.
 	Events  events.EventRecorder
 	Metrics *Metrics
 
-	adopted bool
-	applied map[string][]webhook // what was last written, by sort
-	reverts   map[string]revertBackoff   // of what was undone, by sort
-	recheckAfter   time.Duration     // until what others did is to be looked at again
-	disarmedByOthers bool              // what others did, and stays until then, has not Fail everywhere
-	conflicts int               // writes in a row that met another's
-	mu      sync.Mutex
-	problem error
+	adopted          bool
+	applied          map[string][]webhook     // what was last written, by sort
+	reverts          map[string]revertBackoff // of what was undone, by sort
+	recheckAfter     time.Duration            // until what others did is to be looked at again
+	disarmedByOthers bool                     // what others did, and stays until then, has not Fail everywhere
+	conflicts        int                      // writes in a row that met another's
+	mu               sync.Mutex
+	problem          error
 }
 
 // Start implements manager.Runnable: it writes until ctx ends.
@@ -209,7 +209,9 @@ func (r *Reconciler) writeAll(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reconciler) externalCABundle() bool { return r.ExternalCABundle != nil && r.ExternalCABundle() }
+func (r *Reconciler) externalCABundle() bool {
+	return r.ExternalCABundle != nil && r.ExternalCABundle()
+}
 
 // published tells what has been written.
 func (r *Reconciler) notifyWritten(c Configuration, foreign bool) {

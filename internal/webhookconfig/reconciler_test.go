@@ -28,7 +28,9 @@ type fakeAuthority struct {
 	published []string
 }
 
-func newFakeAuthority(bundle string) *fakeAuthority { return &fakeAuthority{bundle: bundle, changed: make(chan struct{})} }
+func newFakeAuthority(bundle string) *fakeAuthority {
+	return &fakeAuthority{bundle: bundle, changed: make(chan struct{})}
+}
 
 func (a *fakeAuthority) CABundle() []byte {
 	a.mu.Lock()
@@ -65,10 +67,10 @@ func (a *fakeAuthority) publishedBundles() []string {
 // office is a registrar in front of an API server that a test plays.
 type harness struct {
 	*Reconciler
-	api     *fake.Clientset
-	authority   *fakeAuthority
-	changed chan struct{}
-	log     *logBuffer
+	api       *fake.Clientset
+	authority *fakeAuthority
+	changed   chan struct{}
+	log       *logBuffer
 
 	mu       sync.Mutex
 	policies []Resource

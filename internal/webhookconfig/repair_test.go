@@ -56,7 +56,9 @@ func TestWhoseEditWasUndoneIsTold(t *testing.T) {
 // acts are the actions of Events.
 type eventActions []string
 
-func (a *eventActions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) { *a = append(*a, action) }
+func (a *eventActions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) {
+	*a = append(*a, action)
+}
 
 func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

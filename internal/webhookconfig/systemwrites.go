@@ -26,8 +26,8 @@ const (
 
 // Those as whom the garbage collector deletes, and what a namespace holds.
 var (
-	gcUsers = []string{garbageCollector, controllerManager}
-	namespaceUsers   = []string{namespaceController, controllerManager}
+	gcUsers        = []string{garbageCollector, controllerManager}
+	namespaceUsers = []string{namespaceController, controllerManager}
 )
 
 // IsGarbageCollector reports whether the garbage collector writes as a user.
@@ -97,8 +97,8 @@ func celList(texts []string) string { return "['" + strings.Join(texts, "', '") 
 
 // Why a write is spared.
 const (
-	reasonSystemDelete = "the system deletes it"
-	reasonBeingDeleted     = "it is being deleted, and stays what it is until then"
+	reasonSystemDelete = "garbage collection or namespace deletion"
+	reasonBeingDeleted = "the object is being deleted and nothing else changes"
 )
 
 // parts are the fields of a JSON object, unread: the API server writes what is the

@@ -40,14 +40,14 @@ func TestWhatAnAnswerMeansForAWriteThatMustBeDenied(t *testing.T) {
 		want verdict
 	}{
 		"denied": {api.Deny, answer{err: denies(validating, invalid)}, passed("denied by validate.overrule.dev: %s", invalid)},
-		"denied for another reason": {api.Deny, answer{err: denies(validating, "Failed: overrule could not judge this write")},
-			failed("validate.overrule.dev denied it, and not as Invalid: Failed: overrule could not judge this write")},
+		"denied for another reason": {api.Deny, answer{err: denies(validating, "Failed: cannot evaluate this write")},
+			failed("validate.overrule.dev denied it, and not as Invalid: Failed: cannot evaluate this write")},
 		"denied under warn": {api.Warn, answer{err: denies(validating, invalid)},
 			failed("validate.overrule.dev denied it, which it should not with --enforcement=warn; say with --enforcement how the server runs: %s", invalid)},
 		"denied under audit": {api.Audit, answer{err: denies(validating, invalid)},
 			failed("validate.overrule.dev denied it, which it should not with --enforcement=audit; say with --enforcement how the server runs: %s", invalid)},
-		"to be tried again": {api.Deny, answer{err: said(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "validate.overrule.dev" denied the request: overrule is judging as many writes as it can`)},
-			verdict{outcome: Untried, busy: true, came: "validate.overrule.dev answered that it is to be tried again: overrule is judging as many writes as it can"}},
+		"to be tried again": {api.Deny, answer{err: said(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "validate.overrule.dev" denied the request: too many concurrent admission reviews`)},
+			verdict{outcome: Untried, busy: true, came: "validate.overrule.dev answered that it is to be tried again: too many concurrent admission reviews"}},
 		"denied by another": {api.Deny, answer{err: denies("others.example.com", "no")},
 			untried("the webhook others.example.com, which is not Overrule's, denied it: no; exempt what has the label overrule.dev/canary from it")},
 		"denied by another one without a word": {api.Deny, answer{err: said(http.StatusBadRequest, "", `admission webhook "others.example.com" denied the request without explanation`)},
@@ -61,8 +61,8 @@ func TestWhatAnAnswerMeansForAWriteThatMustBeDenied(t *testing.T) {
 		"warned":              {api.Deny, answer{warnings: warned}, failed("admitted with a warning, which shows --enforcement=warn; say with --enforcement how the server runs: %s", warned[1])},
 		"warned under warn":   {api.Warn, answer{warnings: warned}, passed("admitted with a warning: %s", warned[1])},
 		"warned under audit":  {api.Audit, answer{warnings: warned}, failed("admitted with a warning, which shows --enforcement=warn; say with --enforcement how the server runs: %s", warned[1])},
-		"warned of something else": {api.Warn, answer{warnings: []string{"would be denied: overrule is judging as many writes as it can"}},
-			failed("admitted with a warning, and not of Invalid: would be denied: overrule is judging as many writes as it can")},
+		"warned of something else": {api.Warn, answer{warnings: []string{"would be denied: too many concurrent admission reviews"}},
+			failed("admitted with a warning, and not of Invalid: would be denied: too many concurrent admission reviews")},
 		"nothing under audit": {api.Audit, answer{}, passed("admitted, as it should be with --enforcement=audit")},
 	} {
 		t.Run(name, func(t *testing.T) {
