@@ -6,49 +6,48 @@ import (
 )
 
 const (
-	// shortRest and longRest are how long the same edit stands that somebody makes
-	// again and again: who fights has to be told, not fought.
+	// minRevertDelay and maxRevertDelay limit how long the same edit stays in place if
+	// another client repeats it: such a conflict is reported, and not fought.
 	minRevertDelay = time.Second
 	maxRevertDelay = time.Minute
-	// glance is how often a configuration is looked at while an edit stands: what
-	// else is done to it is undone then.
+	// recheckInterval is the time between two checks of a configuration while an edit
+	// stays in place: other edits are reverted then.
 	recheckInterval = 5 * time.Second
 )
 
-// bout is how something was undone lately: when, and how often that followed
-// closely on the time before.
+// revert is the last revert of an edit.
 type revert struct {
 	at      time.Time
-	repeats int
+	repeats int // reverts that followed closely on the one before
 }
 
-func (b revert) delay() time.Duration { return min(minRevertDelay<<min(b.repeats, 16), maxRevertDelay) }
+func (r revert) delay() time.Duration { return min(minRevertDelay<<min(r.repeats, 16), maxRevertDelay) }
 
-// pace has a bout for each thing that was undone.
+// revertBackoff has the last revert of each edit.
 type revertBackoff map[string]revert
 
-// left is how long things may stand, 0 if one of them is to be undone now.
-func (p revertBackoff) remaining(undone []string, now time.Time) time.Duration {
+// remaining returns how long edits stay in place, 0 if one of them is to be reverted now.
+func (b revertBackoff) remaining(edits []string, now time.Time) time.Duration {
 	least := maxRevertDelay
-	for _, what := range undone {
-		b, known := p[what]
+	for _, edit := range edits {
+		last, known := b[edit]
 		if !known {
 			return 0
 		}
-		least = min(least, max(0, b.delay()-now.Sub(b.at)))
+		least = min(least, max(0, last.delay()-now.Sub(last.at)))
 	}
 	return least
 }
 
-// note books what was undone.
-func (p revertBackoff) record(undone []string, now time.Time) {
-	maps.DeleteFunc(p, func(_ string, b revert) bool { return now.Sub(b.at) >= 2*b.delay() })
-	for _, what := range undone {
-		b, lately := p[what]
-		if lately {
-			b.repeats++
+// record records that edits were reverted.
+func (b revertBackoff) record(edits []string, now time.Time) {
+	maps.DeleteFunc(b, func(_ string, last revert) bool { return now.Sub(last.at) >= 2*last.delay() })
+	for _, edit := range edits {
+		last, recent := b[edit]
+		if recent {
+			last.repeats++
 		}
-		b.at = now
-		p[what] = b
+		last.at = now
+		b[edit] = last
 	}
 }

@@ -90,9 +90,9 @@ func TestWhoeverWritesAllTheTimeIsTold(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		assert.Less(t, o.writeCount()-before, 20, "it does not hurry")
-		require.ErrorContains(t, o.Problem(), "somebody else writes the webhook configurations all the time")
-		require.ErrorContains(t, o.Problem(), "field manager eve (Update) writes it, too")
-		assert.Contains(t, o.log.String(), "somebody else writes the webhook configurations all the time")
+		require.ErrorContains(t, o.Problem(), "another client keeps updating the webhook configurations")
+		require.ErrorContains(t, o.Problem(), "field manager eve (Update) also writes it")
+		assert.Contains(t, o.log.String(), "another client keeps updating the webhook configurations")
 		o.locked(func() { o.fail = nil })
 		time.Sleep(time.Minute)
 		assert.NoError(t, o.Problem())

@@ -6,39 +6,39 @@ import (
 	"slices"
 )
 
-// carry has the bundles that we wrote written again, where a caBundle is
-// another's to write by now.
+// keepCABundles adds the caBundles that we wrote to the wanted configuration, for the
+// time until another client, which owns the caBundle now, has written its own.
 //
-// One that they wrote is not in what we apply, and so stays. One that we wrote
-// has to be applied again until they have: left out, it would be taken away, and
-// every call fail meanwhile. The resourceVersion of an apply keeps us from putting
-// it back over theirs.
+// A bundle that the other client wrote is not among our applied fields, and so stays. One
+// that we wrote has to be applied again until then: left out, it would be removed, and
+// every call would fail meanwhile. The resourceVersion of the apply prevents that it
+// overwrites theirs.
 //
-// A webhook that a version of ours adds is one that they may not know of: it gets
-// what they wrote to the first, and follows that until they write to it, too.
-func keepCABundles(d configClient) error {
-	if d.live == nil {
+// A webhook that a new version of ours adds may be unknown to the other client: it gets
+// the bundle of the first webhook, and follows that until they write to it, too.
+func keepCABundles(config configClient) error {
+	if config.live == nil {
 		return nil
 	}
-	ours, err := d.live.applied()
+	applied, err := config.live.applied()
 	if err != nil {
 		return err
 	}
-	first := bundleOf(d.live.Webhooks, d.want.Webhooks[0].Name)
-	for i := range d.want.Webhooks {
-		w := &d.want.Webhooks[i]
-		isThere := slices.ContainsFunc(d.live.Webhooks, func(h webhook) bool { return h.Name == w.Name })
-		w.ClientConfig.CABundle = bundleOf(ours.Webhooks, w.Name)
-		if len(first) > 0 && (!isThere || len(w.ClientConfig.CABundle) > 0) {
+	first := bundleOf(config.live.Webhooks, config.want.Webhooks[0].Name)
+	for i := range config.want.Webhooks {
+		w := &config.want.Webhooks[i]
+		exists := slices.ContainsFunc(config.live.Webhooks, func(h webhook) bool { return h.Name == w.Name })
+		w.ClientConfig.CABundle = bundleOf(applied.Webhooks, w.Name)
+		if len(first) > 0 && (!exists || len(w.ClientConfig.CABundle) > 0) {
 			w.ClientConfig.CABundle = first
 		}
 	}
 	return nil
 }
 
-// bundleOf is the caBundle of the webhook of a name, nil for none.
-func bundleOf(hooks []webhook, name string) []byte {
-	for _, h := range hooks {
+// bundleOf returns the caBundle of the webhook of a name, nil for none.
+func bundleOf(webhooks []webhook, name string) []byte {
+	for _, h := range webhooks {
 		if h.Name == name {
 			return h.ClientConfig.CABundle
 		}
@@ -46,8 +46,8 @@ func bundleOf(hooks []webhook, name string) []byte {
 	return nil
 }
 
-// untrusted tells that a caBundle is empty which is another's to write: then the
-// API server can verify nobody, and every call fails.
+// checkExternalCABundle returns an error if a caBundle that another client writes is
+// empty: then the API server cannot verify the server, and every call fails.
 func (r *Reconciler) checkExternalCABundle(ctx context.Context) error {
 	if !r.externalCABundle() {
 		return nil
@@ -56,10 +56,10 @@ func (r *Reconciler) checkExternalCABundle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range both {
-		for _, h := range d.webhooks() {
+	for _, config := range both {
+		for _, h := range config.webhooks() {
 			if len(h.ClientConfig.CABundle) == 0 {
-				return d.wrap(fmt.Errorf("caBundle of %s is empty, so calls of it fail: %s", h.Name, r.EmptyBundleAdvice))
+				return config.wrap(fmt.Errorf("caBundle of %s is empty, so calls to it fail: %s", h.Name, r.EmptyBundleAdvice))
 			}
 		}
 	}

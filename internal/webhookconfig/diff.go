@@ -11,53 +11,60 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// differences says in what the webhooks that stand there are not what they
-// should be. Webhooks of others beside ours are theirs to keep. The caBundle is
-// compared where there is one to compare with, unless that is another's to write.
-// Paths are never said: they may hold a secret.
-func differences(want, there []webhook, bundles bool) []string {
+// differences describes how the existing webhooks differ from the wanted ones. Webhooks
+// of others are ignored. bundles is false if another client writes the caBundle; then it
+// only has to be present where one is wanted. Paths are never included, because they may
+// have a secret token.
+func differences(want, live []webhook, bundles bool) []string {
 	var out []string
 	for _, w := range want {
-		i := slices.IndexFunc(there, func(h webhook) bool { return h.Name == w.Name })
+		i := slices.IndexFunc(live, func(h webhook) bool { return h.Name == w.Name })
 		if i < 0 {
 			out = append(out, w.Name+" is missing")
 			continue
 		}
-		for _, what := range webhookDifferences(w, there[i], bundles) {
-			out = append(out, w.Name+": "+what)
+		for _, difference := range webhookDifferences(w, live[i], bundles) {
+			out = append(out, w.Name+": "+difference)
 		}
 	}
 	return out
 }
 
+// webhookDifferences describes how a webhook h differs from the wanted w.
 func webhookDifferences(w, h webhook, bundles bool) []string {
 	var out []string
-	differ := func(differs bool, what string, args ...any) {
+	add := func(differs bool, difference string) {
 		if differs {
-			out = append(out, fmt.Sprintf(what, args...))
+			out = append(out, difference)
 		}
 	}
-	differ(h.ClientConfig.URL != nil || !equality.Semantic.DeepEqual(w.ClientConfig.Service, h.ClientConfig.Service),
-		"clientConfig does not lead to %s by its path and port", serviceOf(w))
-	differ(len(h.ClientConfig.CABundle) == 0 && (bundles || len(w.ClientConfig.CABundle) > 0), "caBundle is empty")
-	differ(bundles && len(w.ClientConfig.CABundle) > 0 && len(h.ClientConfig.CABundle) > 0 && !bytes.Equal(w.ClientConfig.CABundle, h.ClientConfig.CABundle),
-		"caBundle is another")
+	differ := func(field string, want, live any) {
+		add(!equality.Semantic.DeepEqual(want, live), field+" differs")
+	}
+	value := func(field string, want, live any) {
+		add(!equality.Semantic.DeepEqual(want, live), fmt.Sprintf("%s is %s, expected %s", field, jsonValue(live), jsonValue(want)))
+	}
+	add(h.ClientConfig.URL != nil || !equality.Semantic.DeepEqual(w.ClientConfig.Service, h.ClientConfig.Service),
+		fmt.Sprintf("clientConfig does not point to Service %s with the expected path and port", serviceOf(w)))
+	add(len(h.ClientConfig.CABundle) == 0 && (bundles || len(w.ClientConfig.CABundle) > 0), "caBundle is empty")
+	add(bundles && len(w.ClientConfig.CABundle) > 0 && len(h.ClientConfig.CABundle) > 0 && !bytes.Equal(w.ClientConfig.CABundle, h.ClientConfig.CABundle),
+		"caBundle differs")
 	if !equality.Semantic.DeepEqual(w.Rules, h.Rules) {
 		out = append(out, diffRules(w.Rules, h.Rules))
 	}
-	differ(!equality.Semantic.DeepEqual(w.FailurePolicy, h.FailurePolicy), "failurePolicy is %s and not %s", jsonValue(h.FailurePolicy), jsonValue(w.FailurePolicy))
-	differ(!equality.Semantic.DeepEqual(w.TimeoutSeconds, h.TimeoutSeconds), "timeoutSeconds is %s and not %s", jsonValue(h.TimeoutSeconds), jsonValue(w.TimeoutSeconds))
-	differ(!equality.Semantic.DeepEqual(w.MatchPolicy, h.MatchPolicy), "matchPolicy is %s and not %s", jsonValue(h.MatchPolicy), jsonValue(w.MatchPolicy))
-	differ(!equality.Semantic.DeepEqual(w.SideEffects, h.SideEffects), "sideEffects is %s and not %s", jsonValue(h.SideEffects), jsonValue(w.SideEffects))
-	differ(!equality.Semantic.DeepEqual(w.ReinvocationPolicy, h.ReinvocationPolicy), "reinvocationPolicy is %s and not %s", jsonValue(h.ReinvocationPolicy), jsonValue(w.ReinvocationPolicy))
-	differ(!equality.Semantic.DeepEqual(w.NamespaceSelector, h.NamespaceSelector), "namespaceSelector is another")
-	differ(!equality.Semantic.DeepEqual(w.ObjectSelector, h.ObjectSelector), "objectSelector is another")
-	differ(!equality.Semantic.DeepEqual(w.AdmissionReviewVersions, h.AdmissionReviewVersions), "admissionReviewVersions are others")
-	differ(!equalConditions(w.MatchConditions, h.MatchConditions), "matchConditions are others")
+	value("failurePolicy", w.FailurePolicy, h.FailurePolicy)
+	value("timeoutSeconds", w.TimeoutSeconds, h.TimeoutSeconds)
+	value("matchPolicy", w.MatchPolicy, h.MatchPolicy)
+	value("sideEffects", w.SideEffects, h.SideEffects)
+	value("reinvocationPolicy", w.ReinvocationPolicy, h.ReinvocationPolicy)
+	differ("namespaceSelector", w.NamespaceSelector, h.NamespaceSelector)
+	differ("objectSelector", w.ObjectSelector, h.ObjectSelector)
+	add(!equality.Semantic.DeepEqual(w.AdmissionReviewVersions, h.AdmissionReviewVersions), "admissionReviewVersions differ")
+	add(!equalConditions(w.MatchConditions, h.MatchConditions), "matchConditions differ")
 	return out
 }
 
-// sameConditions compares conditions but for blanks, as a manifest may fold them.
+// equalConditions compares conditions without white space, which a manifest may add.
 func equalConditions(a, b []admissionregistrationv1.MatchCondition) bool {
 	return slices.EqualFunc(a, b, func(a, b admissionregistrationv1.MatchCondition) bool {
 		return a.Name == b.Name && withoutSpace(a.Expression) == withoutSpace(b.Expression)
@@ -66,7 +73,7 @@ func equalConditions(a, b []admissionregistrationv1.MatchCondition) bool {
 
 func withoutSpace(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// serviceOf names the Service that a webhook leads to, "" for none.
+// serviceOf returns the Service that a webhook points to, "" for none.
 func serviceOf(h webhook) string {
 	if s := h.ClientConfig.Service; s != nil {
 		return s.Namespace + "/" + s.Name
@@ -74,7 +81,7 @@ func serviceOf(h webhook) string {
 	return ""
 }
 
-// valueOf is a field of one value.
+// jsonValue returns a scalar field as it stands in a manifest.
 func jsonValue(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -83,32 +90,32 @@ func jsonValue(value any) string {
 	return strings.Trim(string(data), `"`)
 }
 
-// rulesAreOthers is said of rules that lack nothing.
-const rulesDiffer = "rules are others"
+// rulesDiffer describes rules that differ and cover all that is wanted.
+const rulesDiffer = "rules differ"
 
-// rulesDiffer names the resources that rules lack, each with its operations: for
-// those, writes go unjudged.
-func diffRules(want, there []admissionregistrationv1.RuleWithOperations) string {
-	covered := coverage(there)
-	var lacking []string
+// diffRules names the resources that rules do not cover, each with its operation: writes
+// of these are not evaluated.
+func diffRules(want, live []admissionregistrationv1.RuleWithOperations) string {
+	covered := coverage(live)
+	var missing []string
 	for what := range coverage(want) {
 		if !covered[what] {
-			lacking = append(lacking, what)
+			missing = append(missing, what)
 		}
 	}
-	if len(lacking) == 0 {
+	if len(missing) == 0 {
 		return rulesDiffer
 	}
-	slices.Sort(lacking)
-	const most = 5
+	slices.Sort(missing)
+	const maxNamed = 5
 	more := ""
-	if n := len(lacking) - most; n > 0 {
-		lacking, more = lacking[:most], fmt.Sprintf(" and %d more", n)
+	if n := len(missing) - maxNamed; n > 0 {
+		missing, more = missing[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
-	return "rules lack " + strings.Join(lacking, ", ") + more
+	return "rules do not cover " + strings.Join(missing, ", ") + more
 }
 
-// covers lists what rules of ours name: "CREATE httproutes.gateway.networking.k8s.io".
+// coverage returns what rules of ours cover: "CREATE httproutes.gateway.networking.k8s.io".
 func coverage(rules []admissionregistrationv1.RuleWithOperations) map[string]bool {
 	out := make(map[string]bool)
 	for _, rule := range rules {

@@ -21,17 +21,17 @@ func TestEachDifferenceIsSaid(t *testing.T) {
 	for want, edit := range map[string]func(h *webhook){
 		"":                                 func(h *webhook) {},
 		"validate.overrule.dev is missing": func(h *webhook) { h.Name = "renamed.overrule.dev" },
-		"validate.overrule.dev: clientConfig does not lead to overrule-system/hooks by its path and port": func(h *webhook) { h.ClientConfig.Service, h.ClientConfig.URL = nil, &url },
-		"validate.overrule.dev: caBundle is empty":                                                        func(h *webhook) { h.ClientConfig.CABundle = nil },
-		"validate.overrule.dev: caBundle is another":                                                      func(h *webhook) { h.ClientConfig.CABundle = []byte("theirs") },
-		"validate.overrule.dev: failurePolicy is null and not Ignore":                                     func(h *webhook) { h.FailurePolicy = nil },
-		"validate.overrule.dev: timeoutSeconds is 30 and not 3":                                           func(h *webhook) { h.TimeoutSeconds = &three },
-		"validate.overrule.dev: matchPolicy is Exact and not Equivalent":                                  func(h *webhook) { h.MatchPolicy = &never },
-		"validate.overrule.dev: namespaceSelector is another":                                             func(h *webhook) { h.NamespaceSelector.MatchLabels = map[string]string{"a": "b"} },
-		"validate.overrule.dev: objectSelector is another":                                                func(h *webhook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} },
-		"validate.overrule.dev: matchConditions are others":                                               func(h *webhook) { h.MatchConditions[0].Expression = "false" },
-		"validate.overrule.dev: rules lack CREATE gatewayclasses.gateway.networking.k8s.io, DELETE gatewayclasses.gateway.networking.k8s.io, UPDATE gatewayclasses.gateway.networking.k8s.io": func(h *webhook) { h.Rules = h.Rules[1:] },
-		"validate.overrule.dev: rules are others": func(h *webhook) { h.Rules[0].APIVersions = []string{"v1", "v2"} },
+		"validate.overrule.dev: clientConfig does not point to Service overrule-system/hooks with the expected path and port": func(h *webhook) { h.ClientConfig.Service, h.ClientConfig.URL = nil, &url },
+		"validate.overrule.dev: caBundle is empty":                         func(h *webhook) { h.ClientConfig.CABundle = nil },
+		"validate.overrule.dev: caBundle differs":                          func(h *webhook) { h.ClientConfig.CABundle = []byte("theirs") },
+		"validate.overrule.dev: failurePolicy is null, expected Ignore":    func(h *webhook) { h.FailurePolicy = nil },
+		"validate.overrule.dev: timeoutSeconds is 30, expected 3":          func(h *webhook) { h.TimeoutSeconds = &three },
+		"validate.overrule.dev: matchPolicy is Exact, expected Equivalent": func(h *webhook) { h.MatchPolicy = &never },
+		"validate.overrule.dev: namespaceSelector differs":                 func(h *webhook) { h.NamespaceSelector.MatchLabels = map[string]string{"a": "b"} },
+		"validate.overrule.dev: objectSelector differs":                    func(h *webhook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} },
+		"validate.overrule.dev: matchConditions differ":                    func(h *webhook) { h.MatchConditions[0].Expression = "false" },
+		"validate.overrule.dev: rules do not cover CREATE gatewayclasses.gateway.networking.k8s.io, DELETE gatewayclasses.gateway.networking.k8s.io, UPDATE gatewayclasses.gateway.networking.k8s.io": func(h *webhook) { h.Rules = h.Rules[1:] },
+		"validate.overrule.dev: rules differ": func(h *webhook) { h.Rules[0].APIVersions = []string{"v1", "v2"} },
 	} {
 		t.Run(want, func(t *testing.T) {
 			there := wantedWebhooks(t)
@@ -51,7 +51,7 @@ func TestManyRulesThatAreLackingAreCounted(t *testing.T) {
 	there[0].Rules = nil
 	got := differences(wantedWebhooks(t), there, true)
 	require.Len(t, got, 1)
-	assert.Regexp(t, `^validate\.overrule\.dev: rules lack (\S+ \S+, ){4}\S+ \S+ and \d+ more$`, got[0])
+	assert.Regexp(t, `^validate\.overrule\.dev: rules do not cover (\S+ \S+, ){4}\S+ \S+ and \d+ more$`, got[0])
 }
 
 func TestABundleThatIsAnothersIsNoDifference(t *testing.T) {
@@ -68,5 +68,5 @@ func TestWebhooksOfOthersBesideOursAreNoDifference(t *testing.T) {
 func TestAPathIsNotSaid(t *testing.T) {
 	there, path := wantedWebhooks(t), "/secret"
 	there[0].ClientConfig.Service.Path = &path
-	assert.Equal(t, []string{"validate.overrule.dev: clientConfig does not lead to overrule-system/hooks by its path and port"}, differences(wantedWebhooks(t), there, true))
+	assert.Equal(t, []string{"validate.overrule.dev: clientConfig does not point to Service overrule-system/hooks with the expected path and port"}, differences(wantedWebhooks(t), there, true))
 }

@@ -51,7 +51,7 @@ func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
 				assert.Equal(t, disarmedPolicies, failurePolicies(t, o))
 				assert.Equal(t, rules, o.validating(t).Rules, "and nothing else")
 				assert.Equal(t, []admissionregistrationv1.FailurePolicyType{ignores}, wrote)
-				assert.Contains(t, o.log.String(), "disarmed the webhooks, whose configurations cannot be written as a whole")
+				assert.Contains(t, o.log.String(), "webhooks disarmed, because their configurations cannot be written")
 
 				a.setArmed(true)
 				time.Sleep(time.Hour)
@@ -113,8 +113,8 @@ func TestDisarmingIsNoRepair(t *testing.T) {
 
 func TestDisarmingThatFailsIsTold(t *testing.T) {
 	for verb, want := range map[string]string{
-		"get":   "look whether the webhooks are armed: mutating webhook configuration overrule: no route to host",
-		"patch": "disarm the mutating webhook configuration overrule: no route to host",
+		"get":   "check whether the webhooks are armed: mutating webhook configuration overrule: no route to host",
+		"patch": "disarm mutating webhook configuration overrule: no route to host",
 	} {
 		t.Run(verb, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestDisarmingThatFailsIsTold(t *testing.T) {
 				})
 				a.setArmed(false)
 				require.ErrorContains(t, o.Problem(), want)
-				assert.ErrorContains(t, o.Problem(), "the policy kinds are not known")
+				assert.ErrorContains(t, o.Problem(), "policy kinds are not discovered")
 				assert.Contains(t, o.log.String(), want)
 			})
 		})

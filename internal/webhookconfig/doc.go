@@ -3,7 +3,7 @@
 // their rules, CA bundle, failurePolicy and paths.
 package webhookconfig
 
-// Paths to which the webhook configurations lead.
+// Paths of the admission handler.
 const (
 	PathValidate = "/validate"
 	PathMutate   = "/mutate"

@@ -15,24 +15,24 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Tokens know what a path has to end with: PathValidate + "/" + token.
+// Tokens verify the last element of paths: PathValidate + "/" + token.
 type Tokens interface {
-	// Accepts reports whether a token is good. known is false as long as no token is.
+	// Accepts reports whether a token is valid. known is false as long as there is no
+	// valid token at all.
 	Accepts(token string) (ok, known bool)
 }
 
-// Inspector looks after webhook configurations that somebody else keeps, and
-// says in what they are not what a Registrar would write. It runs on every
-// replica, and writes nothing.
+// Inspector checks static webhook configurations, which users apply, and reports how they
+// differ from what a Reconciler would write. It runs on every replica and writes nothing.
 type Inspector struct {
 	Client kubernetes.Interface
-	// Configuration, Authority and Judged are those of a Registrar.
+	// Configuration, Authority and PolicyResources are those of a Reconciler.
 	Configuration   Configuration
 	Authority       Authority
-	PolicyResources func() (judged PolicyResources, known bool)
-	// Tokens, if set, are what paths have to end with.
+	PolicyResources func() (resources PolicyResources, known bool)
+	// Tokens, if set, accept the last element of the paths.
 	Tokens Tokens
-	// Every is the time between two looks.
+	// Interval is the time between two checks.
 	Interval time.Duration
 	Log      logr.Logger
 
@@ -40,29 +40,29 @@ type Inspector struct {
 	problem error
 }
 
-// NeedLeaderElection lets every replica look.
+// NeedLeaderElection runs the Inspector on every replica.
 func (i *Inspector) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable: it looks until ctx ends.
+// Start implements manager.Runnable: it checks until ctx ends.
 func (i *Inspector) Start(ctx context.Context) error {
 	ticker := time.NewTicker(i.Interval)
 	defer ticker.Stop()
 	for {
-		renewed := i.Authority.Changed()
+		changed := i.Authority.Changed()
 		if err := i.check(ctx); ctx.Err() == nil && !errors.Is(err, errNotReady) {
 			i.setProblem(err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-renewed:
+		case <-changed:
 		case <-ticker.C:
 		}
 	}
 }
 
-// Problem returns in what the configurations are not what they should be, nil
-// for nothing that is known.
+// Problem returns how the configurations differ from what they should be, nil if no
+// difference is known.
 func (i *Inspector) Problem() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -73,62 +73,64 @@ func (i *Inspector) setProblem(problem error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if was := i.problem; problem != nil && (was == nil || was.Error() != problem.Error()) {
-		i.Log.Error(problem, "look at the webhook configurations")
+		i.Log.Error(problem, "webhook configurations are incorrect")
 	} else if problem == nil && was != nil {
-		i.Log.Info("the webhook configurations are what they should be")
+		i.Log.Info("webhook configurations are correct")
 	}
 	i.problem = problem
 }
 
-// inspect returns what is wrong, or errNotYet before that can be told.
+// check returns the differences of both configurations, or errNotReady before these can
+// be known.
 func (i *Inspector) check(ctx context.Context) error {
 	c := i.Configuration
-	judged, known := i.PolicyResources()
+	resources, known := i.PolicyResources()
 	if !known {
-		return fmt.Errorf("the policy kinds are not known: %w", errNotReady)
+		return fmt.Errorf("policy kinds are not discovered: %w", errNotReady)
 	}
-	c.PolicyResources, c.CABundle = judged, i.Authority.CABundle()
+	c.PolicyResources, c.CABundle = resources, i.Authority.CABundle()
 	both, err := newConfigClients(i.Client, c)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, d := range both {
-		if err := i.checkConfig(ctx, d); err != nil {
-			errs = append(errs, d.wrap(err))
+	for _, config := range both {
+		if err := i.checkConfig(ctx, config); err != nil {
+			errs = append(errs, config.wrap(err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// drift returns in what a configuration falls short of what is wanted. It may
-// hold more: rules for kinds that this cluster does not have, an authority that
-// is another's, and a failurePolicy of its keeper's.
-func (i *Inspector) checkConfig(ctx context.Context, d configClient) error {
-	if err := d.read(ctx); err != nil {
+// checkConfig returns how a configuration falls short of the wanted one. It may have
+// more: rules for kinds that this cluster does not have, additional CAs, and a
+// failurePolicy of its own.
+func (i *Inspector) checkConfig(ctx context.Context, config configClient) error {
+	if err := config.read(ctx); err != nil {
 		return err
 	}
-	if d.live == nil {
-		return errors.New("it is not there, so nothing is judged: apply it (docs/install.md, Static webhook configurations)")
+	if config.live == nil {
+		return errors.New("not found, so no write is evaluated: apply it (docs/install.md, Static webhook configurations)")
 	}
-	hooks := slices.Clone(d.live.Webhooks)
-	for k := range hooks {
-		if at := slices.IndexFunc(d.want.Webhooks, func(w webhook) bool { return w.Name == hooks[k].Name }); at >= 0 {
-			ignoreAllowed(&hooks[k], d.want.Webhooks[at])
-			i.trimToken(&hooks[k])
+	live := slices.Clone(config.live.Webhooks)
+	for k := range live {
+		if at := slices.IndexFunc(config.want.Webhooks, func(w webhook) bool { return w.Name == live[k].Name }); at >= 0 {
+			ignoreAllowed(&live[k], config.want.Webhooks[at])
+			i.trimToken(&live[k])
 		}
 	}
-	// What is to be called for nothing is lacking nothing.
-	want := slices.DeleteFunc(slices.Clone(d.want.Webhooks), func(w webhook) bool { return len(w.Rules) == 0 })
-	if found := differences(want, hooks, true); len(found) > 0 {
-		return fmt.Errorf("%s: apply it anew (docs/install.md, Static webhook configurations)", strings.Join(found, "; "))
+	// A webhook without rules is not required.
+	want := slices.DeleteFunc(slices.Clone(config.want.Webhooks), func(w webhook) bool { return len(w.Rules) == 0 })
+	if found := differences(want, live, true); len(found) > 0 {
+		return fmt.Errorf("%s: apply it again (docs/install.md, Static webhook configurations)", strings.Join(found, "; "))
 	}
 	return nil
 }
 
-// excuse makes equal what may differ.
+// ignoreAllowed sets the fields of a webhook h that are allowed to differ to those of the
+// wanted w.
 func ignoreAllowed(h *webhook, w webhook) {
-	if lacking := diffRules(w.Rules, h.Rules); lacking == rulesDiffer {
+	if diffRules(w.Rules, h.Rules) == rulesDiffer {
 		h.Rules = w.Rules
 	}
 	if containsCAs(h.ClientConfig.CABundle, w.ClientConfig.CABundle) {
@@ -146,27 +148,27 @@ func ignoreAllowed(h *webhook, w webhook) {
 	}
 }
 
-// excusePath makes equal a path that the server takes: it ends with a token, if
-// there are any.
+// trimToken removes a valid token from the path of a webhook. If there are tokens, a path
+// without a valid one is removed.
 func (i *Inspector) trimToken(h *webhook) {
 	s := h.ClientConfig.Service
 	if i.Tokens == nil || s == nil || s.Path == nil {
 		return
 	}
-	short := *s
+	trimmed := *s
 	path, token := "", ""
 	if last := strings.LastIndexByte(*s.Path, '/'); last > 0 {
 		path, token = (*s.Path)[:last], (*s.Path)[last+1:]
 	}
 	if accepted, _ := i.Tokens.Accepts(token); accepted {
-		short.Path = &path
+		trimmed.Path = &path
 	} else {
-		short.Path = nil
+		trimmed.Path = nil
 	}
-	h.ClientConfig.Service = &short
+	h.ClientConfig.Service = &trimmed
 }
 
-// trusts reports whether a bundle has all the authorities of ours.
+// containsCAs reports whether a bundle has all the CAs of ours.
 func containsCAs(bundle, ours []byte) bool {
 	want, err := cert.ParseCertsPEM(ours)
 	if err != nil {
@@ -184,7 +186,7 @@ func containsCAs(bundle, ours []byte) bool {
 	return true
 }
 
-// namesAll reports whether an expression has all the texts of another in it.
+// containsNames reports whether an expression has all the string literals of another.
 func containsNames(expression, other string) bool {
 	for i, part := range strings.Split(other, "'") {
 		if i%2 == 1 && !strings.Contains(expression, "'"+part+"'") {

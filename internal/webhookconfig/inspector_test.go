@@ -62,22 +62,22 @@ func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
 	judged, _ := i.PolicyResources()
 	judged.Services = true
 	i.PolicyResources = func() (PolicyResources, bool) { return judged, true }
-	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it anew")
+	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)
-	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules lack CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
+	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules do not cover CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
 func TestWhatAKeeperForgotIsDrift(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
-		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
 		},
-		"validating webhook configuration overrule: definitions.validate.overrule.dev: matchConditions are others: apply it anew": func(_ *admissionregistrationv1.MutatingWebhookConfiguration, v *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"validating webhook configuration overrule: definitions.validate.overrule.dev: matchConditions differ: apply it again": func(_ *admissionregistrationv1.MutatingWebhookConfiguration, v *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			known := &v.Webhooks[4].MatchConditions[0]
 			known.Expression = strings.Replace(known.Expression, "'authpolicies.kuadrant.io', ", "", 1)
 		},
-		"mutating webhook configuration overrule: mutate.overrule.dev: rules lack CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it anew": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"mutating webhook configuration overrule: mutate.overrule.dev: rules do not cover CREATE authpolicies.kuadrant.io, UPDATE authpolicies.kuadrant.io: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].Rules[1].Resources = []string{"ratelimitpolicies"}
 		},
 	} {
@@ -91,8 +91,8 @@ func TestWhatAKeeperForgotIsDrift(t *testing.T) {
 
 func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
 	err := newInspector().check(t.Context())
-	require.ErrorContains(t, err, "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
-	require.ErrorContains(t, err, "validating webhook configuration overrule: it is not there")
+	require.ErrorContains(t, err, "mutating webhook configuration overrule: not found, so no write is evaluated: apply it")
+	require.ErrorContains(t, err, "validating webhook configuration overrule: not found")
 
 	i := newInspector()
 	i.Client.(*fake.Clientset).PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no right") })

@@ -12,104 +12,84 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// annotationInstallation names the installation that a configuration belongs
-// to, as NAMESPACE/SERVICE. Two that wrote it in turn would never come to rest.
+// annotationInstallation names the installation that owns a configuration, as
+// NAMESPACE/SERVICE. Two installations would overwrite each other for ever.
 const annotationInstallation = "overrule.dev/installation"
 
-// installation is the name of the one that a configuration leads to.
+// installation returns the name of the installation of a configuration.
 func (c Configuration) installation() string { return c.Namespace + "/" + c.Service }
 
-// anotherError tells that the configurations belong to another installation.
+// otherInstallationError is returned if the configurations belong to another
+// installation.
 type otherInstallationError struct{ name, owner, self string }
 
 func (e *otherInstallationError) Error() string {
-	return fmt.Sprintf("the webhook configurations %[1]s belong to the installation %[2]s, whose Service exists, so this one (%[3]s) writes none and judges nothing: "+
-		"a cluster has one installation; uninstall this one, or uninstall %[2]s, or give them to this one: "+
+	return fmt.Sprintf("webhook configurations %[1]s belong to installation %[2]s, whose Service exists; this installation (%[3]s) does not write them and evaluates no writes: "+
+		"a cluster has one installation; uninstall this one, uninstall %[2]s, or assign the configurations to this one: "+
 		"kubectl annotate --overwrite mutatingwebhookconfiguration/%[1]s validatingwebhookconfiguration/%[1]s %[4]s=%[3]s",
 		e.name, e.owner, e.self, annotationInstallation)
 }
 
-// claim finds out whether the configurations may be written, and as whose. They
-// belong to the server's namespace, and go with it: otherwise nobody could write
-// a route where somebody just deleted all that Overrule is made of.
+// checkOwnership returns an error if the configurations must not be written. It sets the
+// owner reference to the server's namespace: if the namespace is deleted, the
+// configurations are too, as no server answers the calls any more.
 func (r *Reconciler) checkOwnership(ctx context.Context, c *Configuration) error {
-	own, err := r.Client.CoreV1().Namespaces().Get(ctx, c.Namespace, metav1.GetOptions{})
+	ns, err := r.Client.CoreV1().Namespaces().Get(ctx, c.Namespace, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err), err == nil && own.DeletionTimestamp != nil:
-		return fmt.Errorf("namespace %s is gone, or on its way: %w", c.Namespace, errNotReady)
+	case apierrors.IsNotFound(err), err == nil && ns.DeletionTimestamp != nil:
+		return fmt.Errorf("namespace %s is deleted or terminating: %w", c.Namespace, errNotReady)
 	case err != nil:
 		return fmt.Errorf("read namespace %s: %w", c.Namespace, err)
 	}
-	c.namespaceUID = own.UID
+	c.namespaceUID = ns.UID
 	both, err := readConfigs(ctx, r.Client, *c)
 	if err != nil {
 		return err
 	}
-	for _, d := range both { // the first that there is decides: both are written in this order
-		if d.live != nil {
-			return r.checkOwner(ctx, d)
+	for _, config := range both { // the first existing one decides: both are written in this order
+		if config.live != nil {
+			return r.checkOwner(ctx, config)
 		}
 	}
 	return nil
 }
 
-// mayTake returns an error for a configuration of another installation that is
-// still there.
-func (r *Reconciler) checkOwner(ctx context.Context, d configClient) error {
-	theirs := installationOf(d)
-	namespace, service, _ := strings.Cut(theirs, "/")
+// checkOwner returns an error if a configuration belongs to another installation that
+// still exists.
+func (r *Reconciler) checkOwner(ctx context.Context, config configClient) error {
+	owner := installationOf(config)
+	namespace, service, _ := strings.Cut(owner, "/")
 	if service == "" || namespace == r.Configuration.Namespace {
 		return nil
 	}
 	_, err := r.Client.CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.Log.Info("taking over the webhook configurations of an installation that is gone", "installation", theirs)
+		r.Log.Info("taking over webhook configurations of a removed installation", "installation", owner)
 		return nil
 	case err != nil:
-		return fmt.Errorf("find out whether the installation %s, whose the webhook configurations are, exists: %w", theirs, err)
+		return fmt.Errorf("read the Service of installation %s, which owns the webhook configurations: %w", owner, err)
 	}
-	another := &otherInstallationError{r.Configuration.Name, theirs, r.Configuration.installation()}
-	if r.Events != nil && r.problemText() != another.Error() {
-		r.Events.Eventf(d.reference(), nil, corev1.EventTypeWarning, "TwoInstallations", "Register", "%s", guard.EventNote(another.Error()))
+	other := &otherInstallationError{r.Configuration.Name, owner, r.Configuration.installation()}
+	if r.Events != nil && r.problemText() != other.Error() {
+		r.Events.Eventf(config.reference(), nil, corev1.EventTypeWarning, "TwoInstallations", "Register", "%s", guard.EventNote(other.Error()))
 	}
-	return another
+	return other
 }
 
-// installationOf names the installation that a configuration belongs to, by its
-// annotation or, where that was written without one, by where it leads; "" for none.
-func installationOf(d configClient) string {
-	if d.live == nil {
+// installationOf returns the installation that owns a configuration, by its annotation
+// or, if it was written without one, by its Service; "" for none.
+func installationOf(config configClient) string {
+	if config.live == nil {
 		return ""
 	}
-	if name := d.live.Annotations[annotationInstallation]; strings.Contains(name, "/") {
+	if name := config.live.Annotations[annotationInstallation]; strings.Contains(name, "/") {
 		return name
 	}
-	for _, h := range d.live.Webhooks {
-		if h.Name == d.want.Webhooks[0].Name {
+	for _, h := range config.live.Webhooks {
+		if h.Name == config.want.Webhooks[0].Name {
 			return serviceOf(h)
 		}
 	}
 	return ""
-}
-
-// Problem returns why the configurations are not what they should be, nil for
-// nothing that is known. Only the leader knows.
-func (r *Reconciler) Problem() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.problem
-}
-
-func (r *Reconciler) problemText() string {
-	if err := r.Problem(); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
-func (r *Reconciler) setProblem(problem error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.problem = problem
 }

@@ -16,108 +16,107 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// put writes the configuration of a desk, and tells whose edit it undoes.
-func (r *Reconciler) applyOne(ctx context.Context, d configClient, foreign bool) error {
-	if foreign {
-		if err := keepCABundles(d); err != nil {
+// applyOne writes one configuration, and reports the edits of others that it reverts.
+func (r *Reconciler) applyOne(ctx context.Context, config configClient, external bool) error {
+	if external {
+		if err := keepCABundles(config); err != nil {
 			return err
 		}
 	}
-	undone := r.externalEdits(d, foreign)
-	if left := r.revertDelay(d, undone); left > 0 {
-		r.recheckAfter = min(r.recheckAfter, left)
-		r.disarmedByOthers = r.disarmedByOthers || slices.ContainsFunc(d.webhooks(), isUnarmed)
+	edits := r.externalEdits(config, external)
+	if delay := r.revertDelay(config, edits); delay > 0 {
+		r.recheckAfter = min(r.recheckAfter, delay)
+		r.disarmedByOthers = r.disarmedByOthers || slices.ContainsFunc(config.webhooks(), isUnarmed)
 		return nil
 	}
-	if err := removeAdded(ctx, &d); err != nil {
+	if err := removeAdded(ctx, &config); err != nil {
 		return err
 	}
-	now, err := d.apply(ctx)
-	if by := lastEditor(d.live); apierrors.IsConflict(err) && by != "" {
-		return fmt.Errorf("%s writes it, too: %w", by, err)
+	now, err := config.apply(ctx)
+	if by := lastEditor(config.live); apierrors.IsConflict(err) && by != "" {
+		return fmt.Errorf("%s also writes it: %w", by, err)
 	}
 	if err != nil {
 		return err
 	}
-	if d.live != nil && now.UID != d.live.UID {
-		undone = []string{deleted} // after it was looked at: the apply made it anew
+	if config.live != nil && now.UID != config.live.UID {
+		edits = []string{deleted} // after it was read: the apply created it again
 	}
 	if r.applied == nil {
 		r.applied = make(map[string][]webhook)
 	}
-	r.applied[d.configType] = d.want.Webhooks
-	if len(undone) > 0 {
-		r.recordRevert(d, undone)
-		r.reportRepair(d, strings.Join(undone, "; "), lastEditor(d.live))
+	r.applied[config.configType] = config.want.Webhooks
+	if len(edits) > 0 {
+		r.recordRevert(config, edits)
+		r.reportRepair(config, strings.Join(edits, "; "), lastEditor(config.live))
 	}
 	return nil
 }
 
-// standing is how long an edit is left as it is, since it was undone before and
-// is made again each time. What there is to write of our own does not wait.
-func (r *Reconciler) revertDelay(d configClient, undone []string) time.Duration {
-	if len(undone) == 0 || !equality.Semantic.DeepEqual(r.applied[d.configType], d.want.Webhooks) {
+// revertDelay returns how long edits stay in place that were reverted before and are made
+// again each time. A change of our own is written without a delay.
+func (r *Reconciler) revertDelay(config configClient, edits []string) time.Duration {
+	if len(edits) == 0 || !equality.Semantic.DeepEqual(r.applied[config.configType], config.want.Webhooks) {
 		return 0
 	}
-	return r.reverts[d.configType].remaining(undone, time.Now())
+	return r.reverts[config.configType].remaining(edits, time.Now())
 }
 
-func (r *Reconciler) recordRevert(d configClient, undone []string) {
+func (r *Reconciler) recordRevert(config configClient, edits []string) {
 	if r.reverts == nil {
 		r.reverts = map[string]revertBackoff{typeMutating: {}, typeValidating: {}}
 	}
-	r.reverts[d.configType].record(undone, time.Now())
+	r.reverts[config.configType].record(edits, time.Now())
 }
 
-// deleted is said of a configuration that somebody deleted.
-const deleted = "it was deleted"
+// deleted describes the deletion of a configuration.
+const deleted = "deleted"
 
-// undone says what others did to a configuration. A leader that has not written
-// it yet cannot tell an edit from what an older version of itself wrote, but for
-// fields that others own by now.
-func (r *Reconciler) externalEdits(d configClient, foreign bool) []string {
-	before, known := r.applied[d.configType]
+// externalEdits describes the edits of others to a configuration. A leader that has not
+// written it yet cannot distinguish an edit from what an older version of itself wrote,
+// except for fields that another manager owns now.
+func (r *Reconciler) externalEdits(config configClient, external bool) []string {
+	before, known := r.applied[config.configType]
 	switch {
-	case d.live == nil && known:
+	case config.live == nil && known:
 		return []string{deleted}
-	case d.live == nil, !known && lastEditor(d.live) == "":
+	case config.live == nil, !known && lastEditor(config.live) == "":
 		return nil
 	case !known:
-		before = d.want.Webhooks
+		before = config.want.Webhooks
 	}
-	return differences(before, d.live.Webhooks, !foreign)
+	return differences(before, config.live.Webhooks, !external)
 }
 
-// repaired tells what was undone, for someone made it on purpose or does not
-// know of it.
-func (r *Reconciler) reportRepair(d configClient, what, by string) {
+// reportRepair reports edits that were reverted: they were made on purpose, or by mistake.
+func (r *Reconciler) reportRepair(config configClient, edits, by string) {
 	if by == "" {
-		by = "someone whom its fields do not name (the audit log of the API server does)"
+		by = "an unknown client (see the audit log of the API server)"
 	}
-	r.Metrics.repaired(d.configType)
-	r.Log.Info("undid what others did to a webhook configuration", "configuration", d.configType, "name", r.Configuration.Name, "what", what, "by", by)
+	r.Metrics.repaired(config.configType)
+	r.Log.Info("reverted a change to a webhook configuration", "configuration", config.configType, "name", r.Configuration.Name, "what", edits, "by", by)
 	if r.Events != nil {
 		action := "Repair"
-		if what == deleted {
-			action = "Recreate" // else it is counted on an Event of an edit, whose note stays
+		if edits == deleted {
+			action = "Recreate" // otherwise it is counted in an Event of an edit, with the note of that
 		}
-		note := fmt.Sprintf("undone by overrule: %s, by %s; to switch it off see docs/install.md, Break-glass", what, by)
-		r.Events.Eventf(d.reference(), nil, corev1.EventTypeWarning, "WebhooksRepaired", action, "%s", guard.EventNote(note))
+		note := fmt.Sprintf("reverted by overrule: %s; changed by %s; to disable overrule see docs/install.md, Break-glass", edits, by)
+		r.Events.Eventf(config.reference(), nil, corev1.EventTypeWarning, "WebhooksRepaired", action, "%s", guard.EventNote(note))
 	}
 }
 
-// injector is the field manager of cert-manager's cainjector, whose caBundle is
-// no edit.
+// cainjector is in the name of the field manager of cert-manager's cainjector, whose
+// caBundle is not an edit.
 const cainjector = "cainjector"
 
-// author names who last wrote webhooks of a configuration beside us, "" for
-// nobody who left a trace.
-func lastEditor(there *webhookConfig) string {
-	if there == nil {
+// lastEditor names the field manager that last wrote webhooks of a configuration besides
+// us, "" for none.
+func lastEditor(live *webhookConfig) string {
+	if live == nil {
 		return ""
 	}
 	var last metav1.ManagedFieldsEntry
-	for _, m := range there.ManagedFields {
+	for _, m := range live.ManagedFields {
 		if m.Manager == fieldManager || strings.Contains(m.Manager, cainjector) || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), `"f:webhooks"`) {
 			continue
 		}
@@ -131,43 +130,51 @@ func lastEditor(there *webhookConfig) string {
 	return fmt.Sprintf("field manager %s (%s)", last.Manager, last.Operation)
 }
 
-// strip takes away what others added to our webhooks and an apply leaves there: a
-// url beside which ours would be refused, conditions, by which all may pass, and
-// rules of one that is to have none.
-func removeAdded(ctx context.Context, d *configClient) error {
-	if d.live == nil {
+// removeAdded removes what others added to our webhooks and server-side apply would keep:
+// a url, beside which the API server rejects our service; conditions, which may exclude
+// all writes; and rules of a webhook that must not have any.
+func removeAdded(ctx context.Context, config *configClient) error {
+	if config.live == nil {
 		return nil
 	}
-	ops := []patchOperation{{"test", "/metadata/resourceVersion", d.live.ResourceVersion}}
-	for i, h := range d.live.Webhooks {
-		at := slices.IndexFunc(d.want.Webhooks, func(w webhook) bool { return w.Name == h.Name })
-		if at < 0 {
-			continue
-		}
-		want := d.want.Webhooks[at]
-		if h.ClientConfig.URL != nil {
-			client := want.ClientConfig
-			if len(client.CABundle) == 0 {
-				client.CABundle = h.ClientConfig.CABundle
-			}
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/clientConfig", i), client})
-		}
-		if hasAdded(want.MatchConditions, h.MatchConditions) {
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/matchConditions", i), want.MatchConditions})
-		}
-		if len(want.Rules) == 0 && len(h.Rules) > 0 {
-			ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/rules", i), []admissionregistrationv1.RuleWithOperations{}})
+	ops := []patchOperation{{"test", "/metadata/resourceVersion", config.live.ResourceVersion}}
+	for i, h := range config.live.Webhooks {
+		at := slices.IndexFunc(config.want.Webhooks, func(w webhook) bool { return w.Name == h.Name })
+		if at >= 0 {
+			ops = append(ops, removeAddedTo(i, h, config.want.Webhooks[at])...)
 		}
 	}
 	if len(ops) == 1 {
 		return nil
 	}
-	return d.patchJSON(ctx, ops)
+	return config.patchJSON(ctx, ops)
 }
 
-// added reports whether there is a condition beside those that are wanted.
-func hasAdded(want, there []admissionregistrationv1.MatchCondition) bool {
-	return slices.ContainsFunc(there, func(c admissionregistrationv1.MatchCondition) bool {
+// removeAddedTo returns the operations that remove what others added to the i-th webhook.
+func removeAddedTo(i int, live, want webhook) []patchOperation {
+	var ops []patchOperation
+	replace := func(field string, value any) {
+		ops = append(ops, patchOperation{"replace", fmt.Sprintf("/webhooks/%d/%s", i, field), value})
+	}
+	if live.ClientConfig.URL != nil {
+		client := want.ClientConfig
+		if len(client.CABundle) == 0 {
+			client.CABundle = live.ClientConfig.CABundle
+		}
+		replace("clientConfig", client)
+	}
+	if hasAdded(want.MatchConditions, live.MatchConditions) {
+		replace("matchConditions", want.MatchConditions)
+	}
+	if len(want.Rules) == 0 && len(live.Rules) > 0 {
+		replace("rules", []admissionregistrationv1.RuleWithOperations{})
+	}
+	return ops
+}
+
+// hasAdded reports whether there is a condition besides the wanted ones.
+func hasAdded(want, live []admissionregistrationv1.MatchCondition) bool {
+	return slices.ContainsFunc(live, func(c admissionregistrationv1.MatchCondition) bool {
 		return !slices.ContainsFunc(want, func(w admissionregistrationv1.MatchCondition) bool { return w.Name == c.Name })
 	})
 }

@@ -46,7 +46,7 @@ func TestWhoseEditWasUndoneIsTold(t *testing.T) {
 		ignore := admissionregistrationv1.Fail
 		o.edit(t, "eve", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Webhooks[0].FailurePolicy = &ignore })
 		assert.Equal(t, admissionregistrationv1.Ignore, *o.validating(t).FailurePolicy)
-		assert.Contains(t, o.log.String(), "validate.overrule.dev: failurePolicy is Fail and not Ignore")
+		assert.Contains(t, o.log.String(), "validate.overrule.dev: failurePolicy is Fail, expected Ignore")
 		assert.Contains(t, o.log.String(), "field manager eve (Update)")
 		m, v := o.repairs()
 		assert.Equal(t, []float64{0, 1}, []float64{m, v})
@@ -70,8 +70,8 @@ func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 		require.NoError(t, o.api.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 		o.changed <- struct{}{}
 		synctest.Wait()
-		assert.Contains(t, o.log.String(), "it was deleted")
-		assert.Contains(t, o.log.String(), "someone whom its fields do not name")
+		assert.Contains(t, o.log.String(), `"what"="deleted"`)
+		assert.Contains(t, o.log.String(), "an unknown client")
 		m, v := o.repairs()
 		assert.Equal(t, []float64{1, 1}, []float64{m, v})
 		assert.Equal(t, eventActions{"Repair", "Recreate"}, events, "Events of one action are counted, with the note of the first")
@@ -89,7 +89,7 @@ func TestADeletionWhileItIsWrittenIsTold(t *testing.T) {
 		require.NoError(t, hooks.Delete(t.Context(), "overrule", metav1.DeleteOptions{}))
 		o.changed <- struct{}{}
 		synctest.Wait()
-		assert.Contains(t, o.log.String(), `"what"="it was deleted"`)
+		assert.Contains(t, o.log.String(), `"what"="deleted"`)
 		m, v := o.repairs()
 		assert.Equal(t, []float64{1, 0}, []float64{m, v})
 	})
@@ -141,7 +141,7 @@ func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
 }
 
 func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
-	const todo = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to give that right back; if it was taken away on purpose, see docs/install.md, Break-glass"
+	const todo = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to restore this right; if it was removed on purpose, see docs/install.md, Break-glass"
 	ours := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
 	for name, c := range map[string]struct {
 		fail error
@@ -195,7 +195,7 @@ func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
 func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
 	for resource, want := range map[string]string{
 		"namespaces": "read namespace overrule-system: no answer",
-		"services":   "find out whether the installation other/hooks, whose the webhook configurations are, exists: no answer",
+		"services":   "read the Service of installation other/hooks, which owns the webhook configurations: no answer",
 	} {
 		t.Run(resource, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

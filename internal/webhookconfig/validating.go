@@ -1,79 +1,89 @@
 package webhookconfig
 
 import (
-	"fmt"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ac "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// Writes of Services, of namespaces and of CustomResourceDefinitions have entries
-// of their own: few of them matter here, and none may be held up by a server that
-// cannot be reached, for a cluster could not be mended without them: the network
-// that Overrule's pods wait for may itself come with a Service.
-
-// serviceResource is judged where policies depend on Services, and so is
-// serviceStatus: the status of a Service, a Namespace or a CustomResourceDefinition
-// stores labels and owners, too. That of a custom resource stores its status alone.
-var (
-	serviceResource = Resource{"", "v1", "services", true}
-	serviceStatus   = Resource{"", "v1", "services/status", true}
-)
-
-// itselfOrRelabelled leaves out the writes of a status that change nothing else.
-var statusChangesMetadata = "!has(request.subResource) || request.subResource == '' || " + labelsOrOwnersChanged
-
-// services is the entry of Services: without rules, and so never called for, while
-// no policy depends on them. It stays then, with the caBundle that somebody else may
-// have written to it. Those that the system writes are in the entry of all that it writes.
-func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
-	entry := c.optionalWebhook("services").WithMatchConditions(notSystemWrite(), condition("itself-or-labelled", statusChangesMetadata))
+// Validating returns the validating configuration. It has one webhook for most writes,
+// and others, with failurePolicy Ignore, for writes that must not be blocked while no
+// server answers: system writes, and writes of Services, Namespaces and
+// CustomResourceDefinitions. Few of these matter here, and a cluster may not be
+// repairable without them: the network that Overrule's pods need may itself come with a
+// Service.
+func (c Configuration) Validating() *ac.ValidatingWebhookConfigurationApplyConfiguration {
+	resources := append(CoreResources(), c.Policies...)
+	main := c.validatingWebhook(validateWebhook).
+		WithRules(append(rules(resources, allOperations...), rules(c.Scales, admissionregistrationv1.Update)...)...).
+		WithMatchConditions(notSystemWrite()).
+		WithFailurePolicy(c.FailurePolicy)
+	written := resources
 	if c.Services {
-		entry.WithRules(rules([]Resource{serviceResource, serviceStatus}, allOperations...)...)
+		written = append(written, serviceResource)
 	}
-	return entry
+	return ac.ValidatingWebhookConfiguration(c.Name).WithLabels(labels()).WithAnnotations(c.annotations()).WithOwnerReferences(c.ownerReferences()...).
+		WithWebhooks(main, c.systemWrites(written), c.services(), c.namespaces(), c.definitions(), c.otherVersions())
 }
 
-// namespaces is the entry of what takes the policies of a namespace out of
-// force, or its routes off a listener: its deletion and its labels, which its
-// subresources take, too.
+// validatingWebhook returns a webhook of the validating configuration. Its side effects
+// are the Events of denials.
+func (c Configuration) validatingWebhook(name string) *ac.ValidatingWebhookApplyConfiguration {
+	return ac.ValidatingWebhook().
+		WithName(name).
+		WithClientConfig(c.clientConfig(PathValidate)).
+		WithMatchPolicy(admissionregistrationv1.Equivalent).
+		WithNamespaceSelector(c.namespaceSelector()).
+		WithObjectSelector(acmeta.LabelSelector()). // explicit, so that a narrower one is reverted
+		WithSideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun).
+		WithTimeoutSeconds(timeoutSeconds).
+		WithAdmissionReviewVersions("v1")
+}
+
+// optionalWebhook returns a webhook for updates and deletions of resources, which are
+// admitted if no server answers.
+func (c Configuration) optionalWebhook(name string, resources ...Resource) *ac.ValidatingWebhookApplyConfiguration {
+	return c.validatingWebhook(name + "." + validateWebhook).
+		WithRules(rules(resources, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
+		WithFailurePolicy(admissionregistrationv1.Ignore)
+}
+
+// services returns the webhook of Services. If no policy depends on them it has no rules,
+// and so is never called. It is not left out, because another client may own its
+// caBundle. System writes of Services have the webhook of all system writes.
+func (c Configuration) services() *ac.ValidatingWebhookApplyConfiguration {
+	hook := c.optionalWebhook("services").WithMatchConditions(notSystemWrite(), condition("itself-or-labelled", statusChangesMetadata))
+	if c.Services {
+		hook.WithRules(rules([]Resource{serviceResource, serviceStatus}, allOperations...)...)
+	}
+	return hook
+}
+
+// namespaces returns the webhook of Namespaces: their deletion removes policies, and
+// their labels decide which routes attach to a listener.
 func (c Configuration) namespaces() *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook("namespaces",
-		Resource{"", "v1", "namespaces", false}, Resource{"", "v1", "namespaces/finalize", false}, Resource{"", "v1", "namespaces/status", false},
-	).WithMatchConditions(
+	return c.optionalWebhook("namespaces", namespaceResources...).WithMatchConditions(
 		condition("deleted-or-labelled", "request.operation == 'DELETE' || "+labelsOrOwnersChanged))
 }
 
-// conditionKnown is the name of the condition that lists what is judged.
+// conditionKnown is the name of the condition that lists the known groups.
 const conditionKnown = "known"
 
-// definitionResource is judged where a kind of its group is known, and so is
-// definitionStatus.
-var (
-	definitionResource = Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}
-	definitionStatus   = Resource{"apiextensions.k8s.io", "v1", "customresourcedefinitions/status", false}
-)
-
-// definitions is the entry of what takes whole kinds out of force: the objects
-// of a definition that is deleted go with no call for any of them. By its status
-// a kind is not served any more, and not read, and a second definition of a kind
-// is served.
+// definitions returns the webhook of CustomResourceDefinitions, whose deletion removes
+// whole kinds: the API server deletes the objects without a call for any of them. A write
+// of the status can stop serving a kind, or serve a second definition of a kind.
 func (c Configuration) definitions() *ac.ValidatingWebhookApplyConfiguration {
-	return c.optionalWebhook("definitions").WithRules(rules([]Resource{definitionResource, definitionStatus}, allOperations...)...).WithMatchConditions(
+	return c.optionalWebhook("definitions").WithRules(rules(definitionResources, allOperations...)...).WithMatchConditions(
 		condition(conditionKnown, celList(c.Definitions())+".exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"),
 		condition("deleted-or-defined-anew", "request.operation != 'UPDATE' || object.spec != oldObject.spec || "+labelsOrOwnersChanged+
 			" || ("+established("oldObject")+") != ("+established("object")+")"))
 }
 
-// established is the condition that a definition is served.
-func established(object string) string {
-	return fmt.Sprintf("has(%[1]s.status) && has(%[1]s.status.conditions) && %[1]s.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')", object)
-}
-
-// Definitions are the names of the CustomResourceDefinitions whose groups have the
-// writes of all definitions judged, sorted: those of the policy kinds, of Gateway API
-// and our own.
+// Definitions returns the names of the CustomResourceDefinitions of the policy kinds, of
+// Gateway API and of our own kinds, sorted. The writes of all definitions of their groups
+// are evaluated.
 func (c Configuration) Definitions() []string {
 	var out []string
 	for _, r := range append(CoreResources(), c.Policies...) {
@@ -83,34 +93,17 @@ func (c Configuration) Definitions() []string {
 	return slices.Compact(out)
 }
 
-// aside returns an entry for edits and deletions of a resource that goes
-// without an answer if there is none.
-func (c Configuration) optionalWebhook(name string, of ...Resource) *ac.ValidatingWebhookApplyConfiguration {
-	return c.validatingWebhook(name + "." + validateWebhook).
-		WithRules(rules(of, admissionregistrationv1.Update, admissionregistrationv1.Delete)...).
-		WithFailurePolicy(admissionregistrationv1.Ignore)
-}
+const (
+	// versionsWebhook is the webhook of writes in other versions than the one that is
+	// read.
+	versionsWebhook = "versions." + validateWebhook
+	// conditionVersion is the name of the condition that lists the versions that are
+	// read.
+	conditionVersion = "other-version"
+)
 
-func condition(name, expression string) *ac.MatchConditionApplyConfiguration {
-	return ac.MatchCondition().WithName(name).WithExpression(expression)
-}
-
-// relabelled is the condition that labels differ, or owners: with an owner, an
-// object is deleted with no one to ask.
-var labelsOrOwnersChanged = fieldChanged("metadata", "labels") + " || " + fieldChanged("metadata", "ownerReferences")
-
-// differ is the condition that a field which may be absent differs between the
-// two objects of a request.
-func fieldChanged(parent, field string) string {
-	now, was := "object."+parent, "oldObject."+parent
-	return fmt.Sprintf("has(%[1]s.%[3]s) != has(%[2]s.%[3]s) || has(%[1]s.%[3]s) && %[1]s.%[3]s != %[2]s.%[3]s", now, was, field)
-}
-
-// versionsHook is the webhook of writes in other versions than the one that is read.
-const versionsWebhook = "versions." + validateWebhook
-
-// versions is the entry of subresources of policies that are written in another
-// version than the one that is read. The status that a controller writes in the
+// otherVersions returns the webhook of subresources of policies that are written in
+// another version than the one that is read. A status that a controller writes in the
 // version that is read is not sent.
 func (c Configuration) otherVersions() *ac.ValidatingWebhookApplyConfiguration {
 	return c.validatingWebhook(versionsWebhook).
@@ -120,11 +113,7 @@ func (c Configuration) otherVersions() *ac.ValidatingWebhookApplyConfiguration {
 		WithFailurePolicy(c.FailurePolicy)
 }
 
-// conditionVersion is the name of the condition that lists the versions that are
-// read.
-const conditionVersion = "other-version"
-
-// readVersions are the resources of policies, each in the version that is read.
+// readVersions returns the resources of policies, each in the version that is read.
 func (c Configuration) readVersions() []string {
 	var out []string
 	for _, r := range c.Policies {
