@@ -31,8 +31,8 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 	ref := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "infra", Name: "gw-limits"}
 
 	a := d.validated(t, create(t, routeLimits(100)))
-	assert.Contains(t, said(t, a), " (together with the write of RateLimitPolicy infra/gw-limits, "+
-		"admitted a moment ago and not seen in the cache yet: try again in a second)")
+	assert.Contains(t, said(t, a), " (together with the pending write of RateLimitPolicy infra/gw-limits, "+
+		"not yet in the cache; retry in 1s)")
 	assert.Equal(t, "ConstraintViolated", a.AuditAnnotations["denied"])
 	a.Result.Message = ""
 	assert.Equal(t, &metav1.Status{
@@ -75,7 +75,7 @@ func TestWhatIsInFlightHasALimitInBytes(t *testing.T) {
 	d.InFlight.MaxBytes = 100
 	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
 	a := d.validated(t, update(t, annotated(route, "a", "b"), route))
-	assert.Contains(t, said(t, a), "TooMuch: too many writes of this user, or of objects in namespace app, were admitted and are not observed yet")
+	assert.Contains(t, said(t, a), "TooMuch: too many admitted writes not yet observed, by this user or in namespace app")
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
 }
 

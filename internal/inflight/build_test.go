@@ -118,7 +118,7 @@ func (s *sky) remove(doc string) Write {
 	}
 }
 
-func (s *sky) judge(w Write) Decision {
+func (s *sky) judge(w Write) Result {
 	s.Helper()
 	d, err := s.log.Evaluate(s.Context(), s.guard, s.view, w)
 	require.NoError(s, err)
@@ -132,9 +132,9 @@ func (s *sky) admit(w Write) {
 }
 
 // said shows what is denied, as in "Retry ConstraintViolated: message".
-func said(d Decision) []string {
+func said(d Result) []string {
 	var out []string
-	for _, f := range d.Denials {
+	for _, f := range d.Decision.Denials {
 		text := fmt.Sprintf("%s: %s", f.Code, f.What)
 		if d.Retry {
 			text = "Retry " + text
@@ -147,12 +147,12 @@ func said(d Decision) []string {
 // met names what a write meets of what is in flight.
 func (s *sky) met(w Write) []string {
 	s.Helper()
-	t := evaluation{Log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), reader: s.log.begin(w)}
+	t := evaluation{log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), reader: s.log.begin(w)}
 	defer s.log.finish(t.reader)
 	_, entries := s.log.snapshot(&t, s.view)
 	var out []string
 	for _, e := range entries {
-		out = append(out, e.ref.String())
+		out = append(out, e.pending.ref.String())
 	}
 	return out
 }

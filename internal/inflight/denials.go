@@ -8,74 +8,75 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// undecided denies a write that is allowed or denied by whether others are
-// stored.
-func dependsOnPending(alone, with *guard.Decision, others []*entry) Decision {
-	because, denials := "together with", with.Denials
+// dependsOnPending denies a write whose decision depends on whether others are stored.
+func dependsOnPending(alone, with *guard.Decision, others []*entry) Result {
+	relation, denials := "together with", with.Denials
 	if alone.Denied() {
-		because, denials = "without", alone.Denials
+		relation, denials = "without", alone.Denials
 	}
-	return retry(alone, explain(because, denials, others)...)
+	return retry(alone, explain(relation, denials, others)...)
 }
 
-func retry(j *guard.Decision, denials ...guard.Finding) Decision {
-	out := *j
+// retry returns a decision with denials that the client retries.
+func retry(d *guard.Decision, denials ...guard.Finding) Result {
+	out := *d
 	out.Denials = denials
-	return Decision{Decision: &out, Retry: true}
+	return Result{Decision: &out, Retry: true}
 }
 
-func explain(because string, denials []guard.Finding, others []*entry) []guard.Finding {
-	hangsOn := fmt.Sprintf(" (%s %s, admitted a moment ago and not seen in the cache yet: try again in a second)", because, describeWrites(others))
+// explain adds to denials the writes on which they depend.
+func explain(relation string, denials []guard.Finding, others []*entry) []guard.Finding {
+	cause := fmt.Sprintf(" (%s %s, not yet in the cache; retry in 1s)", relation, describeWrites(others))
 	out := make([]guard.Finding, len(denials))
 	for i, f := range denials {
-		f.What += hangsOn
+		f.What += cause
 		if f.Short != "" {
-			f.Short += " (" + because + " a write of a moment ago)"
+			f.Short += " (" + relation + " a pending write)"
 		}
 		out[i] = f
 	}
 	return out
 }
 
-// mostNamed is how many writes are named in a message.
+// maxNamed is the number of writes that a message names.
 const maxNamed = 3
 
 func describeWrites(others []*entry) string {
 	var names []string
 	for i, e := range others {
 		if i == maxNamed {
-			return fmt.Sprintf("the writes of %s and %d more", strings.Join(names, ", "), len(others)-i)
+			return fmt.Sprintf("the pending writes of %s and %d more", strings.Join(names, ", "), len(others)-i)
 		}
-		names = append(names, e.ref.String())
+		names = append(names, e.pending.ref.String())
 	}
 	if len(names) == 1 {
-		return "the write of " + names[0]
+		return "the pending write of " + names[0]
 	}
-	return "the writes of " + strings.Join(names, ", ")
+	return "the pending writes of " + strings.Join(names, ", ")
 }
 
 func tooMuch(what string) guard.Finding {
-	return guard.Finding{Code: api.ReasonTooMuch, Action: api.Deny, What: what, Advice: "try again in a second"}
+	return guard.Finding{Code: api.ReasonTooMuch, Action: api.Deny, What: what, Advice: "retry in 1s"}
 }
 
-// contended denies a write that could not be judged in time, since others that
-// matter to the same paths were admitted again and again.
-func (t *evaluation) contended() Decision {
-	return retry(&guard.Decision{Change: t.write.Change},
-		tooMuch("writes that matter to the same paths were admitted faster than this one could be judged"))
+// contended denies a write that was not evaluated in time, because writes that affect the
+// same paths kept being admitted.
+func (e *evaluation) contended() Result {
+	return retry(&guard.Decision{Change: e.write.Change},
+		tooMuch("writes that affect the same paths were admitted faster than this one could be evaluated"))
 }
 
-// overloaded denies a write since its user, or its namespace, has a full share of
-// what is in flight.
-func (t *evaluation) overQuota(j *guard.Decision) Decision {
-	where := "cluster-scoped objects"
-	if ns := t.reader.ref.Namespace; ns != "" {
-		where = "objects in namespace " + ns
+// overQuota denies a write whose user, or namespace, has used up its share of the writes
+// in flight.
+func (e *evaluation) overQuota(d *guard.Decision) Result {
+	where := "to cluster-scoped objects"
+	if ns := e.reader.ref.Namespace; ns != "" {
+		where = "in namespace " + ns
 	}
-	return retry(j, tooMuch("too many writes of this user, or of "+where+", were admitted and are not observed yet"))
+	return retry(d, tooMuch("too many admitted writes not yet observed, by this user or "+where))
 }
 
-// reread denies a write since policies are being read in another way.
-func (t *evaluation) kindChanged(err error) Decision {
-	return retry(&guard.Decision{Change: t.write.Change}, tooMuch(err.Error()))
+// kindChanged denies a write whose kind is being decoded in another way.
+func (e *evaluation) kindChanged(err error) Result {
+	return retry(&guard.Decision{Change: e.write.Change}, tooMuch(err.Error()))
 }

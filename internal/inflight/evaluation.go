@@ -12,162 +12,149 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Decision is a judgement with what is in flight in mind.
-type Decision struct {
-	*guard.Decision
-	// Retry tells that the denial hangs on writes that may or may not be stored,
-	// or on too many of them: the same write may pass a moment later.
+// Result is a decision together with the writes in flight.
+type Result struct {
+	Decision *guard.Decision
+	// Retry is set if the denial depends on writes that may or may not be stored, or on
+	// too many of them: the same write may be admitted a moment later.
 	Retry bool
 }
 
-// Evaluate judges a write, and books it if it is admitted. view returns the
-// current view; it is asked after what is in flight is known, so that nothing
-// falls between the two. Warnings are those of the judgement without anything
-// in flight.
+// Evaluate evaluates a write, and tracks it if it is admitted. view returns the current
+// view; it is called after the writes in flight were read, so that no write is in
+// neither. Warnings are those of the evaluation without any write in flight.
 //
-// The errors are those of guard.Judge.
-func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Decision, error) {
+// The errors are those of guard.Evaluate.
+func (l *Log) Evaluate(ctx context.Context, g *guard.Guard, view func() *snapshot.View, w Write) (Result, error) {
 	if l == nil {
-		j, err := g.Evaluate(ctx, view(), w.Change, nil)
-		return Decision{Decision: j}, err
+		d, err := g.Evaluate(ctx, view(), w.Change, nil)
+		return Result{Decision: d}, err
 	}
-	t := evaluation{
-		Log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
+	e := evaluation{
+		log: l, guard: g, write: w, growth: effective.GrowthOf(w.objects()...),
 		reader: l.begin(w), deadline: time.Now().Add(l.maxWait(ctx)),
 	}
-	defer l.finish(t.reader)
-	for again := false; ; again = true {
-		d, done, err := t.attempt(ctx, view)
+	defer l.finish(e.reader)
+	for repeated := false; ; repeated = true {
+		result, done, err := e.attempt(ctx, view)
 		switch {
 		case errors.Is(err, errKindChanged):
-			return t.kindChanged(err), nil
-		case again && ctx.Err() != nil: // what was found then is about the deadline
-			return t.contended(), nil
+			return e.kindChanged(err), nil
+		case repeated && ctx.Err() != nil: // the result is about the deadline
+			return e.contended(), nil
 		case done || err != nil:
-			return d, err
+			return result, err
 		}
 	}
 }
 
-// patience returns how long a write may wait.
+// maxWait returns how long a write may wait.
 func (l *Log) maxWait(ctx context.Context) time.Duration {
-	p := l.MaxWait
+	d := l.MaxWait
 	if end, ok := ctx.Deadline(); ok {
-		p = min(p, time.Until(end)/2)
+		d = min(d, time.Until(end)/2)
 	}
-	return p
+	return d
 }
 
-// few is how many writes in flight are tried in every combination. Where there
-// are more, it is worth a moment's wait until some are seen.
+// maxExhaustive is the number of writes in flight of which every combination is
+// evaluated. If there are more, waiting until some are observed is cheaper.
 const maxExhaustive = 3
 
-// trial is one write before the judge.
+// evaluation is the evaluation of one write.
 type evaluation struct {
-	*Log
+	log    *Log
 	guard  *guard.Guard
 	write  Write
 	growth effective.Growth
 	reader *reader
-	// own is the footprint of the write in a view.
+	// footprint is that of the write in footprintView.
 	footprint     *effective.Footprint
 	footprintView *snapshot.View
-	// until is how long it may wait for others.
+	// deadline is how long it may wait for others.
 	deadline time.Time
 }
 
-// attempt judges the write by one moment, and books it if it is admitted. It is
-// not done if what it was judged by has changed.
-func (t *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (d Decision, done bool, err error) {
-	v, met := t.snapshot(t, view)
-	if err := t.write.checkKind(v); err != nil {
-		return d, false, err
+// attempt evaluates the write at one moment, and tracks it if it is admitted. It is not
+// done if the cache or the writes in flight have changed meanwhile.
+func (e *evaluation) attempt(ctx context.Context, view func() *snapshot.View) (result Result, done bool, err error) {
+	v, related := e.log.snapshot(e, view)
+	if err := e.write.checkKind(v); err != nil {
+		return result, false, err
 	}
-	groups := t.groups(met)
-	if most := largest(groups); most > maxExhaustive && t.wait(ctx, met, most-maxExhaustive) {
-		return d, false, nil
+	groups := e.groups(related)
+	if n := largest(groups); n > maxExhaustive && e.wait(ctx, related, n-maxExhaustive) {
+		return result, false, nil
 	}
-	d, err = t.evaluateGroups(ctx, v, groups)
+	result, err = e.evaluateGroups(ctx, v, groups)
 	if err != nil {
-		return d, false, err
+		return result, false, err
 	}
-	if d.Retry {
-		return d, !t.wait(ctx, met, 1), nil
+	if result.Retry {
+		return result, !e.wait(ctx, related, 1), nil
 	}
-	if d.Denied() && t.write.Enforcement.Denies() || !t.write.persistent() || ctx.Err() != nil {
-		return d, true, nil
+	if result.Decision.Denied() && e.write.Enforcement.Denies() || !e.write.persistent() || ctx.Err() != nil {
+		return result, true, nil
 	}
-	f := t.write.pending(t.reader.ref)
-	switch t.admit(t, view, v, met, f) {
+	switch e.log.admit(e, view, v, related, e.write.pending(e.reader.ref)) {
 	case stale:
-		return d, false, nil
+		return result, false, nil
 	case quotaExceeded:
-		if t.write.Enforcement.Denies() {
-			return t.overQuota(d.Decision), true, nil
+		if e.write.Enforcement.Denies() {
+			return e.overQuota(result.Decision), true, nil
 		}
 	case admitted:
 	}
-	return d, true, nil
+	return result, true, nil
 }
 
 // footprintIn returns the footprint of the write in a view.
-func (t *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
-	if t.footprintView != v {
-		t.footprint, t.footprintView = t.write.footprint(v, v.With(t.write.changes()...)), v
+func (e *evaluation) footprintIn(v *snapshot.View) *effective.Footprint {
+	if e.footprintView != v {
+		e.footprint, e.footprintView = e.write.footprint(v, v.With(e.write.changes()...)), v
 	}
-	return t.footprint
+	return e.footprint
 }
 
-// lay lays entries over a view, in their order.
-func overlayOf(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
-	l := overlay{guard: g, view: v}
-	for _, e := range entries {
-		if err := l.apply(ctx, e.Write); err != nil {
-			return nil, err
-		}
+// evaluateGroups evaluates the write without and with the related writes in flight.
+func (e *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, groups [][]*entry) (Result, error) {
+	alone, err := e.guard.Evaluate(ctx, v, e.write.Change, nil)
+	if err != nil || !e.write.Enforcement.Denies() {
+		return Result{Decision: alone}, err
 	}
-	return l.flush(), nil
-}
-
-// decide judges the write without and with those in flight that it meets.
-func (t *evaluation) evaluateGroups(ctx context.Context, v *snapshot.View, groups [][]*entry) (Decision, error) {
-	alone, err := t.guard.Evaluate(ctx, v, t.write.Change, nil)
-	if err != nil || !t.write.Enforcement.Denies() {
-		return Decision{Decision: alone}, err
-	}
-	for _, some := range rounds(groups) {
-		with, err := t.evaluateWith(ctx, v, some)
+	for _, entries := range rounds(groups) {
+		with, err := e.evaluateWith(ctx, v, entries)
 		if err != nil {
-			return Decision{}, err
+			return Result{}, err
 		}
 		if with.Denied() != alone.Denied() {
-			return t.minimize(ctx, v, alone, with, some)
+			return e.minimize(ctx, v, alone, with, entries)
 		}
 	}
-	return Decision{Decision: alone}, nil
+	return Result{Decision: alone}, nil
 }
 
-// judgeWith judges the write with entries laid over the view.
-func (t *evaluation) evaluateWith(ctx context.Context, v *snapshot.View, some []*entry) (*guard.Decision, error) {
-	laid, err := overlayOf(ctx, t.guard, v, some)
+// evaluateWith evaluates the write on the view with entries applied.
+func (e *evaluation) evaluateWith(ctx context.Context, v *snapshot.View, entries []*entry) (*guard.Decision, error) {
+	applied, err := overlayOf(ctx, e.guard, v, entries)
 	if err != nil {
 		return nil, err
 	}
-	return t.guard.Evaluate(ctx, laid, t.write.Change, nil)
+	return e.guard.Evaluate(ctx, applied, e.write.Change, nil)
 }
 
-// narrow names as few of the entries as it easily can on which the decision
-// depends.
-func (t *evaluation) minimize(ctx context.Context, v *snapshot.View, alone, with *guard.Decision, some []*entry) (Decision, error) {
-	for len(some) > maxExhaustive {
-		half, found := len(some)/2, false
-		for _, part := range [][]*entry{some[:half], some[half:]} {
-			j, err := t.evaluateWith(ctx, v, part)
+// minimize names as few of the entries on which the decision depends as a bisection
+// finds.
+func (e *evaluation) minimize(ctx context.Context, v *snapshot.View, alone, with *guard.Decision, entries []*entry) (Result, error) {
+	for len(entries) > maxExhaustive {
+		half, found := len(entries)/2, false
+		for _, part := range [][]*entry{entries[:half], entries[half:]} {
+			d, err := e.evaluateWith(ctx, v, part)
 			if err != nil {
-				return Decision{}, err
+				return Result{}, err
 			}
-			if found = j.Denied() != alone.Denied(); found {
-				some, with = part, j
+			if found = d.Denied() != alone.Denied(); found {
+				entries, with = part, d
 				break
 			}
 		}
@@ -175,48 +162,47 @@ func (t *evaluation) minimize(ctx context.Context, v *snapshot.View, alone, with
 			break
 		}
 	}
-	return dependsOnPending(alone, with, some), nil
+	return dependsOnPending(alone, with, entries), nil
 }
 
-// groups divides the entries that a write meets into those that may matter to
-// each other.
-func (t *evaluation) groups(met []*entry) [][]*entry {
-	if len(met) <= maxExhaustive {
-		return [][]*entry{met}
+// groups divides related entries into those that can affect each other.
+func (e *evaluation) groups(related []*entry) [][]*entry {
+	if len(related) <= maxExhaustive {
+		return [][]*entry{related}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.index.groups(met)
+	e.log.mu.Lock()
+	defer e.log.mu.Unlock()
+	return e.log.index.groups(related)
 }
 
 func largest(groups [][]*entry) int {
-	most := 0
+	n := 0
 	for _, g := range groups {
-		most = max(most, len(g))
+		n = max(n, len(g))
 	}
-	return most
+	return n
 }
 
-// rounds returns the combinations of entries to judge with. What no group has in
-// common with another is tried in the same round: no path depends on both.
+// rounds returns the combinations of entries to evaluate with. Groups have no path in
+// common, so one round has a combination of each.
 func rounds(groups [][]*entry) [][]*entry {
 	var out [][]*entry
 	for _, g := range groups {
-		for i, some := range subsets(g) {
+		for i, entries := range subsets(g) {
 			if i == len(out) {
 				out = append(out, nil)
 			}
-			out[i] = append(out[i], some...)
+			out[i] = append(out[i], entries...)
 		}
 	}
-	for _, some := range out {
-		slices.SortFunc(some, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	for _, entries := range out {
+		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 	}
 	return out
 }
 
-// subsets returns the combinations of entries to judge with: each, then all of
-// them, and of few every one.
+// subsets returns the combinations of the entries of a group to evaluate with: each
+// alone, then all of them, and of maxExhaustive or fewer every combination.
 func subsets(entries []*entry) [][]*entry {
 	var out [][]*entry
 	for i := range entries {
@@ -232,14 +218,14 @@ func subsets(entries []*entry) [][]*entry {
 	return out
 }
 
-// wait waits until so many of the entries are gone, and reports whether they
-// are: then it is worth judging anew.
-func (t *evaluation) wait(ctx context.Context, entries []*entry, n int) bool {
-	timer := time.NewTimer(time.Until(t.deadline))
+// wait waits until n of the entries have ended, and reports whether they have: then the
+// write is worth evaluating again.
+func (e *evaluation) wait(ctx context.Context, entries []*entry, n int) bool {
+	timer := time.NewTimer(time.Until(e.deadline))
 	defer timer.Stop()
 	for {
-		gone, changed := t.countEnded(entries)
-		if gone >= n {
+		ended, changed := e.log.countEnded(entries)
+		if ended >= n {
 			return true
 		}
 		select {

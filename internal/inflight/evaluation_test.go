@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	ofLimit = "the write of Paint infra/limit"
-	unseen  = ", admitted a moment ago and not seen in the cache yet: try again in a second)"
+	ofLimit = "the pending write of Paint infra/limit"
+	unseen  = ", not yet in the cache; retry in 1s)"
 )
 
 func with(what string) []string {
@@ -128,7 +128,7 @@ func TestWhatIsInFlight(t *testing.T) {
 				s.admit(s.create(route))
 			},
 			func(s *sky) Write { return s.create(greedy) },
-			with("the writes of Paint infra/limit, HTTPRoute app/r"),
+			with("the pending writes of Paint infra/limit, HTTPRoute app/r"),
 		},
 		"may be deleted and created anew": {
 			[]string{gatewayGroup, route, loose},
@@ -137,7 +137,7 @@ func TestWhatIsInFlight(t *testing.T) {
 				s.admit(s.create(limit))
 			},
 			func(s *sky) Write { return s.create(greedy) },
-			with("the writes of Paint infra/limit, Paint infra/limit"),
+			with("the pending writes of Paint infra/limit, Paint infra/limit"),
 		},
 		"of the same object is what its own write says": {
 			[]string{gatewayGroup, route, limit},
@@ -368,7 +368,7 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 	}
 	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(nowhere))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Retry TooMuch: writes that matter to the same paths were admitted faster than this one could be judged"}, said(d))
+	assert.Equal(t, []string{"Retry TooMuch: writes that affect the same paths were admitted faster than this one could be evaluated"}, said(d))
 	assert.Equal(t, 3, rounds)
 }
 
@@ -447,7 +447,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		reads := s.read(limit)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
 		s.admit(write)
-		assert.Equal(t, with("the write of PolicyProfile"), said(s.judge(s.create(greedy))))
+		assert.Equal(t, with("the pending write of PolicyProfile"), said(s.judge(s.create(greedy))))
 	})
 	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
@@ -458,7 +458,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		})
 		s.admit(s.create(limit))
 		d := s.judge(write)
-		assert.True(t, d.Denied())
+		assert.True(t, d.Decision.Denied())
 		assert.True(t, d.Retry)
 	})
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
@@ -471,7 +471,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s.admit(write)
 		other := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
 		other.Name = "other"
-		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Denied())
+		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Decision.Denied())
 		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
@@ -489,7 +489,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
 		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 		require.ErrorIs(t, err, errLive)
-		assert.ErrorContains(t, err, "find out what PolicyProfile does to the policies: ")
+		assert.ErrorContains(t, err, "evaluate the effect of PolicyProfile on policies: ")
 	})
 	t.Run("unless it defines a kind that another one defines", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
@@ -516,7 +516,7 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 		w := s.create(greedy)
 		anew(s)
 		d := s.judge(w)
-		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: policies of this kind are read in another way since a moment ago"}, said(d))
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, said(d))
 	})
 	t.Run("one whose kind is read again at this moment is evaluated by the reading that the view has", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route, limit)
@@ -529,7 +529,7 @@ func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
 		s.admit(s.create(limit))
 		anew(s)
 		d := s.judge(s.create(greedy))
-		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: policies of this kind are read in another way since a moment ago"}, said(d))
+		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, said(d))
 	})
 	t.Run("a kind that is not read any more is no matter", func(t *testing.T) {
 		s := newSky(t, Options{}, gatewayGroup, route)
@@ -544,7 +544,7 @@ func TestANamespaceInFlightGoesWithAllThatIsInIt(t *testing.T) {
 	s := newSky(t, Options{}, namespace, gatewayGroup, route, limit)
 	s.admit(s.remove(namespace))
 	assert.True(t, s.remove(namespace).footprint(s.view()).Meets(s.create(modest).footprint()), "also on what is elsewhere")
-	assert.Equal(t, without("the write of Namespace infra"), said(s.judge(s.create(greedy))))
+	assert.Equal(t, without("the pending write of Namespace infra"), said(s.judge(s.create(greedy))))
 }
 
 func TestCombinations(t *testing.T) {
@@ -570,12 +570,12 @@ func TestCombinations(t *testing.T) {
 
 func TestAMessageNamesAFewWrites(t *testing.T) {
 	d := explain("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
-		{pendingWrite: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pendingWrite: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
-		{pendingWrite: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pendingWrite: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
+		{pending: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
+		{pending: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
 	})
 	assert.Equal(t, []guard.Finding{{
-		What:  "no (together with the writes of A a, B b, C c and 2 more" + unseen,
-		Short: "n (together with a write of a moment ago)",
+		What:  "no (together with the pending writes of A a, B b, C c and 2 more" + unseen,
+		Short: "n (together with a pending write)",
 	}}, d)
 }
 
@@ -589,7 +589,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 		for _, w := range writes {
 			go func() {
 				d, err := s.log.Evaluate(context.Background(), s.guard, s.view, w)
-				if assert.NoError(t, err) && len(d.Denials) == 0 {
+				if assert.NoError(t, err) && len(d.Decision.Denials) == 0 {
 					allowed <- w.Change.After.Ref().Name
 					return
 				}

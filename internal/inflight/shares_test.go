@@ -40,9 +40,9 @@ func (s *sky) fill(user string, namespace func(i int) string) int {
 	s.Helper()
 	for i := range 10_000 {
 		d := s.judge(by(user, s.create(elsewhere(namespace(i), fmt.Sprintf("%s-%d", user, i)))))
-		if d.Denied() {
+		if d.Decision.Denied() {
 			assert.True(s, d.Retry)
-			assert.Contains(s, said(d)[0], "Retry TooMuch: too many writes of this user, or of objects in namespace "+namespace(i))
+			assert.Contains(s, said(d)[0], "Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace "+namespace(i))
 			return i
 		}
 	}
@@ -78,7 +78,7 @@ func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
 	forged := 0
 	for i := range 1000 {
 		w := by(fmt.Sprintf("forged-%d", i), s.create(elsewhere(fmt.Sprintf("none-%d", i), "g")))
-		if !s.judge(w).Denied() {
+		if !s.judge(w).Decision.Denied() {
 			forged++
 		}
 	}
@@ -91,7 +91,7 @@ func TestSharesAreOfBytesToo(t *testing.T) {
 	large := func(user, namespace string, i int) bool {
 		w := by(user, s.create(elsewhere(namespace, fmt.Sprint(user, i))))
 		w.Size = 1600 << 10
-		return !s.judge(w).Denied()
+		return !s.judge(w).Decision.Denied()
 	}
 	admitted := 0
 	for i := range 20 {
@@ -108,7 +108,7 @@ func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
 	w := s.create(limit)
 	w.Size = 5000
 	s.admit(w)
-	full := "Retry TooMuch: too many writes of this user, or of objects in namespace app, were admitted and are not observed yet"
+	full := "Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace app"
 	assert.Equal(t, []string{full}, said(s.judge(s.create(modest))))
 	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "a denial needs no room")
 	dry := s.create(modest)

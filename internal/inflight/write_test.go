@@ -10,9 +10,9 @@ import (
 )
 
 func TestWhenAWriteIsSeen(t *testing.T) {
-	created := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Create}}, Precondition: Precondition{UID: "u"}}
-	updated := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Update}}, Precondition: Precondition{"u", "99"}}
-	deleted := pendingWrite{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Precondition: Precondition{"u", "99"}}
+	created := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Create}}, precondition: Precondition{UID: "u"}}
+	updated := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Update}}, precondition: Precondition{"u", "99"}}
+	deleted := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Delete}}, precondition: Precondition{"u", "99"}}
 	for name, c := range map[string]struct {
 		write pendingWrite
 		seen  snapshot.Observation
@@ -22,7 +22,7 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
 		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
 		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
-		"nobody knows what was created":                    {pendingWrite{Write: created.Write}, snapshot.Observation{}, false},
+		"nobody knows what was created":                    {pendingWrite{write: created.write}, snapshot.Observation{}, false},
 		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
 		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
 		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},
