@@ -11,11 +11,11 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// BenchmarkAsk is what asking a judge costs besides the judge: its room, its
+// BenchmarkAdmit is what asking a judge costs besides the judge: its room, its
 // place, a goroutine and a channel. Workers that stay would save one allocation
 // and, with 9 KiB of stack to grow, about a microsecond of the two; growing
 // stacks of judges are less than 1 % of a write's CPU (BenchmarkLoad).
-func BenchmarkAsk(b *testing.B) {
+func BenchmarkAdmit(b *testing.B) {
 	s := New(Options{Store: snapshot.New(), Log: logr.Discard()})
 	v, _ := s.Store.View()
 	r := &admissionv1.AdmissionRequest{UID: uid}

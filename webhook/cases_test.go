@@ -24,7 +24,7 @@ import (
 )
 
 // The webhook gives the verdicts of the one table that every door is held to.
-func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
+func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
 			d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})

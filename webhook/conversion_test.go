@@ -43,7 +43,7 @@ func readsAs(t *testing.T, manifest string) func(context.Context, *policykind.Ki
 }
 
 // Both objects of a write in another version lack what that version does not have.
-func TestAWriteInAnotherVersionIsEvaluatedAgainstWhatIsStored(t *testing.T) {
+func TestOtherVersionIsComparedWithStoredPolicy(t *testing.T) {
 	noClient := Options{}
 	stored := Options{Stored: readsAs(t, at(gatewayAuth, "2"))}
 	for sentence, c := range map[string]struct {
@@ -91,7 +91,7 @@ func TestAWriteInAnotherVersionIsEvaluatedAgainstWhatIsStored(t *testing.T) {
 
 // An object that is being deleted is spared where it could not be evaluated, not
 // where another version does not have what it loses.
-func TestAnObjectThatIsBeingDeletedIsNotSparedInAnotherVersion(t *testing.T) {
+func TestOtherVersionIsNotASystemWrite(t *testing.T) {
 	going := func(policy string) string {
 		return strings.Replace(at(policy, "1"), "metadata: {", `metadata: {finalizers: [a/b], deletionTimestamp: "2026-01-01T00:00:00Z", `, 1)
 	}
@@ -101,7 +101,7 @@ func TestAnObjectThatIsBeingDeletedIsNotSparedInAnotherVersion(t *testing.T) {
 }
 
 // What another version has and the one that is read has not is not read.
-func TestAWriteInAnotherVersionIsEvaluatedByTheSchemaThatIsRead(t *testing.T) {
+func TestOtherVersionIsCoercedToReadSchema(t *testing.T) {
 	var schema apiextensionsv1.JSONSchemaProps
 	require.NoError(t, yaml.Unmarshal([]byte(`{type: object, properties: {spec: {type: object, properties: {targetRef: {type: object, x-kubernetes-preserve-unknown-fields: true}, `+
 		`overrides: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}`), &schema))

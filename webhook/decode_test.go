@@ -83,7 +83,7 @@ var unreadable = map[string]struct {
 	},
 }
 
-func TestAWriteThatCannotBeReadIsDeniedAndToldWhy(t *testing.T) {
+func TestUnreadableWriteIsDenied(t *testing.T) {
 	for name, c := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			c.request.UID = uid
@@ -125,7 +125,7 @@ var unjudged = map[string]admissionv1.AdmissionRequest{
 	},
 }
 
-func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
+func TestIgnoredWriteIsAllowed(t *testing.T) {
 	for name, r := range unjudged {
 		t.Run(name, func(t *testing.T) {
 			r.UID = uid
@@ -139,7 +139,7 @@ func TestAWriteThatIsNotJudgedIsAllowed(t *testing.T) {
 }
 
 // A scale says nothing of the policy that its number is written to.
-func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
+func TestScaleOfPolicyIsDenied(t *testing.T) {
 	scale := raw(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"p","namespace":"app"},"spec":{"replicas":5}}`)
 	a := newTestServer(t, Options{}, cluster).validated(t, &admissionv1.AdmissionRequest{
 		UID: uid, Kind: metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
@@ -150,7 +150,7 @@ func TestTheScaleOfAPolicyIsDenied(t *testing.T) {
 	assert.Equal(t, `NotRead: scale of authpolicies/p in namespace "app": a write of the scale subresource can change fields of the policy that it does not contain; update the policy instead`, a.Result.Message)
 }
 
-func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
+func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
 
@@ -167,13 +167,13 @@ func TestADeleteIsJudgedByTheOldObject(t *testing.T) {
 	assert.Equal(t, want, d.validated(t, withNull).Warnings)
 }
 
-func TestTheRequestKnowsTheOldObjectBetterThanTheStore(t *testing.T) {
+func TestOldObjectOfRequestOverridesStore(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster) // the policy has not reached the cache yet
 	a := d.validated(t, remove(t, gatewayAuth))
 	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}, a.Warnings)
 }
 
-func TestANameThatIsYetToBeGeneratedIsNoTrouble(t *testing.T) {
+func TestGenerateName(t *testing.T) {
 	const generated = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -199,7 +199,7 @@ spec: {parentRefs: [{namespace: infra, name: edge}]}
 	assert.Equal(t, []string{"this: effective policy of AuthPolicy changes on 1 path in 1 namespace"}, a.Warnings)
 }
 
-func TestAProfileIsJudged(t *testing.T) {
+func TestProfileIsEvaluated(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	write := func(spec string) *admissionv1.AdmissionResponse {
 		r := &admissionv1.AdmissionRequest{

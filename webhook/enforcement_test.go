@@ -18,7 +18,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
+func TestEnforcementAuditOnlyAnnotates(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{Enforcement: guard.EnforceAudit}, cluster, gatewayAuth, gatewayLimits)
@@ -33,13 +33,13 @@ func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedIsAuditedLikeADenial(t *testing.T) {
+func TestFailureIsAuditedLikeDenial(t *testing.T) {
 	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "judged-on": "0"}}, a)
 }
 
-func TestWhatWouldBeDeniedIsLoggedForEveryone(t *testing.T) {
+func TestWouldBeDeniedIsLogged(t *testing.T) {
 	for e, level := range map[guard.Enforcement]string{guard.EnforceDeny: `"level"=1`, guard.EnforceWarn: `"level"=0`, guard.EnforceAudit: `"level"=0`} {
 		d := newTestServer(t, Options{Enforcement: e}, cluster, gatewayLimits)
 		d.validated(t, create(t, routeLimits(100)))
@@ -56,7 +56,7 @@ func (silent) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) 
 
 func (silent) Check(api.Ref) string { return "kubectl auth can-i override" }
 
-func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
+func TestUnknownRightsAreRetried(t *testing.T) {
 	p := &eventBuffer{}
 	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
 	a := d.validated(t, remove(t, gatewayAuth))
@@ -79,7 +79,7 @@ func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAWriteThatDependsOnAnUnlistedKindIsToBeTriedAgain(t *testing.T) {
+func TestUnlistedKindIsRetried(t *testing.T) {
 	renamed := update(t, route, strings.Replace(route, "name: toys,", "name: games,", 1))
 	unlisted := func(e guard.Enforcement) *admissionv1.AdmissionResponse {
 		d := newTestServer(t, Options{Enforcement: e}, cluster)
@@ -100,7 +100,7 @@ func TestAWriteThatDependsOnAnUnlistedKindIsToBeTriedAgain(t *testing.T) {
 	assert.True(t, newTestServer(t, Options{}, cluster).validated(t, renamed).Allowed, "it is listed")
 }
 
-func TestKindsOfOurOwnHaveNamesInTheMetrics(t *testing.T) {
+func TestOwnKindsHaveMetricLabels(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	v, _ := d.Store.View()
 	for kind, want := range map[metav1.GroupVersionKind]string{

@@ -42,7 +42,7 @@ func limitsRef(uid string) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uidOf([]byte(`{"metadata":{"uid":"` + uid + `"}}`))}
 }
 
-func TestADenialIsAnEvent(t *testing.T) {
+func TestDenialRecordsEvent(t *testing.T) {
 	dry := func(t *testing.T) *admissionv1.AdmissionRequest {
 		r := create(t, routeLimits(100))
 		r.DryRun = new(true)
@@ -129,7 +129,7 @@ func TestADenialIsAnEvent(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyToBeTriedAgainIsNoEvent(t *testing.T) {
+func TestRetryRecordsNoEvent(t *testing.T) {
 	for _, e := range []guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit} {
 		p := &eventBuffer{}
 		d := newTestServer(t, Options{Enforcement: e, Events: p}, cluster)
@@ -138,7 +138,7 @@ func TestWhatIsOnlyToBeTriedAgainIsNoEvent(t *testing.T) {
 	}
 }
 
-func TestEventsDoNotPileUp(t *testing.T) {
+func TestEventsAreRateLimited(t *testing.T) {
 	p := &eventBuffer{}
 	d := newTestServer(t, Options{Events: p}, cluster, gatewayLimits)
 	d.events = flowcontrol.NewFakeNeverRateLimiter()

@@ -25,7 +25,7 @@ func (w fixedToken) Accepts(token string) (ok, known bool) {
 
 const testToken = "0123456789abcdef0123456789abcdef"
 
-func TestWhoKnowsTheTokenIsAnswered(t *testing.T) {
+func TestValidToken(t *testing.T) {
 	d := newTestServer(t, Options{Tokens: fixedToken(testToken)}, cluster, gatewayLimits)
 	assert.False(t, d.send(t, PathValidate+"/"+testToken, create(t, routeLimits(100))).Allowed)
 	assert.False(t, d.send(t, PathValidate+"/"+testToken+"?timeout=3s", create(t, routeLimits(100))).Allowed)
@@ -34,7 +34,7 @@ func TestWhoKnowsTheTokenIsAnswered(t *testing.T) {
 
 // Whoever does not know it gets the same bytes whatever they try, and nothing
 // that they sent or that the cluster has is in them.
-func TestWhoDoesNotKnowTheTokenLearnsNothing(t *testing.T) {
+func TestInvalidTokenGetsSameResponse(t *testing.T) {
 	paths := map[string]string{
 		"no token":                   PathValidate,
 		"an empty token":             PathValidate + "/",
@@ -129,7 +129,7 @@ func closesWithoutBody(t *testing.T, token, status string) {
 	assert.True(t, strings.HasPrefix(string(text), "HTTP/1.1 "+status+"\r\n"), string(text))
 }
 
-func TestBeforeATokenIsKnownEverybodyIsAskedToComeAgain(t *testing.T) {
+func TestNoTokenYetIsNotReady(t *testing.T) {
 	d := newTestServer(t, Options{Tokens: fixedToken("")}, cluster, gatewayLimits)
 	for _, path := range []string{"/", PathValidate, PathValidate + "/", PathValidate + "/" + testToken} {
 		w := d.post(t, path, review(t, create(t, routeLimits(100))))

@@ -41,7 +41,7 @@ const (
 	mostSorts = 3
 )
 
-func TestOfAHeavyWriteOfLimitsNotAllIsTold(t *testing.T) {
+func TestHeavyLimitsAreTruncated(t *testing.T) {
 	for name, build := range bindings(t) {
 		t.Run(name, func(t *testing.T) {
 			d, review := build(100)
@@ -72,7 +72,7 @@ func lines(a *admissionv1.AdmissionResponse) int {
 
 // Twice the limits are no more than two and a half times the work: what is allocated is
 // counted, for time is another thing on each machine.
-func TestWhatAHeavyWriteOfLimitsTakesGrowsWithTheLimits(t *testing.T) {
+func TestHeavyLimitsAllocateLinearly(t *testing.T) {
 	for name, build := range bindings(t) {
 		t.Run(name, func(t *testing.T) {
 			assert.LessOrEqual(t, float64(allocated(t, build, 200)), 2.5*float64(allocated(t, build, 100)))

@@ -37,7 +37,7 @@ func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *tes
 	})}
 }
 
-func TestAHeavyWriteIsJudgedByWhatItDoes(t *testing.T) {
+func TestHeavyWriteIsEvaluated(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			objects, write, err := c.Build(c.Small)
@@ -68,7 +68,7 @@ func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionRespons
 }
 
 // Without time there is an answer, too: a denial, unless nothing is denied.
-func TestAHeavyWriteWithoutTimeIsAnswered(t *testing.T) {
+func TestHeavyWriteWithoutTimeIsDenied(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			objects, write, err := c.Build(c.Small)

@@ -48,7 +48,7 @@ spec:
 `, strings.Split(name, ".")[0], target, strings.Split(name, ".")[1], login, many(2000, "l%d: {rates: [{limit: 1, window: 1s}]}"))
 }
 
-func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
+func TestPolicyOfTwoThousandRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy string
 		denied string
@@ -83,7 +83,7 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 	}
 }
 
-func TestAnUnsetOfTwoThousandOverridesIsToldInFull(t *testing.T) {
+func TestUnsetOfTwoThousandOverrides(t *testing.T) {
 	d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, routeAuth("unset: ["+many(2000, "r%d")+"]")))))
 	assert.Len(t, strings.Split(said(t, a), "\n"), 2000)
@@ -95,7 +95,7 @@ const expensive = `spec.limits.login.rates.all(a, spec.limits.login.rates.all(b,
 // expensiveRuns counts how often the test below has run in this process.
 var expensiveRuns int
 
-func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
+func TestExpensiveConditionApplies(t *testing.T) {
 	gw := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
 	policy := strings.Replace(routeLimits(20), "{limit: 20, window: 10s}", many(100, "{limit: 2%d, window: 10s}"), 1)
 	d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, gw)

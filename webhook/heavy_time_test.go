@@ -19,7 +19,7 @@ var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 // Whatever is written, there is an answer within the time that the webhook
 // configurations give, and the judge does not go on for ever after it. That the
 // answer is in time is the server's own deadline; none is measured here.
-func TestAHeavyWriteIsAnsweredInTime(t *testing.T) {
+func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		if !c.Stands {
 			continue

@@ -23,7 +23,7 @@ func flying(t *testing.T, o Options, manifests ...string) *testServer {
 	return newTestServer(t, o, manifests...)
 }
 
-func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) {
+func TestConflictWithWriteInFlightIsRetried(t *testing.T) {
 	p := &eventBuffer{}
 	d := flying(t, Options{Events: p}, cluster)
 	limit := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
@@ -53,7 +53,7 @@ func TestAWriteThatIsWrongOnlyWithOneOfAMomentAgoIsToBeTriedAgain(t *testing.T) 
 	assert.Len(t, p.events, 1)
 }
 
-func TestWhereNothingIsDeniedNobodyHasToComeAgain(t *testing.T) {
+func TestRetryLaterKeepsAllowed(t *testing.T) {
 	a := allow()
 	a.retryLater()
 	assert.True(t, a.Allowed)
@@ -61,7 +61,7 @@ func TestWhereNothingIsDeniedNobodyHasToComeAgain(t *testing.T) {
 	assert.True(t, a.retry, "nothing was decided")
 }
 
-func TestADryRunIsNotKeptInMind(t *testing.T) {
+func TestDryRunIsNotTracked(t *testing.T) {
 	d := flying(t, Options{}, cluster)
 	dry := create(t, gatewayLimits)
 	dry.DryRun = new(true)
@@ -70,7 +70,7 @@ func TestADryRunIsNotKeptInMind(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 }
 
-func TestWhatIsInFlightHasALimitInBytes(t *testing.T) {
+func TestInFlightBytesAreLimited(t *testing.T) {
 	d := flying(t, Options{}, cluster)
 	d.InFlight.MaxBytes = 100
 	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
@@ -79,7 +79,7 @@ func TestWhatIsInFlightHasALimitInBytes(t *testing.T) {
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
 }
 
-func TestAnObjectThatEtcdWouldRefuseIsDenied(t *testing.T) {
+func TestObjectTooLargeForEtcdIsDenied(t *testing.T) {
 	padded := func(n int) string { return annotated(route, "pad", strings.Repeat("x", n)) }
 	large := create(t, padded(2000))
 	d := flying(t, Options{MaxObject: int64(len(large.Object.Raw)) - 1}, cluster)
@@ -103,7 +103,7 @@ func TestAnObjectThatEtcdWouldRefuseIsDenied(t *testing.T) {
 	assert.True(t, d.validated(t, large).Allowed)
 }
 
-func TestWhatARequestSaysOfItsObjectsEnd(t *testing.T) {
+func TestRemovesLastFinalizer(t *testing.T) {
 	going := func(finalizers string) string {
 		return strings.Replace(route, "name: toystore", "name: toystore, deletionTimestamp: \"2026-03-01T12:00:00Z\", finalizers: "+finalizers, 1)
 	}
@@ -125,7 +125,7 @@ func TestWhatARequestSaysOfItsObjectsEnd(t *testing.T) {
 	assert.False(t, hasGeneratedName(update(t, route, route)))
 }
 
-func TestWhatIsAdmittedThoughItIsDeniedIsKeptInMind(t *testing.T) {
+func TestAdmittedDenialIsTracked(t *testing.T) {
 	d := flying(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	a := d.validated(t, create(t, routeLimits(100)))
 	assert.True(t, a.Allowed)

@@ -108,7 +108,7 @@ func (d *testServer) settled(t *testing.T, judged, waiting int) {
 		time.Minute, time.Millisecond)
 }
 
-func TestOfManyClientsAFewAreJudgedSomeWaitAndTheRestAreSentAway(t *testing.T) {
+func TestQueueIsLimited(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 2, MaxQueue: 3, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
@@ -148,7 +148,7 @@ overrule_reviews_waiting 3
 		"nothing of it is left")
 }
 
-func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
+func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 2, MaxBytes: 2 * minWeight, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
@@ -173,7 +173,7 @@ func TestAJudgeThatNeverEndsTakesItsPlaceAndItsRoomAndNoMore(t *testing.T) {
 	d.settled(t, 2, 0)
 }
 
-func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
+func TestQueuedReviewUsesCurrentView(t *testing.T) {
 	for name, c := range map[string]struct {
 		before    string
 		meanwhile func(*testing.T, *testServer)
@@ -202,7 +202,7 @@ func TestWhoeverWaitedIsJudgedByWhatHoldsThen(t *testing.T) {
 	}
 }
 
-func TestAServerThatDrainsAnswersThoseWhoWaitAndSendsThemElsewhere(t *testing.T) {
+func TestDrainAnswersQueuedReviews(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
@@ -235,7 +235,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAReviewWithoutRoomIsAnsweredUnread(t *testing.T) {
+func TestReviewWithoutMemoryIsNotRead(t *testing.T) {
 	large := review(t, create(t, routeLimits(20)))
 	large = append(large, bytes.Repeat([]byte(" "), 1<<20)...)
 	for name, c := range map[string]struct {
@@ -290,7 +290,7 @@ overrule_requests_rejected_total{reason="overloaded",webhook=%q} 1
 	}
 }
 
-func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
+func TestReviewsWaitForMemory(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 10, MaxBytes: 2 << 20, Guard: &guard.Guard{Live: b.live}}, cluster)
 	c := d.listen(t, b)
@@ -313,7 +313,7 @@ func TestReviewsOfMoreBytesThanThereIsRoomForWaitForIt(t *testing.T) {
 	require.Eventually(t, func() bool { return d.limiter.memory.TryAcquire(2 << 20) }, time.Minute, time.Millisecond, "all of it is back")
 }
 
-func TestTheWeightOfAReview(t *testing.T) {
+func TestReviewWeight(t *testing.T) {
 	for name, c := range map[string]struct {
 		room, length, want int64
 	}{
@@ -344,7 +344,7 @@ func (f freeing) Inc() { f.gate.releaseSlot(minWeight) }
 
 func (f freeing) Dec() {}
 
-func TestAPlaceThatComesFreeWhenTheTimeIsOverIsNotTaken(t *testing.T) {
+func TestSlotAfterDeadlineIsNotTaken(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -358,7 +358,7 @@ func TestAPlaceThatComesFreeWhenTheTimeIsOverIsNotTaken(t *testing.T) {
 }
 
 // Large reviews wait for one another, and small ones for none of them.
-func TestLargeReviewsAreEvaluatedAFewAtATime(t *testing.T) {
+func TestLargeReviewsShareMemory(t *testing.T) {
 	g := newTestServer(t, Options{MaxConcurrent: 10}).limiter
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -374,7 +374,7 @@ func TestLargeReviewsAreEvaluatedAFewAtATime(t *testing.T) {
 	require.Len(t, g.slots, 2)
 }
 
-func TestWhereTheUIDOfAReviewIs(t *testing.T) {
+func TestUIDOfReview(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string
 	}{
@@ -398,7 +398,7 @@ func TestWhereTheUIDOfAReviewIs(t *testing.T) {
 }
 
 // A body that never comes would hold its room for as long as its sender likes.
-func TestABodyThatDoesNotComeIsNotWaitedForLongerThanItsCall(t *testing.T) {
+func TestSlowBodyTimesOut(t *testing.T) {
 	d := newTestServer(t, Options{MaxBytes: minWeight}, cluster)
 	c := d.listen(t, newBlocking())
 	conn, err := (&tls.Dialer{Config: c.server.Client().Transport.(*http.Transport).TLSClientConfig}).
@@ -426,7 +426,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 }
 
 // The deadline of a body that is read already would end the call when it passes.
-func TestTheTimeToReadEndsWithTheBody(t *testing.T) {
+func TestReadDeadlineIsCleared(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, bytes.NewReader(review(t, create(t, routeLimits(20)))))
@@ -438,7 +438,7 @@ func TestTheTimeToReadEndsWithTheBody(t *testing.T) {
 	assert.True(t, w.set[1].IsZero())
 }
 
-func TestAWriteThatWaitedForMostOfItsTimeIsNotToldToBecomeSmaller(t *testing.T) {
+func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 	for name, c := range map[string]struct {
 		waited time.Duration
 		judge  func(*testServer) evaluator

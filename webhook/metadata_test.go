@@ -38,7 +38,7 @@ const (
 	collector   = "system:serviceaccount:kube-system:generic-garbage-collector"
 )
 
-func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
+func TestReadMetadata(t *testing.T) {
 	type told struct {
 		owner, acknowledged string
 		collected           bool
@@ -97,7 +97,7 @@ func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
 	}
 }
 
-func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
+func TestUnreadableMetadata(t *testing.T) {
 	v, _ := newTestServer(t, Options{}, cluster).Store.View()
 	for name, c := range map[string]struct {
 		before, after string
@@ -115,7 +115,7 @@ func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
 	}
 }
 
-func TestADeletedCollectionIsReadFromTheOldObject(t *testing.T) {
+func TestDeleteCollection(t *testing.T) {
 	r := remove(t, withMetadata(acknowledge))
 	r.Name = "" // as deletecollection sends it
 	got := asked(t, r)
@@ -124,14 +124,14 @@ func TestADeletedCollectionIsReadFromTheOldObject(t *testing.T) {
 	assert.Equal(t, "0af1", got.Acknowledged)
 }
 
-func TestANamespaceThatIsBeingDeletedIsReadAsSuch(t *testing.T) {
+func TestTerminatingNamespace(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))
 	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
 	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Deleting: true}, got.After)
 }
 
-func TestADefinitionIsReadWhole(t *testing.T) {
+func TestDefinitionIsDecoded(t *testing.T) {
 	got := asked(t, remove(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -146,7 +146,7 @@ spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 
 // mostly is a review of a write whose metadata tell nothing of the write
 // itself, though they mention it.
-func TestAMentionIsNoMark(t *testing.T) {
+func TestMetadataMarkersInStrings(t *testing.T) {
 	h, err := parseMetadata([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"ownerReferences\":1}"}}}`))
 	require.NoError(t, err)

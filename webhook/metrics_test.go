@@ -31,7 +31,7 @@ func (d *testServer) counted(t *testing.T, name, want string) {
 	assert.NoError(t, testutil.GatherAndCompare(some, strings.NewReader(strings.TrimSpace(want)+"\n"), name))
 }
 
-func TestDecisionsAreCounted(t *testing.T) {
+func TestDecisionMetrics(t *testing.T) {
 	d := newTestServer(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
 	for range 2 {
 		d.validated(t, create(t, routeLimits(100)))
@@ -64,7 +64,7 @@ overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 	assert.Equal(t, 2, n, "one histogram a door")
 }
 
-func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
+func TestWarnedDenialMetric(t *testing.T) {
 	d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	d.validated(t, create(t, routeLimits(100)))
 	d.counted(t, "overrule_decisions_total", `
@@ -74,7 +74,7 @@ overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",opera
 `)
 }
 
-func TestNotBeingReadyIsCounted(t *testing.T) {
+func TestUnavailableMetric(t *testing.T) {
 	d := newTestServer(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_requests_rejected_total", `
@@ -84,7 +84,7 @@ overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 `)
 }
 
-func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
+func TestMetricCardinalityIsBounded(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	for i := range 100 {
 		d.validated(t, &admissionv1.AdmissionRequest{
@@ -97,7 +97,7 @@ func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
 	assert.LessOrEqual(t, n, 2)
 }
 
-func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
+func TestDecisionLogHasNoObjectContent(t *testing.T) {
 	const secret = "hunter2"
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	policy := strings.Replace(annotated(routeLimits(100), "password", secret), "login: {", "login: {"+secret+": 1, ", 1)
@@ -119,7 +119,7 @@ func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 }
 
 // A counter that appears at 1 has no increase that an alert could see.
-func TestWhatIsAlertedOnIsThereBeforeItHappens(t *testing.T) {
+func TestCountersStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
 	for name, want := range map[string]int{"overrule_requests_rejected_total": 8, "overrule_panics_total": 1} {

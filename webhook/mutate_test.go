@@ -52,7 +52,7 @@ const (
 	ssoAndKey = "rules: {authentication: {sso: {issuer: mine}, key: {}}}"
 )
 
-func TestThePatchPutsTheAnnotationOn(t *testing.T) {
+func TestAnnotationPatch(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	policy := routeAuth(ssoAndKey)
 	for name, c := range map[string]struct {
@@ -104,7 +104,7 @@ func apply(t *testing.T, manifest string, patch []byte) map[string]string {
 	return object.Annotations
 }
 
-func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
+func TestRouteAnnotation(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, routeAuth(ssoAndKey))
 	got := patched(t, d.mutated(t, create(t, route)))
 	assert.Equal(t, "/metadata/annotations/"+api.AnnotationEffectivePolicy, got.path)
@@ -113,7 +113,7 @@ func TestARouteIsToldItsEffectivePolicies(t *testing.T) {
 		"rules": {"rules.authentication.key": "app/toystore-auth", "rules.authentication.sso": "infra/gw-auth"}}]}}`, got.value)
 }
 
-func TestRulesOfARouteWithOtherPoliciesAreToldApart(t *testing.T) {
+func TestRouteAnnotationPerRule(t *testing.T) {
 	onAdmin := strings.Replace(routeAuth("rules: {authentication: {staff: {}}}"), "name: toystore}", "name: toystore, sectionName: admin}", 1)
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, onAdmin)
 	got := patched(t, d.mutated(t, create(t, route))).value
@@ -130,7 +130,7 @@ func hashIn(t *testing.T, text string) string {
 	return hashed.Hash
 }
 
-func TestTheHashFollowsTheEffectivePolicyAlone(t *testing.T) {
+func TestAnnotationHash(t *testing.T) {
 	hash := func(manifests ...string) string {
 		d := newTestServer(t, Options{}, append([]string{cluster}, manifests...)...)
 		return hashIn(t, patched(t, d.mutated(t, create(t, route))).value)
@@ -142,7 +142,7 @@ func TestTheHashFollowsTheEffectivePolicyAlone(t *testing.T) {
 	assert.NotEqual(t, want, hash(routeAuth(ssoAndKey)), "where a rule is from does")
 }
 
-func TestNothingInAnAnnotationDependsOnWhatACreateLacks(t *testing.T) {
+func TestAnnotationIsStableAcrossCreate(t *testing.T) {
 	for name, object := range map[string]string{
 		"a policy": routeAuth(ssoAndKey),
 		"a policy that beats itself": routeAuth(
@@ -166,7 +166,7 @@ func TestNothingInAnAnnotationDependsOnWhatACreateLacks(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatChangesNeitherSpecNorLabelsNorTheAnnotationKeepsWhatWas(t *testing.T) {
+func TestUnchangedUpdateIsNoOp(t *testing.T) {
 	policy := routeAuth(ssoAndKey)
 	stale := annotated(policy, api.AnnotationOutcome, "stale")
 	finalized := strings.Replace(stale, "metadata: {", `metadata: {deletionTimestamp: "2026-03-01T00:00:00Z", finalizers: [a/b], `, 1)
@@ -202,7 +202,7 @@ func TestAnUpdateThatChangesNeitherSpecNorLabelsNorTheAnnotationKeepsWhatWas(t *
 	}
 }
 
-func TestWhereItCannotBeComputedAnAnnotationStaysWhatItWas(t *testing.T) {
+func TestFailedAnnotationIsRestored(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	v, _ := d.Store.View()
 	policy := routeAuth(ssoAndKey)
@@ -223,14 +223,14 @@ func TestWhereItCannotBeComputedAnAnnotationStaysWhatItWas(t *testing.T) {
 	require.ErrorIs(t, err, effective.ErrTooMuch, "what was there is of another object then")
 }
 
-func TestARefreshThatIsAsTrueAsAnyStandsAndAnEmptyOneGoes(t *testing.T) {
+func TestAnnotationOfRefresh(t *testing.T) {
 	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	a := d.mutated(t, update(t, annotated(lonely, api.AnnotationEffectivePolicy, "x"), annotated(lonely, api.AnnotationEffectivePolicy, "")))
 	assert.Equal(t, annotationPatches{op: "remove", path: "/metadata/annotations/overrule.dev~1effective-policy"}, patched(t, a))
 }
 
-func TestAnAnnotationThatHasNothingToSayAnyMoreGoes(t *testing.T) {
+func TestEmptyAnnotationIsRemoved(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	lonely := strings.Replace(route, "name: edge", "name: nothing", 1)
 	a := d.mutated(t, update(t, annotated(route, api.AnnotationEffectivePolicy, "x"), annotated(lonely, api.AnnotationEffectivePolicy, "x")))
@@ -238,7 +238,7 @@ func TestAnAnnotationThatHasNothingToSayAnyMoreGoes(t *testing.T) {
 	assert.Nil(t, d.mutated(t, create(t, lonely)).Patch)
 }
 
-func TestWhatGetsNoAnnotationGetsNoPatch(t *testing.T) {
+func TestNoAnnotationNoPatch(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	for _, r := range []*admissionv1.AdmissionRequest{
 		remove(t, gatewayAuth), // a patch on a DELETE is an InternalError, even under Ignore
@@ -250,7 +250,7 @@ func TestWhatGetsNoAnnotationGetsNoPatch(t *testing.T) {
 	}
 }
 
-func TestAPolicyOnNoPathIsToldItsState(t *testing.T) {
+func TestAnnotationOfPolicyWithoutPath(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	for want, object := range map[string]string{
 		"TargetNotFound": homeless(),
@@ -265,7 +265,7 @@ func TestAPolicyOnNoPathIsToldItsState(t *testing.T) {
 	}
 }
 
-func TestAnAnnotationIsAtMostFourKiB(t *testing.T) {
+func TestAnnotationSize(t *testing.T) {
 	listeners := "listeners: [" + many(60, "{name: l%d, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}") + "]"
 	wide := strings.Replace(cluster, "listeners:\n  - {name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}", listeners, 1)
 	require.NotEqual(t, cluster, wide)
@@ -290,7 +290,7 @@ func TestAnAnnotationIsAtMostFourKiB(t *testing.T) {
 	})
 }
 
-func TestTheSameWriteGetsTheSameBytes(t *testing.T) {
+func TestAnnotationIsDeterministic(t *testing.T) {
 	answers := make(map[string]bool)
 	for range 20 {
 		d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits, routeLimits(20), routeAuth("rules: {authentication: {"+many(30, "r%d: {}")+"}}"))
@@ -299,7 +299,7 @@ func TestTheSameWriteGetsTheSameBytes(t *testing.T) {
 	assert.Len(t, answers, 1)
 }
 
-func TestMetadataThatCannotBeReadGetsNoAnnotation(t *testing.T) {
+func TestUnreadableMetadataIsNotAnnotated(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	v, _ := d.Store.View()
 	good, bad := toJSON(t, route), []byte(`{"metadata":{"labels":1},"spec":{}}`)

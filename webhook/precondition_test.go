@@ -13,7 +13,7 @@ import (
 	"overrule.dev/overrule/internal/inflight"
 )
 
-func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
+func TestPreconditionOf(t *testing.T) {
 	object := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	stored := object(`{"kind":"A","metadata":{"labels":{"uid":"x","metadata":"y"},"managedFields":[{"f:uid":{},"k\"{":"}"}],` +
 		`"ownerReferences":[{"uid":"o"}],"resourceVersion":"7","uid":"u"},"spec":{"metadata":{"uid":"z"}}}`)
@@ -44,9 +44,9 @@ func TestByWhatAWriteIsKnownWhenItIsSeen(t *testing.T) {
 	}
 }
 
-// FuzzMember holds the look at one member to the standard library, where each
+// FuzzJSONField holds the look at one member to the standard library, where each
 // name comes once and unescaped; on what is no JSON it only must not panic.
-func FuzzMember(f *testing.F) {
+func FuzzJSONField(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `{"b":[1,{"a":2}],"a":"x\"}"}`, ` { "a" : {"b":{}} , "c":-1.5e3 } `, `{"a":tru`, `{"a`, `{"a":"\`, `[]`, `{"a":}`, ``} {
 		f.Add([]byte(seed))
 	}

@@ -12,7 +12,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-func TestWhatIsKnownToBeOldIsNoGroundToJudgeOn(t *testing.T) {
+func TestStaleCacheIsNotReady(t *testing.T) {
 	limits := api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}
 	old := map[api.PolicyKind]error{}
 	d := newTestServer(t, Options{Current: func(kind api.PolicyKind) error { return old[kind] }}, cluster, gatewayLimits, gatewayAuth)
@@ -35,7 +35,7 @@ func TestWhatIsKnownToBeOldIsNoGroundToJudgeOn(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 }
 
-func TestAReviewIsJudgedByWhatWasWaitedFor(t *testing.T) {
+func TestAwaitPrecedesView(t *testing.T) {
 	waited := 0
 	var d *testServer
 	d = newTestServer(t, Options{Await: func(ctx context.Context) {

@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
+func TestJudgedOnAnnotation(t *testing.T) {
 	for name, with := range map[string]func(*snapshot.Store) *inflight.Log{
 		"by the store alone":          func(*snapshot.Store) *inflight.Log { return nil },
 		"with what is in flight, too": func(s *snapshot.Store) *inflight.Log { return inflight.New(s, inflight.Options{}) },
@@ -35,7 +35,7 @@ func TestEveryVerdictNamesTheVersionThatItWasJudgedOn(t *testing.T) {
 	}
 }
 
-func TestWhereTheReplicaHasNoNameTheVersionIsToldAlone(t *testing.T) {
+func TestJudgedOnWithoutReplica(t *testing.T) {
 	a := newTestServer(t, Options{}, cluster).validated(t, create(t, routeLimits(20)))
 	assert.Equal(t, "0", a.AuditAnnotations["judged-on"])
 }

@@ -97,7 +97,7 @@ var badRequests = map[string]struct {
 	},
 }
 
-func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
+func TestInvalidReview(t *testing.T) {
 	for name, c := range badRequests {
 		for _, path := range []string{PathValidate, PathMutate} {
 			t.Run(name+" at "+path, func(t *testing.T) {
@@ -124,14 +124,14 @@ func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
 	}
 }
 
-func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
+func TestDeeplyNestedReview(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	w := d.post(t, PathValidate, bytes.Repeat([]byte(`{"a":`), DefaultBodyLimit/5-1))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 	assert.Contains(t, w.Body.String(), "invalid AdmissionReview: ")
 }
 
-func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
+func TestReviewOfExactlyTheLimit(t *testing.T) {
 	body := review(t, create(t, route))
 	d := newTestServer(t, Options{BodyLimit: int64(len(body))}, cluster)
 	assert.True(t, responseOf(t, d.post(t, PathValidate, body)).Allowed)
@@ -142,7 +142,7 @@ func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
 
 // An HTTP error would leave what an object holds to failurePolicy, and Ignore would
 // let it pass.
-func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
+func TestInvalidObjectIsDeniedNotHTTPError(t *testing.T) {
 	const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + string(uid) + `","object":`
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}}"
 	for name, c := range map[string]struct{ body, reason, says string }{
@@ -166,7 +166,7 @@ func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
 	}
 }
 
-func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
+func TestIncompleteBodyIsBadRequest(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate,
 		io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("the line is dead"))))

@@ -142,7 +142,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
+func TestEnforcementWarn(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
@@ -161,7 +161,7 @@ func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
 }
 
 // Those who may remove overrides are told that they do.
-func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
+func TestOverrideRight(t *testing.T) {
 	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
 		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
@@ -178,7 +178,7 @@ func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
 	}
 }
 
-func TestAConflictNamesWhoHoldsTheTarget(t *testing.T) {
+func TestConflictNamesOwner(t *testing.T) {
 	const held = `
 apiVersion: policies.example.com/v1
 kind: TimeoutPolicy
@@ -191,7 +191,7 @@ spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys
 		"policies of kind TimeoutPolicy do not merge on one target: edit TimeoutPolicy app/first or choose another target", said(t, a))
 }
 
-func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
+func TestDenialIsCompleteWarningIsLimited(t *testing.T) {
 	unset := make([]string, 30)
 	for i := range unset {
 		unset[i] = fmt.Sprintf("rules.authentication.rule-number-%02d", i)
@@ -216,7 +216,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	assert.Equal(t, "UnsetOverride", a.AuditAnnotations["denied"], "each code once")
 }
 
-func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
+func TestDenialIsPrintable(t *testing.T) {
 	gw := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
 	gw = strings.Replace(strings.Replace(gw, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
 	gw = strings.ReplaceAll(gw, "\x1b", `\e`)
@@ -228,7 +228,7 @@ func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
 	assert.Contains(t, message, "r.limit > 50)   && ")
 }
 
-func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
+func TestNotSyncedIsUnavailable(t *testing.T) {
 	s := snapshot.New("gateways", "routes")
 	d := newTestServer(t, Options{Store: s}, cluster, gatewayLimits)
 	s.Listed("routes")
@@ -247,7 +247,7 @@ func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
 	said(t, responseOf(t, w))
 }
 
-func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
+func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	v, _ := d.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
@@ -263,7 +263,7 @@ func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
 }
 
-func TestAKindThatIsGoneIsAllowed(t *testing.T) {
+func TestRemovedKindIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
@@ -271,7 +271,7 @@ func TestAKindThatIsGoneIsAllowed(t *testing.T) {
 	assert.NotEmpty(t, d.validated(t, create(t, routeAuth("rules: {authentication: {sso: {}}}"))).Warnings)
 }
 
-func TestADrainingServerAnswersAndSendsClientsElsewhere(t *testing.T) {
+func TestDrainClosesConnections(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayLimits)
 	d.Drain()
 	for _, path := range []string{PathValidate, PathMutate} {
@@ -297,7 +297,7 @@ func homeless() string {
 	return strings.Replace(routeLimits(100), "name: toystore}", "name: nothing}", 1)
 }
 
-func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
+func TestOverloadIsDeniedWithRetry(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
@@ -316,7 +316,7 @@ func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
 }
 
-func TestOverloadDeniesNothingWhereEnforcementIsWarn(t *testing.T) {
+func TestOverloadWithEnforcementWarn(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
@@ -331,7 +331,7 @@ func TestOverloadDeniesNothingWhereEnforcementIsWarn(t *testing.T) {
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, routeLimits(20))))
 }
 
-func TestWhoeverWaitsLongerThanTheCallIsSentAway(t *testing.T) {
+func TestQueueTimeoutIsDenied(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
@@ -349,7 +349,7 @@ func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 	return none[len(none)], nil
 }
 
-func TestAPanicIsADenial(t *testing.T) {
+func TestPanicIsDenied(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
@@ -366,7 +366,7 @@ func TestAPanicIsADenial(t *testing.T) {
 	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: internal error"), a.Warnings[0])
 }
 
-func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
+func TestPanicInMutateIsAllowed(t *testing.T) {
 	d := newTestServer(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
 	d.Guard.Engine = nil
 	for range 2 {
@@ -376,14 +376,14 @@ func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
 	said(t, d.validated(t, create(t, route)))
 }
 
-func TestALookThatFailsIsADenial(t *testing.T) {
+func TestFailedLiveReadIsDenied(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
 	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
 	assert.Equal(t, "cannot evaluate this write: look for HTTPRoute app/nothing: connection refused; retry",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
-func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
+func TestLiveReadFindsTarget(t *testing.T) {
 	s := snapshot.New()
 	addObjects(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
 	v, _ := s.View()
@@ -397,7 +397,7 @@ func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
 	assert.Equal(t, 1, looks)
 }
 
-func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
+func TestEvaluationDeadline(t *testing.T) {
 	b := newBlocking()
 	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
@@ -411,7 +411,7 @@ func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 }
 
-func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
+func TestExpiredCallIsDenied(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
@@ -437,7 +437,7 @@ func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	return o
 }
 
-func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
+func TestExpensiveConditionsAreDenied(t *testing.T) {
 	d := newTestServer(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
@@ -445,7 +445,7 @@ func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
 		"ask the owner of infra/gw-limits for simpler conditions", message)
 }
 
-func TestTheTimeOfACallIsWhatTheAPIServerSaysLessAMargin(t *testing.T) {
+func TestCallTimeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"":                     DefaultTimeout - responseMargin,
 		"?timeout=":            DefaultTimeout - responseMargin,

@@ -61,7 +61,7 @@ const finalizer = ", finalizers: [a/b]"
 
 // What has the entry of the system is never denied for want of a judgement, and
 // nothing else passes by that.
-func TestWhatTheSystemDoesIsNotDeniedForWantOfAJudgement(t *testing.T) {
+func TestSystemWriteIsNotDeniedUnevaluated(t *testing.T) {
 	alive := strings.Replace(held(finalizer), `deletionTimestamp: "2026-03-01T00:00:00Z"`, "generation: 1", 1)
 	owned, crowd := held(ownedBy(0, 1)), held(ownedBy(0, 700)+finalizer)
 	const edit, deletion = "the object is being deleted and nothing else changes", "garbage collection or namespace deletion"
@@ -111,7 +111,7 @@ func TestWhatTheSystemDoesIsNotDeniedForWantOfAJudgement(t *testing.T) {
 
 // A deletion that was judged, as in a namespace that stays, is denied as it is
 // judged. One that was too much to judge was not.
-func TestADeletionByTheSystemIsDeniedAsItIsJudged(t *testing.T) {
+func TestEvaluatedSystemDeleteKeepsDenial(t *testing.T) {
 	d := newTestServer(t, Options{})
 	r := as(namespaceController, remove(t, held("")))
 	judged := func(code api.ReasonCode) response {
@@ -124,7 +124,7 @@ func TestADeletionByTheSystemIsDeniedAsItIsJudged(t *testing.T) {
 }
 
 // In a roll-out it is not counted among what would be denied.
-func TestWhatIsSparedWouldNotBeDenied(t *testing.T) {
+func TestAllowedSystemWriteHasNoWouldDeny(t *testing.T) {
 	for _, e := range []guard.Enforcement{guard.EnforceWarn, guard.EnforceAudit} {
 		d := newTestServer(t, Options{Enforcement: e})
 		got := d.answering(t, update(t, held(finalizer), held("")), d.denyFailed("TooMuch", "TooMuch: it takes long"))
@@ -134,7 +134,7 @@ func TestWhatIsSparedWouldNotBeDenied(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsNotOfTheSystem(t *testing.T) {
+func TestUnreadableObjectIsNotASystemWrite(t *testing.T) {
 	object := toJSON(t, held(", ownerReferences: x"))
 	for _, data := range [][]byte{nil, []byte("{"), []byte(`{"metadata":1}`), object} {
 		var before json.RawMessage = toJSON(t, held(ownedBy(0, 1)))

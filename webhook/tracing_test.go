@@ -63,7 +63,7 @@ func attributes(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-func TestAReviewGoesOnWithTheTraceOfTheAPIServer(t *testing.T) {
+func TestSpansContinueTrace(t *testing.T) {
 	for door, act := range map[string]string{PathValidate: "evaluate", PathMutate: "annotate"} {
 		d, recorder := traced(t, Options{}, cluster)
 		d.call(t, door, review(t, create(t, routeLimits(20))))
@@ -81,7 +81,7 @@ func TestAReviewGoesOnWithTheTraceOfTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestASpanTellsWhatWasAskedAndAnswered(t *testing.T) {
+func TestSpanAttributes(t *testing.T) {
 	dry := create(t, routeLimits(100))
 	dry.DryRun = new(true)
 	for name, c := range map[string]struct {
@@ -118,7 +118,7 @@ func TestASpanTellsWhatWasAskedAndAnswered(t *testing.T) {
 	}
 }
 
-func TestSpansTellNothingOfTheObject(t *testing.T) {
+func TestSpansHaveNoObjectContent(t *testing.T) {
 	const secret = "hunter2"
 	d, recorder := traced(t, Options{}, cluster, gatewayLimits)
 	d.validated(t, create(t, strings.Replace(annotated(routeLimits(100), "password", secret), "login: {", "login: {"+secret+": 1, ", 1)))
@@ -130,7 +130,7 @@ func TestSpansTellNothingOfTheObject(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
+func TestSpanErrors(t *testing.T) {
 	ready := func(t *testing.T, o Options) (*testServer, *tracetest.SpanRecorder) {
 		t.Helper()
 		return traced(t, o, cluster)
@@ -175,7 +175,7 @@ func TestWhatGoesWrongIsAnErrorOnTheSpan(t *testing.T) {
 	}
 }
 
-func TestWithoutTracesSpansCostNothing(t *testing.T) {
+func TestNoTracerAllocatesNothing(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate, http.NoBody)
 	r.Header.Set("Traceparent", traceparent)
@@ -190,7 +190,7 @@ func TestWithoutTracesSpansCostNothing(t *testing.T) {
 	}))
 }
 
-func TestASampledOutReviewIsJudgedTheSame(t *testing.T) {
+func TestUnsampledReview(t *testing.T) {
 	d := newTestServer(t, Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer("test")}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, routeLimits(100)))), "ConstraintViolated")
 }

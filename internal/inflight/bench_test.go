@@ -13,10 +13,10 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// BenchmarkJudge is a write of a route, each seen before the next: without a
+// BenchmarkEvaluate is a write of a route, each seen before the next: without a
 // log, with one, with one that has other writes in it, and with one write in
 // it that matters to the same paths.
-func BenchmarkJudge(b *testing.B) {
+func BenchmarkEvaluate(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		others, nearby int
@@ -66,9 +66,9 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// BenchmarkJudgeAbove is a write of a gateway's policy beside writes of its routes,
+// BenchmarkEvaluateAbove is a write of a gateway's policy beside writes of its routes,
 // which do not matter to each other.
-func BenchmarkJudgeAbove(b *testing.B) {
+func BenchmarkEvaluateAbove(b *testing.B) {
 	for _, n := range []int{0, 40, 400, 4000} {
 		b.Run(fmt.Sprintf("%d-routes", n), func(b *testing.B) {
 			objects := snapshot.New()

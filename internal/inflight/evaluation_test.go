@@ -30,50 +30,50 @@ func without(what string) []string {
 	return []string{"Retry " + clipped + " (without " + what + unseen}
 }
 
-func TestWhatIsInFlight(t *testing.T) {
+func TestWritesInFlight(t *testing.T) {
 	loose := worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]")
 	elsewhere := worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: other}]\n"+
 		"overrides: {strategy: patch, when: 'spec.a > 50', a: 50}")
 	for name, c := range map[string]struct {
 		known  []string
-		before func(*sky)
-		write  func(*sky) Write
+		before func(*harness)
+		write  func(*harness) Write
 		want   []string
 	}{
 		"that breaks something together with a write makes it wait": {
 			[]string{gatewayGroup, route},
-			func(s *sky) { s.admit(s.create(limit)) },
-			func(s *sky) Write { return s.create(greedy) }, with(ofLimit),
+			func(s *harness) { s.admit(s.create(limit)) },
+			func(s *harness) Write { return s.create(greedy) }, with(ofLimit),
 		},
 		"that is of another object of the same paths and breaks nothing does not": {
 			[]string{gatewayGroup, route},
-			func(s *sky) { s.admit(s.create(limit)) },
-			func(s *sky) Write { return s.create(modest) }, nil,
+			func(s *harness) { s.admit(s.create(limit)) },
+			func(s *harness) Write { return s.create(modest) }, nil,
 		},
 		"that is on other paths is no matter": {
 			[]string{gatewayGroup, route, worlds.GatewayDoc("other", "class", "http")},
-			func(s *sky) { s.admit(s.create(elsewhere)) },
-			func(s *sky) Write { return s.create(greedy) }, nil,
+			func(s *harness) { s.admit(s.create(elsewhere)) },
+			func(s *harness) Write { return s.create(greedy) }, nil,
 		},
 		"that was denied is not there": {
 			[]string{gatewayGroup, route, limit},
-			func(s *sky) { assert.NotEmpty(s, said(s.judge(s.create(greedy)))) },
-			func(s *sky) Write { return s.create(onRoute("other", "a: 100")) },
+			func(s *harness) { assert.NotEmpty(s, denials(s.evaluate(s.create(greedy)))) },
+			func(s *harness) Write { return s.create(onRoute("other", "a: 100")) },
 			[]string{clipped},
 		},
 		"that was a dry run is not there": {
 			[]string{gatewayGroup, route},
-			func(s *sky) {
+			func(s *harness) {
 				w := s.create(limit)
 				w.DryRun = true
 				s.admit(w)
 			},
-			func(s *sky) Write { return s.create(greedy) }, nil,
+			func(s *harness) Write { return s.create(greedy) }, nil,
 		},
 		"holds for a dry run, too": {
 			[]string{gatewayGroup, route},
-			func(s *sky) { s.admit(s.create(limit)) },
-			func(s *sky) Write {
+			func(s *harness) { s.admit(s.create(limit)) },
+			func(s *harness) Write {
 				w := s.create(greedy)
 				w.DryRun = true
 				return w
@@ -81,29 +81,29 @@ func TestWhatIsInFlight(t *testing.T) {
 		},
 		"that changes nothing is not kept": {
 			[]string{gatewayGroup, route, limit},
-			func(s *sky) {
+			func(s *harness) {
 				s.admit(s.update(limit, limit))
 				s.admit(s.update(route, route))
 				s.admit(s.update(gatewayGroup, gatewayGroup))
 				assert.Zero(s, s.log.Len())
 			},
-			func(s *sky) Write { return s.create(modest) }, nil,
+			func(s *harness) Write { return s.create(modest) }, nil,
 		},
 		"that was denied and admitted all the same is kept": {
 			[]string{gatewayGroup, route},
-			func(s *sky) {
+			func(s *harness) {
 				s.put(limit)
 				w := s.create(greedy)
 				w.Enforcement = guard.EnforceWarn
-				assert.Equal(s, []string{clipped}, said(s.judge(w)))
+				assert.Equal(s, []string{clipped}, denials(s.evaluate(w)))
 				assert.Equal(s, 1, s.log.Len())
 			},
-			func(s *sky) Write { return s.create(modest) }, nil,
+			func(s *harness) Write { return s.create(modest) }, nil,
 		},
 		"does not matter where nothing is denied": {
 			[]string{gatewayGroup, route},
-			func(s *sky) { s.admit(s.create(limit)) },
-			func(s *sky) Write {
+			func(s *harness) { s.admit(s.create(limit)) },
+			func(s *harness) Write {
 				w := s.create(greedy)
 				w.Enforcement = guard.EnforceAudit
 				return w
@@ -111,82 +111,82 @@ func TestWhatIsInFlight(t *testing.T) {
 		},
 		"may be what makes a write right": {
 			[]string{gatewayGroup, route, limit},
-			func(s *sky) { s.admit(s.update(limit, loose)) },
-			func(s *sky) Write { return s.create(greedy) },
+			func(s *harness) { s.admit(s.update(limit, loose)) },
+			func(s *harness) Write { return s.create(greedy) },
 			without(ofLimit),
 		},
 		"may be a deletion": {
 			[]string{gatewayGroup, route, limit},
-			func(s *sky) { s.admit(s.remove(limit)) },
-			func(s *sky) Write { return s.create(greedy) },
+			func(s *harness) { s.admit(s.remove(limit)) },
+			func(s *harness) Write { return s.create(greedy) },
 			without(ofLimit),
 		},
 		"counts in every combination": {
 			[]string{gatewayGroup},
-			func(s *sky) {
+			func(s *harness) {
 				s.admit(s.create(limit))
 				s.admit(s.create(route))
 			},
-			func(s *sky) Write { return s.create(greedy) },
+			func(s *harness) Write { return s.create(greedy) },
 			with("the pending writes of Paint infra/limit, HTTPRoute app/r"),
 		},
 		"may be deleted and created anew": {
 			[]string{gatewayGroup, route, loose},
-			func(s *sky) {
+			func(s *harness) {
 				s.admit(s.remove(loose))
 				s.admit(s.create(limit))
 			},
-			func(s *sky) Write { return s.create(greedy) },
+			func(s *harness) Write { return s.create(greedy) },
 			with("the pending writes of Paint infra/limit, Paint infra/limit"),
 		},
 		"of the same object is what its own write says": {
 			[]string{gatewayGroup, route, limit},
-			func(s *sky) { s.admit(s.create(modest)) },
-			func(s *sky) Write { return s.update(modest, onRoute("modest", "a: 20")) }, nil,
+			func(s *harness) { s.admit(s.create(modest)) },
+			func(s *harness) Write { return s.update(modest, onRoute("modest", "a: 20")) }, nil,
 		},
 		"and creates what there is will not be stored": {
 			[]string{gatewayGroup, route, modest},
-			func(s *sky) {
+			func(s *harness) {
 				s.admit(s.create(limit))
 				s.put(loose) // another one was faster
 			},
-			func(s *sky) Write { return s.create(greedy) }, nil,
+			func(s *harness) Write { return s.create(greedy) }, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, c.known...)
+			s := newHarness(t, Options{}, c.known...)
 			c.before(s)
-			assert.Equal(t, c.want, said(s.judge(c.write(s))))
+			assert.Equal(t, c.want, denials(s.evaluate(c.write(s))))
 		})
 	}
 }
 
 // Whether a write meets others depends on nothing that another one left behind: not
 // on a dry run of an object in between, nor on another write of that object.
-func TestWhatAWriteMeetsDependsOnNoOther(t *testing.T) {
+func TestRelatedIsIndependentOfOthers(t *testing.T) {
 	away := worlds.RouteDoc("r", "[{}]", "other")
-	for name, between := range map[string]func(*sky){
-		"nothing": func(*sky) {},
-		"a dry run of the object that brings them together": func(s *sky) {
+	for name, between := range map[string]func(*harness){
+		"nothing": func(*harness) {},
+		"a dry run of the object that brings them together": func(s *harness) {
 			w := s.update(away, worlds.RouteDoc("r", "[{name: dry}]", "other"))
 			w.DryRun = true
 			s.admit(w)
 		},
-		"a dry run of another one": func(s *sky) {
+		"a dry run of another one": func(s *harness) {
 			w := s.create(worlds.RouteDoc("q", "[{}]", "edge"))
 			w.DryRun = true
 			s.admit(w)
 		},
-		"another write of it, which may not be stored": func(s *sky) {
+		"another write of it, which may not be stored": func(s *harness) {
 			s.admit(s.update(away, worlds.RouteDoc("r", "[{name: x}]", "other")))
 		},
-		"its event": func(s *sky) { s.seen(route, "11") },
-		"an event of another object": func(s *sky) {
-			s.seen(worlds.RouteDoc("q", "[{}]", "edge"), "11")
+		"its event": func(s *harness) { s.observe(route, "11") },
+		"an event of another object": func(s *harness) {
+			s.observe(worlds.RouteDoc("q", "[{}]", "edge"), "11")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
+			s := newHarness(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
 			s.admit(s.update(away, route))
 			s.admit(s.create(greedy))
 			between(s)
@@ -197,9 +197,9 @@ func TestWhatAWriteMeetsDependsOnNoOther(t *testing.T) {
 
 // What is admitted while a write is judged may bring it together with what was in
 // flight before.
-func TestAWriteThatIsAdmittedMeanwhileBringsOthersTogether(t *testing.T) {
+func TestConcurrentWriteConnectsOthers(t *testing.T) {
 	away := worlds.RouteDoc("r", "[{}]", "other")
-	s := newSky(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
+	s := newHarness(t, Options{}, gatewayGroup, worlds.GatewayDoc("other", "class", "http"), away)
 	s.admit(s.create(greedy))
 	looks := 0
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
@@ -214,29 +214,29 @@ func TestAWriteThatIsAdmittedMeanwhileBringsOthersTogether(t *testing.T) {
 }
 
 // A write is judged by a moment at which nothing that matters is unknown.
-func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
+func TestConcurrentWriteCounts(t *testing.T) {
 	nowhere := worlds.PolicyDoc("Paint", "app", "greedy", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+
 		"{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: 100")
 	for name, c := range map[string]struct {
-		meanwhile func(*sky)
+		meanwhile func(*harness)
 		want      []string
 		looks     int
 	}{
-		"and not seen": {func(s *sky) { s.admit(s.create(limit)) }, with(ofLimit), 3},
+		"and not seen": {func(s *harness) { s.admit(s.create(limit)) }, with(ofLimit), 3},
 		"and seen, too": {
-			func(s *sky) {
+			func(s *harness) {
 				s.admit(s.create(limit))
-				s.seen(limit, "11")
+				s.observe(limit, "11")
 				assert.Zero(s, s.log.Len())
 			}, []string{clipped}, 2,
 		},
-		"and of other paths": {func(s *sky) { s.admit(s.create(worlds.GatewayDoc("other", "class", "http"))) }, nil, 1},
-		"and denied": {func(s *sky) {
-			assert.NotEmpty(s, said(s.judge(s.create(onRoute("x", "overrides: {when: '1 +', a: 1}")))))
+		"and of other paths": {func(s *harness) { s.admit(s.create(worlds.GatewayDoc("other", "class", "http"))) }, nil, 1},
+		"and denied": {func(s *harness) {
+			assert.NotEmpty(s, denials(s.evaluate(s.create(onRoute("x", "overrides: {when: '1 +', a: 1}")))))
 		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gatewayGroup, route)
+			s := newHarness(t, Options{}, gatewayGroup, route)
 			looks := 0
 			s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 				if looks++; looks == 1 {
@@ -244,17 +244,17 @@ func TestAWriteThatIsAdmittedWhileAnotherIsJudgedCounts(t *testing.T) {
 				}
 				return nil, nil
 			}
-			assert.Equal(t, c.want, said(s.judge(s.create(nowhere))))
+			assert.Equal(t, c.want, denials(s.evaluate(s.create(nowhere))))
 			assert.Equal(t, c.looks, looks, "judgements")
 		})
 	}
 }
 
-func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
+func TestWritesOfSameObjectAreUnrelated(t *testing.T) {
 	nowhere := func(value string) string {
 		return worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: "+value)
 	}
-	s := newSky(t, Options{}, gatewayGroup, route)
+	s := newHarness(t, Options{}, gatewayGroup, route)
 	looks := 0
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		if looks++; looks == 2 {
@@ -269,8 +269,8 @@ func TestWritesOfOneObjectAreNotLaidOverEachOther(t *testing.T) {
 }
 
 // Whether two writes meet may hang on a third that came later.
-func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup)
+func TestRelatedGrowsWithOthers(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup)
 	onService := worlds.PolicyDoc("Paint", "app", "behind", "targetRefs: [{group: '', kind: Service, name: s}]\na: 1")
 	s.admit(s.create(onService))
 	assert.Empty(t, s.met(s.create(limit)))
@@ -278,11 +278,11 @@ func TestAWriteInFlightMeetsMoreOnceOthersAreInFlight(t *testing.T) {
 	assert.Equal(t, []string{"Paint app/behind", "HTTPRoute app/r"}, s.met(s.create(limit)))
 }
 
-func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route)
+func TestStoredWriteIsNotTracked(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
-		s.seen(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
+		s.observe(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
 		return nil, nil
 	}
 	s.admit(s.create(nowhere))
@@ -291,33 +291,33 @@ func TestAWriteThatIsStoredBeforeWeAnswerIsNotKept(t *testing.T) {
 	assert.Zero(t, s.log.busy.Load())
 }
 
-func TestAWriteWaitsForThoseThatItHangsOn(t *testing.T) {
+func TestWaitForRelatedWrites(t *testing.T) {
 	for name, c := range map[string]struct {
-		happens func(*sky)
+		happens func(*harness)
 		want    []string
 	}{
-		"and is denied once they are seen":            {func(s *sky) { s.seen(limit, "11") }, []string{clipped}},
-		"and is allowed once they are seen elsewhere": {func(s *sky) { s.seen(worlds.PolicyDoc("Paint", "infra", "limit", "b: 1"), "11") }, nil},
+		"and is denied once they are seen":            {func(s *harness) { s.observe(limit, "11") }, []string{clipped}},
+		"and is allowed once they are seen elsewhere": {func(s *harness) { s.observe(worlds.PolicyDoc("Paint", "infra", "limit", "b: 1"), "11") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
+			s := newHarness(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
 			s.admit(s.create(limit))
 			done := make(chan []string)
 			go func() {
 				d, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 				assert.NoError(t, err)
-				done <- said(d)
+				done <- denials(d)
 			}()
 			s.admit(s.create(worlds.GatewayDoc("other", "class", "http")))
-			s.seen(worlds.GatewayDoc("other", "class", "http"), "11") // is no reason to look again
+			s.observe(worlds.GatewayDoc("other", "class", "http"), "11") // is no reason to look again
 			c.happens(s)
 			assert.Equal(t, c.want, <-done)
 		})
 	}
 }
 
-func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route)
+func TestWaitForManyRelatedWrites(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		s.admit(s.create(onRoute(name, "b: 1")))
 	}
@@ -331,29 +331,29 @@ func TestAWriteWaitsForManyToBecomeFew(t *testing.T) {
 		}
 		d, err := s.log.Evaluate(t.Context(), s.guard, view, s.create(modest))
 		assert.NoError(t, err)
-		done <- said(d)
+		done <- denials(d)
 	}()
 	<-views
 	<-views // it has looked, and met five
-	s.seen(onRoute("a", "b: 1"), "11")
-	s.seen(onRoute("b", "b: 1"), "12")
+	s.observe(onRoute("a", "b: 1"), "11")
+	s.observe(onRoute("b", "b: 1"), "12")
 	assert.Empty(t, <-done)
 	assert.Len(t, views, 3, "it looked once more, and was booked")
 }
 
-func TestNoWriteWaitsLongerThanItHas(t *testing.T) {
-	s := newSky(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
+func TestWaitIsBounded(t *testing.T) {
+	s := newHarness(t, Options{MaxWait: time.Hour}, gatewayGroup, route)
 	s.admit(s.create(limit))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(greedy))
 	require.NoError(t, err)
-	assert.Equal(t, with(ofLimit), said(d))
+	assert.Equal(t, with(ofLimit), denials(d))
 	require.NoError(t, ctx.Err(), "half of it is left")
 }
 
-func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route)
+func TestContendedWriteIsRetried(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route)
 	ctx, cancel := context.WithCancel(t.Context())
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	rounds := 0
@@ -363,17 +363,17 @@ func TestAWriteThatIsOvertakenAgainAndAgainIsToBeTriedAgain(t *testing.T) {
 		}
 		doc := onRoute("q"+string(rune('a'+rounds)), "b: 1")
 		s.admit(s.create(doc))
-		s.seen(doc, "11")
+		s.observe(doc, "11")
 		return nil, nil
 	}
 	d, err := s.log.Evaluate(ctx, s.guard, s.view, s.create(nowhere))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Retry TooMuch: writes that affect the same paths were admitted faster than this one could be evaluated"}, said(d))
+	assert.Equal(t, []string{"Retry TooMuch: writes that affect the same paths were admitted faster than this one could be evaluated"}, denials(d))
 	assert.Equal(t, 3, rounds)
 }
 
-func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route)
+func TestExpiredWriteIsNotTracked(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := s.create(worlds.GatewayDoc("other", "class", "http")) // without a path, so that nothing takes time
@@ -384,18 +384,18 @@ func TestAWriteWhoseTimeIsOverIsNotKept(t *testing.T) {
 	assert.Equal(t, 1, s.log.Len())
 }
 
-func TestALogThatIsNilJudgesEachWriteByItself(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route, limit)
+func TestNilLog(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route, limit)
 	var l *Log
 	d, err := l.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
 	require.NoError(t, err)
-	assert.Equal(t, []string{clipped}, said(d))
+	assert.Equal(t, []string{clipped}, denials(d))
 	assert.Zero(t, l.Len())
 }
 
 var errLive = errors.New("no answer")
 
-func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
+func TestEvaluationError(t *testing.T) {
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	for name, c := range map[string]struct {
 		inFlight []string
@@ -405,7 +405,7 @@ func TestWhatCannotBeJudgedIsAnError(t *testing.T) {
 		"with what is in flight laid over": {[]string{modest}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gatewayGroup, route)
+			s := newHarness(t, Options{}, gatewayGroup, route)
 			for _, doc := range c.inFlight {
 				s.admit(s.create(doc))
 			}
@@ -436,33 +436,33 @@ func (r rereading) Reread(_ context.Context, v *snapshot.View, _, _ snapshot.Obj
 	return r(v)
 }
 
-func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
+func TestProfileInFlight(t *testing.T) {
 	profile := guard.Change{Operation: guard.Create, After: &policykind.Profile{PolicyProfile: api.PolicyProfile{Spec: api.PolicyProfileSpec{
 		Group: worlds.Group, Kind: "Other", Class: api.Inherited, Targets: api.ProfileTargets{Fields: []string{"targetRef"}},
 	}}}}
 	write := Write{Change: profile, Precondition: func() Precondition { return Precondition{UID: "p"} }}
 
 	t.Run("where what they say then makes a write wrong", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		reads := s.read(limit)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v.With(snapshot.Put(reads)), nil })
 		s.admit(write)
-		assert.Equal(t, with("the pending write of PolicyProfile"), said(s.judge(s.create(greedy))))
+		assert.Equal(t, with("the pending write of PolicyProfile"), denials(s.evaluate(s.create(greedy))))
 	})
 	t.Run("and that may take an override out of force that is in flight itself", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.guard.Rights, s.guard.Kinds = nil, rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			milder := *v.Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 			milder.Actions = map[api.ReasonCode]api.Action{api.ReasonOverrideRemoved: api.Warn}
 			return v.WithKinds([]*policykind.Kind{&milder}), nil
 		})
 		s.admit(s.create(limit))
-		d := s.judge(write)
+		d := s.evaluate(write)
 		assert.True(t, d.Decision.Denied())
 		assert.True(t, d.Retry)
 	})
 	t.Run("one on top of the other, even if a view stays as it is", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		var seen []int
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) {
 			seen = append(seen, len(v.Readings()))
@@ -471,11 +471,11 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		s.admit(write)
 		other := &policykind.Profile{PolicyProfile: profile.After.(*policykind.Profile).PolicyProfile}
 		other.Name = "other"
-		assert.False(t, s.judge(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Decision.Denied())
+		assert.False(t, s.evaluate(Write{Change: guard.Change{Operation: guard.Create, After: other}, Precondition: write.Precondition}).Decision.Denied())
 		assert.Equal(t, []int{0, 0, 0, 1}, seen, "the first by itself; the second by itself; the first laid; the second on top")
 	})
 	t.Run("whose last finalizer is taken off, which ends it", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.guard.Kinds = rereading(func(v *snapshot.View) (*snapshot.View, error) { return v, nil })
 		l := overlay{guard: s.guard, view: s.view()}
 		finalized := write
@@ -484,7 +484,7 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.Equal(t, []snapshot.Reading{{}}, l.flush().Readings())
 	})
 	t.Run("and that may fail", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, errLive })
 		_, err := s.log.Evaluate(t.Context(), s.guard, s.view, s.create(greedy))
@@ -492,62 +492,62 @@ func TestAProfileInFlightIsLaidOverByReadingPoliciesAnew(t *testing.T) {
 		assert.ErrorContains(t, err, "evaluate the effect of PolicyProfile on policies: ")
 	})
 	t.Run("unless it defines a kind that another one defines", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(limit))
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
-		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "the writes after it are laid over")
+		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "the writes after it are laid over")
 	})
 	t.Run("unless nobody can", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(greedy))
 	})
 }
 
-func TestPoliciesThatAreReadAnotherWay(t *testing.T) {
-	anew := func(s *sky) {
+func TestChangedKind(t *testing.T) {
+	anew := func(s *harness) {
 		k := worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 		s.store.AddKind(k)
 		s.store.KindListed(k.Ref())
 	}
 	t.Run("a write of the old way is to be tried again", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		w := s.create(greedy)
 		anew(s)
-		d := s.judge(w)
-		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, said(d))
+		d := s.evaluate(w)
+		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, denials(d))
 	})
 	t.Run("one whose kind is read again at this moment is evaluated by the reading that the view has", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route, limit)
+		s := newHarness(t, Options{}, gatewayGroup, route, limit)
 		w := s.create(greedy)
 		s.store.AddKind(worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"}))
-		assert.Equal(t, []string{"ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"}, said(s.judge(w)))
+		assert.Equal(t, []string{"ConstraintViolated: a: 100 is not what Paint infra/limit allows on Gateway infra/edge (when: spec.a > 50): it would be replaced by 50"}, denials(s.evaluate(w)))
 	})
 	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		anew(s)
-		d := s.judge(s.create(greedy))
-		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, said(d))
+		d := s.evaluate(s.create(greedy))
+		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, denials(d))
 	})
 	t.Run("a kind that is not read any more is no matter", func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		s.store.RemoveKind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 		s.admit(s.update(route, worlds.RouteDoc("r", "[{name: x}]", "edge")))
 	})
 }
 
-func TestANamespaceInFlightGoesWithAllThatIsInIt(t *testing.T) {
+func TestDeletedNamespaceInFlight(t *testing.T) {
 	namespace := "kind: Namespace\nmetadata: {name: infra}"
-	s := newSky(t, Options{}, namespace, gatewayGroup, route, limit)
+	s := newHarness(t, Options{}, namespace, gatewayGroup, route, limit)
 	s.admit(s.remove(namespace))
 	assert.True(t, s.remove(namespace).footprint(s.view()).Meets(s.create(modest).footprint()), "also on what is elsewhere")
-	assert.Equal(t, without("the pending write of Namespace infra"), said(s.judge(s.create(greedy))))
+	assert.Equal(t, without("the pending write of Namespace infra"), denials(s.evaluate(s.create(greedy))))
 }
 
-func TestCombinations(t *testing.T) {
+func TestSubsets(t *testing.T) {
 	all := []*entry{{seq: 1}, {seq: 2}, {seq: 3}, {seq: 4}}
 	for n, want := range [][][]uint64{
 		nil,
@@ -568,7 +568,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-func TestAMessageNamesAFewWrites(t *testing.T) {
+func TestMessageNamesAtMostThreeWrites(t *testing.T) {
 	d := explain("together with", []guard.Finding{{What: "no", Short: "n"}}, []*entry{
 		{pending: pendingWrite{ref: api.Ref{Kind: "A", Name: "a"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "B", Name: "b"}}},
 		{pending: pendingWrite{ref: api.Ref{Kind: "C", Name: "c"}}}, {pending: pendingWrite{ref: api.Ref{Kind: "D", Name: "d"}}}, {},
@@ -583,7 +583,7 @@ func TestAMessageNamesAFewWrites(t *testing.T) {
 // breaks something with.
 func TestManyWritersAtOnce(t *testing.T) {
 	for round := range 20 {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		writes := []Write{s.create(limit), s.create(greedy), s.create(modest), s.create(worlds.GatewayDoc("other", "class", "http"))}
 		allowed := make(chan string, len(writes))
 		for _, w := range writes {

@@ -47,7 +47,7 @@ func (d dice) object() string {
 }
 
 // write is one of an object: created, updated or deleted.
-func (d dice) write(s *sky) Write {
+func (d dice) write(s *harness) Write {
 	doc := d.object()
 	o := s.read(doc)
 	was := s.view().Get(o.Ref())
@@ -90,11 +90,11 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 
 // What a write meets is found, whatever happened before: writes of the same
 // objects, dry runs, events of what is in flight and of what is not.
-func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
+func TestRelatedIsComplete(t *testing.T) {
 	had := 0
 	for seed := range uint64(60) {
 		d := dice{rand.New(rand.NewPCG(seed, 16))}
-		s := newSky(t, Options{}, gatewayGroup)
+		s := newHarness(t, Options{}, gatewayGroup)
 		var story strings.Builder
 		for range 4 + d.IntN(8) {
 			s.put(d.object())
@@ -104,12 +104,12 @@ func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
 			case 0: // someone else's, or what is in flight
 				doc := d.object()
 				fmt.Fprintf(&story, "--- seen\n%s\n", doc)
-				s.seen(doc, "11")
+				s.observe(doc, "11")
 			default:
 				w := d.write(s)
 				w.DryRun = d.IntN(3) == 0
 				fmt.Fprintf(&story, "--- %s %s, dry run %t\n", w.Change.Operation, w.Change.Object().Ref(), w.DryRun)
-				s.judge(w)
+				s.evaluate(w)
 			}
 			var flying []*entry
 			for _, e := range s.log.entries {

@@ -36,13 +36,13 @@ func namespaces(names ...string) []string {
 
 // fill admits writes of a user until one is denied, and returns how many were
 // admitted.
-func (s *sky) fill(user string, namespace func(i int) string) int {
+func (s *harness) fill(user string, namespace func(i int) string) int {
 	s.Helper()
 	for i := range 10_000 {
-		d := s.judge(by(user, s.create(elsewhere(namespace(i), fmt.Sprintf("%s-%d", user, i)))))
+		d := s.evaluate(by(user, s.create(elsewhere(namespace(i), fmt.Sprintf("%s-%d", user, i)))))
 		if d.Decision.Denied() {
 			assert.True(s, d.Retry)
-			assert.Contains(s, said(d)[0], "Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace "+namespace(i))
+			assert.Contains(s, denials(d)[0], "Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace "+namespace(i))
 			return i
 		}
 	}
@@ -52,9 +52,9 @@ func (s *sky) fill(user string, namespace func(i int) string) int {
 
 func in(namespace string) func(int) string { return func(int) string { return namespace } }
 
-func TestNoOwnerHasAllRoom(t *testing.T) {
+func TestNoOwnerHasWholeQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{MaxWrites: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gatewayGroup, route)...)
+		s := newHarness(t, Options{MaxWrites: 400}, append(namespaces("app", "infra", "a", "b", "c", "d"), gatewayGroup, route)...)
 		free := func(user, namespace string) {
 			t.Helper()
 			s.admit(by(user, s.create(elsewhere(namespace, user+"-is-free"))))
@@ -73,12 +73,12 @@ func TestNoOwnerHasAllRoom(t *testing.T) {
 	})
 }
 
-func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
-	s := newSky(t, Options{MaxWrites: 400}, append(namespaces("infra"), gatewayGroup, route)...)
+func TestUnknownNamespacesShareOneQuota(t *testing.T) {
+	s := newHarness(t, Options{MaxWrites: 400}, append(namespaces("infra"), gatewayGroup, route)...)
 	forged := 0
 	for i := range 1000 {
 		w := by(fmt.Sprintf("forged-%d", i), s.create(elsewhere(fmt.Sprintf("none-%d", i), "g")))
-		if !s.judge(w).Decision.Denied() {
+		if !s.evaluate(w).Decision.Denied() {
 			forged++
 		}
 	}
@@ -86,12 +86,12 @@ func TestNamespacesThatDoNotExistShareOneShare(t *testing.T) {
 	s.admit(by("admin", s.create(elsewhere("infra", "g"))))
 }
 
-func TestSharesAreOfBytesToo(t *testing.T) {
-	s := newSky(t, Options{MaxBytes: 32 << 20}, append(namespaces("app", "infra"), gatewayGroup, route)...)
+func TestByteQuota(t *testing.T) {
+	s := newHarness(t, Options{MaxBytes: 32 << 20}, append(namespaces("app", "infra"), gatewayGroup, route)...)
 	large := func(user, namespace string, i int) bool {
 		w := by(user, s.create(elsewhere(namespace, fmt.Sprint(user, i))))
 		w.Size = 1600 << 10
-		return !s.judge(w).Decision.Denied()
+		return !s.evaluate(w).Decision.Denied()
 	}
 	admitted := 0
 	for i := range 20 {
@@ -103,48 +103,48 @@ func TestSharesAreOfBytesToo(t *testing.T) {
 	assert.True(t, large("admin", "infra", 0))
 }
 
-func TestAWriteThatIsAloneHasRoomWhateverItsSize(t *testing.T) {
-	s := newSky(t, Options{MaxBytes: 1000}, gatewayGroup, route)
+func TestSingleLargeWriteIsTracked(t *testing.T) {
+	s := newHarness(t, Options{MaxBytes: 1000}, gatewayGroup, route)
 	w := s.create(limit)
 	w.Size = 5000
 	s.admit(w)
 	full := "Retry TooMuch: too many admitted writes not yet observed, by this user or in namespace app"
-	assert.Equal(t, []string{full}, said(s.judge(s.create(modest))))
-	assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "a denial needs no room")
+	assert.Equal(t, []string{full}, denials(s.evaluate(s.create(modest))))
+	assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "a denial needs no room")
 	dry := s.create(modest)
 	dry.DryRun = true
-	assert.Empty(t, said(s.judge(dry)), "nor does a dry run")
+	assert.Empty(t, denials(s.evaluate(dry)), "nor does a dry run")
 	lenient := s.create(modest)
 	lenient.Enforcement = guard.EnforceWarn
-	assert.Empty(t, said(s.judge(lenient)), "nor does who denies nothing")
-	s.seen(limit, "11")
+	assert.Empty(t, denials(s.evaluate(lenient)), "nor does who denies nothing")
+	s.observe(limit, "11")
 	s.admit(s.create(modest))
 }
 
-func TestWhatIsObservedLeavesItsRoom(t *testing.T) {
-	s := newSky(t, Options{MaxWrites: 40}, append(namespaces("app"), gatewayGroup, route)...)
+func TestObservedWriteFreesQuota(t *testing.T) {
+	s := newHarness(t, Options{MaxWrites: 40}, append(namespaces("app"), gatewayGroup, route)...)
 	n := s.fill("tenant", in("app"))
 	for i := range n {
-		s.seen(elsewhere("app", fmt.Sprintf("tenant-%d", i)), "11")
+		s.observe(elsewhere("app", fmt.Sprintf("tenant-%d", i)), "11")
 	}
 	assert.Equal(t, newShares(), s.log.shares)
 	assert.Equal(t, newIndex(), s.log.index)
 }
 
-func TestWritesAreForgottenThatAreNeverObserved(t *testing.T) {
+func TestUnobservedWritesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
 		time.Sleep(DefaultKeep + minLatency - time.Nanosecond)
-		assert.Equal(t, with(ofLimit), said(s.judge(s.create(greedy))), "it may be stored yet")
+		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "it may be stored yet")
 		time.Sleep(time.Nanosecond)
 		s.admit(s.create(greedy))
 	})
 }
 
-func TestTheTimeFollowsTheLatency(t *testing.T) {
+func TestExpiryFollowsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSky(t, Options{}, gatewayGroup, route)
+		s := newHarness(t, Options{}, gatewayGroup, route)
 		kept := func() time.Duration {
 			start, doc := time.Now(), elsewhere("infra", fmt.Sprintf("g%d", time.Now().UnixNano()))
 			s.admit(s.create(doc))
@@ -156,7 +156,7 @@ func TestTheTimeFollowsTheLatency(t *testing.T) {
 		observed := func(after time.Duration) {
 			s.admit(s.create(limit))
 			time.Sleep(after)
-			s.seen(limit, "11")
+			s.observe(limit, "11")
 			s.store.Apply(snapshot.Delete(s.read(limit).Ref()))
 		}
 		observed(20 * time.Second)
@@ -172,34 +172,34 @@ func TestTheTimeFollowsTheLatency(t *testing.T) {
 	assert.Equal(t, maxLatency, l.bound())
 }
 
-func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
+func TestCreateOfExistingIsNotTracked(t *testing.T) {
 	there := elsewhere("infra", "there")
 	for name, c := range map[string]struct {
-		before func(*sky)
-		write  func(*sky) Write
+		before func(*harness)
+		write  func(*harness) Write
 		want   int
 	}{
-		"and goes nowhere":     {func(*sky) {}, func(s *sky) Write { return s.create(there) }, 0},
-		"and is being deleted": {func(s *sky) { s.admit(s.remove(there)) }, func(s *sky) Write { return s.create(there) }, 2},
-		"and is being updated": {func(s *sky) { s.admit(s.update(there, worlds.GatewayDoc("there", "other", "http"))) }, func(s *sky) Write { return s.create(there) }, 1},
-		"and its deletion ended": {func(s *sky) {
+		"and goes nowhere":     {func(*harness) {}, func(s *harness) Write { return s.create(there) }, 0},
+		"and is being deleted": {func(s *harness) { s.admit(s.remove(there)) }, func(s *harness) Write { return s.create(there) }, 2},
+		"and is being updated": {func(s *harness) { s.admit(s.update(there, worlds.GatewayDoc("there", "other", "http"))) }, func(s *harness) Write { return s.create(there) }, 1},
+		"and its deletion ended": {func(s *harness) {
 			s.admit(s.remove(there))
 			s.store.Apply(snapshot.Delete(s.read(there).Ref()))
 			s.store.Observe(snapshot.Observation{Ref: s.read(there).Ref(), UID: uid(s.read(there)), Version: "11", Deleted: true})
-		}, func(s *sky) Write { return s.create(there) }, 1},
-		"and loses its last finalizer": {func(s *sky) {
+		}, func(s *harness) Write { return s.create(there) }, 1},
+		"and loses its last finalizer": {func(s *harness) {
 			w := s.update(there, there)
 			w.Finalized = true
 			s.admit(w)
-		}, func(s *sky) Write { return s.create(there) }, 2},
-		"and the name is generated": {func(*sky) {}, func(s *sky) Write {
+		}, func(s *harness) Write { return s.create(there) }, 2},
+		"and the name is generated": {func(*harness) {}, func(s *harness) Write {
 			w := s.create(there)
 			w.Generated = true
 			return w
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSky(t, Options{}, gatewayGroup, route, there)
+			s := newHarness(t, Options{}, gatewayGroup, route, there)
 			c.before(s)
 			s.admit(c.write(s))
 			assert.Equal(t, c.want, s.log.Len())
@@ -208,10 +208,10 @@ func TestWhatExistsIsNotKeptWhenItIsCreated(t *testing.T) {
 }
 
 // The removal of the last finalizer is the end of what a write depends on.
-func TestAnObjectThatLosesItsLastFinalizerMayBeGone(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route, limit)
+func TestLastFinalizer(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route, limit)
 	w := s.update(limit, limit)
 	w.Finalized = true
 	s.admit(w)
-	assert.Equal(t, without(ofLimit), said(s.judge(s.create(greedy))))
+	assert.Equal(t, without(ofLimit), denials(s.evaluate(s.create(greedy))))
 }

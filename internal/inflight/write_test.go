@@ -9,7 +9,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestWhenAWriteIsSeen(t *testing.T) {
+func TestObservedBy(t *testing.T) {
 	created := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Create}}, precondition: Precondition{UID: "u"}}
 	updated := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Update}}, precondition: Precondition{"u", "99"}}
 	deleted := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Delete}}, precondition: Precondition{"u", "99"}}
@@ -42,16 +42,16 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 	}
 }
 
-func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
+func TestOtherObservationsAreIgnored(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
 	s.admit(s.update(onRoute("modest", "a: 1"), modest))
 	s.admit(s.create(limit))
 	s.admit(s.update(onRoute("limit", "b: 1"), onRoute("limit", "b: 2")))
-	s.seen(modest, "11")
+	s.observe(modest, "11")
 	assert.Equal(t, 2, s.log.Len())
-	s.seen(onRoute("limit", "b: 2"), "13")
+	s.observe(onRoute("limit", "b: 2"), "13")
 	assert.Equal(t, 1, s.log.Len())
-	s.seen(limit, "12")
+	s.observe(limit, "12")
 	assert.Zero(t, s.log.Len())
 	assert.Empty(t, s.log.entries, "nothing is left behind")
 	assert.Empty(t, s.log.perObject)

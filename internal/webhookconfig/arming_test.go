@@ -80,7 +80,7 @@ var (
 	disarmedPolicies = []admissionregistrationv1.FailurePolicyType{ignores, ignores, ignores, ignores, ignores, ignores, ignores}
 )
 
-func TestARegistrarArmsAndDisarms(t *testing.T) {
+func TestArmAndDisarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told
@@ -116,7 +116,7 @@ func writePrevious(t *testing.T, r *Reconciler, m, v admissionregistrationv1.Fai
 	require.NoError(t, err)
 }
 
-func TestANewLeaderTakesOverWhatItFinds(t *testing.T) {
+func TestNewLeaderAdoptsArming(t *testing.T) {
 	for name, c := range map[string]struct {
 		mutating, validating admissionregistrationv1.FailurePolicyType
 		want                 bool
@@ -141,7 +141,7 @@ func TestANewLeaderTakesOverWhatItFinds(t *testing.T) {
 	}
 }
 
-func TestALeaderThatCannotSeeWhatIsThereWritesNothingYet(t *testing.T) {
+func TestUnreadableConfigurationIsNotOverwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var mended atomic.Bool
@@ -166,7 +166,7 @@ func TestALeaderThatCannotSeeWhatIsThereWritesNothingYet(t *testing.T) {
 	})
 }
 
-func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
+func TestArmingWithExternalCABundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told
@@ -183,7 +183,7 @@ func TestWhoseBundleIsForeignIsArmedToo(t *testing.T) {
 
 // What others do again each time is left for a while: failurePolicy is then what
 // stands there, and not what would have been written.
-func TestAnEditThatIsLeftForNowIsNotCalledArmed(t *testing.T) {
+func TestDelayedRevertReportsDisarmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		var wrote atomic.Value // the last failurePolicy that was told

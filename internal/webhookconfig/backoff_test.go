@@ -37,7 +37,7 @@ func (o *harness) selectorTerms(t *testing.T) int {
 	return len(o.validating(t).NamespaceSelector.MatchExpressions)
 }
 
-func TestWhoeverDoesTheSameAgainIsFoughtMoreAndMoreSeldom(t *testing.T) {
+func TestRepeatedEditBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first", withMetrics)
 		o.editRepeatedly(t, 50*time.Millisecond)
@@ -73,7 +73,7 @@ func TestWhoeverDoesTheSameAgainIsFoughtMoreAndMoreSeldom(t *testing.T) {
 	})
 }
 
-func TestWhoeverWritesAllTheTimeIsTold(t *testing.T) {
+func TestRepeatedConflictIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		o.locked(func() { o.fail = conflict() })

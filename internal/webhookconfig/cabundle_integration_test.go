@@ -31,7 +31,7 @@ func selfSignedBundle(t *testing.T) []byte {
 }
 
 // What was carried over from before they wrote must not take the place of theirs.
-func TestABundleThatComesBetweenTheLookAndTheWriteStays(t *testing.T) {
+func TestConcurrentExternalBundleStays(t *testing.T) {
 	client, err := kubernetes.NewForConfig(env.Start(t).Config)
 	require.NoError(t, err)
 	c := configuration()
@@ -73,7 +73,7 @@ const theirsOfServices = `{"apiVersion":"admissionregistration.k8s.io/v1","kind"
 
 // An entry that was left out would leave a caBundle of another's behind, alone,
 // which the API server refuses: nothing could be written any more.
-func TestTheEntryOfServicesStaysWhileNoPolicyDependsOnThem(t *testing.T) {
+func TestServicesWebhookStaysWithoutRules(t *testing.T) {
 	plane := env.Start(t)
 	client, err := kubernetes.NewForConfig(plane.Config)
 	require.NoError(t, err)

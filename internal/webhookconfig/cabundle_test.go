@@ -45,7 +45,7 @@ func (o *harness) newKind(resource string) {
 	synctest.Wait()
 }
 
-func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
+func TestExternalBundleIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
 		is.Store(true)
@@ -64,7 +64,7 @@ func TestABundleThatIsAnothersIsLeftAsItIs(t *testing.T) {
 	})
 }
 
-func TestABundleOfOursStaysUntilAnotherWritesTheirs(t *testing.T) {
+func TestOwnBundleStaysUntilInjected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
 		o := startReconciler(t, "ours", withExternalBundle(&is))
@@ -106,7 +106,7 @@ func (o *harness) write(t *testing.T, bundle string, names ...string) {
 }
 
 // Whoever writes bundles by hand knows the entries that there were.
-func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
+func TestNewWebhookGetsExternalBundle(t *testing.T) {
 	const first, added = "validate.overrule.dev", "services.validate.overrule.dev"
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
@@ -136,7 +136,7 @@ func TestAnEntryThatIsNewGetsTheBundleThatOthersWroteToTheFirst(t *testing.T) {
 	})
 }
 
-func TestBeforeItIsKnownWhoseTheBundleIsNothingIsWritten(t *testing.T) {
+func TestUnknownBundleOwnerWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool
 		o := startReconciler(t, "", withExternalBundle(&is))
@@ -148,7 +148,7 @@ func TestBeforeItIsKnownWhoseTheBundleIsNothingIsWritten(t *testing.T) {
 	})
 }
 
-func TestAConfigurationThatCannotBeReadIsTriedAgain(t *testing.T) {
+func TestUnreadableConfigurationIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, resource := range []string{"mutating", "validating"} {
 			var is atomic.Bool

@@ -83,7 +83,7 @@ const wantDefinitions = `"rules":[{"apiGroups":["apiextensions.k8s.io"],"apiVers
 		{"name":"known","expression":"['authpolicies.kuadrant.io', 'backendtlspolicies.gateway.networking.k8s.io', 'clusterpolicyconstraints.overrule.dev', 'gatewayclasses.gateway.networking.k8s.io', 'gateways.gateway.networking.k8s.io', 'grpcroutes.gateway.networking.k8s.io', 'httproutes.gateway.networking.k8s.io', 'listenersets.gateway.networking.k8s.io', 'policyconstraints.overrule.dev', 'policyprofiles.overrule.dev', 'ratelimitpolicies.kuadrant.io', 'referencegrants.gateway.networking.k8s.io', 'tcproutes.gateway.networking.k8s.io', 'timeoutpolicies.policies.example.com', 'tlsroutes.gateway.networking.k8s.io', 'udproutes.gateway.networking.k8s.io', 'widepolicies.policies.example.com', 'xlistenersets.gateway.networking.x-k8s.io'].exists(d, d.endsWith('.' + (request.operation == 'DELETE' ? oldObject : object).spec.group))"},
 		{"name":"deleted-or-defined-anew","expression":"request.operation != 'UPDATE' || object.spec != oldObject.spec || has(object.metadata.labels) != has(oldObject.metadata.labels) || has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels || has(object.metadata.ownerReferences) != has(oldObject.metadata.ownerReferences) || has(object.metadata.ownerReferences) && object.metadata.ownerReferences != oldObject.metadata.ownerReferences || (has(oldObject.status) && has(oldObject.status.conditions) && oldObject.status.conditions.exists(c, c.type == 'Established' && c.status == 'True')) != (has(object.status) && has(object.status.conditions) && object.status.conditions.exists(c, c.type == 'Established' && c.status == 'True'))"}]`
 
-func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
+func TestConfigurations(t *testing.T) {
 	head := func(kind string) string {
 		return `"kind":"` + kind + `","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"name":"overrule",
 			"labels":{"app.kubernetes.io/managed-by":"overrule","app.kubernetes.io/name":"overrule"},
@@ -112,7 +112,7 @@ func TestTheConfigurationsSayAllThatTheDesignAsks(t *testing.T) {
 		`,"failurePolicy":"Fail","reinvocationPolicy":"IfNeeded",`+ruled(annotatedRules, `["CREATE","UPDATE"]`)+conditioned("not-being-deleted", "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)")+`}]}`, string(mutating))
 }
 
-func TestScalesAreJudgedBesideTheirKinds(t *testing.T) {
+func TestScaleRules(t *testing.T) {
 	c := configuration()
 	without := len(c.Validating().Webhooks[0].Rules)
 	c.Scales = []Resource{{"policies.example.com", "v1beta1", "timeoutpolicies/scale", true}}
@@ -124,7 +124,7 @@ func TestScalesAreJudgedBesideTheirKinds(t *testing.T) {
 	assert.NotContains(t, strings.Join(c.Definitions(), " "), "/scale")
 }
 
-func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
+func TestServiceRules(t *testing.T) {
 	// services are the entries that have them, with their failurePolicy and operations.
 	services := func(c Configuration) map[string]string {
 		out := map[string]string{}
@@ -162,7 +162,7 @@ func TestServicesAreJudgedWherePoliciesDependOnThem(t *testing.T) {
 	assert.Equal(t, without.Definitions(), c.Definitions(), "nor have they a definition")
 }
 
-func TestTheOrderOfTheKindsDoesNotMatter(t *testing.T) {
+func TestKindOrderDoesNotMatter(t *testing.T) {
 	want, err := json.Marshal(configuration().Validating())
 	require.NoError(t, err)
 	c := configuration()
@@ -174,7 +174,7 @@ func TestTheOrderOfTheKindsDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestOnlyTheMainResourcesAreWatched(t *testing.T) {
+func TestNoStatusRules(t *testing.T) {
 	for _, hook := range configuration().Validating().Webhooks {
 		for _, rule := range hook.Rules {
 			for _, resource := range rule.Resources {
@@ -188,7 +188,7 @@ func TestOnlyTheMainResourcesAreWatched(t *testing.T) {
 	}
 }
 
-func TestSubresourcesAreSentInOtherVersionsAlone(t *testing.T) {
+func TestSubresourceRules(t *testing.T) {
 	c := configuration()
 	c.FailurePolicy = admissionregistrationv1.Fail
 	c.Policies = []Resource{{"example.com", "v1", "paints", true}, {"example.com", "v1beta1", "dyes", false}}

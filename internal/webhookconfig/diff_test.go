@@ -16,7 +16,7 @@ func wantedWebhooks(t *testing.T) []webhook {
 	return want.Webhooks
 }
 
-func TestEachDifferenceIsSaid(t *testing.T) {
+func TestDifferences(t *testing.T) {
 	url, three, never := "https://elsewhere", int32(30), admissionregistrationv1.Exact
 	for want, edit := range map[string]func(h *webhook){
 		"":                                 func(h *webhook) {},
@@ -46,7 +46,7 @@ func TestEachDifferenceIsSaid(t *testing.T) {
 	}
 }
 
-func TestManyRulesThatAreLackingAreCounted(t *testing.T) {
+func TestManyMissingRulesAreCounted(t *testing.T) {
 	there := wantedWebhooks(t)
 	there[0].Rules = nil
 	got := differences(wantedWebhooks(t), there, true)
@@ -54,18 +54,18 @@ func TestManyRulesThatAreLackingAreCounted(t *testing.T) {
 	assert.Regexp(t, `^validate\.overrule\.dev: rules do not cover (\S+ \S+, ){4}\S+ \S+ and \d+ more$`, got[0])
 }
 
-func TestABundleThatIsAnothersIsNoDifference(t *testing.T) {
+func TestExternalBundleIsNoDifference(t *testing.T) {
 	there := wantedWebhooks(t)
 	there[0].ClientConfig.CABundle = []byte("theirs")
 	assert.Empty(t, differences(wantedWebhooks(t), there, false))
 }
 
-func TestWebhooksOfOthersBesideOursAreNoDifference(t *testing.T) {
+func TestOtherWebhooksAreNoDifference(t *testing.T) {
 	assert.Empty(t, differences(wantedWebhooks(t), append(wantedWebhooks(t), webhook{Name: "theirs.example.com"}), true))
 }
 
 // A path may hold a secret, and what differs goes to the log and to Events.
-func TestAPathIsNotSaid(t *testing.T) {
+func TestPathIsNotInDifference(t *testing.T) {
 	there, path := wantedWebhooks(t), "/secret"
 	there[0].ClientConfig.Service.Path = &path
 	assert.Equal(t, []string{"validate.overrule.dev: clientConfig does not point to Service overrule-system/hooks with the expected path and port"}, differences(wantedWebhooks(t), there, true))

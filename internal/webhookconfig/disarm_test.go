@@ -25,7 +25,7 @@ func kindsUnknown(r *Reconciler) {
 	r.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
 }
 
-func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
+func TestUnreadyLeaderDisarms(t *testing.T) {
 	for name, hinder := range map[string]func(*Reconciler){
 		"it knows no kinds":                kindsUnknown,
 		"it has no token of the path":      func(r *Reconciler) { r.Tokens = noToken{} },
@@ -62,7 +62,7 @@ func TestALeaderThatIsNotWholeDisarms(t *testing.T) {
 	}
 }
 
-func TestALeaderThatIsNotWholeLeavesWhatIsAnothers(t *testing.T) {
+func TestUnreadyLeaderKeepsOtherInstallation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		o := startReconciler(t, "first", kindsUnknown, func(r *Reconciler) {
@@ -79,7 +79,7 @@ func TestALeaderThatIsNotWholeLeavesWhatIsAnothers(t *testing.T) {
 	})
 }
 
-func TestWhatIsHalfArmedIsDisarmedByALeaderThatIsNotWhole(t *testing.T) {
+func TestUnreadyLeaderDisarmsHalfArmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
 		o := startReconciler(t, "first", kindsUnknown, func(r *Reconciler) {
@@ -111,7 +111,7 @@ func TestDisarmingIsNoRepair(t *testing.T) {
 	})
 }
 
-func TestDisarmingThatFailsIsTold(t *testing.T) {
+func TestFailedDisarmIsReported(t *testing.T) {
 	for verb, want := range map[string]string{
 		"get":   "check whether the webhooks are armed: mutating webhook configuration overrule: no route to host",
 		"patch": "disarm mutating webhook configuration overrule: no route to host",

@@ -40,7 +40,7 @@ func newInspector(objects ...runtime.Object) *Inspector {
 	}
 }
 
-func TestWhatAKeeperMayDecideIsNoDrift(t *testing.T) {
+func TestAllowedDifferences(t *testing.T) {
 	m, v := staticConfigs(t)
 	fail, ten := admissionregistrationv1.Fail, int32(10)
 	i := newInspector(m, v)
@@ -52,7 +52,7 @@ func TestWhatAKeeperMayDecideIsNoDrift(t *testing.T) {
 	require.NoError(t, i.check(t.Context()), "Ignore where the default is Fail")
 }
 
-func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
+func TestMissingServicesWebhook(t *testing.T) {
 	m, v := staticConfigs(t)
 	v.Webhooks = slices.DeleteFunc(v.Webhooks, func(h admissionregistrationv1.ValidatingWebhook) bool {
 		return h.Name == "services.validate.overrule.dev"
@@ -68,7 +68,7 @@ func TestAKeeperNeedsTheEntryOfServicesOnceAPolicyDependsOnThem(t *testing.T) {
 	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev: rules do not cover CREATE services, CREATE services/status, DELETE services, DELETE services/status, UPDATE services and 1 more")
 }
 
-func TestWhatAKeeperForgotIsDrift(t *testing.T) {
+func TestInspectorReportsDifferences(t *testing.T) {
 	for want, edit := range map[string]func(*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration){
 		"mutating webhook configuration overrule: mutate.overrule.dev: caBundle is empty: apply it again": func(m *admissionregistrationv1.MutatingWebhookConfiguration, _ *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			m.Webhooks[0].ClientConfig.CABundle = nil
@@ -89,7 +89,7 @@ func TestWhatAKeeperForgotIsDrift(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
+func TestInspectorReportsMissingConfiguration(t *testing.T) {
 	err := newInspector().check(t.Context())
 	require.ErrorContains(t, err, "mutating webhook configuration overrule: not found, so no write is evaluated: apply it")
 	require.ErrorContains(t, err, "validating webhook configuration overrule: not found")
@@ -99,7 +99,7 @@ func TestConfigurationsThatAreNotThereOrCannotBeReadAreTold(t *testing.T) {
 	require.ErrorContains(t, i.check(t.Context()), "mutating webhook configuration overrule: no right")
 }
 
-func TestBeforeTheKindsAreKnownNothingIsToldOfDrift(t *testing.T) {
+func TestInspectorWaitsForKinds(t *testing.T) {
 	i := newInspector()
 	i.PolicyResources = func() (PolicyResources, bool) { return PolicyResources{}, false }
 	assert.ErrorIs(t, i.check(t.Context()), errNotReady)
@@ -107,7 +107,7 @@ func TestBeforeTheKindsAreKnownNothingIsToldOfDrift(t *testing.T) {
 	assert.False(t, i.NeedLeaderElection())
 }
 
-func TestABundleThatCannotBeReadIsNotTrusted(t *testing.T) {
+func TestUnreadableBundle(t *testing.T) {
 	assert.False(t, containsCAs([]byte("no PEM"), []byte("no PEM")))
 }
 
@@ -116,7 +116,7 @@ type fixedToken string
 
 func (o fixedToken) Accepts(token string) (ok, known bool) { return token == string(o), true }
 
-func TestAPathHasToEndWithATokenWhereThereAreAny(t *testing.T) {
+func TestInspectorChecksToken(t *testing.T) {
 	for path, good := range map[string]bool{"/mutate/s3cret": true, "/mutate": false, "/mutate/other": false, "/elsewhere/s3cret": false} {
 		m, v := staticConfigs(t)
 		validate := "/validate/s3cret"

@@ -158,9 +158,9 @@ func (s *service) denies(kind, namespace string) bool {
 	return got.Code == 1 && strings.Contains(got.Stderr, `admission webhook "validate.overrule.dev" denied the request: Invalid: `+kind)
 }
 
-// TestARegistrarOnARealAPIServer boots one control plane for all that is asked
+// TestReconcilerOnAPIServer boots one control plane for all that is asked
 // of it here.
-func TestARegistrarOnARealAPIServer(t *testing.T) {
+func TestReconcilerOnAPIServer(t *testing.T) {
 	s := serve(t)
 	policies := `["authpolicies"]`
 	s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, policies)

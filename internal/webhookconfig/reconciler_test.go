@@ -144,7 +144,7 @@ func (o *harness) validating(t *testing.T) *admissionregistrationv1.ValidatingWe
 	return &c.Webhooks[0]
 }
 
-func TestARegistrarWritesBothConfigurationsAndPublishesTheBundle(t *testing.T) {
+func TestReconcilerWritesAndPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		assert.Equal(t, []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, o.writes[:2], "the one that adds, then the one that decides")
@@ -154,7 +154,7 @@ func TestARegistrarWritesBothConfigurationsAndPublishesTheBundle(t *testing.T) {
 	})
 }
 
-func TestWithoutABundleNothingIsWritten(t *testing.T) {
+func TestNoBundleWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "")
 		time.Sleep(10 * time.Second)
@@ -169,7 +169,7 @@ func TestWithoutABundleNothingIsWritten(t *testing.T) {
 
 // A new leader knows no kinds at first. Were that written, the writes of all
 // policies would pass unjudged.
-func TestRulesAreNotTakenAwayBeforeTheKindsAreKnown(t *testing.T) {
+func TestUnknownKindsKeepRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		before := o.writeCount()
@@ -187,7 +187,7 @@ func TestRulesAreNotTakenAwayBeforeTheKindsAreKnown(t *testing.T) {
 	})
 }
 
-func TestANewBundleIsWrittenAndPublished(t *testing.T) {
+func TestNewBundleIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		o.authority.rotate("first,second")
@@ -197,7 +197,7 @@ func TestANewBundleIsWrittenAndPublished(t *testing.T) {
 	})
 }
 
-func TestANewKindIsWritten(t *testing.T) {
+func TestNewKindAddsRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		before := len(o.validating(t).Rules)
@@ -210,7 +210,7 @@ func TestANewKindIsWritten(t *testing.T) {
 	})
 }
 
-func TestAFailureIsTriedAgainAndNothingPublished(t *testing.T) {
+func TestFailedWriteIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		o.locked(func() { o.fail = errors.New("the API server is away") })
@@ -229,7 +229,7 @@ func TestAFailureIsTriedAgainAndNothingPublished(t *testing.T) {
 	})
 }
 
-func TestAnEditIsUndone(t *testing.T) {
+func TestEditIsReverted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		require.Len(t, o.watches, 2)
@@ -245,7 +245,7 @@ func TestAnEditIsUndone(t *testing.T) {
 	})
 }
 
-func TestADeletionWhileNobodyWatchesIsUndone(t *testing.T) {
+func TestDeletionBetweenWatchesIsReverted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		before := o.writeCount()
@@ -258,7 +258,7 @@ func TestADeletionWhileNobodyWatchesIsUndone(t *testing.T) {
 	})
 }
 
-func TestARegistrarThatIsLeftAloneWritesNothing(t *testing.T) {
+func TestNoChangeWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		before := o.writeCount()

@@ -40,7 +40,7 @@ func (o *harness) repairs() (mutating, validating float64) {
 // counted has a registrar tell of what it repairs.
 func withMetrics(r *Reconciler) { r.Metrics = NewMetrics(nil) }
 
-func TestWhoseEditWasUndoneIsTold(t *testing.T) {
+func TestRepairNamesEditor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first", withMetrics)
 		ignore := admissionregistrationv1.Fail
@@ -60,7 +60,7 @@ func (a *eventActions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...
 	*a = append(*a, action)
 }
 
-func TestADeletionThatIsUndoneIsTold(t *testing.T) {
+func TestRepairReportsDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events eventActions
 		o := startReconciler(t, "first", withMetrics, func(r *Reconciler) { r.Events = &events })
@@ -79,7 +79,7 @@ func TestADeletionThatIsUndoneIsTold(t *testing.T) {
 }
 
 // An apply over a resourceVersion makes anew what was deleted since that was read.
-func TestADeletionWhileItIsWrittenIsTold(t *testing.T) {
+func TestRepairReportsConcurrentDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first", withMetrics)
 		hooks := o.api.AdmissionregistrationV1().MutatingWebhookConfigurations()
@@ -112,7 +112,7 @@ func TestOwnChangesAreNoRepair(t *testing.T) {
 	})
 }
 
-func TestAWriteAtTheSameMomentIsNoFault(t *testing.T) {
+func TestConflictIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		o.locked(func() { o.fail = conflict() })
@@ -126,7 +126,7 @@ func TestAWriteAtTheSameMomentIsNoFault(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
+func TestProblemUntilWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first")
 		assert.NoError(t, o.Problem())
@@ -140,7 +140,7 @@ func TestWhatCannotBeWrittenIsAProblemUntilItIs(t *testing.T) {
 	})
 }
 
-func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
+func TestMissingRightAdvice(t *testing.T) {
 	const todo = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to restore this right; if it was removed on purpose, see docs/install.md, Break-glass"
 	ours := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
 	for name, c := range map[string]struct {
@@ -167,7 +167,7 @@ func TestARightThatIsMissingComesWithWhatToApply(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
+func TestTerminatingNamespaceWritesNothing(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *harness){
 		"it is gone": func(t *testing.T, o *harness) {
 			require.NoError(t, o.api.CoreV1().Namespaces().Delete(t.Context(), "overrule-system", metav1.DeleteOptions{}))
@@ -192,7 +192,7 @@ func TestNothingIsWrittenOnceTheNamespaceGoes(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadOnTheWayIsTriedAgain(t *testing.T) {
+func TestFailedReadIsRetried(t *testing.T) {
 	for resource, want := range map[string]string{
 		"namespaces": "read namespace overrule-system: no answer",
 		"services":   "read the Service of installation other/hooks, which owns the webhook configurations: no answer",

@@ -18,7 +18,7 @@ type fakeTokens struct{ *fakeAuthority }
 func (s fakeTokens) Token() string          { return string(s.CABundle()) }
 func (s fakeTokens) Published(token string) { s.fakeAuthority.Published([]byte(token)) }
 
-func TestTheConfigurationsHaveTheTokenAsSoonAsThereIsOne(t *testing.T) {
+func TestTokenIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := fakeTokens{newFakeAuthority("")}
 		o := startReconciler(t, "ca", func(r *Reconciler) { r.Tokens = words })
@@ -37,7 +37,7 @@ func TestTheConfigurationsHaveTheTokenAsSoonAsThereIsOne(t *testing.T) {
 	})
 }
 
-func TestAWriteThatFailedToldNobody(t *testing.T) {
+func TestFailedWritePublishesNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := fakeTokens{newFakeAuthority(testToken)}
 		startReconciler(t, "", func(r *Reconciler) { r.Tokens = words })
@@ -45,7 +45,7 @@ func TestAWriteThatFailedToldNobody(t *testing.T) {
 	})
 }
 
-func TestEveryEntryOfTheConfigurationsEndsWithTheToken(t *testing.T) {
+func TestEveryPathHasToken(t *testing.T) {
 	c := configuration()
 	c.Token = testToken
 	validating, err := json.Marshal(c.Validating())
