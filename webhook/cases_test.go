@@ -23,7 +23,7 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
-// The webhook gives the verdicts of the one table that every door is held to.
+// The webhook gives the verdicts of the table that every entry point is tested with.
 func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestVerdictCases(t *testing.T) {
 				d.put(t, &c.Against[i])
 			}
 			for i := range c.Changes {
-				d.judged(t, &c.Changes[i])
+				d.verdict(t, &c.Changes[i])
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func marshalled(t *testing.T, o *cases.Object) []byte {
 	return data
 }
 
-// asRequest is the request that an API server makes of a change.
+// asRequest is the request that an API server sends for a change.
 func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 	t.Helper()
 	gvk := c.Object.GroupVersionKind()
@@ -147,9 +147,9 @@ func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 	return r
 }
 
-// judged sends a change through the door, compares all that the guard makes of
+// verdict sends a change to the webhook, compares all that the guard returns for
 // it, and makes it if it is allowed.
-func (d *testServer) judged(t *testing.T, c *cases.Change) {
+func (d *testServer) verdict(t *testing.T, c *cases.Change) {
 	t.Helper()
 	r := asRequest(t, c)
 	v, _ := d.Store.View()

@@ -22,7 +22,7 @@ func kindAuthPolicy() metav1.GroupVersionKind {
 	return metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "AuthPolicy"}
 }
 
-// unreadable are requests of judged kinds that lack what is to be judged.
+// unreadable are requests of evaluated kinds without a valid object.
 var unreadable = map[string]struct {
 	request admissionv1.AdmissionRequest
 	says    string

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// told is an Event.
+// event is a recorded Event.
 type event struct {
 	about                        corev1.ObjectReference
 	eventtype, reason, act, note string
@@ -70,7 +70,7 @@ func TestDenialRecordsEvent(t *testing.T) {
 			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
 			want:        []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
 		},
-		"of a write that nobody is told of": {
+		"of a write that is only audited": {
 			enforcement: guard.EnforceAudit,
 			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
 			want:        []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
@@ -78,7 +78,7 @@ func TestDenialRecordsEvent(t *testing.T) {
 		"not of a dry run":       {request: dry},
 		"nor of one in audit":    {enforcement: guard.EnforceAudit, request: dry},
 		"nor of what is allowed": {request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) }},
-		"nor of what is not judged": {
+		"nor of what is not evaluated": {
 			request: func(t *testing.T) *admissionv1.AdmissionRequest {
 				return &admissionv1.AdmissionRequest{UID: uid, Kind: metav1.GroupVersionKind{Kind: "Pod"}, Operation: admissionv1.Create, Object: raw("{}")}
 			},

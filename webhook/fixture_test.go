@@ -73,7 +73,7 @@ spec:
   overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
 `
 
-// gatewayLimits lets nobody have a login limit over 50.
+// gatewayLimits allows no login limit over 50.
 const gatewayLimits = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -113,7 +113,7 @@ func indented(spec string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
-// doors is a server with its two doors, and what it told besides.
+// testServer is a Server with its metrics and its log.
 type testServer struct {
 	*Server
 	registry *prometheus.Registry
@@ -257,7 +257,7 @@ func review(t *testing.T, r *admissionv1.AdmissionRequest) []byte {
 	return data
 }
 
-// post sends a body to a door.
+// post sends a body to a path.
 func (d *testServer) post(t *testing.T, path string, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
@@ -267,7 +267,7 @@ func (d *testServer) post(t *testing.T, path string, body []byte) *httptest.Resp
 	return w
 }
 
-// ask sends a request to a door and returns the answer to it.
+// send sends a request to a path and returns the response.
 func (d *testServer) send(t *testing.T, path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	return responseOf(t, d.post(t, path, review(t, r)))
@@ -284,13 +284,13 @@ func responseOf(t *testing.T, w *httptest.ResponseRecorder) *admissionv1.Admissi
 	return review.Response
 }
 
-// validated asks the validating door.
+// validated sends a request to the validating webhook.
 func (d *testServer) validated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	return d.send(t, PathValidate, r)
 }
 
-// mutated asks the mutating door.
+// mutated sends a request to the mutating webhook.
 func (d *testServer) mutated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	return d.send(t, PathMutate, r)

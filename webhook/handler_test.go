@@ -52,9 +52,9 @@ func TestInvalidTokenGetsSameResponse(t *testing.T) {
 		"a backslash":                PathValidate + `%5C` + testToken,
 		"a zero":                     PathValidate + "/" + testToken + "%00",
 		"the token alone":            "/" + testToken,
-		"the token before the door":  "/" + testToken + PathValidate,
-		"another door":               "/metrics/" + testToken,
-		"an unclean door":            "/VALIDATE/" + testToken,
+		"the token before the path":  "/" + testToken + PathValidate,
+		"another path":               "/metrics/" + testToken,
+		"an unclean path":            "/VALIDATE/" + testToken,
 		"in the query":               PathValidate + "?token=" + testToken,
 		"the root":                   "/",
 		"a long one":                 PathMutate + "/" + strings.Repeat("a", 4000),
@@ -81,7 +81,7 @@ func TestInvalidTokenGetsSameResponse(t *testing.T) {
 				assert.Equal(t, string(first), got.String(), method)
 				assert.Equal(t, http.StatusNotFound, w.Code)
 				assert.Equal(t, "not found\n", w.Body.String())
-				assert.Equal(t, "close", w.Header().Get("Connection"), "whoever has more to send does it elsewhere")
+				assert.Equal(t, "close", w.Header().Get("Connection"), "the client has to reconnect")
 			}
 		})
 	}
@@ -93,7 +93,7 @@ overrule_requests_rejected_total{reason="unknown path",webhook="none"} 110
 `)
 }
 
-// unread is a body that nobody may read.
+// unreadBody is a body that must not be read.
 type unreadBody struct {
 	io.Reader
 	t *testing.T

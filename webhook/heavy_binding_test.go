@@ -13,7 +13,7 @@ import (
 )
 
 // bindings returns the heavy cases of limits that bind to rules of routes, at a size at
-// which more is wrong than is told.
+// which more is wrong than is reported.
 func bindings(t *testing.T) map[string]func(limits int) (*testServer, []byte) {
 	t.Helper()
 	out := make(map[string]func(limits int) (*testServer, []byte))
@@ -27,14 +27,14 @@ func bindings(t *testing.T) map[string]func(limits int) (*testServer, []byte) {
 			require.NoError(t, err)
 			review, err := write.Review(uid)
 			require.NoError(t, err)
-			return heavyDoors(objects, c.BlastRadius), review
+			return heavyServer(objects, c.BlastRadius), review
 		}
 	}
 	require.NotEmpty(t, out)
 	return out
 }
 
-// most is how many findings of one sort are told one by one, and mostSorts how many
+// most is how many findings of one sort are reported one by one, and mostSorts how many
 // sorts a write brings at most; each has a sum.
 const (
 	mostTold  = 20
@@ -55,7 +55,7 @@ func TestHeavyLimitsAreTruncated(t *testing.T) {
 	}
 }
 
-// lines of a denial; one of a lost override each is told, which is how a writer knows
+// lines of a denial; one for each lost override is reported, which is how a writer knows
 // whom to ask.
 func lines(a *admissionv1.AdmissionResponse) int {
 	if a.Result == nil {
@@ -80,7 +80,7 @@ func TestHeavyLimitsAllocateLinearly(t *testing.T) {
 	}
 }
 
-// allocated counts what judging a write from cold allocates.
+// allocated counts what evaluating a write from cold allocates.
 func allocated(t *testing.T, build func(limits int) (*testServer, []byte), limits int) uint64 {
 	t.Helper()
 	d, review := build(limits)

@@ -17,7 +17,7 @@ import (
 var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 
 // Whatever is written, there is an answer within the time that the webhook
-// configurations give, and the judge does not go on for ever after it. That the
+// configurations give, and the evaluation ends soon after it. That the
 // answer is in time is the server's own deadline; none is measured here.
 func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 	for _, c := range heavy.Cases() {
@@ -29,10 +29,10 @@ func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 			require.NoError(t, err)
 			review, err := write.Review(uid)
 			require.NoError(t, err)
-			d := heavyDoors(objects, c.BlastRadius)
+			d := heavyServer(objects, c.BlastRadius)
 
 			a := responseOf(t, d.post(t, PathMutate+asConfigured, review))
-			assert.True(t, a.Allowed, "the mutating door denies nothing")
+			assert.True(t, a.Allowed, "the mutating webhook denies nothing")
 			assertFree(t, d)
 			a = responseOf(t, d.post(t, PathValidate+asConfigured, review))
 			assertFree(t, d)
@@ -45,12 +45,12 @@ func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 	}
 }
 
-// isTooMuch reports whether a write was denied for what judging it takes.
+// isTooMuch reports whether a write was denied for the cost of its evaluation.
 func isTooMuch(a *admissionv1.AdmissionResponse) bool {
 	return !a.Allowed && a.AuditAnnotations["denied"] == string(api.ReasonTooMuch)
 }
 
-// tooMuchSays is what a denial has to tell: how far the judge came, or, where it
+// tooMuchSays is what a denial has to say: how far the evaluation came, or, where it
 // noticed too late, that it was the time.
 var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it ended (at path \d+: |before the first path)|exceeds the webhook timeout`)
 
@@ -59,12 +59,11 @@ func assertSaysWhat(t *testing.T, message string) {
 	assert.Regexp(t, tooMuchSays, message)
 }
 
-// assertFree waits for the only place at which is judged. It is free once the
-// judge has ended.
+// assertFree waits for the only slot. It is free once the evaluation has ended.
 func assertFree(t *testing.T, d *testServer) {
 	t.Helper()
 	trifle, err := heavy.Trifle().Review(uid)
 	require.NoError(t, err)
 	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", trifle))
-	require.True(t, a.Allowed, "the judge goes on for ever: %v", a.Result)
+	require.True(t, a.Allowed, "the evaluation does not end: %v", a.Result)
 }

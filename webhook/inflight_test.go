@@ -15,8 +15,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// flying is a server that keeps in mind what it admitted.
-func flying(t *testing.T, o Options, manifests ...string) *testServer {
+// withInFlight is a server that tracks admitted writes.
+func withInFlight(t *testing.T, o Options, manifests ...string) *testServer {
 	t.Helper()
 	o.Store = snapshot.New()
 	o.InFlight = inflight.New(o.Store, inflight.Options{MaxWait: -1})
@@ -25,7 +25,7 @@ func flying(t *testing.T, o Options, manifests ...string) *testServer {
 
 func TestConflictWithWriteInFlightIsRetried(t *testing.T) {
 	p := &eventBuffer{}
-	d := flying(t, Options{Events: p}, cluster)
+	d := withInFlight(t, Options{Events: p}, cluster)
 	limit := create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))
 	assert.True(t, d.validated(t, limit).Allowed)
 	ref := api.Ref{Group: "kuadrant.io", Kind: "RateLimitPolicy", Namespace: "infra", Name: "gw-limits"}
@@ -62,7 +62,7 @@ func TestRetryLaterKeepsAllowed(t *testing.T) {
 }
 
 func TestDryRunIsNotTracked(t *testing.T) {
-	d := flying(t, Options{}, cluster)
+	d := withInFlight(t, Options{}, cluster)
 	dry := create(t, gatewayLimits)
 	dry.DryRun = new(true)
 	assert.True(t, d.validated(t, dry).Allowed)
@@ -71,7 +71,7 @@ func TestDryRunIsNotTracked(t *testing.T) {
 }
 
 func TestInFlightBytesAreLimited(t *testing.T) {
-	d := flying(t, Options{}, cluster)
+	d := withInFlight(t, Options{}, cluster)
 	d.InFlight.MaxBytes = 100
 	assert.True(t, d.validated(t, create(t, strings.Replace(gatewayLimits, "name: gw-limits,", "name: gw-limits, uid: u1,", 1))).Allowed)
 	a := d.validated(t, update(t, annotated(route, "a", "b"), route))
@@ -82,7 +82,7 @@ func TestInFlightBytesAreLimited(t *testing.T) {
 func TestObjectTooLargeForEtcdIsDenied(t *testing.T) {
 	padded := func(n int) string { return annotated(route, "pad", strings.Repeat("x", n)) }
 	large := create(t, padded(2000))
-	d := flying(t, Options{MaxObject: int64(len(large.Object.Raw)) - 1}, cluster)
+	d := withInFlight(t, Options{MaxObject: int64(len(large.Object.Raw)) - 1}, cluster)
 	a := d.validated(t, large)
 	assert.Contains(t, said(t, a), "TooMuch: HTTPRoute app/toystore is too large: ")
 	assert.Contains(t, said(t, a), "the limit is ")
@@ -126,7 +126,7 @@ func TestRemovesLastFinalizer(t *testing.T) {
 }
 
 func TestAdmittedDenialIsTracked(t *testing.T) {
-	d := flying(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
+	d := withInFlight(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	a := d.validated(t, create(t, routeLimits(100)))
 	assert.True(t, a.Allowed)
 	assert.Nil(t, a.Result)

@@ -67,7 +67,7 @@ func (b blocking) end() {
 // called is the answer to a call, or why there was none.
 type called struct {
 	*admissionv1.AdmissionResponse
-	// last tells that the server closes the connection.
+	// last is set if the server closes the connection.
 	last bool
 	err  error
 }
@@ -101,10 +101,10 @@ func (c clients) all(n int, path string, body []byte) <-chan called {
 	return answers
 }
 
-// settled waits until as many reviews wait and are judged as said.
-func (d *testServer) settled(t *testing.T, judged, waiting int) {
+// settled waits for a number of reviews that are evaluated and that wait.
+func (d *testServer) settled(t *testing.T, evaluated, waiting int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(d.limiter.slots) == judged && d.limiter.waiting.Load() == int64(waiting) },
+	require.Eventually(t, func() bool { return len(d.limiter.slots) == evaluated && d.limiter.waiting.Load() == int64(waiting) },
 		time.Minute, time.Millisecond)
 }
 
@@ -159,7 +159,7 @@ func TestStuckEvaluationKeepsItsSlot(t *testing.T) {
 
 	fine := review(t, create(t, routeLimits(20)))
 	for range 5 {
-		assert.True(t, c.call(PathValidate, fine).Allowed, "there is another place")
+		assert.True(t, c.call(PathValidate, fine).Allowed, "there is another slot")
 	}
 	stuck = c.call(PathValidate+"?timeout=10ms", review(t, create(t, homeless())))
 	assert.Equal(t, int32(http.StatusForbidden), stuck.Result.Code)
@@ -181,7 +181,7 @@ func TestQueuedReviewUsesCurrentView(t *testing.T) {
 	}{
 		"nothing happens": {cluster, func(*testing.T, *testServer) {}, false},
 		"a policy comes":  {cluster, func(t *testing.T, d *testServer) { t.Helper(); addObjects(t, d.Store, gatewayLimits) }, true},
-		"its kind is listed anew, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *testServer) {
+		"its kind is relisted, and not known for a moment": {cluster + "\n---\n" + gatewayLimits, func(_ *testing.T, d *testServer) {
 			v, _ := d.Store.View()
 			d.Store.AddKind(v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"}))
 		}, true},
@@ -334,7 +334,7 @@ func TestReviewWeight(t *testing.T) {
 	}
 }
 
-// freeing is a gauge that frees a place whenever somebody begins to wait.
+// freeing is a gauge that frees a slot whenever a review starts to wait.
 type freeing struct {
 	prometheus.Gauge
 	gate limiter
@@ -440,14 +440,14 @@ func TestReadDeadlineIsCleared(t *testing.T) {
 
 func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 	for name, c := range map[string]struct {
-		waited time.Duration
-		judge  func(*testServer) evaluator
-		want   string
+		waited    time.Duration
+		evaluator func(*testServer) evaluator
+		want      string
 	}{
-		"it is judged for as long as it waited, and more": {0, (*testServer).slow, "TooMuch"},
-		"it waited for longer than it is judged":          {time.Hour, (*testServer).slow, "Overloaded"},
-		"a verdict in time stands":                        {time.Hour, (*testServer).quick, "ConstraintViolated"},
-		"mutating patches nothing":                        {time.Hour, (*testServer).mutating, ""},
+		"it is evaluated for as long as it waited, and more": {0, (*testServer).slow, "TooMuch"},
+		"it waited for longer than it is evaluated":          {time.Hour, (*testServer).slow, "Overloaded"},
+		"a verdict in time stands":                           {time.Hour, (*testServer).quick, "ConstraintViolated"},
+		"mutating patches nothing":                           {time.Hour, (*testServer).mutating, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{}, cluster)
@@ -457,7 +457,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
 			v, _ := d.Store.View()
-			a := d.Server.admit(ctx, v, create(t, route), l, c.judge(d))
+			a := d.Server.admit(ctx, v, create(t, route), l, c.evaluator(d))
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)
 			assert.Equal(t, c.want == "Overloaded", a.retry)

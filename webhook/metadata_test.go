@@ -31,15 +31,15 @@ func withMetadata(fields string) string {
 }
 
 const (
-	owned       = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}]`
-	ownedByTwo  = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}, {apiVersion: v1, kind: ConfigMap, name: bait, uid: u2}]`
-	ownedAnew   = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u3}]`
-	acknowledge = `annotations: {overrule.dev/acknowledge-blast-radius: 0af1}`
-	collector   = "system:serviceaccount:kube-system:generic-garbage-collector"
+	owned        = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}]`
+	ownedByTwo   = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}, {apiVersion: v1, kind: ConfigMap, name: bait, uid: u2}]`
+	ownedByOther = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u3}]`
+	acknowledge  = `annotations: {overrule.dev/acknowledge-blast-radius: 0af1}`
+	collector    = "system:serviceaccount:kube-system:generic-garbage-collector"
 )
 
 func TestReadMetadata(t *testing.T) {
-	type told struct {
+	type fields struct {
 		owner, acknowledged string
 		collected           bool
 	}
@@ -47,39 +47,39 @@ func TestReadMetadata(t *testing.T) {
 		op            admissionv1.Operation
 		before, after string
 		user          string
-		want          told
+		want          fields
 	}{
 		"nothing": {op: admissionv1.Update, before: gatewayAuth, after: gatewayAuth},
 		"a new owner on an edit": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(owned), want: told{owner: "ConfigMap base"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(owned), want: fields{owner: "ConfigMap base"},
 		},
 		"one more owner": {
-			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByTwo), want: told{owner: "ConfigMap bait"},
+			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByTwo), want: fields{owner: "ConfigMap bait"},
 		},
 		"two at once": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(ownedByTwo), want: told{owner: "ConfigMap base, ConfigMap bait"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(ownedByTwo), want: fields{owner: "ConfigMap base, ConfigMap bait"},
 		},
 		"another owner of the same name": {
-			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedAnew), want: told{owner: "ConfigMap base"},
+			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByOther), want: fields{owner: "ConfigMap base"},
 		},
 		"an owner that was there":      {op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(owned)},
 		"an owner that goes":           {op: admissionv1.Update, before: withMetadata(owned), after: gatewayAuth},
 		"an object born with an owner": {op: admissionv1.Create, after: withMetadata(owned)},
 		"an acknowledgement of a create": {
-			op: admissionv1.Create, after: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Create, after: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"an acknowledgement of an edit": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"one that an edit takes away": {op: admissionv1.Update, before: withMetadata(acknowledge), after: gatewayAuth},
 		"an acknowledgement of a deletion stands on the object": {
-			op: admissionv1.Delete, before: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Delete, before: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"the garbage collector deletes what has an owner": {
-			op: admissionv1.Delete, before: withMetadata(owned), user: collector, want: told{collected: true},
+			op: admissionv1.Delete, before: withMetadata(owned), user: collector, want: fields{collected: true},
 		},
 		"so does a controller manager that has one user for all": {
-			op: admissionv1.Delete, before: withMetadata(owned), user: "system:kube-controller-manager", want: told{collected: true},
+			op: admissionv1.Delete, before: withMetadata(owned), user: "system:kube-controller-manager", want: fields{collected: true},
 		},
 		"without an owner there is nothing to collect": {op: admissionv1.Delete, before: gatewayAuth, user: collector},
 		"someone else deletes what has an owner":       {op: admissionv1.Delete, before: withMetadata(owned), user: "jane"},
@@ -91,7 +91,7 @@ func TestReadMetadata(t *testing.T) {
 			r := request(t, c.op, c.before, c.after)
 			r.UserInfo = authenticationv1.UserInfo{Username: c.user, Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
 			got := asked(t, r)
-			assert.Equal(t, c.want, told{got.Owner, got.Acknowledged, got.GarbageCollected})
+			assert.Equal(t, c.want, fields{got.Owner, got.Acknowledged, got.GarbageCollected})
 			assert.Equal(t, &r.UserInfo, got.User, "all that is known of the user")
 		})
 	}
@@ -144,7 +144,7 @@ spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 	assert.Equal(t, map[string]string{"gateway.networking.k8s.io/policy": "inherited"}, d.Labels)
 }
 
-// mostly is a review of a write whose metadata tell nothing of the write
+// mostly is a review of a write whose metadata say nothing about the write
 // itself, though they mention it.
 func TestMetadataMarkersInStrings(t *testing.T) {
 	h, err := parseMetadata([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],

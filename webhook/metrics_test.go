@@ -61,7 +61,7 @@ overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 `)
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
-	assert.Equal(t, 2, n, "one histogram a door")
+	assert.Equal(t, 2, n, "one histogram a webhook")
 }
 
 func TestWarnedDenialMetric(t *testing.T) {

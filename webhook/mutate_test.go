@@ -185,9 +185,9 @@ func TestUnchangedUpdateIsNoOp(t *testing.T) {
 		"the writer says what is true now":        {before: stale, after: annotated(policy, api.AnnotationOutcome, outcomeText)},
 		"the writer says nothing in it":           {before: stale, after: annotated(policy, api.AnnotationOutcome, ""), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"what is true is dropped, and comes back": {before: annotated(policy, api.AnnotationOutcome, outcomeText), after: policy, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev/outcome", outcomeText}},
-		"labels changed: it is computed anew":     {before: stale, after: labelled(stale), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"labels changed: it is recomputed":        {before: stale, after: labelled(stale), want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"labels were taken off: the same":         {before: labelled(stale), after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
-		"the spec changed: it is computed anew":   {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
+		"the spec changed: it is recomputed":      {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: stale, want: &annotationPatches{"add", "/metadata/annotations/overrule.dev~1outcome", outcomeText}},
 		"the spec changed and the answer did not": {before: annotated(routeAuth("rules: {}"), api.AnnotationOutcome, "stale"), after: annotated(policy, api.AnnotationOutcome, outcomeText)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestStaleCacheIsNotReady(t *testing.T) {
 	assert.Contains(t, d.log.String(), `"cause"="secrets of ratelimitpolicies.kuadrant.io"`)
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authorization: {key: {}}}"))))
-	assert.Equal(t, http.StatusOK, w.Code, "the others are judged")
+	assert.Equal(t, http.StatusOK, w.Code, "the others are evaluated")
 
 	delete(old, limits)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
@@ -41,7 +41,7 @@ func TestAwaitPrecedesView(t *testing.T) {
 	d = newTestServer(t, Options{Await: func(ctx context.Context) {
 		waited++
 		end, ok := ctx.Deadline()
-		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "judging needs time, too")
+		assert.True(t, ok && time.Until(end) < 1500*time.Millisecond, "the evaluation needs time, too")
 		if waited == 2 {
 			addObjects(t, d.Store, gatewayLimits)
 		}

@@ -26,7 +26,7 @@ var verdicts = map[string]struct {
 	denied   string // the start of the message, "" if allowed
 	warnings []string
 }{
-	"a policy that complies is nobody's business": {
+	"a policy that complies": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) },
 	},
 	"one that breaks a constraint is denied, with the value, the limit and the owner": {
@@ -35,7 +35,7 @@ var verdicts = map[string]struct {
 			`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
 			`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`,
 	},
-	"one that broke it before stays editable, and is told": {
+	"one that broke it before stays editable, with a warning": {
 		request:  func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(100), routeLimits(90)) },
 		warnings: []string{"limits.login is not what RateLimitPolicy infra/gw-limits allows"},
 	},
@@ -43,7 +43,7 @@ var verdicts = map[string]struct {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(20), routeLimits(51)) },
 		denied:  "ConstraintViolated: limits.login: ",
 	},
-	"a rule that an override replaces is told": {
+	"a rule that an override replaces returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, routeAuth("rules: {authentication: {sso: {issuer: mine}}}"))
 		},
@@ -74,13 +74,13 @@ var verdicts = map[string]struct {
 		},
 		denied: "Invalid: AuthPolicy app/p cannot be read, so it has no effect: spec: ",
 	},
-	"a target that does not exist is told": {
+	"a target that does not exist returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: nothing}", 1))
 		},
 		warnings: []string{"the policy has no effect on its target: HTTPRoute app/nothing does not exist"},
 	},
-	"a section that does not exist is told": {
+	"a section that does not exist returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: toystore, sectionName: nothing}", 1))
 		},
@@ -97,7 +97,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 		},
 		warnings: []string{"how a policy of kind TimeoutPolicy works on a TimeoutPolicy is not known: write a PolicyProfile"},
 	},
-	"a write of a gateway policy tells how far it reaches": {
+	"a write of a gateway policy returns its blast radius": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return update(t, gatewayAuth, gatewayAuth+"  defaults: {strategy: merge, rules: {authorization: {toys: {}}}}\n")
 		},
@@ -160,7 +160,7 @@ func TestEnforcementWarn(t *testing.T) {
 	}
 }
 
-// Those who may remove overrides are told that they do.
+// Users who are allowed to remove overrides get a warning that they do.
 func TestOverrideRight(t *testing.T) {
 	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
@@ -251,7 +251,7 @@ func TestPendingKindBlocksOnlyItself(t *testing.T) {
 	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	v, _ := d.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	d.Store.AddKind(auth) // it is listed anew
+	d.Store.AddKind(auth) // it is relisted
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -281,7 +281,7 @@ func TestDrainClosesConnections(t *testing.T) {
 	}
 }
 
-// blocking is a Live that tells when it is asked and then waits.
+// blocking is a Live that signals its call and then waits.
 type blocking struct{ asked, free chan struct{} }
 
 func newBlocking() blocking { return blocking{make(chan struct{}, 10), make(chan struct{})} }
@@ -313,7 +313,7 @@ func TestOverloadIsDeniedWithRetry(t *testing.T) {
 	close(b.free)
 	assert.True(t, responseOf(t, <-first).Allowed)
 	assert.True(t, responseOf(t, <-second).Allowed, "what waited is evaluated")
-	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
+	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the slot is free again")
 }
 
 func TestOverloadWithEnforcementWarn(t *testing.T) {
@@ -406,7 +406,7 @@ func TestEvaluationDeadline(t *testing.T) {
 
 	again := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.NotNil(t, again.Result)
-	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its place until it ends")
+	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its slot until it ends")
 	close(b.free)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 }

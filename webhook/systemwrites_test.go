@@ -39,7 +39,7 @@ func as(user string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequ
 	return r
 }
 
-// answering asks a judge that has an answer for whatever is asked.
+// answering sends a request to an evaluator that always returns the same response.
 func (d *testServer) answering(t *testing.T, r *admissionv1.AdmissionRequest, a response) *admissionv1.AdmissionResponse {
 	t.Helper()
 	j := evaluator{spanEvaluate, func(context.Context, *snapshot.View, *admissionv1.AdmissionRequest) response { return a }, d.denyFailed, d.denyOverloaded}
@@ -59,7 +59,7 @@ const (
 
 const finalizer = ", finalizers: [a/b]"
 
-// What has the entry of the system is never denied for want of a judgement, and
+// A system write is never denied because it was not evaluated, and
 // nothing else passes by that.
 func TestSystemWriteIsNotDeniedUnevaluated(t *testing.T) {
 	alive := strings.Replace(held(finalizer), `deletionTimestamp: "2026-03-01T00:00:00Z"`, "generation: 1", 1)
@@ -89,7 +89,7 @@ func TestSystemWriteIsNotDeniedUnevaluated(t *testing.T) {
 		"the garbage collector deletes":         {as(garbageCollector, remove(t, owned)), deletion},
 		"the garbage collector, but no owner":   {as(garbageCollector, remove(t, held(""))), ""},
 		"the one user of controllers deletes":   {as(controllerManager, remove(t, held(""))), deletion},
-		"somebody deletes":                      {as("dev", remove(t, owned)), ""},
+		"a user deletes":                        {as("dev", remove(t, owned)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t, Options{})
@@ -109,18 +109,18 @@ func TestSystemWriteIsNotDeniedUnevaluated(t *testing.T) {
 	}
 }
 
-// A deletion that was judged, as in a namespace that stays, is denied as it is
-// judged. One that was too much to judge was not.
+// A deletion that was evaluated, as in a namespace that stays, keeps its denial. One that
+// was too much to evaluate was not.
 func TestEvaluatedSystemDeleteKeepsDenial(t *testing.T) {
 	d := newTestServer(t, Options{})
 	r := as(namespaceController, remove(t, held("")))
-	judged := func(code api.ReasonCode) response {
+	evaluated := func(code api.ReasonCode) response {
 		a := deny(string(code), string(code)+": no")
 		a.evaluated = true
 		return a
 	}
-	assert.False(t, d.answering(t, r, judged(api.ReasonOverrideRemoved)).Allowed)
-	assert.True(t, d.answering(t, r, judged(api.ReasonTooMuch)).Allowed)
+	assert.False(t, d.answering(t, r, evaluated(api.ReasonOverrideRemoved)).Allowed)
+	assert.True(t, d.answering(t, r, evaluated(api.ReasonTooMuch)).Allowed)
 }
 
 // In a roll-out it is not counted among what would be denied.

@@ -64,11 +64,11 @@ func attributes(s sdktrace.ReadOnlySpan) map[string]any {
 }
 
 func TestSpansContinueTrace(t *testing.T) {
-	for door, act := range map[string]string{PathValidate: "evaluate", PathMutate: "annotate"} {
+	for path, act := range map[string]string{PathValidate: "evaluate", PathMutate: "annotate"} {
 		d, recorder := traced(t, Options{}, cluster)
-		d.call(t, door, review(t, create(t, routeLimits(20))))
+		d.call(t, path, review(t, create(t, routeLimits(20))))
 		spans := named(t, recorder)
-		top := strings.TrimPrefix(door, "/")
+		top := strings.TrimPrefix(path, "/")
 		require.Len(t, spans, 4)
 		require.Contains(t, spans, top)
 		assert.Equal(t, theirTrace, spans[top].SpanContext().TraceID().String())
@@ -99,7 +99,7 @@ func TestSpanAttributes(t *testing.T) {
 			"overrule.allowed": false, "overrule.warnings": int64(0), "overrule.paths": int64(2),
 			"overrule.reason": "ConstraintViolated",
 		}},
-		"of a kind that is not judged": {
+		"of a kind that is not evaluated": {
 			&admissionv1.AdmissionRequest{UID: uid, Kind: metav1.GroupVersionKind{Kind: "Pod"}, Operation: admissionv1.Create, Namespace: "app", Name: "x", Object: raw("{}")}, map[string]any{
 				"overrule.kind": "other", "overrule.namespace": "app", "overrule.name": "x",
 				"overrule.operation": "CREATE", "overrule.uid": string(uid), "overrule.dry_run": false,

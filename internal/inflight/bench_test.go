@@ -44,22 +44,22 @@ func BenchmarkEvaluate(b *testing.B) {
 				}
 				return Write{Change: change, Precondition: func() Precondition { return Precondition{types.UID(after.Ref().Name), "10"} }}
 			}
-			judge := func(w Write) {
+			evaluate := func(w Write) {
 				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for i := range c.others {
-				judge(write(worlds.RouteDoc(fmt.Sprintf("other-%d", i), "[{}]", "two")))
+				evaluate(write(worlds.RouteDoc(fmt.Sprintf("other-%d", i), "[{}]", "two")))
 			}
 			for i := range c.nearby {
-				judge(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
+				evaluate(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
 			}
 			w := write(worlds.RouteDoc("r1", "[{name: new}]", "one"))
 			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
-				judge(w)
+				evaluate(w)
 				objects.Observe(seen)
 			}
 		})
@@ -86,19 +86,19 @@ func BenchmarkEvaluateAbove(b *testing.B) {
 					Precondition: func() Precondition { return Precondition{UID: types.UID(after.Ref().Name)} },
 				}
 			}
-			judge := func(w Write) {
+			evaluate := func(w Write) {
 				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for i := range n {
-				judge(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
+				evaluate(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
 			}
 			w := create(worlds.PolicyDoc("Paint", "infra", "above", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: one}]\nb: 1"))
 			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
-				judge(w)
+				evaluate(w)
 				objects.Observe(seen)
 			}
 		})

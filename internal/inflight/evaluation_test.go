@@ -130,7 +130,7 @@ func TestWritesInFlight(t *testing.T) {
 			func(s *harness) Write { return s.create(greedy) },
 			with("the pending writes of Paint infra/limit, HTTPRoute app/r"),
 		},
-		"may be deleted and created anew": {
+		"may be deleted and created again": {
 			[]string{gatewayGroup, route, loose},
 			func(s *harness) {
 				s.admit(s.remove(loose))
@@ -195,7 +195,7 @@ func TestRelatedIsIndependentOfOthers(t *testing.T) {
 	}
 }
 
-// What is admitted while a write is judged may bring it together with what was in
+// A write that is admitted while another is evaluated may connect it with what was in
 // flight before.
 func TestConcurrentWriteConnectsOthers(t *testing.T) {
 	away := worlds.RouteDoc("r", "[{}]", "other")
@@ -210,10 +210,10 @@ func TestConcurrentWriteConnectsOthers(t *testing.T) {
 	}
 	s.admit(s.create(worlds.PolicyDoc("Paint", "infra", "limit", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}, "+
 		"{group: gateway.networking.k8s.io, kind: Gateway, name: nowhere}]\nb: 1")))
-	assert.Greater(t, looks, 4, "it was judged again: alone, with each of both, and with both")
+	assert.Greater(t, looks, 4, "it was evaluated again: alone, with each of both, and with both")
 }
 
-// A write is judged by a moment at which nothing that matters is unknown.
+// A write is evaluated at a moment at which all related writes are known.
 func TestConcurrentWriteCounts(t *testing.T) {
 	nowhere := worlds.PolicyDoc("Paint", "app", "greedy", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, "+
 		"{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]\na: 100")
@@ -264,7 +264,7 @@ func TestWritesOfSameObjectAreUnrelated(t *testing.T) {
 	}
 	s.admit(s.create(nowhere("1")))
 	s.admit(s.update(nowhere("1"), nowhere("2")))
-	assert.Equal(t, 3, looks, "each is judged once")
+	assert.Equal(t, 3, looks, "each is evaluated once")
 	assert.Equal(t, 3, s.log.Len())
 }
 
@@ -282,7 +282,7 @@ func TestStoredWriteIsNotTracked(t *testing.T) {
 	s := newHarness(t, Options{}, gatewayGroup, route)
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	s.guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
-		s.observe(nowhere, "11") // the API server's patience was over, and its failurePolicy Ignore
+		s.observe(nowhere, "11") // the API server's timeout was over, and failurePolicy is Ignore
 		return nil, nil
 	}
 	s.admit(s.create(nowhere))
@@ -399,7 +399,7 @@ func TestEvaluationError(t *testing.T) {
 	nowhere := worlds.PolicyDoc("Paint", "app", "p", "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: nowhere}]")
 	for name, c := range map[string]struct {
 		inFlight []string
-		failing  int // which judgement fails
+		failing  int // which evaluation fails
 	}{
 		"by itself":                        {nil, 1},
 		"with what is in flight laid over": {[]string{modest}, 2},
@@ -498,7 +498,7 @@ func TestProfileInFlight(t *testing.T) {
 		s.guard.Kinds = rereading(func(*snapshot.View) (*snapshot.View, error) { return nil, &policykind.DefinedError{By: "others"} })
 		assert.Equal(t, with(ofLimit), denials(s.evaluate(s.create(greedy))), "the writes after it are laid over")
 	})
-	t.Run("unless nobody can", func(t *testing.T) {
+	t.Run("unless it fails", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(write)
 		s.admit(s.create(greedy))
@@ -506,7 +506,7 @@ func TestProfileInFlight(t *testing.T) {
 }
 
 func TestChangedKind(t *testing.T) {
-	anew := func(s *harness) {
+	reread := func(s *harness) {
 		k := worlds.World(s, route).Kind(api.PolicyKind{Group: worlds.Group, Kind: "Paint"})
 		s.store.AddKind(k)
 		s.store.KindListed(k.Ref())
@@ -514,7 +514,7 @@ func TestChangedKind(t *testing.T) {
 	t.Run("a write of the old way is to be tried again", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		w := s.create(greedy)
-		anew(s)
+		reread(s)
 		d := s.evaluate(w)
 		assert.Equal(t, []string{"Retry TooMuch: Paint app/greedy: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, denials(d))
 	})
@@ -527,7 +527,7 @@ func TestChangedKind(t *testing.T) {
 	t.Run("so is one that meets such a write in flight", func(t *testing.T) {
 		s := newHarness(t, Options{}, gatewayGroup, route)
 		s.admit(s.create(limit))
-		anew(s)
+		reread(s)
 		d := s.evaluate(s.create(greedy))
 		assert.Equal(t, []string{"Retry TooMuch: Paint infra/limit: the PolicyProfile or CustomResourceDefinition of this kind has just changed"}, denials(d))
 	})

@@ -22,7 +22,7 @@ func TestObservedBy(t *testing.T) {
 		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
 		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
 		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
-		"nobody knows what was created":                    {pendingWrite{write: created.write}, snapshot.Observation{}, false},
+		"a created object without a uid":                   {pendingWrite{write: created.write}, snapshot.Observation{}, false},
 		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
 		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
 		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},

@@ -83,7 +83,7 @@ var (
 func TestArmAndDisarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
-		var wrote atomic.Value // the last failurePolicy that was told
+		var wrote atomic.Value // the last failurePolicy that was reported
 		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
 			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
@@ -144,21 +144,21 @@ func TestNewLeaderAdoptsArming(t *testing.T) {
 func TestUnreadableConfigurationIsNotOverwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
-		var mended atomic.Bool
+		var repaired atomic.Bool
 		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
 			writePrevious(t, r, fails, fails)
 			r.Client.(interface {
 				PrependReactor(verb, resource string, f clienttesting.ReactionFunc)
 			}).PrependReactor("get", "validatingwebhookconfigurations", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return !mended.Load(), nil, errors.New("no route to host")
+				return !repaired.Load(), nil, errors.New("no route to host")
 			})
 		})
 		before := o.writeCount()
 		assert.Empty(t, a.adoptions())
 		assert.Contains(t, o.log.String(), "check whether the webhooks are armed: validating webhook configuration overrule: no route to host")
 		assert.Equal(t, 2, before, "those of the leader before")
-		mended.Store(true)
+		repaired.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []bool{true}, a.adoptions())
@@ -169,7 +169,7 @@ func TestUnreadableConfigurationIsNotOverwritten(t *testing.T) {
 func TestArmingWithExternalCABundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
-		var wrote atomic.Value // the last failurePolicy that was told
+		var wrote atomic.Value // the last failurePolicy that was reported
 		o := startReconciler(t, "", func(r *Reconciler) {
 			r.Arming, r.ExternalCABundle = a, func() bool { return true }
 			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }
@@ -186,7 +186,7 @@ func TestArmingWithExternalCABundle(t *testing.T) {
 func TestDelayedRevertReportsDisarmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeArming{changed: make(chan struct{}, 1)}
-		var wrote atomic.Value // the last failurePolicy that was told
+		var wrote atomic.Value // the last failurePolicy that was reported
 		o := startReconciler(t, "first", func(r *Reconciler) {
 			r.Arming = a
 			r.OnWrite = func(p admissionregistrationv1.FailurePolicyType) { wrote.Store(p) }

@@ -22,7 +22,7 @@ import (
 	"overrule.dev/overrule/test/env"
 )
 
-// authority makes the bundle of one that is nobody's.
+// selfSignedBundle returns the bundle of a CA that signs nothing else.
 func selfSignedBundle(t *testing.T) []byte {
 	t.Helper()
 	bundle, _, err := cert.GenerateSelfSignedCertKey("overrule", nil, nil)
@@ -83,7 +83,7 @@ func TestServicesWebhookStaysWithoutRules(t *testing.T) {
 	entry := func(services bool) (int, admissionregistrationv1.ValidatingWebhook) {
 		t.Helper()
 		c.Services = services
-		r := &Reconciler{Client: client, Configuration: c, Log: logr.Discard()} // anew: who edits again and again is let be for a while
+		r := &Reconciler{Client: client, Configuration: c, Log: logr.Discard()} // a new one, whose reverts are not delayed
 		require.NoError(t, r.apply(t.Context(), c, true))
 		there, err := hooks.Get(t.Context(), c.Name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -127,6 +127,6 @@ func TestServicesWebhookStaysWithoutRules(t *testing.T) {
 		patch(types.JSONPatchType, "eve", fmt.Sprintf(`[{"op":"add","path":"/webhooks/%d/rules","value":[
 			{"apiGroups":["*"],"apiVersions":["*"],"resources":["*"],"operations":["*"]}]}]`, at))
 		_, h = entry(false)
-		assert.Empty(t, h.Rules, "nobody else has it called, either")
+		assert.Empty(t, h.Rules, "rules of others are removed")
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 const injectFrom = "cert-manager.io/inject-ca-from"
 
-// foreign makes the bundle of an office another's to write.
+// withExternalBundle has another client write the caBundle.
 func withExternalBundle(is *atomic.Bool) func(*Reconciler) {
 	return func(r *Reconciler) {
 		r.ExternalCABundle = func() bool { return is.Load() }
@@ -120,7 +120,7 @@ func TestNewWebhookGetsExternalBundle(t *testing.T) {
 			return string(c.Webhooks[i].ClientConfig.CABundle)
 		}
 		o.onlyOlder(t)
-		assert.Empty(t, bundle(added), "nobody wrote any yet")
+		assert.Empty(t, bundle(added), "no client has written one yet")
 
 		o.injectCABundle(t, "theirs")
 		o.onlyOlder(t)

@@ -143,7 +143,7 @@ func TestServiceRules(t *testing.T) {
 	c := without
 	c.Services = true
 	assert.Equal(t, map[string]string{
-		"services.validate.overrule.dev": "Ignore [CREATE UPDATE DELETE]", // a cluster can be mended while nobody answers
+		"services.validate.overrule.dev": "Ignore [CREATE UPDATE DELETE]", // a cluster can be repaired while no server answers
 		"system.validate.overrule.dev":   "Ignore [UPDATE DELETE]",
 	}, services(c))
 	names := func(c Configuration) (out []string) {
@@ -157,7 +157,7 @@ func TestServiceRules(t *testing.T) {
 	for _, hook := range c.Validating().Webhooks {
 		byName[*hook.Name] = *hook.MatchConditions[0].Expression
 	}
-	assert.Equal(t, byName["validate.overrule.dev"], byName["services.validate.overrule.dev"], "no write is judged twice")
+	assert.Equal(t, byName["validate.overrule.dev"], byName["services.validate.overrule.dev"], "no write is evaluated twice")
 	assert.Equal(t, without.Mutating(), c.Mutating(), "they carry no annotation of ours")
 	assert.Equal(t, without.Definitions(), c.Definitions(), "nor have they a definition")
 }
@@ -180,7 +180,7 @@ func TestNoStatusRules(t *testing.T) {
 			for _, resource := range rule.Resources {
 				// through which labels can be written
 				if !strings.HasPrefix(resource, "namespaces/") && !strings.HasPrefix(resource, "customresourcedefinitions/") {
-					assert.NotContains(t, resource, "/", "a status write is not judged")
+					assert.NotContains(t, resource, "/", "a status write is not evaluated")
 				}
 				assert.NotContains(t, resource, "*")
 			}

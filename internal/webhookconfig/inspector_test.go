@@ -15,7 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// kept are configurations as somebody keeps them, of all kinds that there are.
+// staticConfigs returns configurations as a user applies them, with all kinds.
 func staticConfigs(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	var m admissionregistrationv1.MutatingWebhookConfiguration
@@ -59,9 +59,9 @@ func TestMissingServicesWebhook(t *testing.T) {
 	})
 	i := newInspector(m, v)
 	require.NoError(t, i.check(t.Context()), "it would be called for nothing")
-	judged, _ := i.PolicyResources()
-	judged.Services = true
-	i.PolicyResources = func() (PolicyResources, bool) { return judged, true }
+	resources, _ := i.PolicyResources()
+	resources.Services = true
+	i.PolicyResources = func() (PolicyResources, bool) { return resources, true }
 	require.ErrorContains(t, i.check(t.Context()), "services.validate.overrule.dev is missing: apply it again")
 	_, v = staticConfigs(t) // with the entry, and without its rules
 	i.Client = fake.NewClientset(m, v)

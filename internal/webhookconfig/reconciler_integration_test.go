@@ -37,28 +37,28 @@ const ownNamespace = "overrule-system"
 // service is a server in this process, registered at a real API server.
 type service struct {
 	plane     *env.Env
-	authority *told
+	authority *recordingAuthority
 	changed   chan struct{}
 
-	mu     sync.Mutex
-	judged webhookconfig.PolicyResources
+	mu        sync.Mutex
+	resources webhookconfig.PolicyResources
 }
 
-// told is an Authority that counts what is published.
-type told struct {
+// recordingAuthority is an Authority that records the published bundles.
+type recordingAuthority struct {
 	*certs.Authority
 	mu      sync.Mutex
 	bundles []string
 }
 
-func (a *told) Published(bundle []byte) {
+func (a *recordingAuthority) Published(bundle []byte) {
 	a.mu.Lock()
 	a.bundles = append(a.bundles, string(bundle))
 	a.mu.Unlock()
 	a.Authority.Published(bundle)
 }
 
-func (a *told) last() string {
+func (a *recordingAuthority) last() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.bundles) == 0 {
@@ -69,7 +69,7 @@ func (a *told) last() string {
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), judged: webhookconfig.PolicyResources{Policies: []webhookconfig.Resource{
+	s := &service{plane: env.Start(t), changed: make(chan struct{}, 1), resources: webhookconfig.PolicyResources{Policies: []webhookconfig.Resource{
 		{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies", Namespaced: true},
 	}}}
 	client, err := kubernetes.NewForConfig(s.plane.Config)
@@ -84,7 +84,7 @@ func serve(t *testing.T) *service {
 		CAValidity: 18 * time.Second, LeafValidity: 6 * time.Second, Log: testr.New(t),
 	})
 	require.NoError(t, err)
-	s.authority = &told{Authority: authority}
+	s.authority = &recordingAuthority{Authority: authority}
 	registrar := &webhookconfig.Reconciler{
 		Client: client, Authority: s.authority, Changed: s.changed, Log: testr.New(t),
 		Configuration: webhookconfig.Configuration{
@@ -93,29 +93,29 @@ func serve(t *testing.T) *service {
 		PolicyResources: func() (webhookconfig.PolicyResources, bool) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.judged, true
+			return s.resources, true
 		},
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	t.Cleanup(broadcaster.Shutdown)
-	door := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule")).Handler(), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: hooks(t, broadcaster.NewRecorder(runtime.NewScheme(), "overrule")).Handler(), ReadHeaderTimeout: time.Minute}
 	ctx, cancel := context.WithCancel(t.Context())
 	var crew sync.WaitGroup
 	crew.Go(func() { assert.NoError(t, authority.Start(ctx)) })
 	crew.Go(func() { assert.NoError(t, registrar.Start(ctx)) })
 	crew.Go(func() {
-		assert.ErrorIs(t, door.Serve(tls.NewListener(listener, certs.TLSConfig(authority))), http.ErrServerClosed)
+		assert.ErrorIs(t, server.Serve(tls.NewListener(listener, certs.TLSConfig(authority))), http.ErrServerClosed)
 	})
 	t.Cleanup(func() {
 		cancel()
-		_ = door.Close()
+		_ = server.Close()
 		crew.Wait()
 	})
 	return s
 }
 
-// hooks judge by an empty store: what is denied is a policy that cannot be read.
+// hooks returns a server with an empty store: it denies policies that cannot be decoded.
 func hooks(t *testing.T, recorder webhook.EventRecorder) *webhook.Server {
 	t.Helper()
 	s := snapshot.New()
@@ -182,7 +182,7 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		assert.Zero(t, got.Code, got.Stderr)
 	})
 
-	t.Run("undoes what someone edits", func(t *testing.T) {
+	t.Run("reverts edits", func(t *testing.T) {
 		for kind, path := range map[string]string{"validating": "/validate", "mutating": "/mutate"} {
 			rule := map[string]string{"validating": "2", "mutating": "1"}[kind]
 			got := s.plane.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p",
@@ -196,7 +196,7 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		}
 	})
 
-	t.Run("makes anew what someone deletes", func(t *testing.T) {
+	t.Run("creates a deleted configuration again", func(t *testing.T) {
 		for _, kind := range []string{"validating", "mutating"} {
 			got := s.plane.Kubectl("delete", kind+"webhookconfiguration/overrule")
 			require.Zero(t, got.Code, got.Stderr)
@@ -204,26 +204,26 @@ func TestReconcilerOnAPIServer(t *testing.T) {
 		}
 	})
 
-	t.Run("tells of a denial in an Event, and of none in a dry run", func(t *testing.T) {
+	t.Run("records an Event for a denial, and none for a dry run", func(t *testing.T) {
 		require.True(t, s.denies("AuthPolicy", "default"), "a dry run, as those above")
 		got := s.plane.Apply(strings.Replace(broken("AuthPolicy", "default"), "name: broken", "name: loud", 1))
 		require.Equal(t, 1, got.Code)
-		told := func() string {
+		recorded := func() string {
 			return s.plane.Kubectl("get", "events.events.k8s.io", "-A", "-o",
 				`jsonpath={range .items[?(@.action=="Admit")]}{.type} {.reason} {.regarding.kind} {.regarding.namespace}/{.regarding.name}{"\n"}{end}`).Stdout
 		}
-		require.Eventually(t, func() bool { return strings.Contains(told(), "loud") }, time.Minute, 100*time.Millisecond, "there is no Event")
-		assert.Equal(t, "Warning Invalid AuthPolicy default/loud\n", told())
+		require.Eventually(t, func() bool { return strings.Contains(recorded(), "loud") }, time.Minute, 100*time.Millisecond, "there is no Event")
+		assert.Equal(t, "Warning Invalid AuthPolicy default/loud\n", recorded())
 	})
 
-	t.Run("has a new kind judged", func(t *testing.T) {
+	t.Run("adds rules for a new kind", func(t *testing.T) {
 		require.False(t, s.denies("RateLimitPolicy", "default"))
 		s.mu.Lock()
-		s.judged.Policies = append(s.judged.Policies, webhookconfig.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
+		s.resources.Policies = append(s.resources.Policies, webhookconfig.Resource{Group: "kuadrant.io", Version: "v1", Resource: "ratelimitpolicies", Namespaced: true})
 		s.mu.Unlock()
 		s.changed <- struct{}{}
 		s.eventually(t, `rules[?(@.apiGroups[0]=="kuadrant.io")].resources`, `["authpolicies","ratelimitpolicies"]`)
-		require.Eventually(t, func() bool { return s.denies("RateLimitPolicy", "default") }, time.Minute, 50*time.Millisecond, "the new kind is not judged")
+		require.Eventually(t, func() bool { return s.denies("RateLimitPolicy", "default") }, time.Minute, 50*time.Millisecond, "the new kind is not evaluated")
 	})
 
 	t.Run("trusts the old authority and the new one", func(t *testing.T) {

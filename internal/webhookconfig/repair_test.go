@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// edit writes the validating configuration as somebody else.
+// edit updates the validating configuration as another client.
 func (o *harness) edit(t *testing.T, by string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) {
 	t.Helper()
 	hooks := o.api.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -37,7 +37,7 @@ func (o *harness) repairs() (mutating, validating float64) {
 	return of(typeMutating), of(typeValidating)
 }
 
-// counted has a registrar tell of what it repairs.
+// withMetrics has a Reconciler count its repairs.
 func withMetrics(r *Reconciler) { r.Metrics = NewMetrics(nil) }
 
 func TestRepairNamesEditor(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRepairReportsDeletion(t *testing.T) {
 	})
 }
 
-// An apply over a resourceVersion makes anew what was deleted since that was read.
+// An apply with a resourceVersion creates a configuration that was deleted since the read.
 func TestRepairReportsConcurrentDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startReconciler(t, "first", withMetrics)
@@ -144,8 +144,8 @@ func TestMissingRightAdvice(t *testing.T) {
 	const todo = "apply deploy/base/rbac-webhooks.yaml (with Helm, upgrade the release) to restore this right; if it was removed on purpose, see docs/install.md, Break-glass"
 	ours := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
 	for name, c := range map[string]struct {
-		fail error
-		told bool
+		fail   error
+		advice bool
 	}{
 		"on what it writes": {apierrors.NewForbidden(ours, "overrule", errors.New("no right")), true},
 		"on something else": {apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "overrule-system", errors.New("no right")), false},
@@ -158,7 +158,7 @@ func TestMissingRightAdvice(t *testing.T) {
 				o.authority.rotate("second")
 				time.Sleep(time.Minute)
 				require.ErrorContains(t, o.Problem(), c.fail.Error())
-				assert.Equal(t, c.told, strings.HasSuffix(o.Problem().Error(), ": "+todo), o.Problem())
+				assert.Equal(t, c.advice, strings.HasSuffix(o.Problem().Error(), ": "+todo), o.Problem())
 				o.locked(func() { o.fail = nil })
 				time.Sleep(time.Minute)
 				assert.NoError(t, o.Problem())

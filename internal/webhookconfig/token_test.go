@@ -22,7 +22,7 @@ func TestTokenIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := fakeTokens{newFakeAuthority("")}
 		o := startReconciler(t, "ca", func(r *Reconciler) { r.Tokens = words })
-		assert.Zero(t, o.writeCount(), "nobody is to be sent to a path that is not known")
+		assert.Zero(t, o.writeCount(), "no path is written before the token is known")
 
 		words.rotate(testToken)
 		synctest.Wait()
