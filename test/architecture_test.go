@@ -28,15 +28,16 @@ var packages = []packageRule{
 	{"cmd/overrule", "the server's main function", []string{"internal/server"}},
 	{"cmd/kubectl-overrule", "the main function of the kubectl plugin", []string{"internal/cli/commands"}},
 	{"internal/server", "the process: flags, HTTPS server, shutdown, probes, metrics, tracing, wiring", []string{
-		"webhook", "certs", "internal/build", "internal/controllers/canary", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
+		"webhook", "internal/webhookconfig", "certs", "internal/build", "internal/controllers/canary", "internal/cliflag", "internal/controllers/annotations", "internal/rights",
 		"internal/controllers/status", "internal/controllers/audit", "internal/cache",
 	}},
 	{"internal/cli/commands", "the commands of the kubectl plugin, on a cluster or on manifests", []string{
 		"internal/build", "internal/cliflag", "internal/guard", "internal/cli/printers", "internal/rights", "internal/cache", "internal/cli/manifest",
 	}},
-	{"webhook", "the admission handlers: decode, evaluate, respond, patch; the webhook configurations", []string{
-		"internal/inflight", "internal/controllers/annotations",
+	{"webhook", "the admission handlers: decode, evaluate, respond, patch; concurrency limits", []string{
+		"internal/inflight", "internal/controllers/annotations", "internal/webhookconfig",
 	}},
+	{"internal/webhookconfig", "the reconciler of the webhook configurations: rules, CA bundle, failure policy", []string{"internal/guard"}},
 	{"certs", "the serving certificate and the CA bundle: managed in a Secret, from files, or from cert-manager", nil},
 	{"internal/build", "build information: version, revision, libraries", []string{"internal/cliflag"}},
 	{"internal/controllers/canary", "periodic dry-run writes that verify that writes are evaluated; whether the webhooks may be armed", []string{

@@ -10,10 +10,10 @@ import (
 	"overrule.dev/overrule/internal/policykind"
 )
 
-// isCanary reports whether a write is one of the canary's, which nobody shall
-// take for what people do: neither metrics nor log count it. Anybody can send
-// the same, but learns nothing by it: it is of a kind that is made up, or a route
-// that leads nowhere. Whatever else has the label counts as any other write.
+// isCanary reports whether a write is one of the canary, which metrics and log leave
+// out. Any client can send the same write, but gains nothing by it: it is of a kind that
+// does not exist, or a route without a parent. Other objects with the label count as any
+// other write.
 func isCanary(r *admissionv1.AdmissionRequest) bool {
 	if r.DryRun == nil || !*r.DryRun || r.Operation != admissionv1.Create {
 		return false

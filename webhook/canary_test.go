@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestWhatIsTheCanarys(t *testing.T) {
+func TestIsCanary(t *testing.T) {
 	const (
 		labelled = `"metadata":{"labels":{"overrule.dev/canary":"true"}}`
 		madeUp   = `{` + labelled + `,"spec":{"group":"canary.overrule.dev","kind":"CanaryPolicy","class":"direct","targets":{}}}`

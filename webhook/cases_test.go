@@ -23,11 +23,11 @@ import (
 	"overrule.dev/overrule/test/cases"
 )
 
-// The webhook gives the verdicts of the one table that every door is held to.
-func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
+// The webhook gives the verdicts of the table that every entry point is tested with.
+func TestVerdictCases(t *testing.T) {
 	for _, c := range cases.Load(t) {
 		t.Run(c.File, func(t *testing.T) {
-			d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
+			d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(c.MayOverride, nil), BlastRadius: c.BlastRadiusLimit}})
 			d.Now = func() time.Time { return cases.Now }
 			if c.Changes[0].Object.GetKind() == api.KindPolicyProfile {
 				d.Guard.Kinds = rereads{d, t, c.Against}
@@ -36,14 +36,14 @@ func TestTheWebhookGivesTheVerdictsOfTheCases(t *testing.T) {
 				d.put(t, &c.Against[i])
 			}
 			for i := range c.Changes {
-				d.judged(t, &c.Changes[i])
+				d.verdict(t, &c.Changes[i])
 			}
 		})
 	}
 }
 
 // put does what the informers would do about an object.
-func (d *doors) put(t *testing.T, o *cases.Object) {
+func (d *testServer) put(t *testing.T, o *cases.Object) {
 	t.Helper()
 	switch o.GetKind() {
 	case "CustomResourceDefinition":
@@ -69,7 +69,7 @@ func (d *doors) put(t *testing.T, o *cases.Object) {
 
 // rereads reads the policies of a case again, by another profile.
 type rereads struct {
-	*doors
+	*testServer
 	t    *testing.T
 	from []cases.Object
 }
@@ -105,7 +105,7 @@ func (r rereads) Reread(_ context.Context, v *snapshot.View, before, after snaps
 }
 
 // read does what the watcher would do about a kind.
-func (d *doors) read(t *testing.T, profile api.PolicyProfileSpec, source policykind.Source, schema *apiextensionsv1.JSONSchemaProps) {
+func (d *testServer) read(t *testing.T, profile api.PolicyProfileSpec, source policykind.Source, schema *apiextensionsv1.JSONSchemaProps) {
 	t.Helper()
 	kind, err := policykind.Compile(profile, source)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func marshalled(t *testing.T, o *cases.Object) []byte {
 	return data
 }
 
-// asRequest is the request that an API server makes of a change.
+// asRequest is the request that an API server sends for a change.
 func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 	t.Helper()
 	gvk := c.Object.GroupVersionKind()
@@ -147,13 +147,13 @@ func asRequest(t *testing.T, c *cases.Change) *admissionv1.AdmissionRequest {
 	return r
 }
 
-// judged sends a change through the door, compares all that the guard makes of
+// verdict sends a change to the webhook, compares all that the guard returns for
 // it, and makes it if it is allowed.
-func (d *doors) judged(t *testing.T, c *cases.Change) {
+func (d *testServer) verdict(t *testing.T, c *cases.Change) {
 	t.Helper()
 	r := asRequest(t, c)
 	v, _ := d.Store.View()
-	asked, err := change(v, r, cases.Now)
+	asked, err := decodeChange(v, r, cases.Now)
 	require.NoError(t, err)
 	j, err := d.Guard.Evaluate(t.Context(), v, asked, nil)
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func (d *doors) judged(t *testing.T, c *cases.Change) {
 }
 
 // made makes a change that was allowed.
-func (d *doors) made(t *testing.T, c *cases.Change) {
+func (d *testServer) made(t *testing.T, c *cases.Change) {
 	t.Helper()
 	if c.Operation == "DELETE" {
 		gvk := c.Object.GroupVersionKind()

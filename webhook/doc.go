@@ -1,15 +1,16 @@
-// Package webhook is the admission door: AdmissionReviews in, the guard asked,
-// answers out; and the webhook configurations that lead the API server here.
+// Package webhook is the admission handler: it decodes AdmissionReviews, evaluates
+// each write with the guard, and answers with a decision, warnings and patches.
 //
-// What cannot be judged because nobody could (not ready yet, draining) is
-// answered with HTTP 503, which the API server retries. What cannot be judged
-// because of the write itself (a panic, the deadline, the cost) is denied, so
-// that no write can be crafted to pass unjudged. Overload is a denial with code
-// 429, which kubectl retries.
+// A write that no server can evaluate now (not ready, draining) gets HTTP 503, and
+// the API server retries it. A write that cannot be evaluated because of what it
+// contains (panic, deadline, cost) is denied, so that no object can be crafted to
+// bypass the evaluation. Overload is a denial with code 429, which kubectl retries.
 package webhook
 
-// Paths under which a Server answers.
+import "overrule.dev/overrule/internal/webhookconfig"
+
+// Paths that a Server answers.
 const (
-	PathValidate = "/validate"
-	PathMutate   = "/mutate"
+	PathValidate = webhookconfig.PathValidate
+	PathMutate   = webhookconfig.PathMutate
 )

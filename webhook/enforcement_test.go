@@ -18,10 +18,10 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
+func TestEnforcementAuditOnlyAnnotates(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{Enforcement: guard.EnforceAudit}, cluster, gatewayAuth, gatewayLimits)
+			d := newTestServer(t, Options{Enforcement: guard.EnforceAudit}, cluster, gatewayAuth, gatewayLimits)
 			a := d.validated(t, c.request(t))
 			assert.True(t, a.Allowed)
 			assert.Nil(t, a.Result)
@@ -33,15 +33,15 @@ func TestEnforcementAuditTellsOnlyTheAuditLog(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedIsAuditedLikeADenial(t *testing.T) {
-	d := open(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
+func TestFailureIsAuditedLikeDenial(t *testing.T) {
+	d := newTestServer(t, Options{Enforcement: guard.EnforceAudit, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true, AuditAnnotations: map[string]string{"would-deny": "Panic", "judged-on": "0"}}, a)
 }
 
-func TestWhatWouldBeDeniedIsLoggedForEveryone(t *testing.T) {
+func TestWouldBeDeniedIsLogged(t *testing.T) {
 	for e, level := range map[guard.Enforcement]string{guard.EnforceDeny: `"level"=1`, guard.EnforceWarn: `"level"=0`, guard.EnforceAudit: `"level"=0`} {
-		d := open(t, Options{Enforcement: e}, cluster, gatewayLimits)
+		d := newTestServer(t, Options{Enforcement: e}, cluster, gatewayLimits)
 		d.validated(t, create(t, routeLimits(100)))
 		assert.Contains(t, d.log.String(), level+` "msg"="decision"`, e)
 	}
@@ -56,9 +56,9 @@ func (silent) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) 
 
 func (silent) Check(api.Ref) string { return "kubectl auth can-i override" }
 
-func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
-	p := &paper{}
-	d := open(t, Options{Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+func TestUnknownRightsAreRetried(t *testing.T) {
+	p := &eventBuffer{}
+	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
 	a := d.validated(t, remove(t, gatewayAuth))
 	message := said(t, a)
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
@@ -66,11 +66,11 @@ func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
 	assert.Equal(t, &metav1.StatusDetails{RetryAfterSeconds: 1}, a.Result.Details)
 	assert.Contains(t, message, guard.ErrRights.Error())
 	assert.Contains(t, message, "etcdserver: leader changed")
-	assert.Contains(t, message, "; try again in a second")
+	assert.Contains(t, message, "; retry in 1s")
 	assert.Empty(t, p.events, "nothing was decided")
 
 	for e, warned := range map[guard.Enforcement]int{guard.EnforceWarn: 1, guard.EnforceAudit: 0} {
-		d := open(t, Options{Enforcement: e, Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
+		d := newTestServer(t, Options{Enforcement: e, Guard: &guard.Guard{Rights: silent{}}, Events: p}, cluster, gatewayAuth)
 		a := d.validated(t, remove(t, gatewayAuth))
 		require.True(t, a.Allowed, e)
 		assert.Nil(t, a.Result)
@@ -79,10 +79,10 @@ func TestWhereNobodyKnowsTheRightsTheWriteIsToBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAWriteThatDependsOnAnUnlistedKindIsToBeTriedAgain(t *testing.T) {
+func TestUnlistedKindIsRetried(t *testing.T) {
 	renamed := update(t, route, strings.Replace(route, "name: toys,", "name: games,", 1))
 	unlisted := func(e guard.Enforcement) *admissionv1.AdmissionResponse {
-		d := open(t, Options{Enforcement: e}, cluster)
+		d := newTestServer(t, Options{Enforcement: e}, cluster)
 		v, _ := d.Store.View()
 		k := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
 		d.Store.RemoveKind(k.Ref())
@@ -97,11 +97,11 @@ func TestAWriteThatDependsOnAnUnlistedKindIsToBeTriedAgain(t *testing.T) {
 	a = unlisted(guard.EnforceWarn)
 	assert.True(t, a.Allowed)
 	assert.Len(t, a.Warnings, 1)
-	assert.True(t, open(t, Options{}, cluster).validated(t, renamed).Allowed, "it is listed")
+	assert.True(t, newTestServer(t, Options{}, cluster).validated(t, renamed).Allowed, "it is listed")
 }
 
-func TestKindsOfOurOwnHaveNamesInTheMetrics(t *testing.T) {
-	d := open(t, Options{}, cluster)
+func TestOwnKindsHaveMetricLabels(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster)
 	v, _ := d.Store.View()
 	for kind, want := range map[metav1.GroupVersionKind]string{
 		{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"}:              "PolicyProfile.overrule.dev",

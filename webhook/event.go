@@ -14,48 +14,48 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// EventRecorder records Kubernetes Events without making its caller wait, as that of
-// a controller-runtime manager does: it sums up what is told again and again.
+// EventRecorder records Kubernetes Events without blocking its caller, as that of a
+// controller-runtime manager does, which also aggregates repeated Events.
 type EventRecorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
 const (
-	// action is what an Event says was done.
-	action = "Admit"
-	// eventRate is the most Events in a second, once eventBurst were told at
-	// once: each name that is made up to be denied is an Event of its own.
+	// eventAction is the action of the Events of denials.
+	eventAction = "Admit"
+	// eventRate is the maximum number of Events per second after a burst of
+	// eventBurst: a client can cause an Event for each name that it makes up.
 	eventRate, eventBurst = 10, 50
 )
 
-// record tells of a denial in an Event, never of one of a dry run, nor of a
-// write that is only to be tried again.
-func (s *Server) record(r *admissionv1.AdmissionRequest, a answer) {
-	if s.Events == nil || a.reason == "" || a.again || r.DryRun != nil && *r.DryRun {
+// recordDenial records an Event for a denial, unless the write is a dry run or is to be
+// retried.
+func (s *Server) recordDenial(r *admissionv1.AdmissionRequest, resp response) {
+	if s.Events == nil || resp.reason == "" || resp.retry || r.DryRun != nil && *r.DryRun {
 		return
 	}
-	about := regarding(r, a)
+	about := regarding(r, resp)
 	if about == nil || !s.events.TryAccept() {
-		s.Log.V(1).Info("no Event of a denial", "uid", r.UID, "reason", a.reason)
+		s.Log.V(1).Info("no Event for a denial", "uid", r.UID, "reason", resp.reason)
 		return
 	}
-	text := a.message
-	if a.Allowed {
-		text = "would be denied: " + text
+	note := resp.message
+	if resp.Allowed {
+		note = "would be denied: " + note
 	}
-	s.Events.Eventf(about, nil, corev1.EventTypeWarning, a.reason, action, "%s", guard.EventNote(text))
+	s.Events.Eventf(about, nil, corev1.EventTypeWarning, resp.reason, eventAction, "%s", guard.EventNote(note))
 }
 
-// regarding names the object of a write. One that has no name, since the write
-// could not be read, has its Event at its namespace; nil if it has none either.
-func regarding(r *admissionv1.AdmissionRequest, a answer) *corev1.ObjectReference {
+// regarding returns the object of a write. If it has no name, because the write could
+// not be decoded, it returns the namespace; nil if there is none either.
+func regarding(r *admissionv1.AdmissionRequest, resp response) *corev1.ObjectReference {
 	about := &corev1.ObjectReference{
 		APIVersion: schema.GroupVersion{Group: r.Kind.Group, Version: r.Kind.Version}.String(), Kind: r.Kind.Kind,
-		Namespace: r.Namespace, Name: cmp.Or(a.about.Name, r.Name), UID: uidOf(r.OldObject.Raw),
+		Namespace: r.Namespace, Name: cmp.Or(resp.object.Name, r.Name), UID: uidOf(r.OldObject.Raw),
 	}
 	switch {
 	case r.Kind.Group == "" && r.Kind.Kind == gateway.KindNamespace:
-		about.Namespace = "" // requests of namespaces name themselves there
+		about.Namespace = "" // in requests for namespaces this is the name
 	case about.Name == "" && r.Namespace == "":
 		return nil
 	case about.Name == "":
@@ -64,8 +64,8 @@ func regarding(r *admissionv1.AdmissionRequest, a answer) *corev1.ObjectReferenc
 	return about
 }
 
-// uidOf returns the uid of a stored object, by which "kubectl describe" finds
-// its Events. An object that was never stored has none to be found by.
+// uidOf returns the uid of a stored object, by which "kubectl describe" finds its
+// Events; "" for an object that was never stored.
 func uidOf(data []byte) types.UID {
 	var o struct {
 		Metadata struct {

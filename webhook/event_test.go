@@ -16,22 +16,22 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// told is an Event.
-type told struct {
+// event is a recorded Event.
+type event struct {
 	about                        corev1.ObjectReference
 	eventtype, reason, act, note string
 }
 
 // paper takes down Events.
-type paper struct {
+type eventBuffer struct {
 	mu     sync.Mutex
-	events []told
+	events []event
 }
 
-func (p *paper) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
+func (p *eventBuffer) Eventf(about, _ runtime.Object, eventtype, reason, action, note string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.events = append(p.events, told{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
+	p.events = append(p.events, event{*about.(*corev1.ObjectReference), eventtype, reason, action, fmt.Sprintf(note, args...)})
 }
 
 const limitsDenied = `ConstraintViolated: limits.login: {"rates":[{"limit":100,"window":"10s"}]} is not what RateLimitPolicy infra/gw-limits ` +
@@ -42,7 +42,7 @@ func limitsRef(uid string) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "kuadrant.io/v1", Kind: "RateLimitPolicy", Namespace: "app", Name: "toystore-limits", UID: uidOf([]byte(`{"metadata":{"uid":"` + uid + `"}}`))}
 }
 
-func TestADenialIsAnEvent(t *testing.T) {
+func TestDenialRecordsEvent(t *testing.T) {
 	dry := func(t *testing.T) *admissionv1.AdmissionRequest {
 		r := create(t, routeLimits(100))
 		r.DryRun = new(true)
@@ -51,34 +51,34 @@ func TestADenialIsAnEvent(t *testing.T) {
 	for name, c := range map[string]struct {
 		enforcement guard.Enforcement
 		request     func(t *testing.T) *admissionv1.AdmissionRequest
-		want        []told
+		want        []event
 	}{
 		"of a create, which has no uid that anything will have": {
 			request: func(t *testing.T) *admissionv1.AdmissionRequest {
 				return create(t, strings.Replace(routeLimits(100), "{namespace: app", "{uid: u0, namespace: app", 1))
 			},
-			want: []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+			want: []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
 		},
 		"of an edit, at the object that stays": {
 			request: func(t *testing.T) *admissionv1.AdmissionRequest {
 				return update(t, strings.Replace(routeLimits(20), "{namespace: app", "{uid: u1, namespace: app", 1), routeLimits(100))
 			},
-			want: []told{{limitsRef("u1"), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+			want: []event{{limitsRef("u1"), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
 		},
 		"of a write that is only warned of": {
 			enforcement: guard.EnforceWarn,
 			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
-			want:        []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
+			want:        []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
 		},
-		"of a write that nobody is told of": {
+		"of a write that is only audited": {
 			enforcement: guard.EnforceAudit,
 			request:     func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(100)) },
-			want:        []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
+			want:        []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", "would be denied: " + limitsDenied}},
 		},
 		"not of a dry run":       {request: dry},
 		"nor of one in audit":    {enforcement: guard.EnforceAudit, request: dry},
 		"nor of what is allowed": {request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) }},
-		"nor of what is not judged": {
+		"nor of what is not evaluated": {
 			request: func(t *testing.T) *admissionv1.AdmissionRequest {
 				return &admissionv1.AdmissionRequest{UID: uid, Kind: metav1.GroupVersionKind{Kind: "Pod"}, Operation: admissionv1.Create, Object: raw("{}")}
 			},
@@ -89,13 +89,13 @@ func TestADenialIsAnEvent(t *testing.T) {
 				r.Name = "" // as the API server sends it; the object has its name
 				return r
 			},
-			want: []told{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
+			want: []event{{limitsRef(""), "Warning", "ConstraintViolated", "Admit", limitsDenied}},
 		},
 		"at the namespace of what cannot be read, and has no name": {
 			request: func(*testing.T) *admissionv1.AdmissionRequest {
 				return &admissionv1.AdmissionRequest{UID: uid, Kind: kindAuthPolicy(), Namespace: "app", Operation: admissionv1.Create, Object: raw(`"x"`)}
 			},
-			want: []told{{
+			want: []event{{
 				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: "app", Name: "app"}, "Warning", "Invalid", "Admit",
 				"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string into Go value of type map[string]interface {}",
 			}},
@@ -112,15 +112,15 @@ func TestADenialIsAnEvent(t *testing.T) {
 					Operation: admissionv1.Delete, OldObject: raw(`{"metadata":{"uid":"u2","name":5}}`),
 				}
 			},
-			want: []told{{
+			want: []event{{
 				corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "app", UID: "u2"}, "Warning", "Invalid", "Admit",
 				"oldObject: read Namespace: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
 			}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &paper{}
-			d := open(t, Options{Enforcement: c.enforcement, Events: p}, cluster, gatewayLimits)
+			p := &eventBuffer{}
+			d := newTestServer(t, Options{Enforcement: c.enforcement, Events: p}, cluster, gatewayLimits)
 			r := c.request(t)
 			d.validated(t, r)
 			d.mutated(t, r)
@@ -129,24 +129,24 @@ func TestADenialIsAnEvent(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyToBeTriedAgainIsNoEvent(t *testing.T) {
+func TestRetryRecordsNoEvent(t *testing.T) {
 	for _, e := range []guard.Enforcement{guard.EnforceDeny, guard.EnforceWarn, guard.EnforceAudit} {
-		p := &paper{}
-		d := open(t, Options{Enforcement: e, Events: p}, cluster)
-		d.record(create(t, routeLimits(1)), d.undecided("Overloaded", overload))
+		p := &eventBuffer{}
+		d := newTestServer(t, Options{Enforcement: e, Events: p}, cluster)
+		d.recordDenial(create(t, routeLimits(1)), d.denyUndecided("Overloaded", overloadMessage))
 		assert.Empty(t, p.events, e)
 	}
 }
 
-func TestEventsDoNotPileUp(t *testing.T) {
-	p := &paper{}
-	d := open(t, Options{Events: p}, cluster, gatewayLimits)
+func TestEventsAreRateLimited(t *testing.T) {
+	p := &eventBuffer{}
+	d := newTestServer(t, Options{Events: p}, cluster, gatewayLimits)
 	d.events = flowcontrol.NewFakeNeverRateLimiter()
 	said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.Empty(t, p.events)
-	assert.Contains(t, d.log.String(), "no Event of a denial")
+	assert.Contains(t, d.log.String(), "no Event for a denial")
 
 	for range 10 * eventBurst {
-		open(t, Options{}).record(create(t, routeLimits(1)), deny("X", "x")) // without a recorder there is none
+		newTestServer(t, Options{}).recordDenial(create(t, routeLimits(1)), deny("X", "x")) // without a recorder there is none
 	}
 }

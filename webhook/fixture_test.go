@@ -33,7 +33,7 @@ import (
 const uid = types.UID("7f0c9f4e-1d4a-4c55-8a0e-3f5e7c1b2a90")
 
 // noon is the time of every request here.
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // cluster is a gateway with a route of two rules.
 const cluster = `
@@ -73,7 +73,7 @@ spec:
   overrides: {strategy: merge, rules: {authentication: {sso: {issuer: ours}}}}
 `
 
-// gatewayLimits lets nobody have a login limit over 50.
+// gatewayLimits allows no login limit over 50.
 const gatewayLimits = `
 apiVersion: kuadrant.io/v1
 kind: RateLimitPolicy
@@ -113,20 +113,20 @@ func indented(spec string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
-// doors is a server with its two doors, and what it told besides.
-type doors struct {
+// testServer is a Server with its metrics and its log.
+type testServer struct {
 	*Server
 	registry *prometheus.Registry
-	log      *book
+	log      *logBuffer
 }
 
 // book is the lines of a log.
-type book struct {
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (b *book) logger() logr.Logger {
+func (b *logBuffer) logger() logr.Logger {
 	return funcr.New(func(_, args string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -134,16 +134,16 @@ func (b *book) logger() logr.Logger {
 	}, funcr.Options{Verbosity: 2})
 }
 
-func (b *book) String() string {
+func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Join(b.lines, "\n")
 }
 
 // open returns a server that holds the objects of some manifests.
-func open(t *testing.T, o Options, manifests ...string) *doors {
+func newTestServer(t *testing.T, o Options, manifests ...string) *testServer {
 	t.Helper()
-	d := &doors{registry: prometheus.NewRegistry(), log: &book{}}
+	d := &testServer{registry: prometheus.NewRegistry(), log: &logBuffer{}}
 	if o.Store == nil {
 		o.Store = snapshot.New()
 	}
@@ -152,7 +152,7 @@ func open(t *testing.T, o Options, manifests ...string) *doors {
 	}
 	o.Guard.Engine = effective.NewEngine()
 	o.Metrics, o.Log = NewMetrics(d.registry), d.log.logger()
-	o.Now = func() time.Time { return noon }
+	o.Now = func() time.Time { return testTime }
 	kinds, err := policykind.BuiltinKinds()
 	require.NoError(t, err)
 	for _, k := range append(kinds, timeouts(t)) {
@@ -160,7 +160,7 @@ func open(t *testing.T, o Options, manifests ...string) *doors {
 		o.Store.KindListed(k.Ref())
 	}
 	for _, m := range manifests {
-		fill(t, o.Store, m)
+		addObjects(t, o.Store, m)
 	}
 	d.Server = New(o)
 	return d
@@ -177,7 +177,7 @@ func timeouts(t *testing.T) *policykind.Kind {
 	return k
 }
 
-func fill(t *testing.T, s *snapshot.Store, manifests string) {
+func addObjects(t *testing.T, s *snapshot.Store, manifests string) {
 	t.Helper()
 	v, _ := s.View()
 	for doc := range strings.SplitSeq(manifests, "\n---\n") {
@@ -257,8 +257,8 @@ func review(t *testing.T, r *admissionv1.AdmissionRequest) []byte {
 	return data
 }
 
-// post sends a body to a door.
-func (d *doors) post(t *testing.T, path string, body []byte) *httptest.ResponseRecorder {
+// post sends a body to a path.
+func (d *testServer) post(t *testing.T, path string, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -267,13 +267,13 @@ func (d *doors) post(t *testing.T, path string, body []byte) *httptest.ResponseR
 	return w
 }
 
-// ask sends a request to a door and returns the answer to it.
-func (d *doors) ask(t *testing.T, path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+// send sends a request to a path and returns the response.
+func (d *testServer) send(t *testing.T, path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return answered(t, d.post(t, path, review(t, r)))
+	return responseOf(t, d.post(t, path, review(t, r)))
 }
 
-func answered(t *testing.T, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
+func responseOf(t *testing.T, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
 	t.Helper()
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	var review admissionv1.AdmissionReview
@@ -284,16 +284,16 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) *admissionv1.Admission
 	return review.Response
 }
 
-// validated asks the validating door.
-func (d *doors) validated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+// validated sends a request to the validating webhook.
+func (d *testServer) validated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return d.ask(t, PathValidate, r)
+	return d.send(t, PathValidate, r)
 }
 
-// mutated asks the mutating door.
-func (d *doors) mutated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+// mutated sends a request to the mutating webhook.
+func (d *testServer) mutated(t *testing.T, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	return d.ask(t, PathMutate, r)
+	return d.send(t, PathMutate, r)
 }
 
 // said is the message of a denial; the test fails if it is none.

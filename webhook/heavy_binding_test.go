@@ -13,39 +13,39 @@ import (
 )
 
 // bindings returns the heavy cases of limits that bind to rules of routes, at a size at
-// which more is wrong than is told.
-func bindings(t *testing.T) map[string]func(limits int) (*doors, []byte) {
+// which more is wrong than is reported.
+func bindings(t *testing.T) map[string]func(limits int) (*testServer, []byte) {
 	t.Helper()
-	out := make(map[string]func(limits int) (*doors, []byte))
+	out := make(map[string]func(limits int) (*testServer, []byte))
 	for _, c := range heavy.Cases() {
 		if !strings.HasPrefix(c.What, "bindings/") {
 			continue
 		}
-		out[c.Name] = func(limits int) (*doors, []byte) {
+		out[c.Name] = func(limits int) (*testServer, []byte) {
 			size := heavy.Size{Gateways: 1, Listeners: 1, Routes: c.Small.Routes, RouteRules: 16, Matches: 16, Rules: limits}
 			objects, write, err := c.Build(size)
 			require.NoError(t, err)
 			review, err := write.Review(uid)
 			require.NoError(t, err)
-			return heavyDoors(objects, c.BlastRadius), review
+			return heavyServer(objects, c.BlastRadius), review
 		}
 	}
 	require.NotEmpty(t, out)
 	return out
 }
 
-// most is how many findings of one sort are told one by one, and mostSorts how many
+// most is how many findings of one sort are reported one by one, and mostSorts how many
 // sorts a write brings at most; each has a sum.
 const (
 	mostTold  = 20
 	mostSorts = 3
 )
 
-func TestOfAHeavyWriteOfLimitsNotAllIsTold(t *testing.T) {
+func TestHeavyLimitsAreTruncated(t *testing.T) {
 	for name, build := range bindings(t) {
 		t.Run(name, func(t *testing.T) {
 			d, review := build(100)
-			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 			assert.LessOrEqual(t, lines(a), mostSorts*(mostTold+1))
 			if !a.Allowed {
 				return
@@ -55,7 +55,7 @@ func TestOfAHeavyWriteOfLimitsNotAllIsTold(t *testing.T) {
 	}
 }
 
-// lines of a denial; one of a lost override each is told, which is how a writer knows
+// lines of a denial; one for each lost override is reported, which is how a writer knows
 // whom to ask.
 func lines(a *admissionv1.AdmissionResponse) int {
 	if a.Result == nil {
@@ -72,7 +72,7 @@ func lines(a *admissionv1.AdmissionResponse) int {
 
 // Twice the limits are no more than two and a half times the work: what is allocated is
 // counted, for time is another thing on each machine.
-func TestWhatAHeavyWriteOfLimitsTakesGrowsWithTheLimits(t *testing.T) {
+func TestHeavyLimitsAllocateLinearly(t *testing.T) {
 	for name, build := range bindings(t) {
 		t.Run(name, func(t *testing.T) {
 			assert.LessOrEqual(t, float64(allocated(t, build, 200)), 2.5*float64(allocated(t, build, 100)))
@@ -80,13 +80,13 @@ func TestWhatAHeavyWriteOfLimitsTakesGrowsWithTheLimits(t *testing.T) {
 	}
 }
 
-// allocated counts what judging a write from cold allocates.
-func allocated(t *testing.T, build func(limits int) (*doors, []byte), limits int) uint64 {
+// allocated counts what evaluating a write from cold allocates.
+func allocated(t *testing.T, build func(limits int) (*testServer, []byte), limits int) uint64 {
 	t.Helper()
 	d, review := build(limits)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 	runtime.ReadMemStats(&after)
 	require.False(t, isTooMuch(a))
 	return after.Mallocs - before.Mallocs

@@ -19,42 +19,42 @@ import (
 	"overrule.dev/overrule/test/heavy"
 )
 
-// nobody may remove overrides.
-type nobody struct{}
+// noRights denies the right to remove overrides.
+type noRights struct{}
 
-func (nobody) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
+func (noRights) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref) (bool, error) {
 	return false, nil
 }
 
-func (nobody) Check(api.Ref) string { return "kubectl auth can-i override" }
+func (noRights) Check(api.Ref) string { return "kubectl auth can-i override" }
 
-// heavyDoors is a server as it runs in production, with one place to judge at.
-func heavyDoors(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *doors {
-	return &doors{Server: New(Options{
+// heavyServer is a server as in production, with one evaluation slot.
+func heavyServer(s *snapshot.Store, blastRadius int, e ...guard.Enforcement) *testServer {
+	return &testServer{Server: New(Options{
 		Enforcement: append(e, guard.EnforceDeny)[0],
-		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: nobody{}, BlastRadius: blastRadius},
+		Store:       s, Guard: &guard.Guard{Engine: effective.NewEngine(), Rights: noRights{}, BlastRadius: blastRadius},
 		InFlight: inflight.New(s, inflight.Options{}), MaxObject: DefaultBodyLimit, MaxConcurrent: 1, Log: logr.Discard(),
 	})}
 }
 
-func TestAHeavyWriteIsJudgedByWhatItDoes(t *testing.T) {
+func TestHeavyWriteIsEvaluated(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			objects, write, err := c.Build(c.Small)
 			require.NoError(t, err)
 			review, err := write.Review(uid)
 			require.NoError(t, err)
-			d := heavyDoors(objects, c.BlastRadius)
+			d := heavyServer(objects, c.BlastRadius)
 
-			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review))
+			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review))
 			assertWanted(t, c.Want(c.Small), a)
-			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review))
+			a = responseOf(t, d.post(t, PathMutate+"?timeout=100s", review))
 			assert.True(t, a.Allowed)
 		})
 	}
 }
 
-// assertWanted checks a judgement that was made to its end.
+// assertWanted checks an evaluation that was completed.
 func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionResponse) {
 	t.Helper()
 	if want.Denied == "" {
@@ -68,7 +68,7 @@ func assertWanted(t *testing.T, want heavy.Want, a *admissionv1.AdmissionRespons
 }
 
 // Without time there is an answer, too: a denial, unless nothing is denied.
-func TestAHeavyWriteWithoutTimeIsAnswered(t *testing.T) {
+func TestHeavyWriteWithoutTimeIsDenied(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			objects, write, err := c.Build(c.Small)
@@ -76,16 +76,16 @@ func TestAHeavyWriteWithoutTimeIsAnswered(t *testing.T) {
 			review, err := write.Review(uid)
 			require.NoError(t, err)
 
-			a := answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
+			a := responseOf(t, heavyServer(objects, c.BlastRadius).post(t, PathValidate+"?timeout=1ns", review))
 			assert.NotEmpty(t, said(t, a))
-			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects, c.BlastRadius, guard.EnforceWarn).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.NotEmpty(t, a.Warnings)
-			a = answered(t, heavyDoors(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects, c.BlastRadius, guard.EnforceAudit).post(t, PathValidate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Warnings)
 			assert.NotEmpty(t, a.AuditAnnotations["would-deny"])
-			a = answered(t, heavyDoors(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
+			a = responseOf(t, heavyServer(objects, c.BlastRadius).post(t, PathMutate+"?timeout=1ns", review))
 			assert.True(t, a.Allowed)
 			assert.Empty(t, a.Patch)
 		})

@@ -24,7 +24,7 @@ func many(n int, form string) string {
 }
 
 // crowd puts routes on the gateway, each with a policy that has a login limit.
-func (d *doors) crowd(t *testing.T, routes int) {
+func (d *testServer) crowd(t *testing.T, routes int) {
 	t.Helper()
 	changes := make([]snapshot.Change, 0, 2*routes)
 	for i := range routes {
@@ -48,7 +48,7 @@ spec:
 `, strings.Split(name, ".")[0], target, strings.Split(name, ".")[1], login, many(2000, "l%d: {rates: [{limit: 1, window: 1s}]}"))
 }
 
-func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
+func TestPolicyOfTwoThousandRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy string
 		denied string
@@ -62,10 +62,10 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gatewayLimits)
+			d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, gatewayLimits)
 			d.crowd(t, 100)
 
-			a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, c.policy))))
+			a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, c.policy))))
 			assert.Equal(t, c.denied == "", a.Allowed)
 			if c.denied != "" {
 				assert.Contains(t, said(t, a), c.denied)
@@ -74,18 +74,18 @@ func TestAPolicyOfTwoThousandRulesIsJudgedOrDenied(t *testing.T) {
 				assert.Contains(t, strings.Join(a.Warnings, "\n"), c.warned)
 			}
 
-			hurried := answered(t, d.post(t, PathValidate+"?timeout=1us", review(t, create(t, c.policy))))
+			hurried := responseOf(t, d.post(t, PathValidate+"?timeout=1us", review(t, create(t, c.policy))))
 			assert.NotEmpty(t, said(t, hurried), "without time it is denied, whatever the reason")
 
-			a = answered(t, d.post(t, PathMutate+"?timeout=100s", review(t, create(t, c.policy))))
+			a = responseOf(t, d.post(t, PathMutate+"?timeout=100s", review(t, create(t, c.policy))))
 			assert.LessOrEqual(t, len(patched(t, a).value), annotations.MaxSize)
 		})
 	}
 }
 
-func TestAnUnsetOfTwoThousandOverridesIsToldInFull(t *testing.T) {
-	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
-	a := answered(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, routeAuth("unset: ["+many(2000, "r%d")+"]")))))
+func TestUnsetOfTwoThousandOverrides(t *testing.T) {
+	d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+many(2000, "r%d: 1")+"}", 1))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=100s", review(t, create(t, routeAuth("unset: ["+many(2000, "r%d")+"]")))))
 	assert.Len(t, strings.Split(said(t, a), "\n"), 2000)
 }
 
@@ -95,10 +95,10 @@ const expensive = `spec.limits.login.rates.all(a, spec.limits.login.rates.all(b,
 // expensiveRuns counts how often the test below has run in this process.
 var expensiveRuns int
 
-func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
+func TestExpensiveConditionApplies(t *testing.T) {
 	gw := strings.Replace(gatewayLimits, "when: spec.limits.login.rates.exists(r, r.limit > 50)", "when: "+expensive, 1)
 	policy := strings.Replace(routeLimits(20), "{limit: 20, window: 10s}", many(100, "{limit: 2%d, window: 10s}"), 1)
-	d := open(t, Options{MaxObject: DefaultBodyLimit}, cluster, gw)
+	d := newTestServer(t, Options{MaxObject: DefaultBodyLimit}, cluster, gw)
 	a := d.validated(t, create(t, policy))
 	message := said(t, a)
 	assert.True(t, strings.HasPrefix(message, "ConstraintViolated: limits.login: "), message)
@@ -108,9 +108,9 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 	// each evaluation at its limit, and of other values on each path and in each
 	// run of the test: answers are cached by value
 	expensiveRuns++
-	crowded := func(o Options) *doors {
+	crowded := func(o Options) *testServer {
 		o.MaxObject = DefaultBodyLimit
-		d := open(t, o, cluster)
+		d := newTestServer(t, o, cluster)
 		d.crowd(t, 300)
 		for i := range 300 {
 			name := fmt.Sprintf("r%03d", i)
@@ -120,10 +120,10 @@ func TestAConditionThatCostsTooMuchAppliesAndIsTold(t *testing.T) {
 		return d
 	}
 	d = crowded(Options{Guard: &guard.Guard{Budget: guard.DefaultBudget}})
-	a = d.ask(t, PathValidate+"?timeout=100s", create(t, gw))
+	a = d.send(t, PathValidate+"?timeout=100s", create(t, gw))
 	assert.True(t, strings.HasPrefix(said(t, a), "TooMuch: "), a.Result.Message)
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, gw)), "no annotation either")
 
 	d = crowded(Options{})
-	assert.True(t, d.ask(t, PathValidate+"?timeout=100s", create(t, gw)).Allowed, "the budget grows with the paths")
+	assert.True(t, d.send(t, PathValidate+"?timeout=100s", create(t, gw)).Allowed, "the budget grows with the paths")
 }

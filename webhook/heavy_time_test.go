@@ -14,12 +14,12 @@ import (
 )
 
 // asConfigured is the query with which the API server calls.
-var asConfigured = fmt.Sprintf("?timeout=%ds", timeoutSeconds)
+var asConfigured = fmt.Sprintf("?timeout=%s", DefaultTimeout)
 
 // Whatever is written, there is an answer within the time that the webhook
-// configurations give, and the judge does not go on for ever after it. That the
+// configurations give, and the evaluation ends soon after it. That the
 // answer is in time is the server's own deadline; none is measured here.
-func TestAHeavyWriteIsAnsweredInTime(t *testing.T) {
+func TestHeavyWriteIsAnsweredInTime(t *testing.T) {
 	for _, c := range heavy.Cases() {
 		if !c.Stands {
 			continue
@@ -29,12 +29,12 @@ func TestAHeavyWriteIsAnsweredInTime(t *testing.T) {
 			require.NoError(t, err)
 			review, err := write.Review(uid)
 			require.NoError(t, err)
-			d := heavyDoors(objects, c.BlastRadius)
+			d := heavyServer(objects, c.BlastRadius)
 
-			a := answered(t, d.post(t, PathMutate+asConfigured, review))
-			assert.True(t, a.Allowed, "the mutating door denies nothing")
+			a := responseOf(t, d.post(t, PathMutate+asConfigured, review))
+			assert.True(t, a.Allowed, "the mutating webhook denies nothing")
 			assertFree(t, d)
-			a = answered(t, d.post(t, PathValidate+asConfigured, review))
+			a = responseOf(t, d.post(t, PathValidate+asConfigured, review))
 			assertFree(t, d)
 			if !isTooMuch(a) {
 				assertWanted(t, c.Want(c.Full), a)
@@ -45,26 +45,25 @@ func TestAHeavyWriteIsAnsweredInTime(t *testing.T) {
 	}
 }
 
-// isTooMuch reports whether a write was denied for what judging it takes.
+// isTooMuch reports whether a write was denied for the cost of its evaluation.
 func isTooMuch(a *admissionv1.AdmissionResponse) bool {
 	return !a.Allowed && a.AuditAnnotations["denied"] == string(api.ReasonTooMuch)
 }
 
-// tooMuchSays is what a denial has to tell: how far the judge came, or, where it
+// tooMuchSays is what a denial has to say: how far the evaluation came, or, where it
 // noticed too late, that it was the time.
-var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it ended (at path \d+: |before the first path)|takes longer than a call may`)
+var tooMuchSays = regexp.MustCompile(`^TooMuch: .*it ended (at path \d+: |before the first path)|exceeds the webhook timeout`)
 
 func assertSaysWhat(t *testing.T, message string) {
 	t.Helper()
 	assert.Regexp(t, tooMuchSays, message)
 }
 
-// assertFree waits for the only place at which is judged. It is free once the
-// judge has ended.
-func assertFree(t *testing.T, d *doors) {
+// assertFree waits for the only slot. It is free once the evaluation has ended.
+func assertFree(t *testing.T, d *testServer) {
 	t.Helper()
 	trifle, err := heavy.Trifle().Review(uid)
 	require.NoError(t, err)
-	a := answered(t, d.post(t, PathValidate+"?timeout=60s", trifle))
-	require.True(t, a.Allowed, "the judge goes on for ever: %v", a.Result)
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=60s", trifle))
+	require.True(t, a.Allowed, "the evaluation does not end: %v", a.Result)
 }

@@ -11,64 +11,50 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/decode"
 	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
-// The users as whom the system deletes: each controller's own or, where the
-// controller manager runs without --use-service-account-credentials, the one
-// that all of its controllers share.
-const (
-	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
-	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
-	controllerManager   = "system:kube-controller-manager"
-)
-
-// Those as whom the garbage collector deletes, and what a namespace holds.
-var (
-	collectors = []string{garbageCollector, controllerManager}
-	emptiers   = []string{namespaceController, controllerManager}
-)
-
-// head is what the metadata of an object say about the write itself.
-type head struct {
+// metadata is the part of an object's metadata that concerns the write itself.
+type metadata struct {
 	Metadata struct {
 		Annotations     map[string]string       `json:"annotations"`
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 }
 
-// marks are the names by which JSON without any of what a head holds is known:
-// most writes then need no second look. The API server writes them unescaped,
-// and those of other places (managedFields, the last applied manifest) are not
-// quoted like this.
-var marks = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
+// metadataMarkers are the names of the fields of metadata as they stand in JSON: an
+// object without any of them, as most are, does not have to be decoded again. The API
+// server writes them unescaped, and in other places (managedFields, the last applied
+// manifest) they are not quoted like this.
+var metadataMarkers = [][]byte{[]byte(`"` + api.AnnotationAcknowledge + `"`), []byte(`"ownerReferences"`)}
 
-func readHead(data []byte) (*head, error) {
-	if !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(data, m) }) {
-		return &head{}, nil
+func parseMetadata(data []byte) (*metadata, error) {
+	if !slices.ContainsFunc(metadataMarkers, func(m []byte) bool { return bytes.Contains(data, m) }) {
+		return &metadata{}, nil
 	}
-	return decode.As[head](data)
+	return decode.As[metadata](data)
 }
 
-// heed fills in what the metadata of the objects of a request say about the
-// write itself.
-func heed(c *guard.Change, r *admissionv1.AdmissionRequest) error {
-	now, err := readHead(r.Object.Raw)
+// readMetadata fills in what the metadata of the objects of a request say about the
+// write itself: its acknowledgement, new owners, garbage collection.
+func readMetadata(c *guard.Change, r *admissionv1.AdmissionRequest) error {
+	after, err := parseMetadata(r.Object.Raw)
 	if err != nil {
-		return fmt.Errorf("object: read its metadata: %w", err)
+		return fmt.Errorf("object.metadata: %w", err)
 	}
-	c.Acknowledged = now.Metadata.Annotations[api.AnnotationAcknowledge]
+	c.Acknowledged = after.Metadata.Annotations[api.AnnotationAcknowledge]
 	if c.Operation == guard.Create {
 		return nil
 	}
-	was, err := readHead(r.OldObject.Raw)
+	before, err := parseMetadata(r.OldObject.Raw)
 	switch {
 	case err != nil:
-		return fmt.Errorf("oldObject: read its metadata: %w", err)
+		return fmt.Errorf("oldObject.metadata: %w", err)
 	case c.Operation == guard.Delete:
-		c.Acknowledged = was.Metadata.Annotations[api.AnnotationAcknowledge]
-		c.GarbageCollected = len(was.Metadata.OwnerReferences) > 0 && slices.Contains(collectors, r.UserInfo.Username)
+		c.Acknowledged = before.Metadata.Annotations[api.AnnotationAcknowledge]
+		c.GarbageCollected = len(before.Metadata.OwnerReferences) > 0 && webhookconfig.IsGarbageCollector(r.UserInfo.Username)
 	default:
-		c.Owner = guard.NewOwners(was.Metadata.OwnerReferences, now.Metadata.OwnerReferences)
+		c.Owner = guard.NewOwners(before.Metadata.OwnerReferences, after.Metadata.OwnerReferences)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 // asked is what a request asks the guard, by a server that knows the cluster.
 func asked(t *testing.T, r *admissionv1.AdmissionRequest) guard.Change {
 	t.Helper()
-	v, _ := open(t, Options{}, cluster).Store.View()
-	c, err := change(v, r, noon)
+	v, _ := newTestServer(t, Options{}, cluster).Store.View()
+	c, err := decodeChange(v, r, testTime)
 	require.NoError(t, err)
 	return c
 }
@@ -31,15 +31,15 @@ func withMetadata(fields string) string {
 }
 
 const (
-	owned       = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}]`
-	ownedByTwo  = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}, {apiVersion: v1, kind: ConfigMap, name: bait, uid: u2}]`
-	ownedAnew   = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u3}]`
-	acknowledge = `annotations: {overrule.dev/acknowledge-blast-radius: 0af1}`
-	collector   = "system:serviceaccount:kube-system:generic-garbage-collector"
+	owned        = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}]`
+	ownedByTwo   = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u1}, {apiVersion: v1, kind: ConfigMap, name: bait, uid: u2}]`
+	ownedByOther = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: base, uid: u3}]`
+	acknowledge  = `annotations: {overrule.dev/acknowledge-blast-radius: 0af1}`
+	collector    = "system:serviceaccount:kube-system:generic-garbage-collector"
 )
 
-func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
-	type told struct {
+func TestReadMetadata(t *testing.T) {
+	type fields struct {
 		owner, acknowledged string
 		collected           bool
 	}
@@ -47,39 +47,39 @@ func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
 		op            admissionv1.Operation
 		before, after string
 		user          string
-		want          told
+		want          fields
 	}{
 		"nothing": {op: admissionv1.Update, before: gatewayAuth, after: gatewayAuth},
 		"a new owner on an edit": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(owned), want: told{owner: "ConfigMap base"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(owned), want: fields{owner: "ConfigMap base"},
 		},
 		"one more owner": {
-			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByTwo), want: told{owner: "ConfigMap bait"},
+			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByTwo), want: fields{owner: "ConfigMap bait"},
 		},
 		"two at once": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(ownedByTwo), want: told{owner: "ConfigMap base, ConfigMap bait"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(ownedByTwo), want: fields{owner: "ConfigMap base, ConfigMap bait"},
 		},
 		"another owner of the same name": {
-			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedAnew), want: told{owner: "ConfigMap base"},
+			op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(ownedByOther), want: fields{owner: "ConfigMap base"},
 		},
 		"an owner that was there":      {op: admissionv1.Update, before: withMetadata(owned), after: withMetadata(owned)},
 		"an owner that goes":           {op: admissionv1.Update, before: withMetadata(owned), after: gatewayAuth},
 		"an object born with an owner": {op: admissionv1.Create, after: withMetadata(owned)},
 		"an acknowledgement of a create": {
-			op: admissionv1.Create, after: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Create, after: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"an acknowledgement of an edit": {
-			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Update, before: gatewayAuth, after: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"one that an edit takes away": {op: admissionv1.Update, before: withMetadata(acknowledge), after: gatewayAuth},
 		"an acknowledgement of a deletion stands on the object": {
-			op: admissionv1.Delete, before: withMetadata(acknowledge), want: told{acknowledged: "0af1"},
+			op: admissionv1.Delete, before: withMetadata(acknowledge), want: fields{acknowledged: "0af1"},
 		},
 		"the garbage collector deletes what has an owner": {
-			op: admissionv1.Delete, before: withMetadata(owned), user: collector, want: told{collected: true},
+			op: admissionv1.Delete, before: withMetadata(owned), user: collector, want: fields{collected: true},
 		},
 		"so does a controller manager that has one user for all": {
-			op: admissionv1.Delete, before: withMetadata(owned), user: "system:kube-controller-manager", want: told{collected: true},
+			op: admissionv1.Delete, before: withMetadata(owned), user: "system:kube-controller-manager", want: fields{collected: true},
 		},
 		"without an owner there is nothing to collect": {op: admissionv1.Delete, before: gatewayAuth, user: collector},
 		"someone else deletes what has an owner":       {op: admissionv1.Delete, before: withMetadata(owned), user: "jane"},
@@ -91,31 +91,31 @@ func TestWhatTheMetadataSayOfTheWriteItself(t *testing.T) {
 			r := request(t, c.op, c.before, c.after)
 			r.UserInfo = authenticationv1.UserInfo{Username: c.user, Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
 			got := asked(t, r)
-			assert.Equal(t, c.want, told{got.Owner, got.Acknowledged, got.GarbageCollected})
+			assert.Equal(t, c.want, fields{got.Owner, got.Acknowledged, got.GarbageCollected})
 			assert.Equal(t, &r.UserInfo, got.User, "all that is known of the user")
 		})
 	}
 }
 
-func TestMetadataThatCannotBeReadAreAnError(t *testing.T) {
-	v, _ := open(t, Options{}, cluster).Store.View()
+func TestUnreadableMetadata(t *testing.T) {
+	v, _ := newTestServer(t, Options{}, cluster).Store.View()
 	for name, c := range map[string]struct {
 		before, after string
 		says          string
 	}{
-		"of the object":     {`{"metadata":{}}`, `{"metadata":{"ownerReferences":"x"}}`, "object: read its metadata: json: cannot unmarshal string"},
-		"of the old object": {`{"metadata":{"ownerReferences":"x"}}`, `{"metadata":{}}`, "oldObject: read its metadata: json: cannot unmarshal string"},
+		"of the object":     {`{"metadata":{}}`, `{"metadata":{"ownerReferences":"x"}}`, "object.metadata: json: cannot unmarshal string"},
+		"of the old object": {`{"metadata":{"ownerReferences":"x"}}`, `{"metadata":{}}`, "oldObject.metadata: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := change(v, &admissionv1.AdmissionRequest{
+			_, err := decodeChange(v, &admissionv1.AdmissionRequest{
 				Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw(c.before), Object: raw(c.after),
-			}, noon)
+			}, testTime)
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
 }
 
-func TestADeletedCollectionIsReadFromTheOldObject(t *testing.T) {
+func TestDeleteCollection(t *testing.T) {
 	r := remove(t, withMetadata(acknowledge))
 	r.Name = "" // as deletecollection sends it
 	got := asked(t, r)
@@ -124,14 +124,14 @@ func TestADeletedCollectionIsReadFromTheOldObject(t *testing.T) {
 	assert.Equal(t, "0af1", got.Acknowledged)
 }
 
-func TestANamespaceThatIsBeingDeletedIsReadAsSuch(t *testing.T) {
+func TestTerminatingNamespace(t *testing.T) {
 	got := asked(t, update(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, labels: {tier: gold}}",
 		`{apiVersion: v1, kind: Namespace, metadata: {name: app, deletionTimestamp: "2026-03-01T12:00:00Z"}}`))
 	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"tier": "gold", "kubernetes.io/metadata.name": "app"}}, got.Before)
 	assert.Equal(t, &gateway.Namespace{Name: "app", Labels: map[string]string{"kubernetes.io/metadata.name": "app"}, Terminating: true, Deleting: true}, got.After)
 }
 
-func TestADefinitionIsReadWhole(t *testing.T) {
+func TestDefinitionIsDecoded(t *testing.T) {
 	got := asked(t, remove(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -144,14 +144,14 @@ spec: {group: kuadrant.io, scope: Namespaced, names: {kind: AuthPolicy, plural: 
 	assert.Equal(t, map[string]string{"gateway.networking.k8s.io/policy": "inherited"}, d.Labels)
 }
 
-// mostly is a review of a write whose metadata tell nothing of the write
+// mostly is a review of a write whose metadata say nothing about the write
 // itself, though they mention it.
-func TestAMentionIsNoMark(t *testing.T) {
-	h, err := readHead([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
+func TestMetadataMarkersInStrings(t *testing.T) {
+	h, err := parseMetadata([]byte(`{"metadata":{"managedFields":[{"fieldsV1":{"f:metadata":{"f:ownerReferences":{}}}}],
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"ownerReferences\":1}"}}}`))
 	require.NoError(t, err)
-	assert.Equal(t, &head{}, h, "it is not even looked at")
-	h, err = readHead([]byte(`{"metadata":{"ownerReferences":[{"kind":"ConfigMap","name":"c","uid":"u"}]}}`))
+	assert.Equal(t, &metadata{}, h, "it is not even looked at")
+	h, err = parseMetadata([]byte(`{"metadata":{"ownerReferences":[{"kind":"ConfigMap","name":"c","uid":"u"}]}}`))
 	require.NoError(t, err)
 	assert.Equal(t, []metav1.OwnerReference{{Kind: "ConfigMap", Name: "c", UID: "u"}}, h.Metadata.OwnerReferences)
 }

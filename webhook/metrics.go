@@ -12,10 +12,9 @@ import (
 type Metrics struct {
 	decisions *prometheus.CounterVec
 	duration  *prometheus.HistogramVec
-	turned    *prometheus.CounterVec
+	rejected  *prometheus.CounterVec
 	panics    prometheus.Counter
 	waiting   prometheus.Gauge
-	repairs   *prometheus.CounterVec
 }
 
 // NewMetrics returns the metrics of a server, registered with r unless it is
@@ -24,54 +23,47 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_decisions_total",
-			Help: "Reviews answered, by kind, operation, verdict and the first reason to deny.",
+			Help: "Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.",
 		}, []string{"webhook", "kind", "operation", "allowed", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "overrule_decision_duration_seconds",
-			Help: "Time from the request to the answer.",
-			// From a cached answer to the end of a call, whose timeout is 3 s.
+			Help: "Time from the request to the response.",
+			// From a cached response to the end of a call, whose timeout is 3 s.
 			Buckets: []float64{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3},
 		}, []string{"webhook"}),
-		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "overrule_requests_rejected_total",
-			Help: "Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).",
+			Help: "Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).",
 		}, []string{"webhook", "reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "overrule_panics_total",
-			Help: "Panics while judging. Each one denied a write and is a fault to report.",
+			Help: "Panics during evaluation. Each one denied a write and is a bug to report.",
 		}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "overrule_reviews_waiting",
-			Help: "Reviews that wait for a place, or for room to be read.",
+			Help: "Reviews that wait for memory or for an evaluation slot.",
 		}),
-		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "overrule_webhook_repairs_total",
-			Help: "Edits and deletions of the webhook configurations that were undone.",
-		}, []string{"configuration"}),
 	}
-	for _, configuration := range []string{sortMutating, sortValidating} {
-		m.repairs.WithLabelValues(configuration) // an increase is seen from 0 alone
-	}
-	for _, door := range []string{doorValidate, doorMutate} {
-		for _, why := range []string{whyUnavailable, whyOverloaded, whyNoReview} {
-			m.turned.WithLabelValues(door, why) // at 0: the first one is an increase
+	for _, webhook := range []string{webhookValidate, webhookMutate} {
+		for _, reason := range []string{rejectedUnavailable, rejectedOverloaded, rejectedNoReview} {
+			m.rejected.WithLabelValues(webhook, reason) // at 0: the first one is an increase
 		}
 	}
-	m.turned.WithLabelValues(doorNone, whyUnknownPath)
-	m.turned.WithLabelValues(doorNone, whyCaller)
+	m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath)
+	m.rejected.WithLabelValues(webhookNone, rejectedCaller)
 	if r != nil {
-		r.MustRegister(m.decisions, m.duration, m.turned, m.panics, m.waiting, m.repairs)
+		r.MustRegister(m.decisions, m.duration, m.rejected, m.panics, m.waiting)
 	}
 	return m
 }
 
-func (m *Metrics) observe(door, kind string, op admissionv1.Operation, a answer, d time.Duration) {
-	m.decisions.WithLabelValues(door, kind, operationLabel(op), strconv.FormatBool(a.Allowed), a.reason).Inc()
-	m.duration.WithLabelValues(door).Observe(d.Seconds())
+func (m *Metrics) observe(webhook, kind string, op admissionv1.Operation, resp response, d time.Duration) {
+	m.decisions.WithLabelValues(webhook, kind, operationLabel(op), strconv.FormatBool(resp.Allowed), resp.reason).Inc()
+	m.duration.WithLabelValues(webhook).Observe(d.Seconds())
 }
 
-// operationLabel names an operation for metrics and spans: a caller can make up
-// as many as they like.
+// operationLabel returns the name of an operation for metrics and spans, "other" for
+// unknown ones: a client can send any number of them.
 func operationLabel(op admissionv1.Operation) string {
 	switch op {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
@@ -81,36 +73,36 @@ func operationLabel(op admissionv1.Operation) string {
 	}
 }
 
-// The doors, by the names that metrics and spans give them.
+// Names of the webhooks in metrics, logs and spans.
 const (
-	doorValidate = "validate"
-	doorMutate   = "mutate"
-	doorNone     = "none" // of who did not say which, or may not know
+	webhookValidate = "validate"
+	webhookMutate   = "mutate"
+	webhookNone     = "none" // the path is unknown, or was not read
 )
 
-// Why a request was turned away.
+// Reasons to reject a request without evaluation.
 const (
-	whyUnavailable = "unavailable"
-	whyOverloaded  = "overloaded"
-	whyNoReview    = "no review"
-	whyUnknownPath = "unknown path"
-	whyCaller      = "caller"
+	rejectedUnavailable = "unavailable"
+	rejectedOverloaded  = "overloaded"
+	rejectedNoReview    = "no review"
+	rejectedUnknownPath = "unknown path"
+	rejectedCaller      = "caller"
 )
 
-func (m *Metrics) unavailable(door string) { m.turned.WithLabelValues(door, whyUnavailable).Inc() }
+func (m *Metrics) unavailable(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedUnavailable).Inc()
+}
 
-func (m *Metrics) refused(door string) { m.turned.WithLabelValues(door, whyNoReview).Inc() }
+func (m *Metrics) overloaded(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedOverloaded).Inc()
+}
 
-func (m *Metrics) overloaded(door string) { m.turned.WithLabelValues(door, whyOverloaded).Inc() }
+func (m *Metrics) noReview(webhook string) {
+	m.rejected.WithLabelValues(webhook, rejectedNoReview).Inc()
+}
 
-func (m *Metrics) unknownPath() { m.turned.WithLabelValues(doorNone, whyUnknownPath).Inc() }
+func (m *Metrics) unknownPath() { m.rejected.WithLabelValues(webhookNone, rejectedUnknownPath).Inc() }
 
-func (m *Metrics) notAnyMore() { m.turned.WithLabelValues(doorNone, whyCaller).Inc() }
+func (m *Metrics) callerRejected() { m.rejected.WithLabelValues(webhookNone, rejectedCaller).Inc() }
 
 func (m *Metrics) panicked() { m.panics.Inc() }
-
-func (m *Metrics) repaired(configuration string) {
-	if m != nil {
-		m.repairs.WithLabelValues(configuration).Inc()
-	}
-}

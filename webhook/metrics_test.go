@@ -19,7 +19,7 @@ import (
 )
 
 // counted compares what was counted; what is still at 0 is left out.
-func (d *doors) counted(t *testing.T, name, want string) {
+func (d *testServer) counted(t *testing.T, name, want string) {
 	t.Helper()
 	some := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := d.registry.Gather()
@@ -31,8 +31,8 @@ func (d *doors) counted(t *testing.T, name, want string) {
 	assert.NoError(t, testutil.GatherAndCompare(some, strings.NewReader(strings.TrimSpace(want)+"\n"), name))
 }
 
-func TestDecisionsAreCounted(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
+func TestDecisionMetrics(t *testing.T) {
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: panicking}}, cluster, gatewayAuth, gatewayLimits)
 	for range 2 {
 		d.validated(t, create(t, routeLimits(100)))
 	}
@@ -42,7 +42,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 	d.post(t, PathMutate, []byte("x"))
 
 	d.counted(t, "overrule_decisions_total", `
-# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# HELP overrule_decisions_total Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.
 # TYPE overrule_decisions_total counter
 overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 2
 overrule_decisions_total{allowed="false",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="Panic",webhook="validate"} 1
@@ -50,42 +50,42 @@ overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",opera
 overrule_decisions_total{allowed="true",kind="HTTPRoute.gateway.networking.k8s.io",operation="DELETE",reason="",webhook="validate"} 1
 `)
 	d.counted(t, "overrule_panics_total", `
-# HELP overrule_panics_total Panics while judging. Each one denied a write and is a fault to report.
+# HELP overrule_panics_total Panics during evaluation. Each one denied a write and is a bug to report.
 # TYPE overrule_panics_total counter
 overrule_panics_total 1
 `)
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="no review",webhook="mutate"} 1
 `)
 	n, err := testutil.GatherAndCount(d.registry, "overrule_decision_duration_seconds")
 	require.NoError(t, err)
-	assert.Equal(t, 2, n, "one histogram a door")
+	assert.Equal(t, 2, n, "one histogram a webhook")
 }
 
-func TestAWarnedDenialIsCountedByItsReason(t *testing.T) {
-	d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
+func TestWarnedDenialMetric(t *testing.T) {
+	d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayLimits)
 	d.validated(t, create(t, routeLimits(100)))
 	d.counted(t, "overrule_decisions_total", `
-# HELP overrule_decisions_total Reviews answered, by kind, operation, verdict and the first reason to deny.
+# HELP overrule_decisions_total Admission decisions, by kind, operation, whether the write was allowed, and the reason code of the first denial.
 # TYPE overrule_decisions_total counter
 overrule_decisions_total{allowed="true",kind="RateLimitPolicy.kuadrant.io",operation="CREATE",reason="ConstraintViolated",webhook="validate"} 1
 `)
 }
 
-func TestNotBeingReadyIsCounted(t *testing.T) {
-	d := open(t, Options{Store: snapshot.New("gateways")})
+func TestUnavailableMetric(t *testing.T) {
+	d := newTestServer(t, Options{Store: snapshot.New("gateways")})
 	d.post(t, PathValidate, review(t, create(t, route)))
 	d.counted(t, "overrule_requests_rejected_total", `
-# HELP overrule_requests_rejected_total Requests not judged: unavailable (not ready), overloaded (no room to read them), no review, unknown path, or caller (its certificate is not good any more).
+# HELP overrule_requests_rejected_total Requests rejected without evaluation, by reason: unavailable (not ready), overloaded (no memory to read the request), no review (not a valid AdmissionReview), unknown path, caller (client certificate no longer valid).
 # TYPE overrule_requests_rejected_total counter
 overrule_requests_rejected_total{reason="unavailable",webhook="validate"} 1
 `)
 }
 
-func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
-	d := open(t, Options{}, cluster)
+func TestMetricCardinalityIsBounded(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster)
 	for i := range 100 {
 		d.validated(t, &admissionv1.AdmissionRequest{
 			UID: uid, Operation: admissionv1.Operation(fmt.Sprintf("OP%d", i)),
@@ -97,9 +97,9 @@ func TestACallerCannotMakeMetricsWithoutEnd(t *testing.T) {
 	assert.LessOrEqual(t, n, 2)
 }
 
-func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
+func TestDecisionLogHasNoObjectContent(t *testing.T) {
 	const secret = "hunter2"
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	policy := strings.Replace(annotated(routeLimits(100), "password", secret), "login: {", "login: {"+secret+": 1, ", 1)
 	dry := create(t, policy)
 	dry.DryRun = new(true)
@@ -119,7 +119,7 @@ func TestALogLineTellsTheDecisionAndNothingOfTheObject(t *testing.T) {
 }
 
 // A counter that appears at 1 has no increase that an alert could see.
-func TestWhatIsAlertedOnIsThereBeforeItHappens(t *testing.T) {
+func TestCountersStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	NewMetrics(registry)
 	for name, want := range map[string]int{"overrule_requests_rejected_total": 8, "overrule_panics_total": 1} {

@@ -16,17 +16,17 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// reviewError tells that a request holds no review that could be evaluated.
+// reviewError is returned for a request without a valid review.
 type reviewError struct {
 	status int
 	reason string
-	// uid of the review, where as much of it could be read: it can be answered.
+	// uid of the review, if it could be read: then the review can be answered.
 	uid types.UID
 }
 
 func (e *reviewError) Error() string { return e.reason }
 
-// code is the reason of a denial for it.
+// code returns the reason code of a denial for the error.
 func (e *reviewError) code() string {
 	if e.status == http.StatusRequestEntityTooLarge {
 		return string(api.ReasonTooMuch)
@@ -34,7 +34,7 @@ func (e *reviewError) code() string {
 	return string(api.ReasonInvalid)
 }
 
-func bad(status int, format string, args ...any) error {
+func newReviewError(status int, format string, args ...any) error {
 	return &reviewError{status: status, reason: fmt.Sprintf(format, args...)}
 }
 
@@ -42,32 +42,32 @@ func bad(status int, format string, args ...any) error {
 // are *reviewError.
 func readReview(r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
 	if r.Method != http.MethodPost {
-		return nil, bad(http.StatusMethodNotAllowed, "%s is not supported: send an AdmissionReview by POST", r.Method)
+		return nil, newReviewError(http.StatusMethodNotAllowed, "method %s not allowed: must be POST", r.Method)
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return nil, bad(http.StatusUnsupportedMediaType, "content type %q is not supported: send application/json", r.Header.Get("Content-Type"))
+		return nil, newReviewError(http.StatusUnsupportedMediaType, "unsupported content type %q: must be application/json", r.Header.Get("Content-Type"))
 	}
-	body := bodies.Get().(*bytes.Buffer) //nolint:forcetypeassert // nothing else is in there
-	defer reuse(body)
+	body := bodyPool.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	defer releaseBody(body)
 	body.Grow(int(min(max(r.ContentLength, 0), limit)) + bytes.MinRead)
-	if err := read(body, r.Body, limit); err != nil {
-		return nil, answerable(err, body.Bytes())
+	if err := readBody(body, r.Body, limit); err != nil {
+		return nil, withUID(err, body.Bytes())
 	}
 	review, err := decode.As[admissionv1.AdmissionReview](body.Bytes())
 	if err != nil {
-		return nil, answerable(bad(http.StatusBadRequest, "the body is no AdmissionReview: %v", err), body.Bytes())
+		return nil, withUID(newReviewError(http.StatusBadRequest, "invalid AdmissionReview: %v", err), body.Bytes())
 	}
 	if got := review.GroupVersionKind(); got != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
-		return nil, bad(http.StatusBadRequest, "%s is not supported: send an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
+		return nil, newReviewError(http.StatusBadRequest, "unsupported object %s: must be an AdmissionReview of %s", got, admissionv1.SchemeGroupVersion)
 	}
 	if review.Request == nil || review.Request.UID == "" {
-		return nil, bad(http.StatusBadRequest, "the AdmissionReview has no request with a uid")
+		return nil, newReviewError(http.StatusBadRequest, "request.uid: Required value")
 	}
 	return review.Request, nil
 }
 
-// answerable adds to a reviewError the uid that the head of the body has.
-func answerable(err error, body []byte) error {
+// withUID adds the uid at the start of the body to a reviewError.
+func withUID(err error, body []byte) error {
 	uid, failed := uidOfReview(bytes.NewReader(body))
 	if b, ok := errors.AsType[*reviewError](err); ok && failed == nil {
 		b.uid = uid
@@ -75,29 +75,29 @@ func answerable(err error, body []byte) error {
 	return err
 }
 
-// bodies are used again: a review is decoded into values of its own. Those that
-// grew beyond what reviews mostly have are left to the collector.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// bodyPool reuses buffers: the decoded review does not refer to them. Buffers larger
+// than maxPooledBody, which most reviews do not need, are not pooled.
+var bodyPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-const keptBody = 64 << 10
+const maxPooledBody = 64 << 10
 
-func reuse(body *bytes.Buffer) {
-	if body.Cap() <= keptBody {
+func releaseBody(body *bytes.Buffer) {
+	if body.Cap() <= maxPooledBody {
 		body.Reset()
-		bodies.Put(body)
+		bodyPool.Put(body)
 	}
 }
 
-func read(into *bytes.Buffer, body io.Reader, limit int64) error {
+func readBody(into *bytes.Buffer, body io.Reader, limit int64) error {
 	n, err := into.ReadFrom(http.MaxBytesReader(nil, io.NopCloser(body), limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return bad(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", limit)
+		return newReviewError(http.StatusRequestEntityTooLarge, "request body too large: the limit is %d bytes", limit)
 	case err != nil:
-		return bad(http.StatusBadRequest, "the review broke off: %v", err)
+		return newReviewError(http.StatusBadRequest, "cannot read request body: %v", err)
 	case n == 0:
-		return bad(http.StatusBadRequest, "the body is empty: send an AdmissionReview")
+		return newReviewError(http.StatusBadRequest, "request body is empty: must be an AdmissionReview")
 	}
 	return nil
 }

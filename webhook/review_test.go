@@ -25,83 +25,83 @@ var badRequests = map[string]struct {
 }{
 	"a GET": {
 		method: http.MethodGet, status: http.StatusMethodNotAllowed,
-		says: "GET is not supported: send an AdmissionReview by POST",
+		says: "method GET not allowed: must be POST",
 	},
 	"YAML": {
 		contentType: "application/yaml", body: "a: 1", status: http.StatusUnsupportedMediaType,
-		says: `content type "application/yaml" is not supported: send application/json`,
+		says: `unsupported content type "application/yaml": must be application/json`,
 	},
 	"no content type": {
 		contentType: "-", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `content type "" is not supported: send application/json`,
+		says: `unsupported content type "": must be application/json`,
 	},
 	"a content type that cannot be read": {
 		contentType: "application/json; =", body: "{}", status: http.StatusUnsupportedMediaType,
-		says: `content type "application/json; =" is not supported: send application/json`,
+		says: `unsupported content type "application/json; =": must be application/json`,
 	},
 	"an empty body": {
-		status: http.StatusBadRequest, says: "the body is empty: send an AdmissionReview",
+		status: http.StatusBadRequest, says: "request body is empty: must be an AdmissionReview",
 	},
 	"no JSON": {
-		body: "<html>", status: http.StatusBadRequest, says: "the body is no AdmissionReview: invalid character '<'",
+		body: "<html>", status: http.StatusBadRequest, says: "invalid AdmissionReview: invalid character '<'",
 	},
 	"JSON that is cut off": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"Admission`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: unexpected end of JSON input",
+		says: "invalid AdmissionReview: unexpected end of JSON input",
 	},
 	"two reviews in one": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}{}`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: ",
+		says: "invalid AdmissionReview: ",
 	},
 	"a list": {
-		body: `[]`, status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+		body: `[]`, status: http.StatusBadRequest, says: "invalid AdmissionReview: ",
 	},
 	"JSON null": {
-		body: `null`, status: http.StatusBadRequest, says: "send an AdmissionReview of admission.k8s.io/v1",
+		body: `null`, status: http.StatusBadRequest, says: "must be an AdmissionReview of admission.k8s.io/v1",
 	},
 	"a request that is a string": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"x"}`, status: http.StatusBadRequest,
-		says: "the body is no AdmissionReview: ",
+		says: "invalid AdmissionReview: ",
 	},
 	"the version v1beta1": {
 		body:   `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u"}}`,
 		status: http.StatusBadRequest,
-		says:   "admission.k8s.io/v1beta1, Kind=AdmissionReview is not supported: send an AdmissionReview of admission.k8s.io/v1",
+		says:   "unsupported object admission.k8s.io/v1beta1, Kind=AdmissionReview: must be an AdmissionReview of admission.k8s.io/v1",
 	},
 	"another kind": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"Review","request":{"uid":"u"}}`,
-		status: http.StatusBadRequest, says: "admission.k8s.io/v1, Kind=Review is not supported",
+		status: http.StatusBadRequest, says: "unsupported object admission.k8s.io/v1, Kind=Review",
 	},
 	"no request": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: http.StatusBadRequest,
-		says: "the AdmissionReview has no request with a uid",
+		says: "request.uid: Required value",
 	},
 	"a null request": {
 		body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, status: http.StatusBadRequest,
-		says: "the AdmissionReview has no request with a uid",
+		says: "request.uid: Required value",
 	},
 	"no uid": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"CREATE"}}`,
-		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+		status: http.StatusBadRequest, says: "request.uid: Required value",
 	},
 	"names in another case": {
 		body:   `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","Request":{"UID":"u"}}`,
-		status: http.StatusBadRequest, says: "the AdmissionReview has no request with a uid",
+		status: http.StatusBadRequest, says: "request.uid: Required value",
 	},
 	"more than the limit": {
 		body: strings.Repeat(" ", 2000), status: http.StatusRequestEntityTooLarge,
-		says: "the review is larger than 1024 bytes",
+		says: "request body too large: the limit is 1024 bytes",
 	},
 	"JSON that is nested without end": {
-		body: strings.Repeat("[", 1000), status: http.StatusBadRequest, says: "the body is no AdmissionReview: ",
+		body: strings.Repeat("[", 1000), status: http.StatusBadRequest, says: "invalid AdmissionReview: ",
 	},
 }
 
-func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
+func TestInvalidReview(t *testing.T) {
 	for name, c := range badRequests {
 		for _, path := range []string{PathValidate, PathMutate} {
 			t.Run(name+" at "+path, func(t *testing.T) {
-				d := open(t, Options{BodyLimit: 1024}, cluster)
+				d := newTestServer(t, Options{BodyLimit: 1024}, cluster)
 				method, contentType := c.method, c.contentType
 				if method == "" {
 					method = http.MethodPost
@@ -124,61 +124,61 @@ func TestARequestThatHoldsNoReviewIsToldWhy(t *testing.T) {
 	}
 }
 
-func TestADeepReviewAtTheLimitBringsNothingDown(t *testing.T) {
-	d := open(t, Options{}, cluster)
+func TestDeeplyNestedReview(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster)
 	w := d.post(t, PathValidate, bytes.Repeat([]byte(`{"a":`), DefaultBodyLimit/5-1))
 	assert.Equal(t, http.StatusBadRequest, w.Code)
-	assert.Contains(t, w.Body.String(), "the body is no AdmissionReview: ")
+	assert.Contains(t, w.Body.String(), "invalid AdmissionReview: ")
 }
 
-func TestAReviewOfExactlyTheLimitIsRead(t *testing.T) {
+func TestReviewOfExactlyTheLimit(t *testing.T) {
 	body := review(t, create(t, route))
-	d := open(t, Options{BodyLimit: int64(len(body))}, cluster)
-	assert.True(t, answered(t, d.post(t, PathValidate, body)).Allowed)
+	d := newTestServer(t, Options{BodyLimit: int64(len(body))}, cluster)
+	assert.True(t, responseOf(t, d.post(t, PathValidate, body)).Allowed)
 
-	d = open(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
-	assert.Contains(t, said(t, answered(t, d.post(t, PathValidate, body))), "TooMuch")
+	d = newTestServer(t, Options{BodyLimit: int64(len(body)) - 1}, cluster)
+	assert.Contains(t, said(t, responseOf(t, d.post(t, PathValidate, body))), "TooMuch")
 }
 
 // An HTTP error would leave what an object holds to failurePolicy, and Ignore would
 // let it pass.
-func TestWhatAnObjectHoldsIsNeverAnHTTPError(t *testing.T) {
+func TestInvalidObjectIsDeniedNotHTTPError(t *testing.T) {
 	const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + string(uid) + `","object":`
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}}"
 	for name, c := range map[string]struct{ body, reason, says string }{
-		"too large":         {head + `"` + strings.Repeat("<", 200_000) + `"}}`, "TooMuch", "the review is larger than 100000 bytes"},
+		"too large":         {head + `"` + strings.Repeat("<", 200_000) + `"}}`, "TooMuch", "request body too large: the limit is 100000 bytes"},
 		"nested too deeply": {head + deep, "Invalid", "exceeded max depth"},
 		"cut off":           {head + `{"a":`, "Invalid", "unexpected end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{BodyLimit: 100_000}, cluster)
-			a := answered(t, d.post(t, PathValidate, []byte(c.body)))
+			d := newTestServer(t, Options{BodyLimit: 100_000}, cluster)
+			a := responseOf(t, d.post(t, PathValidate, []byte(c.body)))
 			assert.Equal(t, uid, a.UID)
-			assert.Contains(t, said(t, a), c.reason+": overrule cannot evaluate this write: ")
+			assert.Contains(t, said(t, a), c.reason+": cannot evaluate this write: ")
 			assert.Contains(t, a.Result.Message, c.says)
-			assert.Equal(t, unpatchedResponse(), answered(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
+			assert.Equal(t, unpatchedResponse(), responseOf(t, d.post(t, PathMutate, []byte(c.body))), "validating denies it")
 
-			d = open(t, Options{BodyLimit: 100_000, Enforcement: guard.EnforceWarn}, cluster)
-			a = answered(t, d.post(t, PathValidate, []byte(c.body)))
+			d = newTestServer(t, Options{BodyLimit: 100_000, Enforcement: guard.EnforceWarn}, cluster)
+			a = responseOf(t, d.post(t, PathValidate, []byte(c.body)))
 			assert.True(t, a.Allowed)
 			assert.Contains(t, a.Warnings[0], "would be denied: ")
 		})
 	}
 }
 
-func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
-	d := open(t, Options{}, cluster)
+func TestIncompleteBodyIsBadRequest(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate,
 		io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("the line is dead"))))
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
 	require.Equal(t, http.StatusBadRequest, w.Code)
-	assert.Equal(t, "the review broke off: the line is dead\n", w.Body.String())
+	assert.Equal(t, "cannot read request body: the line is dead\n", w.Body.String())
 }
 
 func TestOtherPathsAreNotFound(t *testing.T) {
-	d := open(t, Options{}, cluster)
+	d := newTestServer(t, Options{}, cluster)
 	assert.Equal(t, http.StatusNotFound, d.post(t, "/", review(t, create(t, route))).Code)
 	assert.Equal(t, http.StatusNotFound, d.post(t, "/validate/x", review(t, create(t, route))).Code)
 }

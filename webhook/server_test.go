@@ -26,7 +26,7 @@ var verdicts = map[string]struct {
 	denied   string // the start of the message, "" if allowed
 	warnings []string
 }{
-	"a policy that complies is nobody's business": {
+	"a policy that complies": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return create(t, routeLimits(20)) },
 	},
 	"one that breaks a constraint is denied, with the value, the limit and the owner": {
@@ -35,7 +35,7 @@ var verdicts = map[string]struct {
 			`allows on Gateway infra/edge (when: spec.limits.login.rates.exists(r, r.limit > 50)): ` +
 			`it would be replaced by {"rates":[{"limit":50,"window":"10s"}]}; change it or ask the owner of infra/gw-limits`,
 	},
-	"one that broke it before stays editable, and is told": {
+	"one that broke it before stays editable, with a warning": {
 		request:  func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(100), routeLimits(90)) },
 		warnings: []string{"limits.login is not what RateLimitPolicy infra/gw-limits allows"},
 	},
@@ -43,7 +43,7 @@ var verdicts = map[string]struct {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest { return update(t, routeLimits(20), routeLimits(51)) },
 		denied:  "ConstraintViolated: limits.login: ",
 	},
-	"a rule that an override replaces is told": {
+	"a rule that an override replaces returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, routeAuth("rules: {authentication: {sso: {issuer: mine}}}"))
 		},
@@ -74,13 +74,13 @@ var verdicts = map[string]struct {
 		},
 		denied: "Invalid: AuthPolicy app/p cannot be read, so it has no effect: spec: ",
 	},
-	"a target that does not exist is told": {
+	"a target that does not exist returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: nothing}", 1))
 		},
 		warnings: []string{"the policy has no effect on its target: HTTPRoute app/nothing does not exist"},
 	},
-	"a section that does not exist is told": {
+	"a section that does not exist returns a warning": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return create(t, strings.Replace(routeLimits(20), "name: toystore}", "name: toystore, sectionName: nothing}", 1))
 		},
@@ -97,7 +97,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 		},
 		warnings: []string{"how a policy of kind TimeoutPolicy works on a TimeoutPolicy is not known: write a PolicyProfile"},
 	},
-	"a write of a gateway policy tells how far it reaches": {
+	"a write of a gateway policy returns its blast radius": {
 		request: func(t *testing.T) *admissionv1.AdmissionRequest {
 			return update(t, gatewayAuth, gatewayAuth+"  defaults: {strategy: merge, rules: {authorization: {toys: {}}}}\n")
 		},
@@ -123,7 +123,7 @@ spec: {targetRef: {group: policies.example.com, kind: TimeoutPolicy, name: loop}
 func TestVerdicts(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+			d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 			a := d.validated(t, c.request(t))
 			if c.denied == "" {
 				require.True(t, a.Allowed, a.Result)
@@ -142,10 +142,10 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
+func TestEnforcementWarn(t *testing.T) {
 	for name, c := range verdicts {
 		t.Run(name, func(t *testing.T) {
-			d := open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
+			d := newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gatewayAuth, gatewayLimits)
 			a := d.validated(t, c.request(t))
 			assert.True(t, a.Allowed)
 			assert.Nil(t, a.Result)
@@ -160,9 +160,9 @@ func TestEnforcementWarnTurnsEveryDenialIntoAWarning(t *testing.T) {
 	}
 }
 
-// Those who may remove overrides are told that they do.
-func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
+// Users who are allowed to remove overrides get a warning that they do.
+func TestOverrideRight(t *testing.T) {
+	d := newTestServer(t, Options{Guard: &guard.Guard{Rights: rights.Fixed(true, nil)}}, cluster, gatewayAuth)
 	for name, r := range map[string]*admissionv1.AdmissionRequest{
 		"another value": update(t, gatewayAuth, strings.Replace(gatewayAuth, "issuer: ours", "issuer: theirs", 1)),
 		"a deletion":    remove(t, gatewayAuth),
@@ -178,20 +178,20 @@ func TestWhoMayOverrideIsAllowedTo(t *testing.T) {
 	}
 }
 
-func TestAConflictNamesWhoHoldsTheTarget(t *testing.T) {
+func TestConflictNamesOwner(t *testing.T) {
 	const held = `
 apiVersion: policies.example.com/v1
 kind: TimeoutPolicy
 metadata: {namespace: app, name: first, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}, seconds: 1}
 `
-	d := open(t, Options{}, cluster, held)
+	d := newTestServer(t, Options{}, cluster, held)
 	a := d.validated(t, create(t, strings.NewReplacer("name: first", "name: second", `, creationTimestamp: "2026-01-01T00:00:00Z"`, "").Replace(held)))
 	assert.Equal(t, "Conflicted: HTTPRoute app/toystore is held by TimeoutPolicy app/first, which is older; "+
 		"policies of kind TimeoutPolicy do not merge on one target: edit TimeoutPolicy app/first or choose another target", said(t, a))
 }
 
-func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
+func TestDenialIsCompleteWarningIsLimited(t *testing.T) {
 	unset := make([]string, 30)
 	for i := range unset {
 		unset[i] = fmt.Sprintf("rules.authentication.rule-number-%02d", i)
@@ -200,7 +200,7 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 	gw := strings.Replace(gatewayAuth, "{sso: {issuer: ours}}", "{"+rules+"}", 1)
 	spec := "unset: [" + strings.Join(unset, ", ") + "]\nrules: {authorization: {key: {}}}"
 
-	d := open(t, Options{}, cluster, gw)
+	d := newTestServer(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeAuth(spec))))
 	lines := strings.Split(message, "\n")
 	require.Len(t, lines, 30)
@@ -209,18 +209,18 @@ func TestADenialSaysEverythingAndAWarningWhatFits(t *testing.T) {
 			"take it out of the list, or ask the owner of infra/gw-auth", line)
 	}
 
-	d = open(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster, gw)
 	a := d.validated(t, create(t, routeAuth(spec)))
 	require.Len(t, a.Warnings, 11)
-	assert.Equal(t, "and 20 more: kubectl overrule check -f tells them all", a.Warnings[10])
+	assert.Equal(t, "and 20 more; to list all, run kubectl overrule check -f", a.Warnings[10])
 	assert.Equal(t, "UnsetOverride", a.AuditAnnotations["denied"], "each code once")
 }
 
-func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
+func TestDenialIsPrintable(t *testing.T) {
 	gw := strings.Replace(gatewayLimits, "r.limit > 50)", "r.limit > 50)\\n  && \\\"\x1b[2J\\u202e\\\" != \\\"\\\"", 1)
 	gw = strings.Replace(strings.Replace(gw, "when: ", `when: "`, 1), `!= \"\"`, `!= \"\""`, 1)
 	gw = strings.ReplaceAll(gw, "\x1b", `\e`)
-	d := open(t, Options{}, cluster, gw)
+	d := newTestServer(t, Options{}, cluster, gw)
 	message := said(t, d.validated(t, create(t, routeLimits(100))))
 	assert.NotContains(t, message, "\x1b")
 	assert.NotContains(t, message, "\u202e")
@@ -228,30 +228,30 @@ func TestADenialCannotWriteToATerminalWhatItWants(t *testing.T) {
 	assert.Contains(t, message, "r.limit > 50)   && ")
 }
 
-func TestAServerThatHasNotReadTheClusterJudgesNothing(t *testing.T) {
+func TestNotSyncedIsUnavailable(t *testing.T) {
 	s := snapshot.New("gateways", "routes")
-	d := open(t, Options{Store: s}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Store: s}, cluster, gatewayLimits)
 	s.Listed("routes")
 	for _, path := range []string{PathValidate, PathMutate} {
 		w := d.post(t, path, review(t, create(t, routeLimits(20))))
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 		assert.Equal(t, "1", w.Header().Get("Retry-After"))
 		assert.Equal(t, "close", w.Header().Get("Connection"))
-		assert.Equal(t, "overrule does not know the cluster as it is now; its log and /readyz say why\n", w.Body.String())
+		assert.Equal(t, "overrule is not ready: cache not synced or stale; see /readyz\n", w.Body.String())
 	}
 	assert.Contains(t, d.log.String(), `"cause"="not listed yet: [gateways]"`)
 
 	s.Listed("gateways")
 	w := d.post(t, PathValidate, review(t, create(t, routeLimits(100))))
 	assert.Empty(t, w.Header().Get("Connection"))
-	said(t, answered(t, w))
+	said(t, responseOf(t, w))
 }
 
-func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+func TestPendingKindBlocksOnlyItself(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	v, _ := d.Store.View()
 	auth := v.Kind(api.PolicyKind{Group: "kuadrant.io", Kind: "AuthPolicy"})
-	d.Store.AddKind(auth) // it is listed anew
+	d.Store.AddKind(auth) // it is relisted
 
 	w := d.post(t, PathValidate, review(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))))
 	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -263,25 +263,25 @@ func TestAKindThatIsNotListedYetHoldsUpNoOther(t *testing.T) {
 	assert.True(t, d.validated(t, create(t, routeAuth("rules: {authentication: {a: {}}}"))).Allowed)
 }
 
-func TestAKindThatIsGoneIsAllowed(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth, gatewayLimits)
+func TestRemovedKindIsAllowed(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster, gatewayAuth, gatewayLimits)
 	d.Store.RemoveKind(api.PolicyKind{Group: "kuadrant.io", Kind: "RateLimitPolicy"})
 	assert.True(t, d.validated(t, create(t, routeLimits(100))).Allowed)
 	assert.True(t, d.validated(t, remove(t, gatewayLimits)).Allowed)
 	assert.NotEmpty(t, d.validated(t, create(t, routeAuth("rules: {authentication: {sso: {}}}"))).Warnings)
 }
 
-func TestADrainingServerAnswersAndSendsClientsElsewhere(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayLimits)
+func TestDrainClosesConnections(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster, gatewayLimits)
 	d.Drain()
 	for _, path := range []string{PathValidate, PathMutate} {
 		w := d.post(t, path, review(t, create(t, routeLimits(20))))
-		assert.True(t, answered(t, w).Allowed)
+		assert.True(t, responseOf(t, w).Allowed)
 		assert.Equal(t, "close", w.Header().Get("Connection"))
 	}
 }
 
-// blocking is a Live that tells when it is asked and then waits.
+// blocking is a Live that signals its call and then waits.
 type blocking struct{ asked, free chan struct{} }
 
 func newBlocking() blocking { return blocking{make(chan struct{}, 10), make(chan struct{})} }
@@ -297,51 +297,51 @@ func homeless() string {
 	return strings.Replace(routeLimits(100), "name: toystore}", "name: nothing}", 1)
 }
 
-func TestOverloadIsADenialThatAsksToComeAgain(t *testing.T) {
+func TestOverloadIsDeniedWithRetry(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
 	body := review(t, create(t, homeless()))
 	go func() { first <- d.post(t, PathValidate, body) }()
 	<-b.asked
 	go func() { second <- d.post(t, PathValidate, body) }()
-	require.Eventually(t, func() bool { return d.gate.waiting.Load() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return d.limiter.waiting.Load() == 1 }, time.Minute, time.Millisecond)
 
 	assert.Equal(t, tooMany(), d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, unpatchedResponse(), d.mutated(t, create(t, route)), "it leaves the write to validating")
 
 	close(b.free)
-	assert.True(t, answered(t, <-first).Allowed)
-	assert.True(t, answered(t, <-second).Allowed, "what waited is evaluated")
-	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the place is free again")
+	assert.True(t, responseOf(t, <-first).Allowed)
+	assert.True(t, responseOf(t, <-second).Allowed, "what waited is evaluated")
+	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "the slot is free again")
 }
 
-func TestOverloadDeniesNothingWhereEnforcementIsWarn(t *testing.T) {
+func TestOverloadWithEnforcementWarn(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, MaxQueue: 1, Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
 	<-b.asked
-	d.gate.waiting.Store(1)
+	d.limiter.waiting.Store(1)
 
 	a := d.validated(t, create(t, routeLimits(20)))
 	assert.True(t, a.Allowed)
-	assert.Equal(t, []string{"would be denied: " + overload}, a.Warnings)
+	assert.Equal(t, []string{"would be denied: " + overloadMessage}, a.Warnings)
 	assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, create(t, routeLimits(20))))
 }
 
-func TestWhoeverWaitsLongerThanTheCallIsSentAway(t *testing.T) {
+func TestQueueTimeoutIsDenied(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
 	defer close(b.free)
 	body := review(t, create(t, homeless()))
 	go d.post(t, PathValidate, body)
 	<-b.asked
-	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.False(t, a.Allowed)
 	assert.Equal(t, int32(http.StatusTooManyRequests), a.Result.Code)
-	assert.Zero(t, d.gate.waiting.Load())
+	assert.Zero(t, d.limiter.waiting.Load())
 }
 
 func panicking(context.Context, api.Ref) (snapshot.Object, error) {
@@ -349,25 +349,25 @@ func panicking(context.Context, api.Ref) (snapshot.Object, error) {
 	return none[len(none)], nil
 }
 
-func TestAPanicIsADenial(t *testing.T) {
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
+func TestPanicIsDenied(t *testing.T) {
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: panicking}}, cluster)
 	for range 3 { // more than there are places
 		a := d.validated(t, create(t, homeless()))
-		assert.Equal(t, "overrule could not judge this write because of a fault of its own; its log tells more (uid "+string(uid)+")", said(t, a))
+		assert.Equal(t, "internal error: evaluation panicked; see the server log (uid "+string(uid)+")", said(t, a))
 		assert.Equal(t, int32(http.StatusForbidden), a.Result.Code)
 	}
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed, "it goes on")
 	assert.Contains(t, d.log.String(), "index out of range [0] with length 0")
 
-	d = open(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
+	d = newTestServer(t, Options{Enforcement: guard.EnforceWarn, Guard: &guard.Guard{Live: panicking}}, cluster)
 	a := d.validated(t, create(t, homeless()))
 	assert.True(t, a.Allowed)
 	require.Len(t, a.Warnings, 1)
-	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: overrule could not judge this write"), a.Warnings[0])
+	assert.True(t, strings.HasPrefix(a.Warnings[0], "would be denied: internal error"), a.Warnings[0])
 }
 
-func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
-	d := open(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
+func TestPanicInMutateIsAllowed(t *testing.T) {
+	d := newTestServer(t, Options{MaxConcurrent: 1}, cluster, gatewayAuth)
 	d.Guard.Engine = nil
 	for range 2 {
 		a := d.mutated(t, create(t, route))
@@ -376,43 +376,43 @@ func TestAPanicWhileAnnotatingLeavesTheWriteToValidating(t *testing.T) {
 	said(t, d.validated(t, create(t, route)))
 }
 
-func TestALookThatFailsIsADenial(t *testing.T) {
+func TestFailedLiveReadIsDenied(t *testing.T) {
 	refused := func(context.Context, api.Ref) (snapshot.Object, error) { return nil, errors.New("connection refused") }
-	d := open(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
-	assert.Equal(t, "overrule could not judge this write: look for HTTPRoute app/nothing: connection refused; try again",
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: refused}}, cluster)
+	assert.Equal(t, "cannot evaluate this write: look for HTTPRoute app/nothing: connection refused; retry",
 		said(t, d.validated(t, create(t, homeless()))))
 }
 
-func TestATargetThatOnlyTheLiveLookFindsCounts(t *testing.T) {
+func TestLiveReadFindsTarget(t *testing.T) {
 	s := snapshot.New()
-	fill(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
+	addObjects(t, s, strings.Replace(route, "name: toystore", "name: nothing", 1))
 	v, _ := s.View()
 	looks := 0
 	live := func(_ context.Context, ref api.Ref) (snapshot.Object, error) {
 		looks++
 		return v.Get(ref), nil
 	}
-	d := open(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
+	d := newTestServer(t, Options{Guard: &guard.Guard{Live: live}}, cluster, gatewayLimits)
 	assert.Contains(t, said(t, d.validated(t, create(t, homeless()))), "ConstraintViolated: ")
 	assert.Equal(t, 1, looks)
 }
 
-func TestAJudgeThatOutlastsItsDeadlineIsNotWaitedFor(t *testing.T) {
+func TestEvaluationDeadline(t *testing.T) {
 	b := newBlocking()
-	d := open(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
-	a := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
-	assert.Equal(t, fmt.Sprintf("TooMuch: judging CREATE of RateLimitPolicy app/toystore-limits (%d bytes) takes longer than a call may; "+
-		"write less at a time (fewer rules, listeners, targets or conditions), or ask the cluster's administrator", len(toJSON(t, homeless()))), said(t, a))
+	d := newTestServer(t, Options{MaxConcurrent: 1, Guard: &guard.Guard{Live: b.live}}, cluster)
+	a := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, homeless()))))
+	assert.Equal(t, fmt.Sprintf("TooMuch: evaluation of CREATE of RateLimitPolicy app/toystore-limits (%d bytes) exceeds the webhook timeout; "+
+		"reduce the object (fewer rules, listeners, targets or conditions), or contact the cluster administrator", len(toJSON(t, homeless()))), said(t, a))
 
-	again := answered(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
+	again := responseOf(t, d.post(t, PathValidate+"?timeout=10ms", review(t, create(t, routeLimits(20)))))
 	require.NotNil(t, again.Result)
-	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its place until it ends")
+	assert.Equal(t, int32(http.StatusTooManyRequests), again.Result.Code, "it keeps its slot until it ends")
 	close(b.free)
 	assert.True(t, d.validated(t, create(t, routeLimits(20))).Allowed)
 }
 
-func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
-	d := open(t, Options{}, cluster, gatewayAuth)
+func TestExpiredCallIsDenied(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.Guard.Live = func(context.Context, api.Ref) (snapshot.Object, error) {
 		cancel() // the client is gone before the paths are walked
@@ -424,10 +424,10 @@ func TestACallWhoseTimeIsOverIsDenied(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	d.Handler().ServeHTTP(w, r)
-	assert.Contains(t, said(t, answered(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
+	assert.Contains(t, said(t, responseOf(t, w)), "TooMuch: AuthPolicy app/toystore-auth: stopped before all was judged (context canceled); it ended before the first path")
 }
 
-func (d *doors) object(t *testing.T, manifest string) snapshot.Object {
+func (d *testServer) object(t *testing.T, manifest string) snapshot.Object {
 	t.Helper()
 	data := toJSON(t, manifest)
 	ref := kindOfJSON(t, data)
@@ -437,31 +437,31 @@ func (d *doors) object(t *testing.T, manifest string) snapshot.Object {
 	return o
 }
 
-func TestConditionsThatCostTooMuchTogetherAreDenied(t *testing.T) {
-	d := open(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
+func TestExpensiveConditionsAreDenied(t *testing.T) {
+	d := newTestServer(t, Options{Guard: &guard.Guard{Budget: 3}}, cluster, gatewayLimits)
 	message := said(t, d.validated(t, create(t, routeLimits(20))))
 	assert.Equal(t, "TooMuch: RateLimitPolicy app/toystore-limits: too much to judge: the conditions of RateLimitPolicy infra/gw-limits cost more than the 3 units that one write may take; "+
 		"it ended at path 1: HTTPRoute app/toystore on Gateway infra/edge (1 listener), with 2 rules of 2 policies of RateLimitPolicy; "+
 		"ask the owner of infra/gw-limits for simpler conditions", message)
 }
 
-func TestTheTimeOfACallIsWhatTheAPIServerSaysLessAMargin(t *testing.T) {
+func TestCallTimeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{
-		"":                     DefaultTimeout - margin,
-		"?timeout=":            DefaultTimeout - margin,
-		"?timeout=soon":        DefaultTimeout - margin,
-		"?timeout=10":          DefaultTimeout - margin,
-		"?timeout=-1s":         DefaultTimeout - margin,
-		"?timeout=0s":          DefaultTimeout - margin,
-		"?timeout=10s":         10*time.Second - margin,
-		"?timeout=1s":          time.Second - margin,
+		"":                     DefaultTimeout - responseMargin,
+		"?timeout=":            DefaultTimeout - responseMargin,
+		"?timeout=soon":        DefaultTimeout - responseMargin,
+		"?timeout=10":          DefaultTimeout - responseMargin,
+		"?timeout=-1s":         DefaultTimeout - responseMargin,
+		"?timeout=0s":          DefaultTimeout - responseMargin,
+		"?timeout=10s":         10*time.Second - responseMargin,
+		"?timeout=1s":          time.Second - responseMargin,
 		"?timeout=300ms":       150 * time.Millisecond,
-		"?timeout=30s":         30*time.Second - margin,
-		"?timeout=31s":         30*time.Second - margin,
-		"?timeout=24h":         30*time.Second - margin,
-		"?timeout=1s&timeout=": time.Second - margin,
+		"?timeout=30s":         30*time.Second - responseMargin,
+		"?timeout=31s":         30*time.Second - responseMargin,
+		"?timeout=24h":         30*time.Second - responseMargin,
+		"?timeout=1s&timeout=": time.Second - responseMargin,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathValidate+query, nil)
-		assert.Equal(t, want, timeout(r), query)
+		assert.Equal(t, want, callTimeout(r), query)
 	}
 }

@@ -23,7 +23,7 @@ func TestShortenWords(t *testing.T) {
 		"words that differ at their start keep that": {
 			"blue.toystore.production green.toystore.production", 18, "blue…e.production green….production",
 		},
-		"groups that tell kinds apart": {
+		"groups that distinguish kinds": {
 			"AuthPolicy.kuadrant.io AuthPolicy.kgateway.dev", 18, "AuthPo…uadrant.io AuthP…gateway.dev",
 		},
 		"the longer of two, one of which begins as the other": {

@@ -8,16 +8,16 @@ import (
 	"overrule.dev/overrule/internal/guard"
 )
 
-// Limits of what the API server passes on to a terminal: a control character
-// drops a warning, and beyond 4096 runes in all each is cut to 256.
+// Limits of the API server for warnings: it drops a warning with a control character,
+// and beyond 4096 runes in all it cuts each to 256.
 const (
 	warningLength = 120
 	warningCount  = 10
 	warningTotal  = 4096
 )
 
-// warnings returns what to tell on a terminal: one line for each finding, at
-// most warningCount and then how many more there are.
+// warnings returns the warnings for findings: one line each, at most warningCount, and
+// then the number of the remaining ones.
 func warnings(findings []guard.Finding) []string {
 	findings = guard.OmitRepeated(findings)
 	var out []string
@@ -25,15 +25,15 @@ func warnings(findings []guard.Finding) []string {
 	for i, f := range findings {
 		line := warning(f)
 		if total += len([]rune(line)); i >= warningCount || total > warningTotal {
-			return append(out, fmt.Sprintf("and %d more: kubectl overrule check -f tells them all", len(findings)-i))
+			return append(out, fmt.Sprintf("and %d more; to list all, run kubectl overrule check -f", len(findings)-i))
 		}
 		out = append(out, line)
 	}
 	return out
 }
 
-// warning fits a finding into one line: too long, the advice goes first, then
-// the groups of kinds, and then names are shortened; what happened stays.
+// warning fits a finding into one line. If it is too long, it drops the advice first,
+// then the groups of kinds, and then shortens names.
 func warning(f guard.Finding) string {
 	line := oneLine(f.Message())
 	if fits(line) {
@@ -60,11 +60,11 @@ func warning(f guard.Finding) string {
 
 func fits(line string) bool { return len([]rune(line)) <= warningLength }
 
-// oneLine replaces what may not stand in a warning.
+// oneLine replaces characters that a warning must not have.
 func oneLine(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
 
-// printable replaces by spaces what would not show on a terminal, or change how
-// the rest shows.
+// printable replaces by spaces the characters that a terminal does not show, or that
+// change how it shows the rest.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -17,7 +17,7 @@ import (
 // long is the longest name that an object can have.
 var long = strings.Repeat("a", 120) + "-middle-" + strings.Repeat("z", 125)
 
-func TestAWarningFitsIntoOneLine(t *testing.T) {
+func TestWarningLength(t *testing.T) {
 	for name, c := range map[string]struct {
 		what, advice, want string
 	}{
@@ -57,7 +57,7 @@ func TestAWarningFitsIntoOneLine(t *testing.T) {
 	}
 }
 
-func TestGroupsThatTellTwoKindsApartStay(t *testing.T) {
+func TestAmbiguousGroupsStay(t *testing.T) {
 	const two = "Policy.a.example.com app/one loses to Policy.b.example.com app/two"
 	assert.Equal(t, two, withoutGroups(two))
 	assert.Equal(t, two+" on Gateway infra/edge", withoutGroups(two+" on Gateway.networking.k8s.io infra/edge"))
@@ -84,19 +84,19 @@ func findings(n int, what string) []guard.Finding {
 	return out
 }
 
-func TestWarningsAreTenAndThenHowManyMore(t *testing.T) {
+func TestWarningCount(t *testing.T) {
 	assert.Nil(t, warnings(nil))
 	assert.Len(t, warnings(findings(10, "x")), 10)
 
 	got := warnings(findings(11, "x"))
 	require.Len(t, got, 11)
 	assert.Equal(t, "x 9", got[9])
-	assert.Equal(t, "and 1 more: kubectl overrule check -f tells them all", got[10])
+	assert.Equal(t, "and 1 more; to list all, run kubectl overrule check -f", got[10])
 
-	assert.Equal(t, "and 1990 more: kubectl overrule check -f tells them all", warnings(findings(2000, "x"))[10])
+	assert.Equal(t, "and 1990 more; to list all, run kubectl overrule check -f", warnings(findings(2000, "x"))[10])
 }
 
-func TestWarningsTogetherFitWhatTheAPIServerPassesOnWhole(t *testing.T) {
+func TestWarningTotal(t *testing.T) {
 	total := 0
 	for _, line := range warnings(findings(2000, strings.Repeat("wörd ", 50))) {
 		total += utf8.RuneCountInString(line)
@@ -104,13 +104,13 @@ func TestWarningsTogetherFitWhatTheAPIServerPassesOnWhole(t *testing.T) {
 	assert.LessOrEqual(t, total, warningTotal)
 }
 
-func TestALongConstraintIsToldInFewerWords(t *testing.T) {
+func TestLongConstraintUsesShortText(t *testing.T) {
 	f := guard.Finding{
 		Code: api.ReasonConstraintViolated, What: "limits.login: " + strings.Repeat("x", 200), Advice: "change it",
 		Short: "limits.login is not what RateLimitPolicy infra/gw-limits allows",
 	}
 	assert.Equal(t, f.Short, warning(f))
-	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(wouldDeny([]guard.Finding{f})))
+	assert.Equal(t, []string{"would be denied: ConstraintViolated: " + f.Short}, warnings(asWouldDeny([]guard.Finding{f})))
 	f.What = "limits.login: 5"
 	assert.Equal(t, "limits.login: 5; change it", warning(f))
 }

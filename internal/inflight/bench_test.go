@@ -13,10 +13,10 @@ import (
 	"overrule.dev/overrule/test/worlds"
 )
 
-// BenchmarkJudge is a write of a route, each seen before the next: without a
+// BenchmarkEvaluate is a write of a route, each seen before the next: without a
 // log, with one, with one that has other writes in it, and with one write in
 // it that matters to the same paths.
-func BenchmarkJudge(b *testing.B) {
+func BenchmarkEvaluate(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		others, nearby int
@@ -44,31 +44,31 @@ func BenchmarkJudge(b *testing.B) {
 				}
 				return Write{Change: change, Precondition: func() Precondition { return Precondition{types.UID(after.Ref().Name), "10"} }}
 			}
-			judge := func(w Write) {
+			evaluate := func(w Write) {
 				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for i := range c.others {
-				judge(write(worlds.RouteDoc(fmt.Sprintf("other-%d", i), "[{}]", "two")))
+				evaluate(write(worlds.RouteDoc(fmt.Sprintf("other-%d", i), "[{}]", "two")))
 			}
 			for i := range c.nearby {
-				judge(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
+				evaluate(write(worlds.PolicyDoc("Paint", "app", fmt.Sprintf("near-%d", i), "targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r1}]\nb: 1")))
 			}
 			w := write(worlds.RouteDoc("r1", "[{name: new}]", "one"))
 			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "r1", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
-				judge(w)
+				evaluate(w)
 				objects.Observe(seen)
 			}
 		})
 	}
 }
 
-// BenchmarkJudgeAbove is a write of a gateway's policy beside writes of its routes,
+// BenchmarkEvaluateAbove is a write of a gateway's policy beside writes of its routes,
 // which do not matter to each other.
-func BenchmarkJudgeAbove(b *testing.B) {
+func BenchmarkEvaluateAbove(b *testing.B) {
 	for _, n := range []int{0, 40, 400, 4000} {
 		b.Run(fmt.Sprintf("%d-routes", n), func(b *testing.B) {
 			objects := snapshot.New()
@@ -86,19 +86,19 @@ func BenchmarkJudgeAbove(b *testing.B) {
 					Precondition: func() Precondition { return Precondition{UID: types.UID(after.Ref().Name)} },
 				}
 			}
-			judge := func(w Write) {
+			evaluate := func(w Write) {
 				if _, err := log.Evaluate(b.Context(), g, view, w); err != nil {
 					b.Fatal(err)
 				}
 			}
 			for i := range n {
-				judge(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
+				evaluate(create(worlds.RouteDoc(fmt.Sprintf("new-%d", i), "[{}]", "one")))
 			}
 			w := create(worlds.PolicyDoc("Paint", "infra", "above", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: one}]\nb: 1"))
 			seen := snapshot.Observation{Ref: w.Change.After.Ref(), UID: "above", Version: "11"}
 			b.ReportAllocs()
 			for b.Loop() {
-				judge(w)
+				evaluate(w)
 				objects.Observe(seen)
 			}
 		})

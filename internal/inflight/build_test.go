@@ -43,18 +43,18 @@ func (everyone) MayOverride(context.Context, *authenticationv1.UserInfo, api.Ref
 
 func (everyone) Check(api.Ref) string { return "" }
 
-// sky is a server's view with what is in flight.
-type sky struct {
+// harness is a store with a log of the writes in flight.
+type harness struct {
 	*testing.T
 	store *snapshot.Store
 	guard *guard.Guard
 	log   *Log
 }
 
-// newSky has a log without patience.
-func newSky(t *testing.T, o Options, docs ...string) *sky {
+// newHarness returns a harness whose writes do not wait.
+func newHarness(t *testing.T, o Options, docs ...string) *harness {
 	t.Helper()
-	s := &sky{T: t, store: snapshot.New()}
+	s := &harness{T: t, store: snapshot.New()}
 	s.guard = &guard.Guard{Engine: effective.NewEngine(), Rights: everyone{}}
 	if o.MaxWait == 0 {
 		o.MaxWait = -1
@@ -70,37 +70,37 @@ func newSky(t *testing.T, o Options, docs ...string) *sky {
 	return s
 }
 
-func (s *sky) view() *snapshot.View {
+func (s *harness) view() *snapshot.View {
 	v, _ := s.store.View()
 	return v
 }
 
-func (s *sky) read(doc string) snapshot.Object {
+func (s *harness) read(doc string) snapshot.Object {
 	s.Helper()
 	return worlds.Read(s, s.view(), doc)
 }
 
-// put makes the view hold an object without anyone being told.
-func (s *sky) put(doc string) { s.store.Apply(snapshot.Put(s.read(doc))) }
+// put makes the view hold an object without an observation.
+func (s *harness) put(doc string) { s.store.Apply(snapshot.Put(s.read(doc))) }
 
 // uid is that of every object of a name.
 func uid(o snapshot.Object) types.UID { return types.UID(o.Ref().Key()) }
 
-// seen plays the event of an object that was stored.
-func (s *sky) seen(doc, version string) {
+// observe plays the event of an object that was stored.
+func (s *harness) observe(doc, version string) {
 	o := s.read(doc)
 	s.store.Apply(snapshot.Put(o))
 	s.store.Observe(snapshot.Observation{Ref: o.Ref(), UID: uid(o), Version: version})
 }
 
 // create, update and remove are writes. An object that is there has version 10.
-func (s *sky) create(doc string) Write {
+func (s *harness) create(doc string) Write {
 	s.Helper()
 	o := s.read(doc)
 	return Write{Change: guard.Change{Operation: guard.Create, After: o}, Precondition: func() Precondition { return Precondition{UID: uid(o)} }}
 }
 
-func (s *sky) update(was, is string) Write {
+func (s *harness) update(was, is string) Write {
 	s.Helper()
 	o := s.read(is)
 	return Write{
@@ -109,7 +109,7 @@ func (s *sky) update(was, is string) Write {
 	}
 }
 
-func (s *sky) remove(doc string) Write {
+func (s *harness) remove(doc string) Write {
 	s.Helper()
 	o := s.read(doc)
 	return Write{
@@ -118,7 +118,7 @@ func (s *sky) remove(doc string) Write {
 	}
 }
 
-func (s *sky) judge(w Write) Decision {
+func (s *harness) evaluate(w Write) Result {
 	s.Helper()
 	d, err := s.log.Evaluate(s.Context(), s.guard, s.view, w)
 	require.NoError(s, err)
@@ -126,15 +126,15 @@ func (s *sky) judge(w Write) Decision {
 }
 
 // admit requires that a write is allowed.
-func (s *sky) admit(w Write) {
+func (s *harness) admit(w Write) {
 	s.Helper()
-	require.Empty(s, said(s.judge(w)))
+	require.Empty(s, denials(s.evaluate(w)))
 }
 
-// said shows what is denied, as in "Retry ConstraintViolated: message".
-func said(d Decision) []string {
+// denials returns what is denied, as in "Retry ConstraintViolated: message".
+func denials(d Result) []string {
 	var out []string
-	for _, f := range d.Denials {
+	for _, f := range d.Decision.Denials {
 		text := fmt.Sprintf("%s: %s", f.Code, f.What)
 		if d.Retry {
 			text = "Retry " + text
@@ -145,14 +145,14 @@ func said(d Decision) []string {
 }
 
 // met names what a write meets of what is in flight.
-func (s *sky) met(w Write) []string {
+func (s *harness) met(w Write) []string {
 	s.Helper()
-	t := trial{Log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), judging: s.log.begin(w)}
-	defer s.log.finish(t.judging)
-	_, entries := s.log.look(&t, s.view)
+	t := evaluation{log: s.log, guard: s.guard, write: w, growth: effective.GrowthOf(w.objects()...), reader: s.log.begin(w)}
+	defer s.log.finish(t.reader)
+	_, entries := s.log.snapshot(&t, s.view)
 	var out []string
 	for _, e := range entries {
-		out = append(out, e.ref.String())
+		out = append(out, e.pending.ref.String())
 	}
 	return out
 }

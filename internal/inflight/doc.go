@@ -1,14 +1,13 @@
-// Package inflight judges writes with those in mind that were admitted a moment
-// ago and are not seen in the cache yet. Two writes that are each fine alone and
-// break something together then do not both pass one server.
+// Package inflight evaluates writes together with the writes in flight: those that were
+// admitted and are not observed in the cache yet. Otherwise two writes that are each
+// valid alone, and together break a constraint, could both be admitted by one server.
 //
-// An admitted write may be stored, or may never be: another webhook refuses it,
-// say. So a decision must hold with and without each of those that may matter to
-// the same paths (effective.Footprint). Where it does not, the write waits a
-// little for them to be seen, and then is to be tried again: by then they are
-// seen, or gone.
+// An admitted write may be stored, or never be: another webhook may reject it. So a
+// decision must hold with and without each write in flight that can affect the same paths
+// (effective.Footprint). If it does not, the write waits a little for them to be
+// observed, and then is denied with a retry: by then they are observed, or have expired.
 //
-// What is never stored stays in flight until the API server cannot store it any
-// more. So each user and each namespace has a share of what is kept (shares), and
-// no share is all of it.
+// A write that is never stored stays in flight until the API server cannot store it any
+// more. So each user and each namespace has a share of the writes in flight (shares), and
+// no share is all of them.
 package inflight

@@ -9,18 +9,18 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// index finds entries by where they may meet others. The footprint of an entry
-// is that of its write alone, in a view without any other that is in flight: it
-// depends on nothing that an entry beside it, or its end, could change. What
-// several of them do together is followed when it is asked for (meeting).
+// index finds entries by the objects that they can affect. The footprint of an entry is
+// that of its write alone, in a view without any other write in flight: no other entry,
+// nor its end, can change it. What several entries do together is followed by each
+// lookup (related).
 type index struct {
 	touch, around map[api.Ref]map[*entry]bool
-	// all are the entries that may matter to any path, selecting those whose
-	// footprint touches what others do (effective.GrowsTouch).
+	// all are the entries that can affect any path, selecting those whose footprint
+	// touches what others do (effective.GrowsTouch).
 	all, selecting map[*entry]bool
-	// stale are the entries whose footprint is not that of the current view yet.
+	// stale are the entries whose footprint is not traced in the current view yet.
 	stale map[*entry]bool
-	// traced are the others, and those that were not stale once.
+	// traced are the entries that have a footprint.
 	traced map[*entry]bool
 }
 
@@ -39,8 +39,8 @@ func (x *index) add(e *entry) {
 	}
 }
 
-// drop takes an entry out.
-func (x *index) drop(e *entry) {
+// remove removes an entry.
+func (x *index) remove(e *entry) {
 	for _, set := range []map[*entry]bool{x.all, x.selecting, x.stale, x.traced} {
 		delete(set, e)
 	}
@@ -55,12 +55,12 @@ func (x *index) drop(e *entry) {
 	}
 }
 
-// refresh traces the footprints that are stale in a view, and calls traced with
-// each. What they had in earlier views stays: a write that is evaluated by one of
-// these meets it yet.
-func (x *index) refresh(v *snapshot.View, traced func(*entry)) {
+// retrace traces the stale footprints in a view, and calls traced with each entry. What
+// they had in earlier views stays: it is still related to writes that are evaluated on
+// one of these.
+func (x *index) retrace(v *snapshot.View, traced func(*entry)) {
 	for e := range x.stale {
-		f := e.Write.footprint(v, v.With(e.changes()...))
+		f := e.pending.write.footprint(v, v.With(e.pending.write.changes()...))
 		if e.footprint == nil {
 			e.footprint = f
 		} else {
@@ -81,20 +81,20 @@ func (x *index) refresh(v *snapshot.View, traced func(*entry)) {
 	clear(x.stale)
 }
 
-// mostEvents is of how many events each is followed; where more come at once, as
-// of a list, all footprints are traced again.
-const mostEvents = 64
+// maxEvents is the number of events that are followed one by one; after more at once, as
+// from a list, all footprints are traced again.
+const maxEvents = 64
 
-// changed makes stale what the events of the next view make larger. What only
-// goes makes nothing larger.
-func (x *index) changed(v *snapshot.View, events []snapshot.Event) {
+// markStale marks the footprints that the events of the next view can make larger. An
+// object that is removed makes none larger.
+func (x *index) markStale(v *snapshot.View, events []snapshot.Event) {
 	if len(x.traced) == 0 {
 		return
 	}
 	for i, event := range events {
 		switch {
-		case event.Kinds || i == mostEvents:
-			x.allStale()
+		case event.Kinds || i == maxEvents:
+			x.markAllStale()
 			return
 		case event.After == nil || event.Before != nil && snapshot.Same(event.Before, event.After):
 		case !effective.Links(event.After) && len(x.selecting) == 0:
@@ -106,13 +106,13 @@ func (x *index) changed(v *snapshot.View, events []snapshot.Event) {
 	}
 }
 
-func (x *index) allStale() {
+func (x *index) markAllStale() {
 	for e := range x.traced {
 		x.stale[e] = true
 	}
 }
 
-// linked yields the entries whose footprints meet one, some of them twice.
+// linked yields the entries whose footprints meet a footprint, some of them twice.
 func (x *index) linked(f *effective.Footprint) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		if f.All() {
@@ -135,6 +135,7 @@ func (x *index) linked(f *effective.Footprint) iter.Seq[*entry] {
 	}
 }
 
+// each yields entries, and reports whether to continue.
 func each(entries map[*entry]bool, yield func(*entry) bool) bool {
 	for e := range entries {
 		if !yield(e) {
@@ -157,13 +158,13 @@ func discard(m map[api.Ref]map[*entry]bool, ref api.Ref, e *entry) {
 	}
 }
 
-// meeting returns the entries that may matter to a path that a write matters to,
-// given its footprint and growth, whichever of all entries are stored. One write
-// may bring two others together, or bring one to where this one is: so it
-// follows what changes the objects that paths are made of (effective.Links).
-func (x *index) meeting(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
+// related returns the entries that can affect a path that a write affects, given its
+// footprint and growth, whichever of all entries are stored. One write can connect the
+// paths of two others, or of another and this one: so it follows the entries that change
+// the objects of which paths consist (effective.Links).
+func (x *index) related(own *effective.Footprint, growth effective.Growth) map[*entry]bool {
 	out := make(map[*entry]bool)
-	grown := x.grown(own, growth)
+	grown := x.extended(own, growth)
 	for e := range x.linked(grown) {
 		out[e] = true
 	}
@@ -181,8 +182,8 @@ func (x *index) meeting(own *effective.Footprint, growth effective.Growth) map[*
 	return out
 }
 
-// grown returns a footprint with all that entries may bring to it.
-func (x *index) grown(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
+// extended returns a footprint with all that entries can add to it.
+func (x *index) extended(own *effective.Footprint, growth effective.Growth) *effective.Footprint {
 	if own.All() {
 		return own
 	}
@@ -202,8 +203,8 @@ func (x *index) grown(own *effective.Footprint, growth effective.Growth) *effect
 	return out
 }
 
-// above returns the entries that others bring to what a footprint touches: they
-// meet one that goes through it.
+// above returns the entries that others connect to what a footprint touches: they are
+// linked to one that goes through it.
 func (x *index) above(f *effective.Footprint) map[*entry]bool {
 	through := func(yield func(*entry) bool) {
 		for ref := range f.Touched() {
@@ -218,11 +219,11 @@ func (x *index) above(f *effective.Footprint) map[*entry]bool {
 // linking reports whether an entry makes the footprints of others larger.
 func (e *entry) linking() bool { return e.links && e.bounded() }
 
-// bounded reports whether an entry matters to some paths only: others matter to
-// all of them as they are.
+// bounded reports whether an entry affects only some paths: the others are related to
+// everything anyway.
 func (e *entry) bounded() bool { return !e.footprint.All() }
 
-// touching yields the entries that touch what a footprint touches or has around.
+// touching yields the entries that touch what a footprint touches or has around it.
 func (x *index) touching(f *effective.Footprint) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for ref := range f.Touched() {
@@ -238,8 +239,8 @@ func (x *index) touching(f *effective.Footprint) iter.Seq[*entry] {
 	}
 }
 
-// search returns the entries of start, and those that are next to one of these
-// that is followed, and so on.
+// search returns the entries of start, and transitively those that next yields for the
+// ones that are followed.
 func search(start iter.Seq[*entry], followed func(*entry) bool, next func(*effective.Footprint) iter.Seq[*entry]) map[*entry]bool {
 	out := make(map[*entry]bool)
 	var queue []*entry
@@ -263,12 +264,12 @@ func search(start iter.Seq[*entry], followed func(*entry) bool, next func(*effec
 	return out
 }
 
-// groups divides entries into those that are connected, each by seq.
+// groups divides entries into groups that are not connected, each in the order given.
 func (x *index) groups(entries []*entry) [][]*entry {
 	if slices.ContainsFunc(entries, func(e *entry) bool { return !e.bounded() }) {
 		return [][]*entry{entries}
 	}
-	at := make(map[*entry]int, len(entries)) // the group of each that was found
+	at := make(map[*entry]int, len(entries)) // the group of each entry
 	var out [][]*entry
 	for _, e := range entries {
 		i, found := at[e]

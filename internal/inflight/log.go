@@ -23,82 +23,80 @@ const (
 
 // Options of a Log.
 type Options struct {
-	// Keep is how long the API server may take to store a write that was
-	// admitted: its --request-timeout; 0 means DefaultKeep. A write that is not
-	// observed is dropped after that and the longest latency of those that were:
-	// any earlier it may still be stored.
+	// Keep is how long the API server may take to store an admitted write: its
+	// --request-timeout; 0 means DefaultKeep. A write that is not observed expires
+	// after that time plus the maximum latency of observed writes: until then it may
+	// still be stored.
 	Keep time.Duration
-	// MaxWrites is how many writes are kept; 0 means DefaultMost. Each user, and each
-	// namespace, has a share of them; beyond it, its writes that would have to
-	// be kept are to be tried again.
+	// MaxWrites is the number of writes that are tracked; 0 means DefaultMaxWrites.
+	// Each user, and each namespace, has a share of them; writes beyond it are denied
+	// with a retry.
 	MaxWrites int
-	// MaxBytes is how many bytes is kept of these writes together; 0 means
-	// DefaultSize. It is shared likewise; but a write that is alone is kept
-	// whatever its size.
+	// MaxBytes is the memory for these writes together; 0 means DefaultMaxBytes. It is
+	// shared likewise; but a write that is alone is tracked whatever its size.
 	MaxBytes int64
-	// MaxWait is how long a write waits for others to be seen where the
-	// decision depends on them, at most half of the time that it has left; 0
-	// means DefaultPatience, less than 0 none.
+	// MaxWait is how long a write waits for the observation of others if the decision
+	// depends on them, at most half of its remaining time; 0 means DefaultMaxWait,
+	// less than 0 none.
 	MaxWait time.Duration
 }
 
-// Log is what was admitted and not seen yet. It is safe for concurrent use. A
-// nil Log knows of nothing, and judges each write by itself.
+// Log tracks the writes in flight. It is safe for concurrent use. A nil Log tracks
+// nothing, and evaluates each write alone.
 type Log struct {
 	Options
-	// busy counts entries and judgements under way: what is seen while there
-	// are none, as at the start, is of no interest.
+	// busy counts entries and readers: observations while there are none, as at the
+	// start, are ignored.
 	busy atomic.Int64
 
-	mu      sync.Mutex
-	seq     uint64   // of the newest entry
-	entries []*entry // by seq
-	gone    int      // of them
-	ends    uint64   // counts entries that went
-	shares  shares   // of those that did not
-	index   index    // of all entries
-	latency latency
-	judging map[*judging]bool
-	// named counts entries and judgements by the object.
-	named map[api.Ref]int
-	wake  chan struct{} // closed when an entry is gone
+	mu         sync.Mutex
+	seq        uint64   // of the newest entry
+	entries    []*entry // by seq
+	endedCount int      // ended entries in entries
+	endSeq     uint64   // of the last end of an entry
+	shares     shares   // of the entries that have not ended
+	index      index    // of all entries
+	latency    latency
+	readers    map[*reader]bool
+	perObject  map[api.Ref]int // entries and readers
+	wake       chan struct{}   // closed when an entry ends
 }
 
 // entry is a write in the log.
 type entry struct {
-	flown
-	seq uint64
-	at  time.Time
-	// gone is set once it was seen, or is too old: which end it is of all. It
-	// stays as long as someone judges by a view that may be older.
-	gone uint64
+	pending    pendingWrite
+	seq        uint64
+	admittedAt time.Time
+	// endedAt is set when the write was observed or has expired, to the endSeq of that.
+	// The entry stays as long as there is a reader whose view may be older.
+	endedAt uint64
 
 	growth effective.Growth
 	links  bool
-	// footprint is that of its write alone, in all views since it was traced
-	// first; nil before.
+	// footprint is that of the write alone, in all views since it was first traced; nil
+	// before.
 	footprint *effective.Footprint
 }
 
-// bytes returns about what an entry takes.
+// bytes returns about the memory that an entry takes.
 func (e *entry) bytes() int64 {
-	const ofName = 200 // in the footprint and the index
-	return overhead + e.Size + ofName*int64(e.footprint.Len())
+	const perName = 200 // in the footprint and the index
+	return entryOverhead + e.pending.write.Size + perName*int64(e.footprint.Len())
 }
 
-// judging is a judgement under way.
-type judging struct {
+// reader is what the log keeps for an evaluation that is running.
+type reader struct {
 	ref api.Ref
-	// since is the newest entry that it takes into account, and ends the last
-	// end of one.
-	since, ends uint64
-	// seen of the object meanwhile: a write that the API server has stored
-	// without waiting for us is not kept.
-	seen []snapshot.Observation
+	// since is the newest entry that the evaluation considers, and endSeq the last end
+	// of one.
+	since, endSeq uint64
+	// observed are the observations of the object meanwhile: a write that the API
+	// server stored without waiting for the response is not tracked.
+	observed []snapshot.Observation
 }
 
-// New returns an empty log that hears what is seen from a store, which must not
-// be fed yet.
+// New returns an empty log that receives observations from a store, which must not be
+// fed yet.
 func New(s *snapshot.Store, o Options) *Log {
 	o.Keep = cmp.Or(o.Keep, DefaultKeep)
 	o.MaxWrites = cmp.Or(o.MaxWrites, DefaultMaxWrites)
@@ -106,14 +104,14 @@ func New(s *snapshot.Store, o Options) *Log {
 	o.MaxWait = cmp.Or(o.MaxWait, DefaultMaxWait)
 	l := &Log{
 		Options: o, shares: newShares(), index: newIndex(),
-		judging: make(map[*judging]bool), named: make(map[api.Ref]int), wake: make(chan struct{}),
+		readers: make(map[*reader]bool), perObject: make(map[api.Ref]int), wake: make(chan struct{}),
 	}
-	s.BeforeChange(l.next)
-	s.Watch(l.saw)
+	s.BeforeChange(l.updateIndex)
+	s.Watch(l.observe)
 	return l
 }
 
-// Len returns how many writes are in flight.
+// Len returns the number of writes in flight.
 func (l *Log) Len() int {
 	if l == nil {
 		return 0
@@ -121,228 +119,233 @@ func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
-	return len(l.entries) - l.gone
+	return len(l.entries) - l.endedCount
 }
 
-// next follows the events of the next view.
-func (l *Log) next(v *snapshot.View, events []snapshot.Event) {
+// updateIndex updates the index for the next view.
+func (l *Log) updateIndex(v *snapshot.View, events []snapshot.Event) {
 	if l.busy.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.index.changed(v, events)
+	l.index.markStale(v, events)
 }
 
-// saw takes out what was seen.
-func (l *Log) saw(seen []snapshot.Observation) {
+// observe ends the entries that were observed.
+func (l *Log) observe(observations []snapshot.Observation) {
 	if l.busy.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	changed := false
-	for _, s := range seen {
-		if l.named[s.Ref] == 0 {
+	for _, o := range observations {
+		if l.perObject[o.Ref] == 0 {
 			continue
 		}
 		for _, e := range l.entries {
-			if e.ref == s.Ref && e.gone == 0 && e.seenBy(s) {
+			if e.pending.ref == o.Ref && e.endedAt == 0 && e.pending.observedBy(o) {
 				now := time.Now()
-				l.latency.observe(now, now.Sub(e.at))
+				l.latency.observe(now, now.Sub(e.admittedAt))
 				l.end(e)
 				changed = true
 			}
 		}
-		for j := range l.judging {
-			if j.ref == s.Ref {
-				j.seen = append(j.seen, s)
+		for r := range l.readers {
+			if r.ref == o.Ref {
+				r.observed = append(r.observed, o)
 			}
 		}
 	}
 	if changed {
-		l.settle()
+		l.notify()
 	}
 }
 
-// end takes an entry out of what is in flight.
+// end marks an entry as not in flight any more.
 func (l *Log) end(e *entry) {
-	l.ends++
-	l.gone++
-	e.gone = l.ends
-	l.shares.drop(e.owner, e.cost)
+	l.endSeq++
+	l.endedCount++
+	e.endedAt = l.endSeq
+	l.shares.remove(e.pending.owner, e.pending.cost)
 }
 
-// expire takes out what is too old.
+// expire ends the entries that are too old.
 func (l *Log) expire() {
 	oldest, changed := time.Now().Add(-l.Keep-l.latency.bound()), false
 	for _, e := range l.entries {
-		if e.at.After(oldest) {
-			break // the others are younger
+		if e.admittedAt.After(oldest) {
+			break // the others are newer
 		}
-		if e.gone == 0 {
+		if e.endedAt == 0 {
 			l.end(e)
 			changed = true
 		}
 	}
 	if changed {
-		l.settle()
+		l.notify()
 	}
 }
 
-// settle wakes those who wait, and forgets the entries that nobody needs: those
-// that are gone, and were so before every judgement under way took its view.
-func (l *Log) settle() {
+// notify wakes the evaluations that wait, and prunes.
+func (l *Log) notify() {
 	close(l.wake)
 	l.wake = make(chan struct{})
-	l.forget()
+	l.prune()
 }
 
-func (l *Log) forget() {
-	if l.gone == 0 {
+// prune removes the entries that had ended before every running evaluation took its view.
+func (l *Log) prune() {
+	if l.endedCount == 0 {
 		return
 	}
 	oldest := l.seq
-	for j := range l.judging {
-		oldest = min(oldest, j.since)
+	for r := range l.readers {
+		oldest = min(oldest, r.since)
 	}
 	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool {
-		if e.gone == 0 || e.seq > oldest {
+		if e.endedAt == 0 || e.seq > oldest {
 			return false
 		}
-		l.name(e.ref, -1)
-		l.index.drop(e)
-		l.gone--
+		l.countObject(e.pending.ref, -1)
+		l.index.remove(e)
+		l.endedCount--
 		return true
 	})
 }
 
-func (l *Log) name(ref api.Ref, by int) {
+// countObject adds to the count of entries and readers of an object.
+func (l *Log) countObject(ref api.Ref, by int) {
 	l.busy.Add(int64(by))
-	if l.named[ref] += by; l.named[ref] == 0 {
-		delete(l.named, ref)
+	if l.perObject[ref] += by; l.perObject[ref] == 0 {
+		delete(l.perObject, ref)
 	}
 }
 
-// begin books a judgement.
-func (l *Log) begin(w Write) *judging {
-	j := &judging{ref: w.Change.Object().Ref()}
+// begin registers an evaluation.
+func (l *Log) begin(w Write) *reader {
+	r := &reader{ref: w.Change.Object().Ref()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	j.since = l.seq
-	l.judging[j] = true
-	l.name(j.ref, 1)
-	return j
+	r.since = l.seq
+	l.readers[r] = true
+	l.countObject(r.ref, 1)
+	return r
 }
 
-func (l *Log) finish(j *judging) {
+// finish removes an evaluation.
+func (l *Log) finish(r *reader) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.judging, j)
-	l.name(j.ref, -1)
-	l.forget()
+	delete(l.readers, r)
+	l.countObject(r.ref, -1)
+	l.prune()
 }
 
-// look returns the view of now and, of what is in flight now, what the write
-// meets. The view shows all that was in flight and is not any more.
-func (l *Log) look(t *trial, view func() *snapshot.View) (*snapshot.View, []*entry) {
+// snapshot returns the current view and the entries in flight that are related to the
+// write. The view has all writes that were in flight and are not any more.
+func (l *Log) snapshot(e *evaluation, view func() *snapshot.View) (*snapshot.View, []*entry) {
 	if l.busy.Load() > 1 {
-		t.footprintIn(view()) // without the lock
+		e.footprintIn(view()) // without the lock
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := view() // under the lock, by which the index follows it
+	v := view() // with the lock, so that the index has the state of this view
 	l.expire()
-	t.judging.since, t.judging.ends = l.seq, l.ends
-	return v, l.met(t, v, v)
+	e.reader.since, e.reader.endSeq = l.seq, l.endSeq
+	return v, l.related(e, v, v)
 }
 
-// met returns the entries of other objects that a write meets which is evaluated on
-// a view, by seq, given the view of now. Those that went before the judgement
-// looked are not among them.
-func (l *Log) met(t *trial, now, judgedOn *snapshot.View) []*entry {
+// related returns the entries of other objects that are related to a write which is
+// evaluated on a view, by seq, given the current view. It leaves out those that ended
+// before the evaluation took its snapshot.
+func (l *Log) related(e *evaluation, current, evaluatedOn *snapshot.View) []*entry {
 	if len(l.entries) == 0 {
 		return nil
 	}
-	l.index.refresh(now, l.weigh)
+	l.index.retrace(current, l.updateCost)
 	var out []*entry
-	for e := range l.index.meeting(t.footprintIn(judgedOn), t.growth) {
-		if e.ref != t.judging.ref && (e.gone == 0 || e.gone > t.judging.ends) {
-			out = append(out, e)
+	for other := range l.index.related(e.footprintIn(evaluatedOn), e.growth) {
+		if other.pending.ref != e.reader.ref && (other.endedAt == 0 || other.endedAt > e.reader.endSeq) {
+			out = append(out, other)
 		}
 	}
 	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
 	return out
 }
 
-// weigh counts what the footprint of an entry takes.
-func (l *Log) weigh(e *entry) {
-	was := e.cost
-	e.cost.bytes = e.bytes()
-	if e.gone == 0 {
-		l.shares.drop(e.owner, was)
-		l.shares.add(e.owner, e.cost)
+// updateCost updates the cost of an entry for its footprint.
+func (l *Log) updateCost(e *entry) {
+	before := e.pending.cost
+	e.pending.cost.bytes = e.bytes()
+	if e.endedAt == 0 {
+		l.shares.remove(e.pending.owner, before)
+		l.shares.add(e.pending.owner, e.pending.cost)
 	}
 }
 
-// admission is the result of an attempt to book a write.
+// admission is the result of an attempt to track a write.
 type admission int
 
 const (
-	// booked: it is in flight, or nothing has to be kept of it.
-	booked admission = iota
-	// overtaken: it meets more than it was judged with.
-	overtaken
-	// full: its owner has as much in flight as its share is.
-	full
+	// admitted: it is in flight, or does not need to be tracked.
+	admitted admission = iota
+	// stale: it is related to more entries than it was evaluated with.
+	stale
+	// quotaExceeded: its owner has used up its share.
+	quotaExceeded
 )
 
-// book books a write, unless it meets more by now than it was judged with.
-func (l *Log) book(t *trial, view func() *snapshot.View, judgedOn *snapshot.View, met []*entry, f flown) admission {
+// admit tracks a write, unless it is related to more entries by now than it was evaluated
+// with.
+func (l *Log) admit(e *evaluation, view func() *snapshot.View, evaluatedOn *snapshot.View, evaluatedWith []*entry, p pendingWrite) admission {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
 	v := view()
-	for _, e := range l.met(t, v, judgedOn) {
-		if !slices.Contains(met, e) {
-			return overtaken
+	for _, other := range l.related(e, v, evaluatedOn) {
+		if !slices.Contains(evaluatedWith, other) {
+			return stale
 		}
 	}
-	f.owner = f.ownerIn(v)
+	p.owner = p.ownerIn(v)
 	switch {
-	case slices.ContainsFunc(t.judging.seen, f.seenBy), l.refused(f, v):
-	case !l.shares.admits(f.owner, f.cost, usage{l.MaxWrites, l.MaxBytes}):
-		return full
+	case slices.ContainsFunc(e.reader.observed, p.observedBy), l.alreadyExists(p, v):
+	case !l.shares.admits(p.owner, p.cost, usage{l.MaxWrites, l.MaxBytes}):
+		return quotaExceeded
 	default:
 		l.seq++
-		e := &entry{flown: f, seq: l.seq, at: time.Now(), growth: t.growth, links: effective.Links(f.Change.Object())}
-		l.entries = append(l.entries, e)
-		l.index.add(e)
-		l.shares.add(e.owner, e.cost)
-		l.name(f.ref, 1)
+		added := &entry{pending: p, seq: l.seq, admittedAt: time.Now(), growth: e.growth, links: effective.Links(p.write.Change.Object())}
+		l.entries = append(l.entries, added)
+		l.index.add(added)
+		l.shares.add(p.owner, p.cost)
+		l.countObject(p.ref, 1)
 	}
-	return booked
+	return admitted
 }
 
-// refused reports whether the API server will refuse a write, since it creates
-// what exists and does not go at this moment. A name that is generated is
+// alreadyExists reports whether the API server will reject a write, because it creates an
+// object that exists and is not being deleted at this moment. A generated name is
 // generated again then.
-func (l *Log) refused(f flown, v *snapshot.View) bool {
-	if f.Change.Operation != guard.Create || f.Generated || v.Get(f.ref) == nil {
+func (l *Log) alreadyExists(p pendingWrite, v *snapshot.View) bool {
+	if p.write.Change.Operation != guard.Create || p.write.Generated || v.Get(p.ref) == nil {
 		return false
 	}
-	return !slices.ContainsFunc(l.entries, func(e *entry) bool { return e.gone == 0 && e.ref == f.ref && e.removes() })
+	return !slices.ContainsFunc(l.entries, func(e *entry) bool {
+		return e.endedAt == 0 && e.pending.ref == p.ref && e.pending.write.removes()
+	})
 }
 
-// goneFrom returns how many of the entries are gone, and a channel that is
-// closed when any entry is.
-func (l *Log) goneFrom(entries []*entry) (int, <-chan struct{}) {
+// countEnded returns how many of the entries have ended, and a channel that is closed when
+// any entry ends.
+func (l *Log) countEnded(entries []*entry) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire()
 	n := 0
 	for _, e := range entries {
-		if e.gone > 0 {
+		if e.endedAt > 0 {
 			n++
 		}
 	}

@@ -47,7 +47,7 @@ func (d dice) object() string {
 }
 
 // write is one of an object: created, updated or deleted.
-func (d dice) write(s *sky) Write {
+func (d dice) write(s *harness) Write {
 	doc := d.object()
 	o := s.read(doc)
 	was := s.view().Get(o.Ref())
@@ -75,12 +75,12 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		with := v
 		for i, e := range entries {
 			if some&(1<<i) != 0 {
-				with = with.With(e.changes()...)
+				with = with.With(e.pending.write.changes()...)
 			}
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.ref != w.Change.Object().Ref() && own.Meets(e.Write.footprint(with, with.With(e.changes()...))) {
+			if e.pending.ref != w.Change.Object().Ref() && own.Meets(e.pending.write.footprint(with, with.With(e.pending.write.changes()...))) {
 				out[e] = true
 			}
 		}
@@ -90,11 +90,11 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 
 // What a write meets is found, whatever happened before: writes of the same
 // objects, dry runs, events of what is in flight and of what is not.
-func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
+func TestRelatedIsComplete(t *testing.T) {
 	had := 0
 	for seed := range uint64(60) {
 		d := dice{rand.New(rand.NewPCG(seed, 16))}
-		s := newSky(t, Options{}, gatewayGroup)
+		s := newHarness(t, Options{}, gatewayGroup)
 		var story strings.Builder
 		for range 4 + d.IntN(8) {
 			s.put(d.object())
@@ -104,16 +104,16 @@ func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
 			case 0: // someone else's, or what is in flight
 				doc := d.object()
 				fmt.Fprintf(&story, "--- seen\n%s\n", doc)
-				s.seen(doc, "11")
+				s.observe(doc, "11")
 			default:
 				w := d.write(s)
 				w.DryRun = d.IntN(3) == 0
 				fmt.Fprintf(&story, "--- %s %s, dry run %t\n", w.Change.Operation, w.Change.Object().Ref(), w.DryRun)
-				s.judge(w)
+				s.evaluate(w)
 			}
 			var flying []*entry
 			for _, e := range s.log.entries {
-				if e.gone == 0 && len(flying) < 5 {
+				if e.endedAt == 0 && len(flying) < 5 {
 					flying = append(flying, e)
 				}
 			}
@@ -124,8 +124,8 @@ func TestNothingThatAWriteMeetsIsMissed(t *testing.T) {
 			}
 			for e := range must(s.view(), w, flying) {
 				had++
-				require.True(t, met[e.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
-					seed, w.Change.Operation, w.Change.Object().Ref(), e.Change.Operation, e.ref, story.String())
+				require.True(t, met[e.pending.ref.String()], "seed %d: %s of %s does not meet %s of %s\n%s",
+					seed, w.Change.Operation, w.Change.Object().Ref(), e.pending.write.Change.Operation, e.pending.ref, story.String())
 			}
 		}
 	}

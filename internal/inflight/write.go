@@ -1,7 +1,6 @@
 package inflight
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,55 +16,55 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Write is a write to be judged.
+// Write is a write to be evaluated.
 type Write struct {
 	Change guard.Change
-	// Precondition tells by what the write will be known when it is seen. It is asked
-	// only if the write is admitted.
+	// Precondition returns by what the write is recognized when it is observed. It is
+	// called only if the write is admitted.
 	Precondition func() Precondition
-	// MaxBytes of its object in bytes, as it was written.
+	// Size of its object in bytes, as it was written.
 	Size int64
-	// Generated tells that the API server made the name of what is created.
+	// Generated is set if the API server generated the name of a created object.
 	Generated bool
-	// Finalized tells that the write takes the last finalizer off an object that
-	// is being deleted, which ends it.
+	// Finalized is set if the write removes the last finalizer of an object that is
+	// being deleted, which deletes it.
 	Finalized bool
-	// DryRun tells that it will not be stored.
+	// DryRun is set if the write will not be stored.
 	DryRun bool
-	// Enforcement is what is done about a denial: unless it denies, the write
-	// is admitted whatever is said of it.
+	// Enforcement is the effect of a denial: unless it denies, the write is admitted
+	// whatever the decision.
 	Enforcement guard.Enforcement
 }
 
 // Precondition is the uid of the object that is written, and the resourceVersion that
-// it has before the write: "" where it is created.
+// it has before the write: "" if the write creates it.
 type Precondition struct {
 	UID     types.UID
 	Version string
 }
 
-// lasting reports whether the write changes what others are judged by.
-func (w Write) lasting() bool {
+// persistent reports whether the write, once stored, changes the evaluation of others.
+func (w Write) persistent() bool {
 	if w.DryRun || w.Finalized {
 		return !w.DryRun
 	}
-	switch was := w.Change.Before.(type) {
+	switch before := w.Change.Before.(type) {
 	case *policykind.Policy:
-		is, ok := w.Change.After.(*policykind.Policy)
-		return !ok || !was.Same(is)
+		after, ok := w.Change.After.(*policykind.Policy)
+		return !ok || !before.Same(after)
 	case *gateway.Route:
-		is, ok := w.Change.After.(*gateway.Route)
-		return !ok || !was.Same(is)
+		after, ok := w.Change.After.(*gateway.Route)
+		return !ok || !before.Same(after)
 	default:
 		return !reflect.DeepEqual(w.Change.Before, w.Change.After)
 	}
 }
 
-// objects returns what is written, as it was and as it will be.
+// objects returns the object before and after the write.
 func (w Write) objects() []snapshot.Object { return []snapshot.Object{w.Change.Before, w.Change.After} }
 
-// removes reports whether the object is gone once the write is stored, or waits
-// for its finalizers.
+// removes reports whether the object is deleted once the write is stored, or waits for
+// its finalizers.
 func (w Write) removes() bool { return w.Change.After == nil || w.Finalized }
 
 // changes returns what the write does to a view that holds objects of its kind.
@@ -76,174 +75,94 @@ func (w Write) changes() []snapshot.Change {
 	return []snapshot.Change{snapshot.Put(w.Change.After)}
 }
 
-// footprint returns where the write may meet others.
+// footprint returns what the write can affect in views.
 func (w Write) footprint(views ...*snapshot.View) *effective.Footprint {
 	if n, ok := w.Change.Before.(*gateway.Namespace); ok && n != nil && w.Change.After == nil {
-		return effective.Everywhere() // all that is in it goes, too
+		return effective.Everywhere() // all objects in it are deleted, too
 	}
 	return effective.FootprintOf(w.objects(), views...)
 }
 
-// errReread tells that the policies of a kind are read in another way than
-// those of a write were, since a moment ago.
-var errReread = errors.New("policies of this kind are read in another way since a moment ago")
+// errKindChanged is returned if a policy kind has another profile or schema than it had
+// when a write was decoded.
+var errKindChanged = errors.New("the PolicyProfile or CustomResourceDefinition of this kind has just changed")
 
-// fits reports whether a view reads policies as the write was read: one of a
-// kind that it does not hold at all takes no part there.
-func fits(o snapshot.Object, v *snapshot.View) error {
+// sameReading returns an error if a view has the kind of a policy in another version than
+// the policy was decoded with. A kind that the view does not have takes no part in it.
+func sameReading(o snapshot.Object, v *snapshot.View) error {
 	p, ok := o.(*policykind.Policy)
 	if !ok || p == nil {
 		return nil
 	}
 	if k := v.Kind(p.Kind.Ref()); k != nil && k != p.Kind {
-		return fmt.Errorf("%s: %w", p.Ref(), errReread)
+		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
 }
 
-// judgedBy reports whether a view can judge the write: it has the kind of a policy
-// as the write was read by. Without it, it would find nothing wrong.
-func (w Write) judgedBy(v *snapshot.View) error {
+// checkKind returns an error unless a view has the kind of a policy as the write was
+// decoded with. Without it, the evaluation would find no violation.
+func (w Write) checkKind(v *snapshot.View) error {
 	if p, ok := w.Change.Object().(*policykind.Policy); ok && p != nil && v.Kind(p.Kind.Ref()) != p.Kind {
-		return fmt.Errorf("%s: %w", p.Ref(), errReread)
+		return fmt.Errorf("%s: %w", p.Ref(), errKindChanged)
 	}
 	return nil
 }
 
-// layer is a view with writes laid over it. Those that only put or take out an
-// object are gathered: making a view of each would cost more than judging.
-type layer struct {
-	guard   *guard.Guard
-	view    *snapshot.View
-	pending []snapshot.Change
-	there   map[api.Ref]bool // after what is pending
+// pendingWrite is a write that was admitted and is not observed yet.
+type pendingWrite struct {
+	write        Write
+	ref          api.Ref
+	precondition Precondition
+	user         string
+	owner        owner
+	cost         usage
 }
 
-// flat returns the view with all that is pending.
-func (l *layer) flat() *snapshot.View {
-	if len(l.pending) > 0 {
-		l.view = l.view.With(l.pending...)
-		l.pending, l.there = nil, nil
-	}
-	return l.view
-}
+// entryOverhead is about the bytes that an entry takes besides its object and the names
+// in its footprint.
+const entryOverhead = 1 << 10
 
-func (l *layer) holds(ref api.Ref) bool {
-	if there, ok := l.there[ref]; ok {
-		return there
-	}
-	return l.view.Get(ref) != nil
-}
-
-func (l *layer) put(changes ...snapshot.Change) {
-	if l.there == nil {
-		l.there = make(map[api.Ref]bool)
-	}
-	for _, c := range changes {
-		l.there[c.Ref] = c.Object != nil
-	}
-	l.pending = append(l.pending, changes...)
-}
-
-// lay lays a write over the view, as if it were stored.
-func (l *layer) lay(ctx context.Context, w Write) error {
-	switch o := w.Change.Object().(type) {
-	case *policykind.Profile, *policykind.Definition:
-		return l.reread(ctx, w)
-	case *policykind.Policy:
-		if err := fits(o, l.view); err != nil || l.view.Kind(o.Kind.Ref()) == nil {
-			return err
-		}
-	}
-	ref := w.Change.Object().Ref()
-	switch {
-	case w.removes():
-		if n, ok := w.Change.Before.(*gateway.Namespace); ok {
-			l.put(l.flat().AllIn(n.Name)...)
-		}
-		l.put(snapshot.Delete(ref))
-	case w.Change.Operation == guard.Create && l.holds(ref):
-		// The API server refuses to create what there is.
-	default:
-		l.put(snapshot.Put(w.Change.After))
-	}
-	return nil
-}
-
-// reread lays over what says how policies are read.
-func (l *layer) reread(ctx context.Context, w Write) error {
-	if l.guard.Kinds == nil {
-		return nil
-	}
-	is := snapshot.Reading{Before: w.Change.Before, After: w.Change.After}
-	if w.removes() {
-		is.After = nil
-	}
-	v, err := l.guard.Kinds.Reread(ctx, l.flat(), is.Before, is.After)
-	if _, second := errors.AsType[*policykind.DefinedError](err); second {
-		return nil // it was let through by an enforcement that denies nothing, and is not read
-	}
-	if err != nil {
-		return fmt.Errorf("find out what %s does to the policies: %w", w.Change.Object().Ref(), err)
-	}
-	l.view = v.WithReading(is) // the next one is read on top of it, even if this one changes nothing
-	return nil
-}
-
-// flown is a write that was admitted and not seen yet.
-type flown struct {
-	Write
-	ref api.Ref
-	Precondition
-	user  string
-	owner owner
-	cost  usage
-}
-
-// overhead is about what an entry takes besides its object and the names in its
-// footprint.
-const overhead = 1 << 10
-
-// flown is the write as an entry of the log has it.
-func (w Write) flown(ref api.Ref) flown {
-	f := flown{Write: w, ref: ref, Precondition: w.Precondition(), cost: usage{1, overhead + w.Size}}
+// pending returns the write as the log keeps it.
+func (w Write) pending(ref api.Ref) pendingWrite {
+	p := pendingWrite{write: w, ref: ref, precondition: w.Precondition(), cost: usage{1, entryOverhead + w.Size}}
 	if u := w.Change.User; u != nil {
-		f.user = u.Username
+		p.user = u.Username
 	}
-	f.Change.User = nil // it is not needed again
-	if p, ok := w.Change.After.(*policykind.Policy); ok && p != nil {
-		f.Change.After = p.Pack()
+	p.write.Change.User = nil // not needed any more
+	if policy, ok := w.Change.After.(*policykind.Policy); ok && policy != nil {
+		p.write.Change.After = policy.Pack()
 	}
-	return f
+	return p
 }
 
-// noNamespace is where writes are counted of namespaces that the view does not
-// hold: all of them have one share, as a review that is forged may name any.
-const noNamespace = "?"
+// unknownNamespace is the owner of writes in namespaces that the view does not have: they
+// share one quota, since a forged review can name any namespace.
+const unknownNamespace = "?"
 
-func (f flown) ownerIn(v *snapshot.View) owner {
-	namespace := f.ref.Namespace
+func (p pendingWrite) ownerIn(v *snapshot.View) owner {
+	namespace := p.ref.Namespace
 	if namespace != "" && v.Get((&gateway.Namespace{Name: namespace}).Ref()) == nil {
-		namespace = noNamespace
+		namespace = unknownNamespace
 	}
-	return ownerOf(namespace, f.user)
+	return ownerOf(namespace, p.user)
 }
 
-// seenBy reports whether what was seen is the write, or came after it. Versions
-// of one resource can be compared whichever object they are of.
-func (f flown) seenBy(s snapshot.Observation) bool {
-	if f.Change.Operation == guard.Create {
-		return f.UID != "" && s.UID == f.UID
+// observedBy reports whether an observation is of the write, or of a later state of its
+// object. The versions of one resource are comparable across objects.
+func (p pendingWrite) observedBy(s snapshot.Observation) bool {
+	if p.write.Change.Operation == guard.Create {
+		return p.precondition.UID != "" && s.UID == p.precondition.UID
 	}
-	if s.Deleted && (s.UID == "" || s.UID == f.UID) {
+	if s.Deleted && (s.UID == "" || s.UID == p.precondition.UID) {
 		return true
 	}
-	return s.Version != "" && later(s.Version, f.Version)
+	return s.Version != "" && newer(s.Version, p.precondition.Version)
 }
 
-// later reports whether a resourceVersion is after another; those that cannot
-// be compared are taken to be, if they differ.
-func later(version, than string) bool {
+// newer reports whether a resourceVersion is newer than another; versions that are not
+// comparable count as newer if they differ.
+func newer(version, than string) bool {
 	c, err := resourceversion.CompareResourceVersion(version, than)
 	if err != nil {
 		return version != than

@@ -9,12 +9,12 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-func TestWhenAWriteIsSeen(t *testing.T) {
-	created := flown{Write: Write{Change: guard.Change{Operation: guard.Create}}, Precondition: Precondition{UID: "u"}}
-	updated := flown{Write: Write{Change: guard.Change{Operation: guard.Update}}, Precondition: Precondition{"u", "99"}}
-	deleted := flown{Write: Write{Change: guard.Change{Operation: guard.Delete}}, Precondition: Precondition{"u", "99"}}
+func TestObservedBy(t *testing.T) {
+	created := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Create}}, precondition: Precondition{UID: "u"}}
+	updated := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Update}}, precondition: Precondition{"u", "99"}}
+	deleted := pendingWrite{write: Write{Change: guard.Change{Operation: guard.Delete}}, precondition: Precondition{"u", "99"}}
 	for name, c := range map[string]struct {
-		write flown
+		write pendingWrite
 		seen  snapshot.Observation
 		want  bool
 	}{
@@ -22,7 +22,7 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 		"another one of that name is there":                {created, snapshot.Observation{UID: "other", Version: "1"}, false},
 		"a created object is gone again":                   {created, snapshot.Observation{UID: "u", Version: "2", Deleted: true}, true},
 		"a list does not have what is created":             {created, snapshot.Observation{Deleted: true}, false},
-		"nobody knows what was created":                    {flown{Write: created.Write}, snapshot.Observation{}, false},
+		"a created object without a uid":                   {pendingWrite{write: created.write}, snapshot.Observation{}, false},
 		"an updated object has a later version":            {updated, snapshot.Observation{UID: "u", Version: "100"}, true},
 		"an updated object has the version that it had":    {updated, snapshot.Observation{UID: "u", Version: "99"}, false},
 		"an updated object has an earlier version":         {updated, snapshot.Observation{UID: "u", Version: "98"}, false},
@@ -38,22 +38,22 @@ func TestWhenAWriteIsSeen(t *testing.T) {
 		"an object before the deleted one is seen to go":   {deleted, snapshot.Observation{UID: "other", Version: "9", Deleted: true}, false},
 		"an object has the place of a deleted one already": {deleted, snapshot.Observation{UID: "other", Version: "101"}, true},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.seenBy(c.seen)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.write.observedBy(c.seen)) })
 	}
 }
 
-func TestWhatIsSeenOfOthersIsNoMatter(t *testing.T) {
-	s := newSky(t, Options{}, gatewayGroup, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
+func TestOtherObservationsAreIgnored(t *testing.T) {
+	s := newHarness(t, Options{}, gatewayGroup, route, onRoute("modest", "a: 1"), onRoute("limit", "b: 1"))
 	s.admit(s.update(onRoute("modest", "a: 1"), modest))
 	s.admit(s.create(limit))
 	s.admit(s.update(onRoute("limit", "b: 1"), onRoute("limit", "b: 2")))
-	s.seen(modest, "11")
+	s.observe(modest, "11")
 	assert.Equal(t, 2, s.log.Len())
-	s.seen(onRoute("limit", "b: 2"), "13")
+	s.observe(onRoute("limit", "b: 2"), "13")
 	assert.Equal(t, 1, s.log.Len())
-	s.seen(limit, "12")
+	s.observe(limit, "12")
 	assert.Zero(t, s.log.Len())
 	assert.Empty(t, s.log.entries, "nothing is left behind")
-	assert.Empty(t, s.log.named)
+	assert.Empty(t, s.log.perObject)
 	assert.Zero(t, s.log.busy.Load())
 }

@@ -15,7 +15,7 @@ import (
 	"overrule.dev/overrule/internal/controllers/canary"
 	"overrule.dev/overrule/internal/guard"
 	"overrule.dev/overrule/internal/snapshot"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // enforcementActions is what the server does with a denial, by enforcement.
@@ -103,7 +103,7 @@ func (r *canaryRunner) webhooksWritten(policy admissionregistrationv1.FailurePol
 }
 
 // registrarArming returns what decides on failurePolicy; nil without --arm.
-func (r *canaryRunner) registrarArming() webhook.Arming {
+func (r *canaryRunner) registrarArming() webhookconfig.Arming {
 	if r == nil || r.arming == nil {
 		return nil
 	}

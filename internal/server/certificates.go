@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // caSecret is the Secret that holds the certificate authority.
@@ -28,7 +28,7 @@ const (
 type certProvider struct {
 	source    certs.Source
 	runnable  manager.Runnable
-	authority webhook.Authority
+	authority webhookconfig.Authority
 	// The rest is for the registrar. externalBundle reports whether another client
 	// writes the caBundle; missingBundleRemedy is the advice if it is empty then.
 	externalBundle      func() bool
@@ -110,7 +110,7 @@ func filesOptions(o options, log logr.Logger) certs.FilesOptions {
 // unconfirmedSource is a source that does not wait for its bundle to be published.
 type unconfirmedSource struct{ certs.Source }
 
-// Published implements webhook.Authority.
+// Published implements webhookconfig.Authority.
 func (unconfirmedSource) Published([]byte) {}
 
 // addClientAuth makes the server require client certificates if --client-ca-file

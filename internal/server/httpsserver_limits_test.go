@@ -166,7 +166,7 @@ func TestGzipBodyIsNotDecompressed(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, response.StatusCode)
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "the body is no AdmissionReview: ")
+	assert.Contains(t, string(text), "invalid AdmissionReview: ")
 	b.requireResponds()
 }
 

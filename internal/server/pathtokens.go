@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"overrule.dev/overrule/certs"
+	"overrule.dev/overrule/internal/webhookconfig"
 	"overrule.dev/overrule/webhook"
 )
 
@@ -19,7 +20,7 @@ const pathSecret = "overrule-path"
 // zero value accepts every path.
 type pathTokens struct {
 	tokens   webhook.Tokens
-	source   webhook.TokenSource // for the configurations that the server writes
+	source   webhookconfig.TokenSource // for the configurations that the server writes
 	runnable manager.Runnable
 	healthy  healthz.Checker
 	warning  func() error

@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"overrule.dev/overrule/certs"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func clientConfig(service, bundle string) admissionregistrationv1.WebhookClientConfig {
@@ -83,12 +83,12 @@ func TestLoadTrustedOnlyForManagedFiles(t *testing.T) {
 func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client, loaded := fake.NewClientset(), false
-	s := &leaderRegistrar{&webhook.Registrar{
+	s := &leaderRegistrar{&webhookconfig.Reconciler{
 		Client: client, Authority: newFilesAuthority(t), Log: logr.Discard(),
-		Judged: func() (webhook.Evaluated, bool) {
+		PolicyResources: func() (webhookconfig.PolicyResources, bool) {
 			assert.True(t, loaded)
 			cancel()
-			return webhook.Evaluated{}, false
+			return webhookconfig.PolicyResources{}, false
 		},
 	}, func(context.Context) { loaded = true }}
 	assert.True(t, s.NeedLeaderElection())
@@ -96,7 +96,7 @@ func TestLeaderLoadsTrustedBundlesBeforeItWrites(t *testing.T) {
 	assert.True(t, loaded)
 }
 
-func newFilesAuthority(t *testing.T) webhook.Authority {
+func newFilesAuthority(t *testing.T) webhookconfig.Authority {
 	t.Helper()
 	return newTestProvider(t, "--certificates=files").authority
 }

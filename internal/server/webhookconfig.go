@@ -5,47 +5,50 @@ import (
 	"slices"
 	"time"
 
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/gateway"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 // addWebhookConfig adds to the manager what writes the webhook configurations or,
 // with --manage-webhooks=false, what compares them with what the server needs.
 func (a *app) addWebhookConfig() error {
+	metrics := webhookconfig.NewMetrics(crmetrics.Registry)
 	if !a.options.manageWebhooks {
 		inspector := a.newInspector()
 		a.probes.addWarning("webhooks", inspector.Problem)
 		return a.manager.Add(inspector)
 	}
-	registrar := a.newRegistrar()
+	registrar := a.newRegistrar(metrics)
 	a.probes.addWarning("webhooks", registrar.Problem)
 	return a.manager.Add(&leaderRegistrar{registrar, a.certificates.loadTrusted})
 }
 
-func (a *app) newRegistrar() *webhook.Registrar {
-	return &webhook.Registrar{
+func (a *app) newRegistrar(metrics *webhookconfig.Metrics) *webhookconfig.Reconciler {
+	return &webhookconfig.Reconciler{
 		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.source,
-		Foreign: a.certificates.externalBundle, Untrusted: a.certificates.missingBundleRemedy,
-		Configuration: a.webhookConfiguration(), Judged: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
-		Arming: a.canary.registrarArming(), Wrote: a.canary.webhooksWritten,
-		Events: a.manager.GetEventRecorder("overrule"), Metrics: a.webhooks.Metrics, Log: a.log.WithName("registrar"),
+		ExternalCABundle: a.certificates.externalBundle, EmptyBundleAdvice: a.certificates.missingBundleRemedy,
+		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher), Changed: a.watcher.Changed(),
+		Arming: a.canary.registrarArming(), OnWrite: a.canary.webhooksWritten,
+		Events: a.manager.GetEventRecorder("overrule"), Metrics: metrics, Log: a.log.WithName("registrar"),
 	}
 }
 
-func (a *app) newInspector() *webhook.Inspector {
-	return &webhook.Inspector{
-		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.tokens, Every: 10 * time.Second, Log: a.log.WithName("inspector"),
-		Configuration: a.webhookConfiguration(), Judged: evaluatedResources(a.watcher),
+func (a *app) newInspector() *webhookconfig.Inspector {
+	return &webhookconfig.Inspector{
+		Client: a.client, Authority: a.certificates.authority, Tokens: a.pathTokens.tokens, Interval: 10 * time.Second, Log: a.log.WithName("inspector"),
+		Configuration: a.webhookConfiguration(), PolicyResources: evaluatedResources(a.watcher),
 	}
 }
 
 // webhookConfiguration is the part of the webhook configurations that the flags
 // determine.
-func (a *app) webhookConfiguration() webhook.Configuration {
-	return webhook.Configuration{
+func (a *app) webhookConfiguration() webhookconfig.Configuration {
+	return webhookconfig.Configuration{
 		Name: webhookConfigName, Namespace: a.options.namespace, Service: a.options.service, Port: a.options.servicePort,
 		FailurePolicy: a.options.failurePolicy,
 		Annotations:   a.certificates.annotations,
@@ -54,12 +57,12 @@ func (a *app) webhookConfiguration() webhook.Configuration {
 
 // evaluatedResources returns a function that lists the resources whose writes
 // the webhooks evaluate. It reports false before discovery is complete.
-func evaluatedResources(w *cache.Watcher) func() (webhook.Evaluated, bool) {
-	return func() (webhook.Evaluated, bool) {
+func evaluatedResources(w *cache.Watcher) func() (webhookconfig.PolicyResources, bool) {
+	return func() (webhookconfig.PolicyResources, bool) {
 		known := w.Discovered() // before the lists are read: if it is true, they are complete
 		out := evaluatedKinds(w.Served())
 		for _, r := range w.Older() {
-			out.Policies = append(out.Policies, webhook.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
+			out.Policies = append(out.Policies, webhookconfig.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespaced: true})
 		}
 		return out, known
 	}
@@ -67,12 +70,12 @@ func evaluatedResources(w *cache.Watcher) func() (webhook.Evaluated, bool) {
 
 // evaluatedKinds returns the resources that must be evaluated for these policy
 // kinds.
-func evaluatedKinds(kinds []cache.Served) webhook.Evaluated {
-	var out webhook.Evaluated
+func evaluatedKinds(kinds []cache.Served) webhookconfig.PolicyResources {
+	var out webhookconfig.PolicyResources
 	for _, s := range kinds {
-		out.Policies = append(out.Policies, webhook.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
+		out.Policies = append(out.Policies, webhookconfig.Resource{Group: s.Group, Version: s.Version, Resource: s.Resource, Namespaced: s.Namespaced})
 		for _, version := range s.Scales {
-			out.Scales = append(out.Scales, webhook.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
+			out.Scales = append(out.Scales, webhookconfig.Resource{Group: s.Group, Version: version, Resource: s.Resource + "/scale", Namespaced: s.Namespaced})
 		}
 		out.Subresources = append(out.Subresources, subresources(s)...)
 		out.Services = out.Services || dependsOnServices(s.Kind)
@@ -83,14 +86,14 @@ func evaluatedKinds(kinds []cache.Served) webhook.Evaluated {
 // subresources returns the subresources by which a write in another version than
 // the watched one stores a whole policy. The API server converts a status if the
 // watched version has a status, too; a scale is the same in all versions.
-func subresources(s cache.Served) []webhook.Resource {
+func subresources(s cache.Served) []webhookconfig.Resource {
 	version := s.Version
 	if !s.Status {
-		version = webhook.AllVersions
+		version = webhookconfig.AllVersions
 	}
-	return []webhook.Resource{
+	return []webhookconfig.Resource{
 		{Group: s.Group, Version: version, Resource: s.Resource + "/status", Namespaced: s.Namespaced},
-		{Group: s.Group, Version: webhook.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
+		{Group: s.Group, Version: webhookconfig.AllVersions, Resource: s.Resource + "/scale", Namespaced: s.Namespaced},
 	}
 }
 
@@ -108,7 +111,7 @@ func dependsOnServices(k *policykind.Kind) bool {
 // leaderRegistrar is a Registrar that first loads the published CA bundles: the
 // previous leader may have had other certificate files.
 type leaderRegistrar struct {
-	*webhook.Registrar
+	*webhookconfig.Reconciler
 	loadTrusted func(context.Context)
 }
 
@@ -117,5 +120,5 @@ func (r *leaderRegistrar) Start(ctx context.Context) error {
 	if r.loadTrusted != nil {
 		r.loadTrusted(ctx)
 	}
-	return r.Registrar.Start(ctx)
+	return r.Reconciler.Start(ctx)
 }

@@ -9,7 +9,7 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/cache"
 	"overrule.dev/overrule/internal/policykind"
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
@@ -35,23 +35,23 @@ func TestServicesAreEvaluatedForDependentKinds(t *testing.T) {
 			}, policykind.Cluster)
 			require.NoError(t, err)
 			got := evaluatedKinds([]cache.Served{{Kind: k, Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true, Scales: []string{"v2"}}})
-			assert.Equal(t, webhook.Evaluated{
-				Scales:   []webhook.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
-				Policies: []webhook.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
-				Subresources: []webhook.Resource{
+			assert.Equal(t, webhookconfig.PolicyResources{
+				Scales:   []webhookconfig.Resource{{Group: "example.com", Version: "v2", Resource: "paints/scale", Namespaced: true}},
+				Policies: []webhookconfig.Resource{{Group: "example.com", Version: "v1", Resource: "paints", Namespaced: true}}, Services: c.want,
+				Subresources: []webhookconfig.Resource{
 					{Group: "example.com", Version: "*", Resource: "paints/status", Namespaced: true},
 					{Group: "example.com", Version: "*", Resource: "paints/scale", Namespaced: true},
 				},
 			}, got)
 		})
 	}
-	assert.Equal(t, webhook.Evaluated{}, evaluatedKinds(nil))
+	assert.Equal(t, webhookconfig.PolicyResources{}, evaluatedKinds(nil))
 }
 
 func TestSubresourceVersions(t *testing.T) {
-	status := func(has bool) webhook.Resource {
+	status := func(has bool) webhookconfig.Resource {
 		return subresources(cache.Served{Group: "example.com", Version: "v1", Resource: "paints", Status: has})[0]
 	}
-	assert.Equal(t, webhook.Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
-	assert.Equal(t, webhook.Resource{Group: "example.com", Version: webhook.AllVersions, Resource: "paints/status"}, status(false))
+	assert.Equal(t, webhookconfig.Resource{Group: "example.com", Version: "v1", Resource: "paints/status"}, status(true))
+	assert.Equal(t, webhookconfig.Resource{Group: "example.com", Version: webhookconfig.AllVersions, Resource: "paints/status"}, status(false))
 }

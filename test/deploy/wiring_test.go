@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"overrule.dev/overrule/webhook"
+	"overrule.dev/overrule/internal/webhookconfig"
 )
 
 func TestArgumentsOfEachInstallation(t *testing.T) {
@@ -130,10 +130,10 @@ func TestStaticWebhooksCallTheService(t *testing.T) {
 func TestStaticWebhooksAreThoseThatTheServerWrites(t *testing.T) {
 	validating, mutating := static(t)
 	service := validating[0].ClientConfig.Service
-	written := webhook.Configuration{
+	written := webhookconfig.Configuration{
 		Name: "overrule", Namespace: service.Namespace, Service: service.Name, Port: *service.Port,
 		FailurePolicy: *validating[0].FailurePolicy, CABundle: validating[0].ClientConfig.CABundle,
-		Evaluated: webhook.Evaluated{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
+		PolicyResources: webhookconfig.PolicyResources{Policies: policies(validating[0].Rules), Subresources: subresources(policies(validating[0].Rules)), Services: true},
 	}
 	var wantValidating admissionregistrationv1.ValidatingWebhookConfiguration
 	convert(t, written.Validating(), &wantValidating)
@@ -153,15 +153,15 @@ func TestStaticWebhooksJudgeEveryKindThatIsBuiltIn(t *testing.T) {
 }
 
 // policies are the resources of rules that are not judged in every cluster.
-func policies(rules []admissionregistrationv1.RuleWithOperations) []webhook.Resource {
-	var out []webhook.Resource
+func policies(rules []admissionregistrationv1.RuleWithOperations) []webhookconfig.Resource {
+	var out []webhookconfig.Resource
 	for _, rule := range rules {
 		for _, resource := range rule.Resources {
-			r := webhook.Resource{
+			r := webhookconfig.Resource{
 				Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource,
 				Namespaced: *rule.Scope == admissionregistrationv1.NamespacedScope,
 			}
-			if r.Group != "" && !slices.Contains(webhook.CoreResources(), r) {
+			if r.Group != "" && !slices.Contains(webhookconfig.CoreResources(), r) {
 				out = append(out, r)
 			}
 		}
@@ -170,11 +170,11 @@ func policies(rules []admissionregistrationv1.RuleWithOperations) []webhook.Reso
 }
 
 // subresources are those of policies that are evaluated.
-func subresources(of []webhook.Resource) []webhook.Resource {
-	var out []webhook.Resource
+func subresources(of []webhookconfig.Resource) []webhookconfig.Resource {
+	var out []webhookconfig.Resource
 	for _, r := range of {
 		status, scale := r, r
-		status.Resource, scale.Resource, scale.Version = r.Resource+"/status", r.Resource+"/scale", webhook.AllVersions
+		status.Resource, scale.Resource, scale.Version = r.Resource+"/status", r.Resource+"/scale", webhookconfig.AllVersions
 		out = append(out, status, scale)
 	}
 	return out

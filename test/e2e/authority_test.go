@@ -73,7 +73,7 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 		mount(t, dir, files)
 	}
 	leads := c.bootMounted(t, r, dirs[0])
-	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations are in place") > 0 }, "no replica leads")
+	soon(t, func() bool { return c.leader(t) != "" && leads.says("webhook configurations written") > 0 }, "no replica leads")
 	follows := c.bootMounted(t, r, dirs[1])
 	r.lead(leads.Webhook, follows.Webhook)
 	c.called(t)
@@ -100,7 +100,7 @@ func TestAWhollyNewAuthorityOfFilesLosesNoWrite(t *testing.T) {
 	r.lead(follows.Webhook)
 	led := c.leader(t)
 	require.NoError(t, leads.Stop())
-	c.probing(t, func() bool { return c.leader(t) != led && follows.says("webhook configurations are in place") > 0 }, follows)
+	c.probing(t, func() bool { return c.leader(t) != led && follows.says("webhook configurations written") > 0 }, follows)
 	again := c.bootMounted(t, r, leads.dir)
 	assert.Equal(t, served, serial(t, again.Webhook), "it has nothing else to serve")
 	r.lead(again.Webhook, follows.Webhook)

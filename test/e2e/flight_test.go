@@ -93,7 +93,7 @@ func TestNoTenantStopsTheWritesOfOthers(t *testing.T) {
 				require.NoError(t, unstructured.SetNestedField(large.Object, largeRules(), "spec", "rules"))
 				_, err := tenant.Resource(routeResource).Namespace(g.app).Create(t.Context(), large, metav1.CreateOptions{})
 				require.Error(t, err)
-				assert.Contains(t, err.Error(), "and etcd stores at most 1572864")
+				assert.Contains(t, err.Error(), "the limit is 1572864")
 			}
 		},
 		"more small objects of a name that exists than there is room for": func(t *testing.T) {

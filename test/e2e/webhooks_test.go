@@ -47,7 +47,7 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 	// reverted counts the Events of that, of which the first of a series stands for all.
 	reverted := func() int {
 		got := c.Kubectl("get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={.items[*].note}")
-		return strings.Count(got.Stdout, "undone by overrule: ")
+		return strings.Count(got.Stdout, "reverted by overrule: ")
 	}
 	others := reverted()
 	before := map[string]string{"validating": c.webhooks(t, "validating"), "mutating": c.webhooks(t, "mutating")}
@@ -57,20 +57,20 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 		"failurePolicy":"Ignore","clientConfig":{"url":"https://localhost:1/"},"rules":[]}}`
 	conditions := `{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"nobody","expression":"false"}}`
 	for name, edit := range map[string]struct{ patch, says string }{
-		"a rule is removed":           {`{"op":"remove","path":"/webhooks/0/rules/1"}`, "rules lack "},
-		"failurePolicy is changed":    {`{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`, "failurePolicy is Ignore and not Fail"},
-		"a namespace is left out":     {`{"op":"add","path":"/webhooks/0/namespaceSelector/matchExpressions/0/values/-","value":"app"}`, "namespaceSelector is another"},
-		"the selector is narrowed":    {`{"op":"replace","path":"/webhooks/0/namespaceSelector","value":{"matchLabels":{"a":"b"}}}`, "namespaceSelector is another"},
-		"objects are selected":        {`{"op":"replace","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}`, "objectSelector is another"},
+		"a rule is removed":           {`{"op":"remove","path":"/webhooks/0/rules/1"}`, "rules do not cover "},
+		"failurePolicy is changed":    {`{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}`, "failurePolicy is Ignore, expected Fail"},
+		"a namespace is left out":     {`{"op":"add","path":"/webhooks/0/namespaceSelector/matchExpressions/0/values/-","value":"app"}`, "namespaceSelector differs"},
+		"the selector is narrowed":    {`{"op":"replace","path":"/webhooks/0/namespaceSelector","value":{"matchLabels":{"a":"b"}}}`, "namespaceSelector differs"},
+		"objects are selected":        {`{"op":"replace","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}`, "objectSelector differs"},
 		"the caBundle is emptied":     {`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "caBundle is empty"},
-		"a condition lets all pass":   {conditions, "matchConditions are others"},
-		"our condition lets all pass": {`{"op":"replace","path":"/webhooks/0/matchConditions/0/expression","value":"false"}`, "matchConditions are others"},
-		"it leads to an address":      {`{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}}`, "clientConfig does not lead to overrule-system/overrule"},
-		"it leads to another Service": {`{"op":"replace","path":"/webhooks/0/clientConfig/service","value":{"namespace":"default","name":"kubernetes"}}`, "clientConfig does not lead to overrule-system/overrule"},
+		"a condition lets all pass":   {conditions, "matchConditions differ"},
+		"our condition lets all pass": {`{"op":"replace","path":"/webhooks/0/matchConditions/0/expression","value":"false"}`, "matchConditions differ"},
+		"it leads to an address":      {`{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}}`, "clientConfig does not point to Service overrule-system/overrule"},
+		"it leads to another Service": {`{"op":"replace","path":"/webhooks/0/clientConfig/service","value":{"namespace":"default","name":"kubernetes"}}`, "clientConfig does not point to Service overrule-system/overrule"},
 		"a webhook is removed":        {`{"op":"remove","path":"/webhooks/0"}`, ".overrule.dev is missing"},
 		"all of it at once": {
 			`{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://localhost:1/"}},` + conditions + `,{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":1}`,
-			"timeoutSeconds is 1 and not 3",
+			"timeoutSeconds is 1, expected 3",
 		},
 	} {
 		for _, kind := range []string{"validating", "mutating"} {
@@ -79,10 +79,10 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 				got := c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "--field-manager=eve", "-p", "["+edit.patch+"]")
 				succeed(t, got)
 				soon(t, func() bool {
-					return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "undid what others did")
+					return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "reverted a change to a webhook configuration")
 				}, "it is not put back")
 				assert.Contains(t, s.Log()[log:], edit.says)
-				assert.NotContains(t, s.Log()[log:], "write webhook configurations", "it was not refused what it wrote")
+				assert.NotContains(t, s.Log()[log:], "cannot write webhook configurations", "it was not refused what it wrote")
 			})
 		}
 	}
@@ -91,12 +91,12 @@ func TestWhatOthersDoToTheWebhooksIsUndone(t *testing.T) {
 		succeed(t, c.Kubectl("patch", kind+"webhookconfiguration/overrule", "--type=json", "-p", "["+theirs+"]"))
 		c.called(t)
 		assert.Contains(t, c.webhooks(t, kind), "theirs.example.com", "it is not ours to take away")
-		assert.NotContains(t, s.Log()[log:], "undid")
+		assert.NotContains(t, s.Log()[log:], "reverted a change")
 		assert.Equal(t, "stays", c.Kubectl("get", kind+"webhookconfiguration/overrule", "-o", "jsonpath={.metadata.labels.theirs}").Stdout)
 
 		succeed(t, c.Kubectl("delete", kind+"webhookconfiguration/overrule"))
 		soon(t, func() bool {
-			return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], "it was deleted")
+			return c.webhooks(t, kind) == before[kind] && strings.Contains(s.Log()[log:], `"what":"deleted"`)
 		}, "it does not come back")
 	}
 	assert.Contains(t, s.Log(), "field manager eve (Update)")
@@ -119,7 +119,7 @@ func TestASecondInstallationStaysBackUntilTheFirstIsGone(t *testing.T) {
 	}
 	before := version()
 	second := c.install(t, "overrule-too")
-	says := "belong to the installation overrule-system/overrule, whose Service exists, so this one (overrule-too/overrule) writes none and judges nothing"
+	says := "belong to installation overrule-system/overrule, whose Service exists; this installation (overrule-too/overrule) does not write them and evaluates no writes"
 	soon(t, func() bool {
 		return strings.Contains(wget(t, second.Health+"/readyz"), "[!] webhooks: the webhook configurations overrule "+says)
 	}, "it does not say so")
@@ -207,8 +207,8 @@ func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
 	soon(t, func() bool { return !strings.Contains(ready(), "[!] webhooks") }, "what is right is told")
 	for _, edit := range []struct{ patch, says string }{
 		{`{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}`, "validate.overrule.dev: caBundle is empty"},
-		{`{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}`, "validate.overrule.dev: clientConfig does not lead to overrule-system/overrule by its path and port"},
-		{`{"op":"remove","path":"/webhooks/0/rules/1"}`, "validate.overrule.dev: rules lack CREATE "},
+		{`{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/elsewhere"}`, "validate.overrule.dev: clientConfig does not point to Service overrule-system/overrule with the expected path and port"},
+		{`{"op":"remove","path":"/webhooks/0/rules/1"}`, "validate.overrule.dev: rules do not cover CREATE "},
 	} {
 		succeed(t, c.Kubectl("patch", "validatingwebhookconfiguration/overrule", "--type=json", "-p", "["+edit.patch+"]"))
 		soon(t, func() bool {
@@ -218,6 +218,6 @@ func TestStaticWebhooksThatDriftAreTold(t *testing.T) {
 	}
 	succeed(t, c.Kubectl("delete", "mutatingwebhookconfiguration/overrule"))
 	soon(t, func() bool {
-		return strings.Contains(ready(), "mutating webhook configuration overrule: it is not there, so nothing is judged: apply it")
+		return strings.Contains(ready(), "mutating webhook configuration overrule: not found, so no write is evaluated: apply it")
 	}, "a configuration that is missing is not told")
 }

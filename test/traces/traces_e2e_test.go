@@ -37,7 +37,7 @@ func TestAWriteIsOneTraceThroughTheAPIServerAndOverrule(t *testing.T) {
 		return len(above(trace, "live read")) >= 3 && len(above(trace, "mutate")) >= 2
 	}, time.Minute, 100*time.Millisecond, "the spans of the API server and of Overrule come together")
 
-	assert.Equal(t, []string{"overrule: live read", "overrule: judge", "overrule: validate"}, above(trace, "live read")[:3])
+	assert.Equal(t, []string{"overrule: live read", "overrule: evaluate", "overrule: validate"}, above(trace, "live read")[:3])
 	for _, door := range []string{"validate", "mutate"} {
 		chain := above(trace, door)
 		assert.Contains(t, chain[1], "apiserver: ", "its parent is the API server's call of %s: %v", door, chain)

@@ -1,0 +1,104 @@
+package inflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// overlay is a view with writes applied to it. Writes that only put or delete an object
+// are collected: a view for each would cost more than the evaluation.
+type overlay struct {
+	guard     *guard.Guard
+	view      *snapshot.View
+	collected []snapshot.Change
+	present   map[api.Ref]bool // after the collected changes
+}
+
+// overlayOf returns a view with entries applied to it, in their order.
+func overlayOf(ctx context.Context, g *guard.Guard, v *snapshot.View, entries []*entry) (*snapshot.View, error) {
+	o := overlay{guard: g, view: v}
+	for _, e := range entries {
+		if err := o.apply(ctx, e.pending.write); err != nil {
+			return nil, err
+		}
+	}
+	return o.flush(), nil
+}
+
+// apply applies a write as if it were stored.
+func (o *overlay) apply(ctx context.Context, w Write) error {
+	switch object := w.Change.Object().(type) {
+	case *policykind.Profile, *policykind.Definition:
+		return o.applyKind(ctx, w)
+	case *policykind.Policy:
+		if err := sameReading(object, o.view); err != nil || o.view.Kind(object.Kind.Ref()) == nil {
+			return err
+		}
+	}
+	ref := w.Change.Object().Ref()
+	switch {
+	case w.removes():
+		if n, ok := w.Change.Before.(*gateway.Namespace); ok {
+			o.put(o.flush().AllIn(n.Name)...)
+		}
+		o.put(snapshot.Delete(ref))
+	case w.Change.Operation == guard.Create && o.exists(ref):
+		// The API server rejects the creation of an existing object.
+	default:
+		o.put(snapshot.Put(w.Change.After))
+	}
+	return nil
+}
+
+// applyKind applies a write of an object that changes how policies are decoded.
+func (o *overlay) applyKind(ctx context.Context, w Write) error {
+	if o.guard.Kinds == nil {
+		return nil
+	}
+	reading := snapshot.Reading{Before: w.Change.Before, After: w.Change.After}
+	if w.removes() {
+		reading.After = nil
+	}
+	v, err := o.guard.Kinds.Reread(ctx, o.flush(), reading.Before, reading.After)
+	if _, second := errors.AsType[*policykind.DefinedError](err); second {
+		return nil // admitted by an enforcement that does not deny, and not used
+	}
+	if err != nil {
+		return fmt.Errorf("evaluate the effect of %s on policies: %w", w.Change.Object().Ref(), err)
+	}
+	o.view = v.WithReading(reading) // the next one builds on it, even if this one changes nothing
+	return nil
+}
+
+func (o *overlay) put(changes ...snapshot.Change) {
+	if o.present == nil {
+		o.present = make(map[api.Ref]bool)
+	}
+	for _, c := range changes {
+		o.present[c.Ref] = c.Object != nil
+	}
+	o.collected = append(o.collected, changes...)
+}
+
+func (o *overlay) exists(ref api.Ref) bool {
+	if present, ok := o.present[ref]; ok {
+		return present
+	}
+	return o.view.Get(ref) != nil
+}
+
+// flush applies the collected changes and returns the view.
+func (o *overlay) flush() *snapshot.View {
+	if len(o.collected) > 0 {
+		o.view = o.view.With(o.collected...)
+		o.collected, o.present = nil, nil
+	}
+	return o.view
+}

@@ -1,0 +1,110 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// evaluator evaluates the requests of one webhook.
+type evaluator struct {
+	// span is the name of its trace span.
+	span string
+	// evaluate returns the response to a request on a view.
+	evaluate func(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response
+	// onFailure returns the response if evaluate panics or exceeds the deadline.
+	onFailure func(reason, message string) response
+	// onOverload returns the response if evaluate is not called, because there are too
+	// many reviews.
+	onOverload func() response
+}
+
+// grace is the time that an evaluation may take after its deadline.
+const grace = 50 * time.Millisecond
+
+// admit waits for a slot and evaluates a request on the view of that moment. If too
+// little time is left after the wait, the write is one of too many, and not one that
+// takes too long.
+func (s *Server) admit(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, e evaluator) response {
+	_, waiting := s.startSpan(ctx, spanQueue)
+	ok := s.limiter.acquireSlot(ctx, l.weight)
+	waiting.End()
+	if !ok {
+		return e.onOverload()
+	}
+	late := l.waitedTooLong(ctx)
+	v = s.latestView(v, r)
+	resp := s.evaluateInTime(ctx, v, r, l, e)
+	if resp.view == nil {
+		resp.view = v
+	}
+	if late && !resp.Allowed && resp.reason == string(api.ReasonTooMuch) && ctx.Err() != nil {
+		return e.onOverload()
+	}
+	return resp
+}
+
+// latestView returns the current view for a write that waited since the view v; v
+// itself if the kind of the write is being listed again.
+func (s *Server) latestView(v *snapshot.View, r *admissionv1.AdmissionRequest) *snapshot.View {
+	now, _ := s.Store.View()
+	if kind := kindOf(r); now.Kind(kind) != v.Kind(kind) {
+		return v
+	}
+	return now
+}
+
+// evaluateInTime evaluates a request in a slot that was acquired. An evaluation that
+// exceeds its deadline keeps its slot and its memory until it ends, but the response
+// does not wait for it: under failurePolicy Ignore a write without a response is
+// admitted.
+func (s *Server) evaluateInTime(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, l *reservation, e evaluator) response {
+	responses := make(chan response, 1)
+	l.retain()
+	go func() {
+		defer l.release()
+		defer s.limiter.releaseSlot(l.weight)
+		responses <- s.evaluateRecovered(ctx, v, r, e)
+	}()
+	select {
+	case resp := <-responses:
+		return resp
+	case <-ctx.Done():
+	}
+	select {
+	case resp := <-responses:
+		return resp
+	case <-time.After(grace):
+		s.Log.Info("evaluation exceeds its deadline", "uid", r.UID, "kind", kindOf(r).String(), "namespace", r.Namespace, "name", r.Name)
+		return e.onFailure(string(api.ReasonTooMuch), deadlineMessage(r))
+	}
+}
+
+// deadlineMessage names the request that exceeds its deadline. The progress of its
+// evaluation is not known.
+func deadlineMessage(r *admissionv1.AdmissionRequest) string {
+	return fmt.Sprintf("%s: evaluation of %s of %s (%d bytes) exceeds the webhook timeout; reduce the object "+
+		"(fewer rules, listeners, targets or conditions), or contact the cluster administrator",
+		api.ReasonTooMuch, r.Operation, refOf(r), len(r.Object.Raw)+len(r.OldObject.Raw))
+}
+
+// evaluateRecovered evaluates a request, and turns a panic into a response.
+func (s *Server) evaluateRecovered(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, e evaluator) (resp response) {
+	ctx, span := s.startSpan(ctx, e.span)
+	defer span.End()
+	defer func() {
+		if p := recover(); p != nil {
+			span.SetStatus(spanError, reasonPanic)
+			s.Metrics.panicked()
+			s.Log.Error(fmt.Errorf("panic: %v", p), "evaluation panicked", "uid", r.UID, "stack", string(debug.Stack()))
+			resp = e.onFailure(reasonPanic, "internal error: evaluation panicked; see the server log (uid "+string(r.UID)+")")
+		}
+	}()
+	return e.evaluate(ctx, v, r)
+}

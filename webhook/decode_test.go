@@ -1,0 +1,217 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"overrule.dev/overrule/internal/guard"
+)
+
+func raw(json string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(json)} }
+
+func kindHTTPRoute() metav1.GroupVersionKind {
+	return metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"}
+}
+
+func kindAuthPolicy() metav1.GroupVersionKind {
+	return metav1.GroupVersionKind{Group: "kuadrant.io", Version: "v1", Kind: "AuthPolicy"}
+}
+
+// unreadable are requests of evaluated kinds without a valid object.
+var unreadable = map[string]struct {
+	request admissionv1.AdmissionRequest
+	says    string
+}{
+	"a route whose rules are a string": {
+		admissionv1.AdmissionRequest{
+			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
+			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
+		},
+		"object: read HTTPRoute.gateway.networking.k8s.io: read its spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
+	},
+	"a route that is a list": {
+		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},
+		"object: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal array",
+	},
+	"a policy that is a string": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw(`"x"`)},
+		"object: read AuthPolicy.kuadrant.io: json: cannot unmarshal string",
+	},
+	"an old route whose name is a number": {
+		admissionv1.AdmissionRequest{
+			Kind: kindHTTPRoute(), Operation: admissionv1.Update,
+			OldObject: raw(`{"metadata":{"name":1}}`), Object: raw(`{"metadata":{"name":"r"}}`),
+		},
+		"oldObject: read HTTPRoute.gateway.networking.k8s.io: json: cannot unmarshal number",
+	},
+	"a CREATE without an object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create},
+		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
+	},
+	"a CREATE of null": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Create, Object: raw("null")},
+		"object: Required value: CREATE of AuthPolicy.kuadrant.io has none",
+	},
+	"an UPDATE without an object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, OldObject: raw("{}")},
+		"object: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
+	},
+	"an UPDATE without an old object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Update, Object: raw("{}")},
+		"oldObject: Required value: UPDATE of AuthPolicy.kuadrant.io has none",
+	},
+	"a DELETE without an old object": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Delete},
+		"oldObject: Required value: DELETE of AuthPolicy.kuadrant.io has none",
+	},
+	"a DELETE of null": {
+		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Delete, OldObject: raw("null")},
+		"oldObject: Required value: DELETE of HTTPRoute.gateway.networking.k8s.io has none",
+	},
+	"a CONNECT": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Operation: admissionv1.Connect, Object: raw("{}")},
+		`operation: Unsupported value: "CONNECT": supported values: "CREATE", "UPDATE", "DELETE"`,
+	},
+	"no operation": {
+		admissionv1.AdmissionRequest{Kind: kindAuthPolicy(), Object: raw("{}")},
+		`operation: Unsupported value: "": supported values: "CREATE", "UPDATE", "DELETE"`,
+	},
+}
+
+func TestUnreadableWriteIsDenied(t *testing.T) {
+	for name, c := range unreadable {
+		t.Run(name, func(t *testing.T) {
+			c.request.UID = uid
+			d := newTestServer(t, Options{}, cluster)
+			a := d.validated(t, &c.request)
+			assert.Contains(t, said(t, a), c.says)
+			assert.Equal(t, int32(403), a.Result.Code)
+			assert.Equal(t, metav1.StatusReasonForbidden, a.Result.Reason)
+			assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, &c.request), "mutating leaves it to validating")
+
+			d = newTestServer(t, Options{Enforcement: guard.EnforceWarn}, cluster)
+			a = d.validated(t, &c.request)
+			assert.True(t, a.Allowed)
+			assert.Len(t, a.Warnings, 1)
+		})
+	}
+}
+
+// unjudged are requests that are none of ours.
+var unjudged = map[string]admissionv1.AdmissionRequest{
+	"an unknown kind": {
+		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"p"}}`),
+	},
+	"an unknown kind with a spec of any type": {
+		Kind:      metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "UnknownPolicy"},
+		Operation: admissionv1.Update, OldObject: raw(`{"spec":1}`), Object: raw(`{"spec":[]}`),
+	},
+	"a Gateway of another group": {
+		Kind:      metav1.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Gateway"},
+		Operation: admissionv1.Delete, OldObject: raw(`{"spec":"x"}`),
+	},
+	"the status of a route": {
+		Kind: kindHTTPRoute(), SubResource: "status",
+		Operation: admissionv1.Update, OldObject: raw(`{}`), Object: raw(`{"spec":"x"}`),
+	},
+	"a subresource without objects": {
+		Kind: kindAuthPolicy(), SubResource: "scale", Operation: admissionv1.Connect,
+	},
+}
+
+func TestIgnoredWriteIsAllowed(t *testing.T) {
+	for name, r := range unjudged {
+		t.Run(name, func(t *testing.T) {
+			r.UID = uid
+			d := newTestServer(t, Options{}, cluster, gatewayAuth)
+			want := &admissionv1.AdmissionResponse{UID: uid, Allowed: true}
+			assert.Equal(t, want, d.mutated(t, &r))
+			want.AuditAnnotations = map[string]string{"judged-on": "0"}
+			assert.Equal(t, want, d.validated(t, &r))
+		})
+	}
+}
+
+// A scale says nothing of the policy that its number is written to.
+func TestScaleOfPolicyIsDenied(t *testing.T) {
+	scale := raw(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"p","namespace":"app"},"spec":{"replicas":5}}`)
+	a := newTestServer(t, Options{}, cluster).validated(t, &admissionv1.AdmissionRequest{
+		UID: uid, Kind: metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+		Resource:    metav1.GroupVersionResource{Group: "kuadrant.io", Version: "v1", Resource: "authpolicies"},
+		SubResource: "scale", Namespace: "app", Name: "p", Operation: admissionv1.Update, Object: scale, OldObject: scale,
+	})
+	assert.False(t, a.Allowed)
+	assert.Equal(t, `NotRead: scale of authpolicies/p in namespace "app": a write of the scale subresource can change fields of the policy that it does not contain; update the policy instead`, a.Result.Message)
+}
+
+func TestDeleteIsEvaluatedByOldObject(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster, gatewayAuth)
+	want := []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}
+
+	a := d.validated(t, remove(t, gatewayAuth))
+	assert.Contains(t, said(t, a), "OverrideRemoved: the overrides of AuthPolicy infra/gw-auth hold rules.authentication.sso on 2 paths")
+	assert.Equal(t, want, a.Warnings)
+
+	collection := remove(t, gatewayAuth)
+	collection.Name = "" // as deletecollection sends it
+	assert.Equal(t, want, d.validated(t, collection).Warnings)
+
+	withNull := remove(t, gatewayAuth)
+	withNull.Object = raw("null")
+	assert.Equal(t, want, d.validated(t, withNull).Warnings)
+}
+
+func TestOldObjectOfRequestOverridesStore(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster) // the policy has not reached the cache yet
+	a := d.validated(t, remove(t, gatewayAuth))
+	assert.Equal(t, []string{"AuthPolicy infra/gw-auth: effective policy of AuthPolicy changes on 2 paths in 1 namespace (2 lose authentication)"}, a.Warnings)
+}
+
+func TestGenerateName(t *testing.T) {
+	const generated = `
+apiVersion: kuadrant.io/v1
+kind: RateLimitPolicy
+metadata: {namespace: app, generateName: limits-}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toystore}
+  limits: {login: {rates: [{limit: 100, window: 10s}]}}
+`
+	d := newTestServer(t, Options{}, cluster, gatewayLimits)
+	assert.NotEmpty(t, d.mutated(t, create(t, generated)).Patch)
+	assert.Contains(t, said(t, d.validated(t, create(t, generated))), "ConstraintViolated: limits.login: ")
+
+	d = newTestServer(t, Options{}, cluster, gatewayAuth)
+	const unnamed = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: app, generateName: r-}
+spec: {parentRefs: [{namespace: infra, name: edge}]}
+`
+	assert.NotEmpty(t, d.mutated(t, create(t, unnamed)).Patch)
+	a := d.validated(t, create(t, unnamed))
+	assert.True(t, a.Allowed)
+	assert.Equal(t, []string{"this: effective policy of AuthPolicy changes on 1 path in 1 namespace"}, a.Warnings)
+}
+
+func TestProfileIsEvaluated(t *testing.T) {
+	d := newTestServer(t, Options{}, cluster)
+	write := func(spec string) *admissionv1.AdmissionResponse {
+		r := &admissionv1.AdmissionRequest{
+			UID: uid, Kind: metav1.GroupVersionKind{Group: "overrule.dev", Version: "v1alpha1", Kind: "PolicyProfile"},
+			Operation: admissionv1.Create, Object: raw(`{"metadata":{"name":"mine"},"spec":` + spec + `}`),
+		}
+		assert.Equal(t, &admissionv1.AdmissionResponse{UID: uid, Allowed: true}, d.mutated(t, r))
+		return d.validated(t, r)
+	}
+	const good = `{"group":"example.com","kind":"Paint","class":"inherited","targets":{"fields":["targetRef"]}}`
+	assert.True(t, write(good).Allowed)
+	a := write(strings.Replace(good, "example.com", "apps", 1))
+	assert.False(t, a.Allowed)
+	assert.Contains(t, said(t, a), `PolicyProfile mine cannot be used: profile of Paint.apps: group "apps" is one of Kubernetes' own`)
+}

@@ -1,0 +1,92 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Attributes of spans. They hold names, and never the content of an object: users who
+// are allowed to read traces may not be allowed to read policies.
+const (
+	attrUID       = attribute.Key("overrule.uid")
+	attrKind      = attribute.Key("overrule.kind")
+	attrNamespace = attribute.Key("overrule.namespace")
+	attrName      = attribute.Key("overrule.name")
+	attrOperation = attribute.Key("overrule.operation")
+	attrDryRun    = attribute.Key("overrule.dry_run")
+	attrAllowed   = attribute.Key("overrule.allowed")
+	attrReason    = attribute.Key("overrule.reason")
+	attrWarnings  = attribute.Key("overrule.warnings")
+	attrPaths     = attribute.Key("overrule.paths")
+	attrRejected  = attribute.Key("overrule.rejected")
+)
+
+// Child spans of the span of a review.
+const (
+	spanRead     = "read request"
+	spanQueue    = "queue"
+	spanEvaluate = "evaluate"
+	spanAnnotate = "annotate"
+)
+
+// spanError is the status of the span of a review that was not evaluated.
+const spanError = otelcodes.Error
+
+// noSpan is the span without a tracer. It is one value, so that a review without
+// traces allocates nothing for them.
+var noSpan trace.Span = noop.Span{}
+
+// startReviewSpan starts the span of a review, in the trace of the API server if there
+// is one.
+func (s *Server) startReviewSpan(ctx context.Context, h http.Header, webhook string) (context.Context, trace.Span) {
+	if s.Tracer == nil {
+		return ctx, noSpan
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
+	return s.Tracer.Start(ctx, webhook, trace.WithSpanKind(trace.SpanKindServer))
+}
+
+// startSpan starts the span of a part of a review.
+func (s *Server) startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
+	if s.Tracer == nil {
+		return ctx, noSpan
+	}
+	return s.Tracer.Start(ctx, name)
+}
+
+// setSpanRejected sets on the span of a request why it was not evaluated.
+func setSpanRejected(span trace.Span, reason string) {
+	if span.IsRecording() {
+		span.SetAttributes(attrRejected.String(reason))
+		span.SetStatus(spanError, reason)
+	}
+}
+
+// setSpanDecision sets the request and the decision on the span of a review. A denial
+// is not an error.
+func setSpanDecision(span trace.Span, kind string, r *admissionv1.AdmissionRequest, resp response) {
+	if !span.IsRecording() {
+		return // computing the values takes time
+	}
+	span.SetAttributes(
+		attrUID.String(string(r.UID)), attrKind.String(kind), attrNamespace.String(r.Namespace), attrName.String(r.Name),
+		attrOperation.String(operationLabel(r.Operation)), attrDryRun.Bool(r.DryRun != nil && *r.DryRun),
+		attrAllowed.Bool(resp.Allowed), attrWarnings.Int(len(resp.Warnings)),
+	)
+	if resp.reason != "" {
+		span.SetAttributes(attrReason.String(resp.reason))
+	}
+	if resp.evaluated {
+		span.SetAttributes(attrPaths.Int(resp.paths))
+	}
+	if resp.reason == reasonFailed || resp.reason == reasonPanic {
+		span.SetStatus(spanError, resp.reason)
+	}
+}

@@ -1,0 +1,160 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/guard"
+	"overrule.dev/overrule/internal/inflight"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+)
+
+// validate decides on a write.
+func (s *Server) validate(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest) response {
+	if r.SubResource == subresourceScale && r.Operation == admissionv1.Update {
+		return s.denyFailed(string(api.ReasonNotRead), scaleMessage(r))
+	}
+	c, err := decodeChange(v, r, s.Now())
+	switch {
+	case errors.Is(err, snapshot.ErrKind), r.SubResource != "" && !subresourceMatters(v, r):
+		return allow() // a status does not affect effective policies
+	case err != nil:
+		return s.denyFailed(string(api.ReasonInvalid), err.Error())
+	case s.tooLarge(r):
+		return s.denyFailed(string(api.ReasonTooMuch), s.tooLargeMessage(r))
+	}
+	if err := s.useStored(ctx, v, r, &c); err != nil {
+		return s.denyUndecided(reasonFailed, evaluationFailed(err, "retry in 1s"))
+	}
+	if policyUnchanged(r, c) {
+		return allow()
+	}
+	resp, err := s.evaluateChange(ctx, v, r, c)
+	unseen, _ := errors.AsType[*guard.UnseenError](err)
+	switch {
+	case unseen != nil:
+		return s.denyUndecided("PoliciesUnlisted", printable(unseen.Error()))
+	case errors.Is(err, guard.ErrRights):
+		return s.denyUndecided("RightsUnknown", evaluationFailed(err, "retry in 1s"))
+	case err != nil:
+		return s.denyFailed(reasonFailed, evaluationFailed(err, "retry"))
+	}
+	return resp
+}
+
+func evaluationFailed(err error, advice string) string {
+	return fmt.Sprintf("cannot evaluate this write: %v; %s", err, advice)
+}
+
+// evaluateChange evaluates a change together with the writes in flight.
+func (s *Server) evaluateChange(ctx context.Context, v *snapshot.View, r *admissionv1.AdmissionRequest, c guard.Change) (response, error) {
+	if s.InFlight == nil {
+		d, err := s.Guard.Evaluate(ctx, v, c, nil)
+		if err != nil {
+			return response{}, err
+		}
+		resp := fromDecision(d, s.Enforcement)
+		resp.view = v
+		return resp, nil
+	}
+	var latest *snapshot.View // that of the last attempt
+	current := func() *snapshot.View {
+		latest, _ = s.Store.View()
+		return latest
+	}
+	d, err := s.InFlight.Evaluate(ctx, s.Guard, current, inflight.Write{
+		Change: c, Precondition: func() inflight.Precondition { return preconditionOf(r) },
+		Size: int64(len(r.Object.Raw)), Generated: hasGeneratedName(r), Finalized: removesLastFinalizer(r),
+		DryRun: r.DryRun != nil && *r.DryRun, Enforcement: s.Enforcement,
+	})
+	if err != nil {
+		return response{}, err
+	}
+	resp := fromDecision(d.Decision, s.Enforcement)
+	resp.view = latest
+	if d.Retry {
+		resp.retryLater()
+	}
+	return resp, nil
+}
+
+// denyFailed denies a write that could not be evaluated, so that no object can be
+// crafted to bypass the evaluation.
+func (s *Server) denyFailed(reason, message string) response {
+	resp := deny(reason, printable(message)).applyEnforcement(s.Enforcement, reason)
+	if s.Enforcement == guard.EnforceWarn {
+		resp.Warnings = []string{warning(guard.Finding{What: "would be denied: " + message})}
+	}
+	return resp
+}
+
+// denyUndecided denies a write on which there is no decision yet; the client retries.
+// With an enforcement that does not deny, there is nothing to retry.
+func (s *Server) denyUndecided(reason, message string) response {
+	resp := denyWithRetry(reason, message)
+	if !s.Enforcement.Denies() {
+		resp = s.denyFailed(reason, message)
+	}
+	resp.retry = true
+	return resp
+}
+
+// denyOverloaded is the response of the validating webhook if there are too many
+// reviews.
+func (s *Server) denyOverloaded() response { return s.denyUndecided("Overloaded", overloadMessage) }
+
+const (
+	subresourceStatus = "status"
+	subresourceScale  = "scale"
+)
+
+// statusStoresMetadata are the kinds whose status subresource stores labels and owners
+// too.
+var statusStoresMetadata = []api.PolicyKind{{Kind: gateway.KindNamespace}, {Kind: gateway.KindService}, policykind.KindDefinition}
+
+// subresourceMatters reports whether a write of a subresource can change more than the
+// status. The status of a policy stores all of the policy in the version in which it
+// is written.
+func subresourceMatters(v *snapshot.View, r *admissionv1.AdmissionRequest) bool {
+	return slices.Contains(statusStoresMetadata, kindOf(r)) || r.SubResource == subresourceStatus && v.Kind(kindOf(r)) != nil
+}
+
+// scaleMessage explains the denial of a write of the scale subresource: the request
+// holds a number, and not the policy that the API server writes it to. It is sent if it
+// writes a field that is read, or the policy in another version.
+func scaleMessage(r *admissionv1.AdmissionRequest) string {
+	return fmt.Sprintf("%s: scale of %s/%s in namespace %q: a write of the scale subresource can change fields of the policy that it does not contain; update the policy instead",
+		api.ReasonNotRead, r.Resource.Resource, r.Name, r.Namespace)
+}
+
+// DefaultMaxObject is the largest request that etcd accepts by default
+// (--max-request-bytes).
+const DefaultMaxObject = 1536 << 10
+
+// tooLarge reports whether etcd will refuse an object, so that it does not have to be
+// tracked. Custom resources are stored as JSON, as a review has them, and the rest of
+// the request to etcd makes them larger. Objects of built-in kinds are stored in another
+// form. An object that is no larger than before was stored as it is: then the limit is
+// not that of this etcd.
+func (s *Server) tooLarge(r *admissionv1.AdmissionRequest) bool {
+	size := int64(len(r.Object.Raw))
+	custom := r.Kind.Group != "" && r.Kind.Group != apiextensionsv1.GroupName
+	return custom && r.SubResource == "" && size > s.MaxObject && size > int64(len(r.OldObject.Raw))
+}
+
+func (s *Server) tooLargeMessage(r *admissionv1.AdmissionRequest) string {
+	return fmt.Sprintf("%s: %s is too large: %d bytes, the limit is %d (--max-object-bytes); split the object or remove annotations",
+		api.ReasonTooMuch, refOf(r), len(r.Object.Raw), s.MaxObject)
+}
+
+func refOf(r *admissionv1.AdmissionRequest) api.Ref {
+	return api.Ref{Group: r.Kind.Group, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name}
+}
