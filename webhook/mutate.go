@@ -10,9 +10,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/effective"
 	"overrule.dev/overrule/internal/guard"
-	"overrule.dev/overrule/internal/controllers/annotations"
 	"overrule.dev/overrule/internal/snapshot"
 )
 
