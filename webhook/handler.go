@@ -96,13 +96,18 @@ func (s *Server) handler(webhook string, e evaluator) http.Handler {
 		s.recordVersion(&resp, webhook)
 		kind := kindLabel(view, request)
 		setSpanDecision(span, kind, request, resp)
-		if !isCanary(request) {
-			s.Metrics.observe(webhook, kind, request.Operation, resp, s.Now().Sub(start))
-		}
-		s.logDecision(webhook, request, resp)
-		s.recordDenial(request, resp)
+		s.report(webhook, kind, request, resp, s.Now().Sub(start))
 		s.respond(w, request, webhook, resp)
 	})
+}
+
+// report reports a decision in metrics, log and Events.
+func (s *Server) report(webhook, kind string, r *admissionv1.AdmissionRequest, resp response, took time.Duration) {
+	if !isCanary(r) {
+		s.Metrics.observe(webhook, kind, r.Operation, resp, took)
+	}
+	s.logDecision(webhook, r, resp)
+	s.recordDenial(r, resp)
 }
 
 // respond writes a response. If the server drains, it closes the connection, also

@@ -457,7 +457,7 @@ func TestLateReviewIsOverloadNotTooMuch(t *testing.T) {
 			require.True(t, ok)
 			l.arrived = l.arrived.Add(-c.waited)
 			v, _ := d.Store.View()
-			a := d.Server.admit(ctx, v, create(t, route), l, c.evaluator(d))
+			a := d.admit(ctx, v, create(t, route), l, c.evaluator(d))
 			assert.Equal(t, c.want, a.reason)
 			assert.Equal(t, c.want == "", a.Allowed)
 			assert.Equal(t, c.want == "Overloaded", a.retry)
