@@ -181,3 +181,20 @@ func TestExplanationsAreInTheOrderOfItems(t *testing.T) {
 	assert.Positive(t, effective.CompareExplanations(a, b))
 	assert.Zero(t, effective.CompareExplanations(a, a))
 }
+
+// Who asks why a timeout is 5s wants to see the 9s of the route, too.
+func TestTheRoutesOwnValueIsExplained(t *testing.T) {
+	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].timeouts.request'}]"),
+		gatewayDoc("g", "c", "http"), routeDoc("r", "[{timeouts: {request: 9s}}]", "g"), probeDoc("p", 1, onGateway+"overrides: {b: 5s}")))
+	all := walked(t, v, effective.Scope{All: true})
+	require.Len(t, all, 1)
+	x, ok := all[0].Explain(nil)
+	require.True(t, ok)
+	require.Len(t, x.Rules, 1)
+	assert.Equal(t, "5s", x.Rules[0].Value)
+	assert.Equal(t, []api.LostFrom{{
+		Policy: api.Ref{Group: api.GatewayGroup, Kind: "HTTPRoute", Namespace: "app", Name: "r"}, Block: "object", Value: "9s",
+		To: probeRef("app", "p"), ToBlock: "overrides",
+	}}, x.Rules[0].Lost)
+	require.Len(t, x.Policies, 1, "the route is no policy")
+}

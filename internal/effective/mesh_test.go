@@ -194,3 +194,31 @@ func TestPathsOfAMeshThatPart(t *testing.T) {
 		})
 	}
 }
+
+// In a mesh a route often sends traffic to the very Service that is its parent:
+// what targets the Service stands above the route, not below it, too.
+func TestAServiceThatIsItsRoutesParentAndBackend(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nstrategy: {allowed: [merge]}\nlevels: [Service, Route, Backend]"),
+		worlds.ServiceDoc("app", "s", 80), worlds.ServiceDoc("app", "t", 80),
+		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{backendRefs: [{name: s, port: 80}, {name: t, port: 80}]}]}",
+		policyDoc("Probe", "app", "service", "targetRefs: [{kind: Service, name: s}]\na: service"),
+		policyDoc("Probe", "app", "other", "targetRefs: [{kind: Service, name: t}]\na: other"),
+		policyDoc("Probe", "app", "route", "targetRefs: [{kind: HTTPRoute, name: r}]\na: route")))
+	got := map[string]any{}
+	for _, e := range walked(t, v, effective.Scope{All: true}) {
+		spec, _ := e.Spec().(map[string]any)
+		got[e.Path.Backend.Object.Name] = spec["a"]
+	}
+	assert.Equal(t, map[string]any{"s": "route", "t": "other"}, got)
+}
+
+// Clients are told apart by policies that hold, not by ones that have no
+// target.
+func TestAConsumerWithoutATargetMakesNoPath(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs], namespaces: consumer}\nlevels: [Service, Route]"),
+		worlds.ServiceDoc("app", "s", 80),
+		"kind: HTTPRoute\nmetadata: {namespace: app, name: r}\nspec: {parentRefs: [{group: '', kind: Service, name: s}], rules: [{}]}",
+		policyDoc("Probe", "app", "p", "targetRefs: [{kind: Service, name: s}]\na: 1"),
+		policyDoc("Probe", "shop", "q", "targetRefs: [{kind: Service, namespace: app, name: s, sectionName: none}]\na: 2")))
+	assert.Equal(t, 1, outcomeOf(t, v, probeRef("app", "p")).Paths.Total)
+}

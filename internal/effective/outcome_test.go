@@ -250,3 +250,14 @@ func TestAPI(t *testing.T) {
 		},
 	}, got)
 }
+
+func TestAPolicyWhereItsKindHasNoLevel(t *testing.T) {
+	v := world(t, docs(worlds.ClassProfileDoc("inherited", "Probe", "targets: {fields: [targetRefs]}\nlevels: [Gateway, Route]"),
+		gatewayDoc("g", "c", "http"), routeDoc("r", "[{}]", "g"),
+		policyDoc("Probe", "infra", "p", "targetRefs: [{kind: Gateway, name: g, sectionName: http}]\na: 1"),
+		policyDoc("Probe", "infra", "q", "targetRefs: [{kind: Gateway, name: g}]\na: 1")))
+	out := outcomeOf(t, v, probeRef("infra", "p"))
+	assert.Equal(t, api.NoPath, out.State)
+	assert.Equal(t, "policies of kind Probe may not stand at Gateway infra/g section http: their levels are Gateway, Route", out.Message)
+	assert.Equal(t, api.Enforced, outcomeOf(t, v, probeRef("infra", "q")).State)
+}

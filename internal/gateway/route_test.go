@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"sync"
 	"testing"
 
@@ -204,4 +205,73 @@ func TestRoutesThatCannotBeRead(t *testing.T) {
 		assert.Empty(t, routing(t, "app", "{Rules: [{}, {}], Hostnames: [a]}").Hostnames)
 		assert.Len(t, routing(t, "app", "{Rules: [{}, {}]}").Rules, 1, "the one of a route without rules")
 	})
+}
+
+// SEMANTICS section 5: a rule without a name is shown as rule-N.
+func TestSections(t *testing.T) {
+	tests := map[string]struct {
+		rules   string
+		shown   []string
+		section string
+		means   []int
+	}{
+		"a name":                              {"[{name: x}, {name: z}]", []string{"x", "z"}, "z", []int{1}},
+		"rule-N is the unnamed N-th":          {"[{}, {}]", []string{"rule-1", "rule-2"}, "rule-2", []int{1}},
+		"it counts the named ones, too":       {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-2", []int{1}},
+		"it never means a named rule":         {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-1", nil},
+		"unless a rule is really named so":    {"[{name: rule-2}, {}]", []string{"rule-2", "rule-2"}, "rule-2", []int{0}},
+		"a real name means no other position": {"[{}, {}, {name: rule-1}]", []string{"rule-1", "rule-2", "rule-1"}, "rule-1", []int{2}},
+		"there is no rule-0":                  {"[{}]", []string{"rule-1"}, "rule-0", nil},
+		"nor one beyond the last":             {"[{}]", []string{"rule-1"}, "rule-2", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := ruled(t, test.rules)
+			var shown []string
+			var means []int
+			for i := range r.Rules {
+				shown = append(shown, r.RuleName(i))
+				if r.RuleAt(test.section, i) {
+					means = append(means, i)
+				}
+			}
+			assert.Equal(t, test.shown, shown)
+			assert.Equal(t, test.means, means)
+			assert.Equal(t, test.means != nil, r.HasSection(test.section))
+		})
+	}
+}
+
+func TestRoutesThatReadTheSame(t *testing.T) {
+	read := func(kind, text string) *gateway.Route {
+		var o gateway.RouteObject
+		require.NoError(t, json.Unmarshal([]byte(text), &o))
+		r, err := gateway.FromRoute(kind, &o)
+		require.NoError(t, err)
+		return r
+	}
+	const text = `{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`
+	r := read("HTTPRoute", text)
+	assert.True(t, r.Same(read("HTTPRoute", text)))
+	assert.True(t, r.Same(read("HTTPRoute", `{"status": {}, `+text[1:])), "a status is not read")
+	assert.False(t, r.Same(read("GRPCRoute", text)))
+	again := func(kind, text string) *gateway.Route {
+		got, err := gateway.ReadRoute(kind, []byte(text), r)
+		require.NoError(t, err)
+		assert.True(t, got.Same(read(kind, text)), text)
+		return got
+	}
+	assert.Same(t, r, again("HTTPRoute", text), "it is not read again")
+	assert.Same(t, r, again("HTTPRoute", `{"status": {}, `+text[1:]), "nor for a status")
+	assert.NotSame(t, r, again("GRPCRoute", text))
+	for _, other := range []string{
+		`{"metadata": {"namespace": "app", "name": "s", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "zoo", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "c"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}}, "spec": {"rules": [{"name": "x"}]}}`,
+		`{"metadata": {"namespace": "app", "name": "r", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"rules": [{"name": "z"}]}}`,
+	} {
+		assert.False(t, r.Same(read("HTTPRoute", other)), other)
+		assert.NotSame(t, r, again("HTTPRoute", other))
+	}
 }

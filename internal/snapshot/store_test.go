@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/policykind"
 	"overrule.dev/overrule/internal/snapshot"
 )
@@ -185,72 +183,4 @@ func TestAStoreIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	v, _ := s.View()
 	assert.Equal(t, 4, v.Count(routeKind))
-}
-
-func TestDecode(t *testing.T) {
-	gw := func(kind string) api.PolicyKind { return api.PolicyKind{Group: api.GatewayGroup, Kind: kind} }
-	for kind, want := range map[api.PolicyKind]string{
-		{Kind: "Namespace"}:       "Namespace x",
-		gw("GatewayClass"):        "GatewayClass x",
-		gw("Gateway"):             "Gateway ns/x",
-		gw("ListenerSet"):         "ListenerSet ns/x",
-		gw("ReferenceGrant"):      "ReferenceGrant ns/x",
-		gw("HTTPRoute"):           "HTTPRoute ns/x",
-		gw("GRPCRoute"):           "GRPCRoute ns/x",
-		gw("TLSRoute"):            "TLSRoute ns/x",
-		gw("TCPRoute"):            "TCPRoute ns/x",
-		gw("UDPRoute"):            "UDPRoute ns/x",
-		{Kind: "Service"}:         "Service ns/x",
-		policykind.KindProfile:    "PolicyProfile x",
-		policykind.KindDefinition: "CustomResourceDefinition x",
-	} {
-		assert.Equal(t, want, decode(t, kind, "metadata: {namespace: ns, name: x}").Ref().String())
-	}
-	for _, kind := range []api.PolicyKind{
-		{Kind: "Gateway"}, {Group: "example.com", Kind: "Gateway"}, {Group: api.GatewayGroup, Kind: "Namespace"}, gw("BackendTLSPolicy"), {Group: "apps", Kind: "Service"}, paintKind,
-	} {
-		_, err := snapshot.Decode(kind, nil, []byte(`{}`), 0)
-		require.ErrorIs(t, err, snapshot.ErrKind)
-		require.EqualError(t, err, kind.String()+": not a kind that effective policies depend on")
-	}
-}
-
-func TestDecodeOfWhatDoesNotFit(t *testing.T) {
-	tests := map[string]struct {
-		kind api.PolicyKind
-		data string
-	}{
-		"no JSON":       {routeKind, "{"},
-		"a wrong type":  {gatewayKind, `{"spec": {"listeners": "x"}}`},
-		"a list":        {routeKind, "[]"},
-		"a policy that": {paintKind, "5"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var k *policykind.Kind
-			if test.kind == paintKind {
-				k = paint(t, "Paint")
-			}
-			_, err := snapshot.Decode(test.kind, k, []byte(test.data), 0)
-			require.ErrorContains(t, err, "read "+test.kind.String()+": ")
-			assert.NotErrorIs(t, err, snapshot.ErrKind)
-		})
-	}
-	t.Run("a policy that cannot be read is Invalid, and no error", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"metadata": {"name": "p"}}`), 0)
-		require.NoError(t, err)
-		require.Error(t, o.(*policykind.Policy).Invalid)
-	})
-	t.Run("names are read in their very case, whole numbers as such", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`{"Metadata": {"name": "p"}, "spec": {"a": 9007199254740993, "b": 1.0}}`), 0)
-		require.NoError(t, err)
-		p := o.(*policykind.Policy)
-		assert.Empty(t, p.Name)
-		assert.Equal(t, int64(9007199254740993), p.Blocks[0].Rules[0].Value)
-	})
-	t.Run("null is an empty policy", func(t *testing.T) {
-		o, err := snapshot.Decode(paintKind, paint(t, "Paint"), []byte(`null`), 0)
-		require.NoError(t, err)
-		require.Error(t, o.(*policykind.Policy).Invalid)
-	})
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,4 +33,13 @@ func (l *RouteObjectList) DeepCopyObject() runtime.Object {
 		out.Items[i] = *l.Items[i].copy()
 	}
 	return out
+}
+
+// RouteObject is a route of any kind as the API server sends it. Its spec stays
+// as it stands: routes have fields that only some profile knows.
+type RouteObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec json.RawMessage `json:"spec,omitempty"`
 }

@@ -78,36 +78,6 @@ func beside[T any](was, is []T, name func(T) api.Ref, inBefore, inAfter func(api
 	return out
 }
 
-func (r root) ref() api.Ref {
-	if r.service != nil {
-		return r.service.Ref()
-	}
-	return r.gateway.Ref()
-}
-
-func (r root) none() bool { return r == root{} }
-
-func (p *plan) rootAt(ref api.Ref) root {
-	switch o := p.view.Get(ref).(type) {
-	case *gateway.Gateway:
-		return root{gateway: o}
-	case *gateway.Service:
-		return root{service: o}
-	default:
-		return root{}
-	}
-}
-
-func (p *plan) setAt(ref api.Ref) *gateway.ListenerSet {
-	s, _ := p.view.Get(ref).(*gateway.ListenerSet)
-	return s
-}
-
-func (p *plan) routeAt(ref api.Ref) *gateway.Route {
-	r, _ := p.view.Get(ref).(*gateway.Route)
-	return r
-}
-
 // wholeRoot compares a root and all routes on it.
 func (c *comparison) wholeRoot(before, after *plan, r both[root]) error {
 	c.enterRoot(before, after, r)

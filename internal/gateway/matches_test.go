@@ -13,41 +13,6 @@ func ruled(t testing.TB, rules string) *gateway.Route {
 	return routing(t, "app", "{rules: "+rules+"}")
 }
 
-// SEMANTICS section 5: a rule without a name is shown as rule-N.
-func TestSections(t *testing.T) {
-	tests := map[string]struct {
-		rules   string
-		shown   []string
-		section string
-		means   []int
-	}{
-		"a name":                              {"[{name: x}, {name: z}]", []string{"x", "z"}, "z", []int{1}},
-		"rule-N is the unnamed N-th":          {"[{}, {}]", []string{"rule-1", "rule-2"}, "rule-2", []int{1}},
-		"it counts the named ones, too":       {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-2", []int{1}},
-		"it never means a named rule":         {"[{name: x}, {}]", []string{"x", "rule-2"}, "rule-1", nil},
-		"unless a rule is really named so":    {"[{name: rule-2}, {}]", []string{"rule-2", "rule-2"}, "rule-2", []int{0}},
-		"a real name means no other position": {"[{}, {}, {name: rule-1}]", []string{"rule-1", "rule-2", "rule-1"}, "rule-1", []int{2}},
-		"there is no rule-0":                  {"[{}]", []string{"rule-1"}, "rule-0", nil},
-		"nor one beyond the last":             {"[{}]", []string{"rule-1"}, "rule-2", nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := ruled(t, test.rules)
-			var shown []string
-			var means []int
-			for i := range r.Rules {
-				shown = append(shown, r.RuleName(i))
-				if r.RuleAt(test.section, i) {
-					means = append(means, i)
-				}
-			}
-			assert.Equal(t, test.shown, shown)
-			assert.Equal(t, test.means, means)
-			assert.Equal(t, test.means != nil, r.HasSection(test.section))
-		})
-	}
-}
-
 // Rules are matched before anything is called evaded.
 func TestMatchRules(t *testing.T) {
 	const (
@@ -98,4 +63,36 @@ func TestBackendsThatARuleServes(t *testing.T) {
 	assert.Equal(t, []string{"plain", "some", "twice"}, served)
 	assert.Len(t, r.Rules[0].Backends, 4)
 	assert.False(t, r.Rules[0].Serves(gateway.Backend{}), "one that it does not name")
+}
+
+// A rule takes requests of another one by a match which that one had.
+func TestMatchesThatMove(t *testing.T) {
+	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
+	tests := map[string]struct {
+		before, after string // the rules of a route
+		gives, takes  bool   // the first rule to the second
+	}{
+		"nothing moves":           {"[{matches: [" + a + "]}, " + other + "]", "[{matches: [" + a + "]}, " + other + "]", false, false},
+		"one of two moves":        {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z, matches: [{path: {value: /other}}]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [{path: {value: /other}}, " + b + "]}]", true, true},
+		"one is given up":         {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z}]", "[{name: x, matches: [" + a + "]}, {name: z}]", true, false},
+		"names are swapped":       {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + b + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [" + a + "]}]", true, true},
+		"both have it, as before": {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", false, false},
+		"a default is written out, and a match more": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: PathPrefix, value: /a}}, " + b + "]}, {name: z}]", false, false,
+		},
+		"another type of match is another one": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: Exact, value: /a}}]}, {name: z, matches: [" + a + "]}]", true, true,
+		},
+		"a header more is another one": {
+			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {value: /a}, headers: [{name: h, value: v}]}]}, {name: z}]", true, false,
+		},
+		"no matches is the one for all": {"[{name: x}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [{path: {type: PathPrefix, value: /}}]}]", true, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := ruled(t, test.before), ruled(t, test.after)
+			assert.Equal(t, test.gives, gateway.GivesMatches(before, 0, after, 0))
+			assert.Equal(t, test.takes, gateway.TakesFrom(before, 0, after, 1))
+		})
+	}
 }

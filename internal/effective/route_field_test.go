@@ -123,3 +123,11 @@ func TestAFieldThatChanges(t *testing.T) {
 		assert.Equal(t, []string{want}, compared(t, before, after, of(routeRef("r"))), rule)
 	}
 }
+
+// A list where the address of a field has none does not take the policies off
+// the path.
+func TestAFieldThatIsNotWhereTheProfileSays(t *testing.T) {
+	v := world(t, docs(freeProbe(controlling+"fields: [{rule: b, route: 'spec.rules[*].filters.timeout'}]"),
+		gatewayDoc("g", "c", "http"), routeDoc("r", "[{filters: [{timeout: 9s}]}]", "g"), probeDoc("p", 1, onGateway+"b: 5s")))
+	assert.Equal(t, []string{"r#rule-1: b=5s p/bare"}, fielded(t, v))
+}

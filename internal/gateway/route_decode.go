@@ -10,21 +10,11 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "overrule.dev/overrule/api/v1alpha1"
 	"overrule.dev/overrule/internal/decode"
 )
-
-// RouteObject is a route of any kind as the API server sends it. Its spec stays
-// as it stands: routes have fields that only some profile knows.
-type RouteObject struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitzero"`
-
-	Spec json.RawMessage `json:"spec,omitempty"`
-}
 
 // routeSpec is what is read of a route's spec.
 type routeSpec struct {

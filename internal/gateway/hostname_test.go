@@ -96,34 +96,44 @@ func TestCoveredBy(t *testing.T) {
 	}
 }
 
-// A rule takes requests of another one by a match which that one had.
-func TestMatchesThatMove(t *testing.T) {
-	const a, b, other = "{path: {value: /a}}", "{path: {value: /b}}", "{matches: [{path: {value: /other}}]}"
+// SEMANTICS section 7: hostnames that intersect.
+func TestHostnames(t *testing.T) {
 	tests := map[string]struct {
-		before, after string // the rules of a route
-		gives, takes  bool   // the first rule to the second
+		listener, route string
+		want            bool
 	}{
-		"nothing moves":           {"[{matches: [" + a + "]}, " + other + "]", "[{matches: [" + a + "]}, " + other + "]", false, false},
-		"one of two moves":        {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z, matches: [{path: {value: /other}}]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [{path: {value: /other}}, " + b + "]}]", true, true},
-		"one is given up":         {"[{name: x, matches: [" + a + ", " + b + "]}, {name: z}]", "[{name: x, matches: [" + a + "]}, {name: z}]", true, false},
-		"names are swapped":       {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + b + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [" + a + "]}]", true, true},
-		"both have it, as before": {"[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + a + "]}, {name: z, matches: [" + a + "]}]", false, false},
-		"a default is written out, and a match more": {
-			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: PathPrefix, value: /a}}, " + b + "]}, {name: z}]", false, false,
-		},
-		"another type of match is another one": {
-			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {type: Exact, value: /a}}]}, {name: z, matches: [" + a + "]}]", true, true,
-		},
-		"a header more is another one": {
-			"[{name: x, matches: [" + a + "]}, {name: z}]", "[{name: x, matches: [{path: {value: /a}, headers: [{name: h, value: v}]}]}, {name: z}]", true, false,
-		},
-		"no matches is the one for all": {"[{name: x}, {name: z, matches: [" + a + "]}]", "[{name: x, matches: [" + b + "]}, {name: z, matches: [{path: {type: PathPrefix, value: /}}]}]", true, true},
+		"neither has one":                       {"", "[]", true},
+		"the listener has none":                 {"", "[a.example.com]", true},
+		"the route has none":                    {"a.example.com", "[]", true},
+		"the same":                              {"a.example.com", "[a.example.com]", true},
+		"others":                                {"a.example.com", "[b.example.com]", false},
+		"case is no difference":                 {"A.Example.com", "[a.eXample.COM]", true},
+		"one of several":                        {"a.example.com", "[x.org, a.example.com]", true},
+		"a listener's wildcard takes a label":   {"'*.example.com'", "[a.example.com]", true},
+		"and any number of labels":              {"'*.example.com'", "[c.b.a.example.com]", true},
+		"but never the name itself":             {"'*.example.com'", "[example.com]", false},
+		"nor one that only ends alike":          {"'*.example.com'", "[anexample.com]", false},
+		"a wildcard of the route takes a label": {"a.example.com", "['*.example.com']", true},
+		"and any number of labels, too":         {"c.b.a.example.com", "['*.example.com']", true},
+		"but never the listener's name itself":  {"example.com", "['*.example.com']", false},
+		"the same wildcards":                    {"'*.example.com'", "['*.example.com']", true},
+		"a wildcard inside the listener's":      {"'*.example.com'", "['*.a.example.com']", true},
+		"a wildcard around the listener's":      {"'*.a.example.com'", "['*.example.com']", true},
+		"wildcards beside each other":           {"'*.a.example.com'", "['*.b.example.com']", false},
+		"wildcards that only end alike":         {"'*.example.com'", "['*.anexample.com']", false},
+		"wildcards of different case":           {"'*.EXAMPLE.com'", "['*.a.example.COM']", true},
+		"a wildcard does not take a name above": {"'*.a.example.com'", "[example.com]", false},
+		"none of several":                       {"'*.example.com'", "[example.com, x.org]", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			before, after := ruled(t, test.before), ruled(t, test.after)
-			assert.Equal(t, test.gives, gateway.GivesMatches(before, 0, after, 0))
-			assert.Equal(t, test.takes, gateway.TakesFrom(before, 0, after, 1))
+			host := ""
+			if test.listener != "" {
+				host = ", hostname: " + test.listener
+			}
+			g := listening(t, "{name: l, port: 80, protocol: HTTP"+host+", "+allowAll+"}")
+			r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge}], hostnames: "+test.route+"}")
+			assert.Equal(t, test.want, len(attached(gateway.OwnListeners(g), r, nil)) == 1)
 		})
 	}
 }

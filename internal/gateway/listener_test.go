@@ -127,48 +127,6 @@ func TestAllowedRoutes(t *testing.T) {
 	}
 }
 
-// SEMANTICS section 7: hostnames that intersect.
-func TestHostnames(t *testing.T) {
-	tests := map[string]struct {
-		listener, route string
-		want            bool
-	}{
-		"neither has one":                       {"", "[]", true},
-		"the listener has none":                 {"", "[a.example.com]", true},
-		"the route has none":                    {"a.example.com", "[]", true},
-		"the same":                              {"a.example.com", "[a.example.com]", true},
-		"others":                                {"a.example.com", "[b.example.com]", false},
-		"case is no difference":                 {"A.Example.com", "[a.eXample.COM]", true},
-		"one of several":                        {"a.example.com", "[x.org, a.example.com]", true},
-		"a listener's wildcard takes a label":   {"'*.example.com'", "[a.example.com]", true},
-		"and any number of labels":              {"'*.example.com'", "[c.b.a.example.com]", true},
-		"but never the name itself":             {"'*.example.com'", "[example.com]", false},
-		"nor one that only ends alike":          {"'*.example.com'", "[anexample.com]", false},
-		"a wildcard of the route takes a label": {"a.example.com", "['*.example.com']", true},
-		"and any number of labels, too":         {"c.b.a.example.com", "['*.example.com']", true},
-		"but never the listener's name itself":  {"example.com", "['*.example.com']", false},
-		"the same wildcards":                    {"'*.example.com'", "['*.example.com']", true},
-		"a wildcard inside the listener's":      {"'*.example.com'", "['*.a.example.com']", true},
-		"a wildcard around the listener's":      {"'*.a.example.com'", "['*.example.com']", true},
-		"wildcards beside each other":           {"'*.a.example.com'", "['*.b.example.com']", false},
-		"wildcards that only end alike":         {"'*.example.com'", "['*.anexample.com']", false},
-		"wildcards of different case":           {"'*.EXAMPLE.com'", "['*.a.example.COM']", true},
-		"a wildcard does not take a name above": {"'*.a.example.com'", "[example.com]", false},
-		"none of several":                       {"'*.example.com'", "[example.com, x.org]", false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			host := ""
-			if test.listener != "" {
-				host = ", hostname: " + test.listener
-			}
-			g := listening(t, "{name: l, port: 80, protocol: HTTP"+host+", "+allowAll+"}")
-			r := routing(t, "app", "{parentRefs: [{namespace: infra, name: edge}], hostnames: "+test.route+"}")
-			assert.Equal(t, test.want, len(attached(gateway.OwnListeners(g), r, nil)) == 1)
-		})
-	}
-}
-
 // A route is on those listeners that take it by all of the rules together.
 func TestEachListenerDecidesForItself(t *testing.T) {
 	g := listening(t,

@@ -1,0 +1,163 @@
+package effective
+
+import (
+	"slices"
+
+	api "overrule.dev/overrule/api/v1alpha1"
+	"overrule.dev/overrule/internal/gateway"
+	"overrule.dev/overrule/internal/policykind"
+	"overrule.dev/overrule/internal/snapshot"
+	"overrule.dev/overrule/merge"
+)
+
+// attachment is a policy on a target of it.
+type attachment struct {
+	policy *policykind.Policy
+	target policykind.Target
+}
+
+// attached returns the policies that are accepted on an object, by kind; nil
+// where there are none at all.
+func (w *walk) attached(object api.Ref) [][]attachment {
+	var out [][]attachment
+	w.targeting.On(object, func(p *policykind.Policy, t policykind.Target) bool {
+		if kind := w.kindOf(p, t); kind >= 0 {
+			if out == nil {
+				out = make([][]attachment, len(w.by))
+			}
+			out[kind] = append(out[kind], attachment{p, t})
+		}
+		return true
+	})
+	if out != nil && missing(w.view, object) {
+		return nil
+	}
+	for i := range out {
+		out[i] = settled(w.by[i].kind, out[i])
+	}
+	return out
+}
+
+// kindOf returns which of the kinds a policy on a target is of, or -1 if it is of
+// none, or has no effect there.
+func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
+	if p.Invalid != nil || t.Refused != "" {
+		return -1
+	}
+	for i := range w.by {
+		if w.by[i].kind == p.Kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// settled takes out the policies that another one of their kind keeps off the
+// object.
+func settled(k *policykind.Kind, all []attachment) []attachment {
+	if len(all) > 1 && conflicts(k) {
+		return accepted(all)
+	}
+	return all
+}
+
+// missing reports whether an object that paths may name is known not to exist:
+// a class or a backend. A policy on it has no target.
+func missing(v *snapshot.View, object api.Ref) bool {
+	switch object.PolicyKind() {
+	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}, api.PolicyKind{Kind: gateway.KindService}:
+		return v.Get(object) == nil
+	default:
+		return false
+	}
+}
+
+// conflicts reports whether one policy of the kind can keep another off a
+// target.
+func conflicts(k *policykind.Kind) bool {
+	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict
+}
+
+// accepted takes out the policies whose target an older one holds.
+func accepted(all []attachment) []attachment {
+	var out []attachment
+	for _, a := range oldestFirst(all) {
+		if rivalOf(a, out) == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func oldestFirst(all []attachment) []attachment {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b attachment) int {
+		return merge.Compare(merge.Layer{Policy: &a.policy.Policy}, merge.Layer{Policy: &b.policy.Policy})
+	})
+}
+
+// rivalOf returns which of the policies that hold a target keeps another one
+// off it, or nil (SEMANTICS section 5, none and fieldConflict).
+func rivalOf(a attachment, holders []attachment) *policykind.Policy {
+	for _, h := range holders {
+		if h.policy == a.policy || h.target.Section != a.target.Section || h.target.Port != a.target.Port {
+			continue
+		}
+		if a.policy.Kind.SameTarget == api.None || overlap(h.policy, a.policy) {
+			return h.policy
+		}
+	}
+	return nil
+}
+
+// overlap reports whether two policies have rules at the same place.
+func overlap(a, b *policykind.Policy) bool {
+	for _, x := range a.Blocks {
+		for _, y := range b.Blocks {
+			if overlapRules(x.Rules, y.Rules) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlapRules walks two sorted lists of rules side by side.
+func overlapRules(a, b []merge.Rule) bool {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		x, y := a[i], b[j]
+		switch {
+		case x.Key == y.Key, x.Key.Holds(y.Key) && !x.Hollow, y.Key.Holds(x.Key) && !y.Hollow:
+			return true
+		case x.Key.Compare(y.Key) < 0:
+			i++
+		default:
+			j++
+		}
+	}
+	return false
+}
+
+// Holder returns the policy that holds a target of p, which is no selector: p
+// itself, unless its kind conflicts and an older one is there.
+func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
+	if !conflicts(p.Kind) {
+		return p
+	}
+	var all []attachment
+	for other, target := range v.On(t.Ref) {
+		if other.Kind == p.Kind && other.Invalid == nil && target.Refused == "" {
+			all = append(all, attachment{other, target})
+		}
+	}
+	if rival := rivalOf(attachment{p, t}, accepted(all)); rival != nil {
+		return rival
+	}
+	return p
+}
+
+// above holds what falls on the paths of one root or one route, of a kind.
+type above struct {
+	mesh, class, gatewayNamespace, gateway []attachment
+	serviceNamespace, service              []attachment
+	routeNamespace, route                  []attachment
+}

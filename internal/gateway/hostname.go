@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+)
+
+func hostnamesIntersect(listener string, route []string) bool {
+	return listener == "" || len(route) == 0 ||
+		slices.ContainsFunc(route, func(h string) bool { return hostnameMatch(listener, h) })
+}
+
+// hostnameMatch reports whether some name matches both. A wildcard takes any
+// number of labels, at least one.
+func hostnameMatch(a, b string) bool {
+	suffixA, wildA := strings.CutPrefix(a, "*")
+	suffixB, wildB := strings.CutPrefix(b, "*")
+	switch {
+	case wildA && wildB:
+		return strings.HasSuffix(suffixA, suffixB) || strings.HasSuffix(suffixB, suffixA)
+	case wildA:
+		return under(b, suffixA)
+	case wildB:
+		return under(a, suffixB)
+	default:
+		return a == b
+	}
+}
+
+// under reports whether a name lies under a suffix that starts with a dot.
+func under(name, suffix string) bool {
+	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
+}
+
+// ShareHosts reports whether some name may reach both paths: the hostnames of
+// their listeners and routes intersect. A path without a listener takes any.
+func ShareHosts(p, q Path) bool {
+	for _, a := range p.Hosts() {
+		for _, b := range q.Hosts() {
+			if HostnamesMeet(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// CoveredBy reports whether every name that may reach the path may reach one of
+// the others.
+func (p Path) CoveredBy(others []Path) bool {
+	for _, h := range p.Hosts() {
+		if !slices.ContainsFunc(others, func(o Path) bool { return o.takesHost(h) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesHost reports whether all names that a hostname means reach the path.
+func (p Path) takesHost(name string) bool {
+	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
+		suffix, wild := strings.CutPrefix(h, "*")
+		return h == "" || h == name || name != "" && wild && under(name, suffix)
+	})
+}
+
+// HostnamesMeet reports whether some name is meant by both hostnames, of which ""
+// means any.
+func HostnamesMeet(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
+
+// Hosts returns the hostnames by which requests reach a path: those of its route
+// as far as its listener takes them, "" for any.
+func (p Path) Hosts() []string {
+	listener := ""
+	if p.Listener != nil {
+		listener = p.Listener.Hostname
+	}
+	if p.Route == nil || len(p.Route.Hostnames) == 0 {
+		return []string{listener}
+	}
+	var out []string
+	for _, h := range p.Route.Hostnames {
+		switch {
+		case listener == "" || under(h, strings.TrimPrefix(listener, "*")):
+			out = append(out, h)
+		case hostnameMatch(listener, h):
+			out = append(out, listener)
+		}
+	}
+	return out
+}
