@@ -13,23 +13,23 @@ import (
 )
 
 // sort of a step into a value.
-type sort uint8
+type stepKind uint8
 
 const (
-	byName  sort = iota // one field
-	anyName             // each field of an object: *
-	anyItem             // each item of a list: [*]
+	byName  stepKind = iota // one field
+	anyName                 // each field of an object: *
+	anyItem                 // each item of a list: [*]
 )
 
 // step is one step of an address.
 type step struct {
-	sort sort
+	kind stepKind
 	name string // where by name
 }
 
 // String returns the step as an address spells it.
 func (s step) String() string {
-	switch s.sort {
+	switch s.kind {
 	case anyName:
 		return "*"
 	case anyItem:
@@ -68,7 +68,7 @@ func parseAddress(text string) (address, error) {
 // cutStep takes one step off the front of text.
 func cutStep(text string, first bool) (s step, rest string, err error) {
 	if rest, ok := strings.CutPrefix(text, "[*]"); ok {
-		return step{sort: anyItem}, rest, nil
+		return step{kind: anyItem}, rest, nil
 	}
 	if strings.HasPrefix(text, "[") {
 		return cutQuoted(text)
@@ -85,7 +85,7 @@ func cutStep(text string, first bool) (s step, rest string, err error) {
 	}
 	name, rest := text[:end], text[end:]
 	if name == "*" {
-		return step{sort: anyName}, rest, nil
+		return step{kind: anyName}, rest, nil
 	}
 	k, err := merge.ParseKey(name)
 	if err != nil {
@@ -121,20 +121,20 @@ func (a address) String() string {
 }
 
 // found is a value at an address, and where it stands.
-type found struct {
+type match struct {
 	value any
-	at    *place
+	at    *location
 }
 
 // place is where a value stands, spelt out when someone asks.
-type place struct {
-	up    *place
+type location struct {
+	up    *location
 	name  string
 	index int // -1 for a name
 }
 
 // String returns the place as an address.
-func (p *place) String() string {
+func (p *location) String() string {
 	if p == nil {
 		return ""
 	}
@@ -150,7 +150,7 @@ func (p *place) String() string {
 }
 
 // in returns what stands at the place in another value, nil if nothing does.
-func (p *place) in(root any) any {
+func (p *location) in(root any) any {
 	if p == nil {
 		return root
 	}
@@ -167,17 +167,17 @@ func (p *place) in(root any) any {
 
 // finder collects values and counts what it looked at.
 type finder struct {
-	looked uint64
+	visited uint64
 	// opaque tells that an address led to a value that is opaque.
 	opaque bool
 }
 
 // at returns the values at an address below a value, by name and position. What
 // is null is not there.
-func (f *finder) at(a address, from found) []found {
-	all := []found{from}
+func (f *finder) at(a address, from match) []match {
+	all := []match{from}
 	for _, s := range a {
-		var next []found
+		var next []match
 		for _, v := range all {
 			next = f.step(s, v, next)
 		}
@@ -187,18 +187,18 @@ func (f *finder) at(a address, from found) []found {
 }
 
 // step appends what one step below a value leads to.
-func (f *finder) step(s step, from found, out []found) []found {
-	f.looked++
+func (f *finder) step(s step, from match, out []match) []match {
+	f.visited++
 	add := func(v any, name string, index int) {
-		f.looked++
+		f.visited++
 		f.opaque = f.opaque || v == cel.Opaque
 		if v != nil {
-			out = append(out, found{value: v, at: &place{from.at, name, index}})
+			out = append(out, match{value: v, at: &location{from.at, name, index}})
 		}
 	}
 	switch v := from.value.(type) {
 	case map[string]any:
-		switch s.sort {
+		switch s.kind {
 		case byName:
 			add(v[s.name], s.name, -1)
 		case anyName:
@@ -208,7 +208,7 @@ func (f *finder) step(s step, from found, out []found) []found {
 		case anyItem:
 		}
 	case []any:
-		if s.sort == anyItem {
+		if s.kind == anyItem {
 			for i := range v {
 				add(v[i], "", i)
 			}

@@ -13,11 +13,11 @@ import (
 
 // measure is what a value may be read as: a number, a quantity, a duration in
 // nanoseconds; nil where it is none. 5m is a quantity and a duration.
-type measure struct{ number, quantity, duration *big.Rat }
+type quantities struct{ number, quantity, duration *big.Rat }
 
 // maxMeasure is how long the text of a measure may be, and three digits how
 // large its exponent: a number of a few bytes could else be astronomical.
-const maxMeasure = 64
+const maxQuantityLength = 64
 
 var (
 	numberText   = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
@@ -25,24 +25,24 @@ var (
 )
 
 // measureOf reads a decoded JSON value.
-func measureOf(v any) measure {
+func quantitiesOf(v any) quantities {
 	switch v := v.(type) {
 	case int64:
 		n := new(big.Rat).SetInt64(v)
-		return measure{number: n, quantity: n}
+		return quantities{number: n, quantity: n}
 	case float64:
 		n := new(big.Rat).SetFloat64(v)
-		return measure{number: n, quantity: n}
+		return quantities{number: n, quantity: n}
 	case string:
-		return measureText(v)
+		return parseQuantities(v)
 	default:
-		return measure{}
+		return quantities{}
 	}
 }
 
-func measureText(text string) (m measure) {
-	if len(text) > maxMeasure {
-		return measure{}
+func parseQuantities(text string) (m quantities) {
+	if len(text) > maxQuantityLength {
+		return quantities{}
 	}
 	if numberText.MatchString(text) {
 		m.number, _ = new(big.Rat).SetString(text)
@@ -74,31 +74,31 @@ func powerOfTen(n int) *big.Rat {
 type bounds struct {
 	min, max         *big.Rat
 	minText, maxText string
-	of               func(measure) *big.Rat
+	of               func(quantities) *big.Rat
 }
 
 // sorts that bounds may have, in the order in which they are tried: a plain
 // number is a quantity, too, and 0 a duration.
-var sorts = []func(measure) *big.Rat{
-	func(m measure) *big.Rat { return m.number },
-	func(m measure) *big.Rat { return m.duration },
-	func(m measure) *big.Rat { return m.quantity },
+var sorts = []func(quantities) *big.Rat{
+	func(m quantities) *big.Rat { return m.number },
+	func(m quantities) *big.Rat { return m.duration },
+	func(m quantities) *big.Rat { return m.quantity },
 }
 
 var (
-	errNoBound  = errors.New(`it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`)
-	errTwoSorts = errors.New("min and max are of two sorts: write two numbers, two quantities or two durations")
-	errNoRoom   = errors.New("min is greater than max: no value can meet both")
+	errInvalidBound = errors.New(`it is no number (1000, "0.5"), quantity ("1Gi") or duration ("30s")`)
+	errTwoSorts     = errors.New("min and max are of two sorts: write two numbers, two quantities or two durations")
+	errEmptyRange   = errors.New("min is greater than max: no value can meet both")
 )
 
 // boundsOf reads bounds, of which one may be nil.
 func boundsOf(least, greatest *intstr.IntOrString) (b *bounds, ofMin, ofMax error) {
 	minimum, maximum := boundOf(least), boundOf(greatest)
-	if least != nil && minimum == (measure{}) {
-		ofMin = errNoBound
+	if least != nil && minimum == (quantities{}) {
+		ofMin = errInvalidBound
 	}
-	if greatest != nil && maximum == (measure{}) {
-		ofMax = errNoBound
+	if greatest != nil && maximum == (quantities{}) {
+		ofMax = errInvalidBound
 	}
 	if ofMin != nil || ofMax != nil {
 		return nil, ofMin, ofMax
@@ -109,21 +109,21 @@ func boundsOf(least, greatest *intstr.IntOrString) (b *bounds, ofMin, ofMax erro
 			continue
 		}
 		if b.min != nil && b.max != nil && b.min.Cmp(b.max) > 0 {
-			return nil, errNoRoom, nil
+			return nil, errEmptyRange, nil
 		}
 		return b, nil, nil
 	}
 	return nil, nil, errTwoSorts
 }
 
-func boundOf(b *intstr.IntOrString) measure {
+func boundOf(b *intstr.IntOrString) quantities {
 	switch {
 	case b == nil:
-		return measure{}
+		return quantities{}
 	case b.Type == intstr.Int:
-		return measureOf(int64(b.IntVal))
+		return quantitiesOf(int64(b.IntVal))
 	default:
-		return measureText(b.StrVal)
+		return parseQuantities(b.StrVal)
 	}
 }
 

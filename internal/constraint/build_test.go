@@ -107,7 +107,7 @@ func (world) PortOf(service api.Ref, name string) int32 {
 }
 
 // through is a path from a gateway to a backend.
-func through() gateway.Path {
+func levelThrough() gateway.Path {
 	g := &gateway.Gateway{Namespace: "infra", Name: "edge", Class: "istio", Labels: labels.Set{"public": "yes"}}
 	r := &gateway.Route{
 		Kind: "HTTPRoute", Namespace: "app", Name: "r", Labels: labels.Set{"team": "a"}, Hostnames: []string{"a.example.com"},
@@ -121,7 +121,7 @@ func through() gateway.Path {
 
 // bySet is a path by way of a listener set, to the first rule of the route.
 func bySet() gateway.Path {
-	p := through()
+	p := levelThrough()
 	p.Set = &gateway.ListenerSet{Namespace: "sets", Name: "s", Labels: labels.Set{"own": "yes"}}
 	p.Listener, p.Backend = &gateway.Listener{Name: "tls", Port: 443, Protocol: "TLS"}, nil
 	return p
@@ -129,7 +129,7 @@ func bySet() gateway.Path {
 
 // inMesh is a path of a mesh.
 func inMesh(port int32) gateway.Path {
-	p := through()
+	p := levelThrough()
 	return gateway.Path{
 		Service: &gateway.Service{Namespace: "app", Name: "cart", Labels: labels.Set{"stage": "live"}}, Port: port, Client: "shop",
 		Route: p.Route, Rule: 1, Backend: &gateway.Backend{Object: api.Ref{Group: "example.com", Kind: "Bucket", Namespace: "store", Name: "b"}},
@@ -138,7 +138,7 @@ func inMesh(port int32) gateway.Path {
 
 // evaluate returns what of a constraint is not met where nothing is hidden.
 func evaluate(c *constraint.Constraint, on *cel.Variables, m merge.Meter) ([]constraint.Unmet, error) {
-	got, err := c.Evaluate(constraint.PathInput{Judged: on, Shown: func() *cel.Variables { return on }}, m)
+	got, err := c.Evaluate(constraint.PathInput{Variables: on, Shown: func() *cel.Variables { return on }}, m)
 	return got.Unmet, err
 }
 

@@ -75,43 +75,43 @@ var actions = []api.Action{api.Deny, api.Warn, api.Audit}
 // definition, so what that checks is checked here, too.
 func (c *Constraint) compile(s *api.ConstraintSpec) {
 	at := field.NewPath("spec")
-	var faults field.ErrorList
+	var errs field.ErrorList
 	c.spec = s
 	c.kind = api.PolicyKind{Group: s.PolicyKind.Group, Kind: s.PolicyKind.Kind}
 	if c.kind.Group == "" {
-		faults = append(faults, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "group"), "the group of the policies"))
 	}
 	if c.kind.Kind == "" {
-		faults = append(faults, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
+		errs = append(errs, field.Required(at.Child("policyKind", "kind"), "the kind of the policies"))
 	}
 	c.Enforcement = s.Enforcement
 	switch {
 	case c.Enforcement == "":
 		c.Enforcement = api.Deny
 	case !slices.Contains(actions, c.Enforcement):
-		faults = append(faults, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
+		errs = append(errs, field.NotSupported(at.Child("enforcement"), c.Enforcement, actions))
 	}
 	if len(s.Validations)+len(s.Rules) == 0 {
-		faults = append(faults, field.Required(at, "a constraint needs validations or rules"))
+		errs = append(errs, field.Required(at, "a constraint needs validations or rules"))
 	}
 	for i := range s.Targets {
 		t, wrong := c.target(&s.Targets[i], at.Child("targets").Index(i))
-		c.targets, faults = append(c.targets, t), append(faults, wrong...)
+		c.targets, errs = append(c.targets, t), append(errs, wrong...)
 	}
 	for i := range s.Validations {
 		v, wrong := compileValidation(&s.Validations[i], at.Child("validations").Index(i))
-		c.validations, faults = append(c.validations, v), append(faults, wrong...)
+		c.validations, errs = append(c.validations, v), append(errs, wrong...)
 	}
 	slow := checkPatterns(s.Rules, at.Child("rules"))
-	faults = append(faults, slow...)
+	errs = append(errs, slow...)
 	for i := range s.Rules {
 		if slow != nil {
 			break // nothing is compiled
 		}
 		r, wrong := compileRule(&s.Rules[i], at.Child("rules").Index(i))
-		c.rules, faults = append(c.rules, r), append(faults, wrong...)
+		c.rules, errs = append(c.rules, r), append(errs, wrong...)
 	}
-	if err := faults.ToAggregate(); err != nil {
+	if err := errs.ToAggregate(); err != nil {
 		c.Invalid = err
 	}
 }

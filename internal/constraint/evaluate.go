@@ -8,7 +8,7 @@ import (
 // PathInput is what a constraint reads of a path.
 type PathInput struct {
 	// Judged are the variables that decide.
-	Judged *cel.Variables
+	Variables *cel.Variables
 	// Shown returns the variables as far as the reader of the messages may know
 	// their values; the others are cel.Opaque. It is called where a demand is not
 	// met.
@@ -37,7 +37,7 @@ func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 	if len(c.rules) == 0 {
 		return out, nil
 	}
-	spec := on.Judged.Effective()
+	spec := on.Variables.Effective()
 	for i := range c.rules {
 		if err := m.Spend(nil, c.rules[i].evaluate(spec, on.Shown, &out)); err != nil {
 			return Result{}, err
@@ -50,7 +50,7 @@ func (c *Constraint) Evaluate(on PathInput, m merge.Meter) (Result, error) {
 func (c *Constraint) Reads(variable string) bool {
 	for i := range c.validations {
 		v := &c.validations[i]
-		if v.expression.Reads(variable) || v.says != nil && v.says.Reads(variable) {
+		if v.expression.Reads(variable) || v.messageExpression != nil && v.messageExpression.Reads(variable) {
 			return true
 		}
 	}

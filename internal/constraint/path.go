@@ -9,7 +9,7 @@ import (
 
 // PathOf returns the variable path of expressions (cel.Schemas): the elements of
 // a path, those that it does not have left out.
-func PathOf(p *gateway.Path, w World) map[string]any {
+func PathOf(p *gateway.Path, w Lookup) map[string]any {
 	out := make(map[string]any)
 	if g := p.Gateway; g != nil {
 		out["gatewayClass"] = map[string]any{"name": g.Class}
@@ -46,7 +46,7 @@ func PathOf(p *gateway.Path, w World) map[string]any {
 }
 
 // objectOf has an object's name and labels, and those of its namespace.
-func objectOf(ref api.Ref, set labels.Set, w World) map[string]any {
+func objectOf(ref api.Ref, set labels.Set, w Lookup) map[string]any {
 	return map[string]any{
 		"namespace": ref.Namespace, "name": ref.Name,
 		"labels": labelsOf(set), "namespaceLabels": labelsOf(w.NamespaceLabels(ref.Namespace)),

@@ -20,13 +20,13 @@ func (c *Constraint) Relaxes(now *Constraint) bool {
 		return true
 	}
 	return !equality.Semantic.DeepEqual(c.spec.Targets, now.spec.Targets) ||
-		!within(c.spec.Validations, now.spec.Validations, func(v api.ConstraintValidation) any { return v.Expression }) ||
-		!within(c.spec.Rules, now.spec.Rules, func(r api.ConstraintRule) any { r.Message = ""; return r })
+		!isSubset(c.spec.Validations, now.spec.Validations, func(v api.ConstraintValidation) any { return v.Expression }) ||
+		!isSubset(c.spec.Rules, now.spec.Rules, func(r api.ConstraintRule) any { r.Message = ""; return r })
 }
 
 // within reports whether all of some demands are among others, by what they demand.
-func within[T any](demands, others []T, demand func(T) any) bool {
+func isSubset[T any](demands, others []T, requirement func(T) any) bool {
 	return !slices.ContainsFunc(demands, func(d T) bool {
-		return !slices.ContainsFunc(others, func(o T) bool { return equality.Semantic.DeepEqual(demand(d), demand(o)) })
+		return !slices.ContainsFunc(others, func(o T) bool { return equality.Semantic.DeepEqual(requirement(d), requirement(o)) })
 	})
 }

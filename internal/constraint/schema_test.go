@@ -127,7 +127,7 @@ func TestPathsHaveTheirSchema(t *testing.T) {
 			t.Errorf("%s is a %T", at, v)
 		}
 	}
-	a, b, c := through(), bySet(), inMesh(80)
+	a, b, c := levelThrough(), bySet(), inMesh(80)
 	c.Member = "filters[1]"
 	for _, p := range []any{constraint.PathOf(&a, world{}), constraint.PathOf(&b, world{}), constraint.PathOf(&c, world{})} {
 		fits(of, p, "path")

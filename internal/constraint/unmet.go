@@ -30,9 +30,9 @@ type Unmet struct {
 type failure uint8
 
 const (
-	isFalse    failure = iota // it was evaluated
-	isFailed                  // it cannot be
-	keyMissing                // it names a key that is not there: maybe nothing is
+	notMet           failure = iota // it was evaluated
+	evaluationFailed                // it cannot be
+	missingKey                      // it names a key that is not there: maybe nothing is
 )
 
 // Worse reports whether a demand that was not met before is broken by more
@@ -66,31 +66,31 @@ func compareBeyond(a, b *big.Rat) int {
 }
 
 // mostTold is how many values that do not meet a rule a message names.
-const mostTold = 3
+const maxValues = 3
 
 // breaches are the values that do not meet a rule, by demand.
-type breaches struct {
-	shown func() *cel.Variables // as that of a Sight
-	of    map[string]*breach
+type violations struct {
+	shown         func() *cel.Variables // as that of a Sight
+	byRequirement map[string]*violation
 }
 
 // demands of a rule, in the order in which they are told.
-var demands = []string{"required", "min", "max", "enum", "pattern"}
+var requirements = []string{"required", "min", "max", "enum", "pattern"}
 
-type breach struct {
+type violation struct {
 	texts  []string // the first ones
 	beyond []*big.Rat
 }
 
-func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
-	if b.of == nil {
-		b.of = make(map[string]*breach)
+func (b *violations) add(requirement, at, what string, beyond *big.Rat) {
+	if b.byRequirement == nil {
+		b.byRequirement = make(map[string]*violation)
 	}
-	if b.of[demand] == nil {
-		b.of[demand] = &breach{}
+	if b.byRequirement[requirement] == nil {
+		b.byRequirement[requirement] = &violation{}
 	}
-	one := b.of[demand]
-	if len(one.texts) < mostTold {
+	one := b.byRequirement[requirement]
+	if len(one.texts) < maxValues {
 		one.texts = append(one.texts, at+" "+what)
 	}
 	one.beyond = append(one.beyond, beyond)
@@ -98,7 +98,7 @@ func (b *breaches) add(demand, at, what string, beyond *big.Rat) {
 
 // is begins what is said of a value: by the value, if it may be quoted, and what
 // joins the rest to it; else by a verb alone.
-func (b *breaches) is(v found, joint string) string {
+func (b *violations) describe(v match, joint string) string {
 	shown := v.at.in(b.shown().Effective())
 	switch {
 	case shown != nil && !cel.HasOpaque(shown):
@@ -111,10 +111,10 @@ func (b *breaches) is(v found, joint string) string {
 }
 
 // unmet returns what is not met of a rule, by demand.
-func (b *breaches) unmet(r *rule) []Unmet {
+func (b *violations) unmet(r *rule) []Unmet {
 	var out []Unmet
-	for _, demand := range demands {
-		one := b.of[demand]
+	for _, requirement := range requirements {
+		one := b.byRequirement[requirement]
 		if one == nil {
 			continue
 		}
@@ -126,7 +126,7 @@ func (b *breaches) unmet(r *rule) []Unmet {
 				message += fmt.Sprintf(", and %d more", more)
 			}
 		}
-		out = append(out, Unmet{At: r.at + "." + demand, Rule: r.text, Message: message, Beyond: one.beyond})
+		out = append(out, Unmet{At: r.at + "." + requirement, Rule: r.text, Message: message, Beyond: one.beyond})
 	}
 	return out
 }

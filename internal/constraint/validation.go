@@ -15,43 +15,43 @@ import (
 
 // validation is a demand in CEL, compiled.
 type validation struct {
-	at         string // in the constraint
-	expression *cel.Validation
-	says       *cel.Message // nil for none
-	message    string
+	at                string // in the constraint
+	expression        *cel.Validation
+	messageExpression *cel.Message // nil for none
+	message           string
 }
 
-func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validation, faults field.ErrorList) {
+func compileValidation(v *api.ConstraintValidation, at *field.Path) (out validation, errs field.ErrorList) {
 	out = validation{at: at.String(), message: v.Message}
 	var err error
 	if out.expression, err = cel.CompileValidation(v.Expression); err != nil {
-		faults = append(faults, problems(err, at.Child("expression"), v.Expression)...)
+		errs = append(errs, problems(err, at.Child("expression"), v.Expression)...)
 	}
 	if v.MessageExpression != "" {
-		if out.says, err = cel.CompileMessage(v.MessageExpression); err != nil {
-			faults = append(faults, problems(err, at.Child("messageExpression"), v.MessageExpression)...)
+		if out.messageExpression, err = cel.CompileMessage(v.MessageExpression); err != nil {
+			errs = append(errs, problems(err, at.Child("messageExpression"), v.MessageExpression)...)
 		}
 	}
-	return out, faults
+	return out, errs
 }
 
 // problems are those of an expression, one by one.
-func problems(err error, at *field.Path, expression string) (faults field.ErrorList) {
+func problems(err error, at *field.Path, expression string) (errs field.ErrorList) {
 	failed, ok := errors.AsType[*cel.CompileError](err)
 	if !ok {
 		return field.ErrorList{field.InternalError(at, err)}
 	}
 	for _, p := range failed.Problems {
-		faults = append(faults, field.Invalid(at, shorten(expression), p.String()))
+		errs = append(errs, field.Invalid(at, shorten(expression), p.String()))
 	}
-	return faults
+	return errs
 }
 
 // evaluate adds what is wrong to a result. A demand that cannot be evaluated is
 // not met: else a policy could dodge it by what it leaves out. One that depends
 // on an opaque value is undecided. The error is the meter's.
 func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
-	met, cost, failed := v.expression.Evaluate(on.Judged)
+	met, cost, failed := v.expression.Evaluate(on.Variables)
 	if err := m.Spend(nil, cost); err != nil || met {
 		return err
 	}
@@ -66,9 +66,9 @@ func (v *validation) evaluate(on PathInput, m merge.Meter, out *Result) error {
 	}
 	u := Unmet{At: v.at, Message: text}
 	if failed != nil {
-		u.failure = isFailed
+		u.failure = evaluationFailed
 		if cel.MissesKey(failed) {
-			u.failure = keyMissing
+			u.failure = missingKey
 		}
 		why, err := v.failure(shown, failed, m)
 		if err != nil {
@@ -95,8 +95,8 @@ func (v *validation) failure(shown *cel.Variables, failed error, m merge.Meter) 
 
 // text says what is wrong, in the author's words if there are any.
 func (v *validation) text(shown *cel.Variables, m merge.Meter) (string, error) {
-	if v.says != nil {
-		text, cost, failed := v.says.Evaluate(shown)
+	if v.messageExpression != nil {
+		text, cost, failed := v.messageExpression.Evaluate(shown)
 		if err := m.Spend(nil, cost); err != nil {
 			return "", err
 		}

@@ -128,7 +128,7 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func TestPathOf(t *testing.T) {
-	toBackend, toSet, mesh := through(), bySet(), inMesh(80)
+	toBackend, toSet, mesh := levelThrough(), bySet(), inMesh(80)
 	labels := func(pairs ...any) m {
 		out := m{}
 		for i := 0; i < len(pairs); i += 2 {

@@ -18,22 +18,22 @@ type attachment struct {
 
 // attached returns the policies that are accepted on an object, by kind; nil
 // where there are none at all.
-func (w *walk) attached(object api.Ref) [][]attachment {
+func (w *walk) findAttached(object api.Ref) [][]attachment {
 	var out [][]attachment
 	w.targeting.On(object, func(p *policykind.Policy, t policykind.Target) bool {
 		if kind := w.kindOf(p, t); kind >= 0 {
 			if out == nil {
-				out = make([][]attachment, len(w.by))
+				out = make([][]attachment, len(w.kinds))
 			}
 			out[kind] = append(out[kind], attachment{p, t})
 		}
 		return true
 	})
-	if out != nil && missing(w.view, object) {
+	if out != nil && targetMissing(w.view, object) {
 		return nil
 	}
 	for i := range out {
-		out[i] = settled(w.by[i].kind, out[i])
+		out[i] = acceptedOn(w.kinds[i].kind, out[i])
 	}
 	return out
 }
@@ -44,8 +44,8 @@ func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 	if p.Invalid != nil || t.Refused != "" {
 		return -1
 	}
-	for i := range w.by {
-		if w.by[i].kind == p.Kind {
+	for i := range w.kinds {
+		if w.kinds[i].kind == p.Kind {
 			return i
 		}
 	}
@@ -54,8 +54,8 @@ func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 
 // settled takes out the policies that another one of their kind keeps off the
 // object.
-func settled(k *policykind.Kind, all []attachment) []attachment {
-	if len(all) > 1 && conflicts(k) {
+func acceptedOn(k *policykind.Kind, all []attachment) []attachment {
+	if len(all) > 1 && mayConflict(k) {
 		return accepted(all)
 	}
 	return all
@@ -63,7 +63,7 @@ func settled(k *policykind.Kind, all []attachment) []attachment {
 
 // missing reports whether an object that paths may name is known not to exist:
 // a class or a backend. A policy on it has no target.
-func missing(v *snapshot.View, object api.Ref) bool {
+func targetMissing(v *snapshot.View, object api.Ref) bool {
 	switch object.PolicyKind() {
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}, api.PolicyKind{Kind: gateway.KindService}:
 		return v.Get(object) == nil
@@ -74,7 +74,7 @@ func missing(v *snapshot.View, object api.Ref) bool {
 
 // conflicts reports whether one policy of the kind can keep another off a
 // target.
-func conflicts(k *policykind.Kind) bool {
+func mayConflict(k *policykind.Kind) bool {
 	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict
 }
 
@@ -82,7 +82,7 @@ func conflicts(k *policykind.Kind) bool {
 func accepted(all []attachment) []attachment {
 	var out []attachment
 	for _, a := range oldestFirst(all) {
-		if rivalOf(a, out) == nil {
+		if conflictingPolicy(a, out) == nil {
 			out = append(out, a)
 		}
 	}
@@ -97,12 +97,12 @@ func oldestFirst(all []attachment) []attachment {
 
 // rivalOf returns which of the policies that hold a target keeps another one
 // off it, or nil (SEMANTICS section 5, none and fieldConflict).
-func rivalOf(a attachment, holders []attachment) *policykind.Policy {
+func conflictingPolicy(a attachment, holders []attachment) *policykind.Policy {
 	for _, h := range holders {
 		if h.policy == a.policy || h.target.Section != a.target.Section || h.target.Port != a.target.Port {
 			continue
 		}
-		if a.policy.Kind.SameTarget == api.None || overlap(h.policy, a.policy) {
+		if a.policy.Kind.SameTarget == api.None || rulesConflict(h.policy, a.policy) {
 			return h.policy
 		}
 	}
@@ -110,10 +110,10 @@ func rivalOf(a attachment, holders []attachment) *policykind.Policy {
 }
 
 // overlap reports whether two policies have rules at the same place.
-func overlap(a, b *policykind.Policy) bool {
+func rulesConflict(a, b *policykind.Policy) bool {
 	for _, x := range a.Blocks {
 		for _, y := range b.Blocks {
-			if overlapRules(x.Rules, y.Rules) {
+			if rulesOverlap(x.Rules, y.Rules) {
 				return true
 			}
 		}
@@ -122,7 +122,7 @@ func overlap(a, b *policykind.Policy) bool {
 }
 
 // overlapRules walks two sorted lists of rules side by side.
-func overlapRules(a, b []merge.Rule) bool {
+func rulesOverlap(a, b []merge.Rule) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		x, y := a[i], b[j]
 		switch {
@@ -140,7 +140,7 @@ func overlapRules(a, b []merge.Rule) bool {
 // Holder returns the policy that holds a target of p, which is no selector: p
 // itself, unless its kind conflicts and an older one is there.
 func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
-	if !conflicts(p.Kind) {
+	if !mayConflict(p.Kind) {
 		return p
 	}
 	var all []attachment
@@ -149,14 +149,14 @@ func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policy
 			all = append(all, attachment{other, target})
 		}
 	}
-	if rival := rivalOf(attachment{p, t}, accepted(all)); rival != nil {
+	if rival := conflictingPolicy(attachment{p, t}, accepted(all)); rival != nil {
 		return rival
 	}
 	return p
 }
 
 // above holds what falls on the paths of one root or one route, of a kind.
-type above struct {
+type attachments struct {
 	mesh, class, gatewayNamespace, gateway []attachment
 	serviceNamespace, service              []attachment
 	routeNamespace, route                  []attachment

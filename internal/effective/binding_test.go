@@ -83,15 +83,15 @@ func eachOf(t *testing.T, scene string, visit func(*effective.Effective)) {
 // bindingsOf explains a rule, "" for all, on each path: "listener rule-N".
 func bindingsOf(t *testing.T, scene, rule string) map[string][]api.Binding {
 	t.Helper()
-	var asked *merge.Name
+	var filter *merge.Name
 	if rule != "" {
 		name, err := merge.ParseName(rule)
 		require.NoError(t, err)
-		asked = &name
+		filter = &name
 	}
 	out := make(map[string][]api.Binding)
 	eachOf(t, scene, func(e *effective.Effective) {
-		x, _ := e.Explain(asked)
+		x, _ := e.Explain(filter)
 		out[e.Path.Listener.Name+" "+e.Path.Route.RuleName(e.Path.Rule)] = x.Bindings
 	})
 	return out

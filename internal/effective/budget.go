@@ -31,8 +31,8 @@ type Budget struct {
 }
 
 type charge struct {
-	of   api.Ref
-	cost uint64
+	policy api.Ref
+	cost   uint64
 }
 
 // NewBudget returns a budget of that many units of CEL cost.
@@ -46,13 +46,13 @@ func (b *Budget) Grow(perPath uint64) *Budget {
 
 // timed returns a budget that only ends at the same time: of what was there before
 // a change, cost says nothing about the change.
-func (b *Budget) timed() *Budget { return NewBudget(b.ctx, math.MaxUint64) }
+func (b *Budget) timeOnly() *Budget { return NewBudget(b.ctx, math.MaxUint64) }
 
 // Context returns the context that ends the budget.
 func (b *Budget) Context() context.Context { return b.ctx }
 
 // on tells which path is at hand.
-func (b *Budget) on(e *Effective) {
+func (b *Budget) startPath(e *Effective) {
 	b.paths, b.last = b.paths+1, e
 	if b.limit <= math.MaxUint64-b.perPath {
 		b.limit += b.perPath
@@ -84,7 +84,7 @@ func (b *Budget) charge(by *merge.Policy, cost uint64) {
 	if c == nil {
 		c = &charge{}
 		if b.last != nil {
-			c.of = b.last.Ref(by)
+			c.policy = b.last.Ref(by)
 		}
 		if b.charges == nil {
 			b.charges = make(map[*merge.Policy]*charge)
@@ -107,9 +107,9 @@ type TooMuchError struct {
 	// Dearest of Policies whose conditions were evaluated, and what its own cost;
 	// zero if it is not they that cost the most, but constraints and schemas, or
 	// time ran out although they cost little.
-	Dearest     api.Ref
-	DearestCost uint64
-	Policies    int
+	Costliest     api.Ref
+	CostliestCost uint64
+	Policies      int
 
 	cause error // of the context
 }
@@ -119,27 +119,27 @@ func (b *Budget) tooMuch(cause error) *TooMuchError {
 	if cause == nil {
 		e.Limit = b.limit
 	}
-	if cause == nil || b.spent > slow {
-		b.dearest(e)
+	if cause == nil || b.spent > minNamedCost {
+		b.setCostliest(e)
 	}
 	return e
 }
 
 // slow is from which cost on conditions are named where time runs out: that of
 // about a third of a second.
-const slow = 500_000
+const minNamedCost = 500_000
 
 // dearest names the policy whose conditions cost the most.
-func (b *Budget) dearest(e *TooMuchError) {
+func (b *Budget) setCostliest(e *TooMuchError) {
 	rest := b.spent
 	for _, c := range b.charges {
 		rest -= c.cost
-		if c.cost > e.DearestCost || c.cost == e.DearestCost && api.CompareRefs(c.of, e.Dearest) < 0 {
-			e.Dearest, e.DearestCost = c.of, c.cost
+		if c.cost > e.CostliestCost || c.cost == e.CostliestCost && api.CompareRefs(c.policy, e.Costliest) < 0 {
+			e.Costliest, e.CostliestCost = c.policy, c.cost
 		}
 	}
 	if rest > b.spent/2 { // those of constraints and schemas
-		e.Dearest, e.DearestCost = api.Ref{}, 0
+		e.Costliest, e.CostliestCost = api.Ref{}, 0
 	}
 }
 
@@ -152,20 +152,20 @@ func (e *TooMuchError) Unwrap() error { return e.cause }
 // Error tells what was too much, with figures.
 func (e *TooMuchError) Error() string {
 	switch {
-	case errors.Is(e.cause, context.DeadlineExceeded) && e.Dearest != (api.Ref{}):
+	case errors.Is(e.cause, context.DeadlineExceeded) && e.Costliest != (api.Ref{}):
 		return fmt.Sprintf("too much to judge in time: of the conditions of %s, those of %s cost the most, %d units%s",
-			plural(e.Policies, "policy", "policies"), e.Dearest, e.DearestCost, e.reached())
+			plural(e.Policies, "policy", "policies"), e.Costliest, e.CostliestCost, e.reached())
 	case errors.Is(e.cause, context.DeadlineExceeded):
 		return "too much to judge in time" + e.reached()
 	case e.cause != nil:
 		return fmt.Sprintf("stopped before all was judged (%v)%s", e.cause, e.reached())
-	case e.Dearest == (api.Ref{}):
+	case e.Costliest == (api.Ref{}):
 		return fmt.Sprintf("too much to judge: what constraints and schemas ask costs more than the %d units that one write may take%s", e.Limit, e.reached())
 	case e.Policies == 1:
-		return fmt.Sprintf("too much to judge: the conditions of %s cost more than the %d units that one write may take%s", e.Dearest, e.Limit, e.reached())
+		return fmt.Sprintf("too much to judge: the conditions of %s cost more than the %d units that one write may take%s", e.Costliest, e.Limit, e.reached())
 	default:
 		return fmt.Sprintf("too much to judge: the conditions of %d policies cost more than the %d units that one write may take, those of %s %d, the most%s",
-			e.Policies, e.Limit, e.Dearest, e.DearestCost, e.reached())
+			e.Policies, e.Limit, e.Costliest, e.CostliestCost, e.reached())
 	}
 }
 

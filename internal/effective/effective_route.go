@@ -21,13 +21,13 @@ func (e *Effective) route() *api.EffectiveRoute {
 	var object any = map[string]any{"spec": spec}
 	out := &api.EffectiveRoute{Fields: make([]api.EffectiveField, 0, len(e.member.places))}
 	for _, f := range e.member.places {
-		shown := api.EffectiveField{Field: addressOf(f.at), Rule: f.rule.String()}
+		shown := api.EffectiveField{Field: fieldAddress(f.at), Rule: f.rule.String()}
 		if value, origin, ok := e.valueOf(f.rule); ok {
 			from := e.Ref(origin.Policy)
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
-			object = put(object, f.at, value)
+			object = setAt(object, f.at, value)
 		} else if e.member.sets(f.rule) {
-			object = without(object, f.at) // an override took it away
+			object = removeAt(object, f.at) // an override took it away
 		}
 		out.Fields = append(out.Fields, shown)
 	}
@@ -59,17 +59,17 @@ func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool)
 }
 
 // put returns an object with a value at a place. It edits nothing.
-func put(object any, at []string, value any) any {
+func setAt(object any, at []string, value any) any {
 	if len(at) == 0 {
 		return value
 	}
-	if i, ok := itemOf(at[0]); ok {
+	if i, ok := parseIndex(at[0]); ok {
 		list, _ := object.([]any)
 		list = slices.Clone(list)
 		for len(list) <= i {
 			list = append(list, map[string]any{}) // an HTTPRoute without rules has one
 		}
-		list[i] = put(list[i], at[1:], value)
+		list[i] = setAt(list[i], at[1:], value)
 		return list
 	}
 	content, _ := object.(map[string]any)
@@ -77,17 +77,17 @@ func put(object any, at []string, value any) any {
 	if content == nil {
 		content = make(map[string]any)
 	}
-	content[at[0]] = put(content[at[0]], at[1:], value)
+	content[at[0]] = setAt(content[at[0]], at[1:], value)
 	return content
 }
 
 // without returns an object without what is at a place that it has, which is
 // no item of a list itself. It edits nothing.
-func without(object any, at []string) any {
-	if i, ok := itemOf(at[0]); ok {
+func removeAt(object any, at []string) any {
+	if i, ok := parseIndex(at[0]); ok {
 		list, _ := object.([]any)
 		list = slices.Clone(list)
-		list[i] = without(list[i], at[1:])
+		list[i] = removeAt(list[i], at[1:])
 		return list
 	}
 	content, _ := object.(map[string]any)
@@ -96,12 +96,12 @@ func without(object any, at []string) any {
 		delete(content, at[0])
 		return content
 	}
-	content[at[0]] = without(content[at[0]], at[1:])
+	content[at[0]] = removeAt(content[at[0]], at[1:])
 	return content
 }
 
 // itemOf reads a step into a list.
-func itemOf(step string) (int, bool) {
+func parseIndex(step string) (int, bool) {
 	text, ok := strings.CutPrefix(step, "[")
 	if !ok {
 		return 0, false
@@ -111,7 +111,7 @@ func itemOf(step string) (int, bool) {
 }
 
 // addressOf writes a place as people do.
-func addressOf(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
+func fieldAddress(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
 
 // onlyRule returns the spec of a route with one of its rules alone.
 func onlyRule(object any, rule int) map[string]any {
@@ -136,7 +136,7 @@ func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) b
 		if items[i].Route == nil {
 			continue
 		}
-		path := samePath(items[i].Path)
+		path := pathKey(items[i].Path)
 		for j := range items[i].Route.Fields {
 			f := &items[i].Route.Fields[j]
 			if f.Block == "" || f.Block == merge.Object.String() {
@@ -155,13 +155,13 @@ func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) b
 			}
 			slices.SortFunc(f.ConflictsWith, api.ComparePolicyKinds)
 		}
-		settle(fields, func(f *api.EffectiveField) bool { return direct(kind[f]) })
+		applyWinner(fields, func(f *api.EffectiveField) bool { return direct(kind[f]) })
 	}
 	for i := range items {
 		if r := items[i].Route; r != nil {
 			for _, f := range r.Fields {
 				if len(f.ConflictsWith) > 0 {
-					r.Spec, _ = put(r.Spec, stepsOf(f.Field), f.Value).(map[string]any)
+					r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
 				}
 			}
 		}
@@ -170,7 +170,7 @@ func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) b
 
 // stepsOf reads the address of a field as steps into the spec that is shown,
 // which has one rule.
-func stepsOf(address string) []string {
+func fieldSteps(address string) []string {
 	steps := strings.Split(strings.ReplaceAll(strings.TrimPrefix(address, "spec."), "[", ".["), ".")
 	if len(steps) > 1 && steps[0] == "rules" {
 		steps[1] = "[0]"
@@ -179,7 +179,7 @@ func stepsOf(address string) []string {
 }
 
 // settle gives all fields the value of the one that wins.
-func settle(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool) {
+func applyWinner(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool) {
 	i := max(slices.IndexFunc(fields, direct), 0)
 	winner := *fields[i]
 	for _, f := range fields {
@@ -189,7 +189,7 @@ func settle(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool)
 
 // samePath is a path but for the namespaces, which are levels in some kinds and
 // not in others.
-func samePath(path []api.PathElement) string {
+func pathKey(path []api.PathElement) string {
 	var b strings.Builder
 	for _, e := range path {
 		if e.Kind != gateway.KindNamespace {

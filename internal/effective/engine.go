@@ -20,14 +20,14 @@ type Engine struct {
 }
 
 // NewEngine returns an engine.
-func NewEngine() *Engine { return &Engine{shapes: lru.New(mostShapes)} }
+func NewEngine() *Engine { return &Engine{shapes: lru.New(maxShapes)} }
 
 // OnServices reports whether paths of a kind start at the Services that are
 // parents of routes.
 func (e *Engine) OnServices(k *policykind.Kind) bool { return e.shape(k).mesh }
 
 // mostShapes is more than the policy kinds of a cluster.
-const mostShapes = 128
+const maxShapes = 128
 
 // Effective is the effective policy of one kind on one path.
 type Effective struct {

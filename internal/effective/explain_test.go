@@ -66,18 +66,18 @@ func explained(t *testing.T, scene, rule string) (api.Explanation, bool) {
 	require.NoError(t, err)
 	v, err := set.View(kinds, "app")
 	require.NoError(t, err)
-	var asked *merge.Name
+	var filter *merge.Name
 	if rule != "" {
 		name, err := merge.ParseName(rule)
 		require.NoError(t, err)
-		asked = &name
+		filter = &name
 	}
 	var out []api.Explanation
 	var ok bool
 	budget := effective.NewBudget(t.Context(), math.MaxUint64)
 	require.NoError(t, effective.NewEngine().Walk(v, effective.Scope{All: true}, false, budget, func(e *effective.Effective) error {
 		var x api.Explanation
-		x, ok = e.Explain(asked)
+		x, ok = e.Explain(filter)
 		out = append(out, x)
 		return nil
 	}))
@@ -136,7 +136,7 @@ func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
 }
 
 func TestExplainOfSomeRules(t *testing.T) {
-	for asked, want := range map[string]struct {
+	for filter, want := range map[string]struct {
 		rules    []string
 		policies []string
 	}{
@@ -146,8 +146,8 @@ func TestExplainOfSomeRules(t *testing.T) {
 		"rules.authentication":   {[]string{key("a"), key("b"), key("c"), key("d")}, []string{"gw", "listener", "route"}},
 		"rules.authorization":    {[]string{}, []string{}},
 	} {
-		x, ok := explain(t, asked)
-		assert.Equal(t, len(want.policies) > 0, ok, asked)
+		x, ok := explain(t, filter)
+		assert.Equal(t, len(want.policies) > 0, ok, filter)
 		rules, policies := []string{}, []string{}
 		for _, r := range x.Rules {
 			rules = append(rules, r.Rule)
@@ -155,12 +155,12 @@ func TestExplainOfSomeRules(t *testing.T) {
 		for _, c := range x.Policies {
 			policies = append(policies, c.Policy.Name)
 			for _, b := range c.Blocks {
-				assert.Subset(t, want.rules, b.Rules, asked)
+				assert.Subset(t, want.rules, b.Rules, filter)
 			}
-			assert.False(t, slices.ContainsFunc(c.Lost, func(l api.LostRule) bool { return !slices.Contains(want.rules, l.Rule) }), asked)
+			assert.False(t, slices.ContainsFunc(c.Lost, func(l api.LostRule) bool { return !slices.Contains(want.rules, l.Rule) }), filter)
 		}
-		assert.Equal(t, want.rules, rules, asked)
-		assert.Equal(t, want.policies, policies, asked)
+		assert.Equal(t, want.rules, rules, filter)
+		assert.Equal(t, want.policies, policies, filter)
 	}
 }
 

@@ -20,11 +20,11 @@ type Footprint struct {
 	// touch are the objects whose paths change; and what stands for many: the
 	// grants of a namespace (grantsOf), all objects of a kind that a selector
 	// may choose from (anyOf).
-	touch map[api.Ref]bool
+	touched map[api.Ref]bool
 	// around are those that such paths go through, or hang on, besides: what is
 	// above and below. What hangs under a root is not listed there: it has the
 	// root around itself.
-	around map[api.Ref]bool
+	related map[api.Ref]bool
 }
 
 // Everywhere is the footprint of a change that may matter to any path.
@@ -34,12 +34,12 @@ func Everywhere() *Footprint { return &Footprint{all: true} }
 // as it will be. What is around it is looked up in the views: those before and
 // after, with and without other changes.
 func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
-	f := &Footprint{touch: make(map[api.Ref]bool), around: make(map[api.Ref]bool)}
+	f := &Footprint{touched: make(map[api.Ref]bool), related: make(map[api.Ref]bool)}
 	for _, v := range views {
 		t := tracer{f, v}
 		for _, o := range objects {
 			if o != nil {
-				t.change(o)
+				t.addChange(o)
 			}
 		}
 	}
@@ -47,45 +47,45 @@ func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint 
 }
 
 // Meets reports whether two changes may matter to one path.
-func (f *Footprint) Meets(o *Footprint) bool {
-	return f.all || o.all || common(f.touch, o.touch) || common(f.touch, o.around) || common(f.around, o.touch)
+func (f *Footprint) Overlaps(o *Footprint) bool {
+	return f.all || o.all || intersect(f.touched, o.touched) || intersect(f.touched, o.related) || intersect(f.related, o.touched)
 }
 
 // All reports whether the change may matter to any path.
 func (f *Footprint) All() bool { return f.all }
 
 // Len returns how many objects the footprint names.
-func (f *Footprint) Len() int { return len(f.touch) + len(f.around) }
+func (f *Footprint) Len() int { return len(f.touched) + len(f.related) }
 
 // Touched yields the objects whose paths change, in no order.
-func (f *Footprint) Touched() iter.Seq[api.Ref] { return maps.Keys(f.touch) }
+func (f *Footprint) Touched() iter.Seq[api.Ref] { return maps.Keys(f.touched) }
 
 // Around yields the objects that such paths go through, or depend on, besides, in
 // no order.
-func (f *Footprint) Around() iter.Seq[api.Ref] { return maps.Keys(f.around) }
+func (f *Footprint) Related() iter.Seq[api.Ref] { return maps.Keys(f.related) }
 
 // Clone returns a footprint that can be changed by itself.
 func (f *Footprint) Clone() *Footprint {
-	return &Footprint{f.all, maps.Clone(f.touch), maps.Clone(f.around)}
+	return &Footprint{f.all, maps.Clone(f.touched), maps.Clone(f.related)}
 }
 
 // Hold adds all that another footprint has to what is around this one.
-func (f *Footprint) Hold(o *Footprint) {
-	maps.Copy(f.around, o.touch)
-	maps.Copy(f.around, o.around)
+func (f *Footprint) AddRelated(o *Footprint) {
+	maps.Copy(f.related, o.touched)
+	maps.Copy(f.related, o.related)
 }
 
 // Touch adds all that another footprint has to what this one touches.
-func (f *Footprint) Touch(o *Footprint) {
-	maps.Copy(f.touch, o.touch)
-	maps.Copy(f.touch, o.around)
+func (f *Footprint) AddTouched(o *Footprint) {
+	maps.Copy(f.touched, o.touched)
+	maps.Copy(f.touched, o.related)
 }
 
 // Join adds what another footprint of the same change has, of another view.
 func (f *Footprint) Join(o *Footprint) {
 	f.all = f.all || o.all
-	maps.Copy(f.touch, o.touch)
-	maps.Copy(f.around, o.around)
+	maps.Copy(f.touched, o.touched)
+	maps.Copy(f.related, o.related)
 }
 
 // Growth is how the footprint of a change follows other changes: which other
@@ -96,11 +96,11 @@ type Growth int
 const (
 	// GrowsAround follows changes of what paths are made of: what such a change
 	// has is around this one, too.
-	GrowsAround Growth = iota
+	GrowsRelated Growth = iota
 	// GrowsTouch follows all changes, and touches what they touch: a
 	// ReferenceGrant and a selector of labels have their targets by what other
 	// objects say.
-	GrowsTouch
+	GrowsTouched
 )
 
 // GrowthOf returns the growth of a change, given the object as it was and as it
@@ -110,15 +110,15 @@ func GrowthOf(objects ...snapshot.Object) Growth {
 		switch o := o.(type) {
 		case *gateway.Grant:
 			if o != nil {
-				return GrowsTouch
+				return GrowsTouched
 			}
 		case *policykind.Policy:
 			if o != nil && slices.ContainsFunc(o.Targets, func(t policykind.Target) bool { return t.Selector != nil }) {
-				return GrowsTouch
+				return GrowsTouched
 			}
 		}
 	}
-	return GrowsAround
+	return GrowsRelated
 }
 
 // Links reports whether paths go through an object, so that its change makes
@@ -157,8 +157,8 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 // touches. Paths name no groups, so neither is asked for one.
 func (f *Footprint) Through() func(path []api.PathElement) bool {
 	type place struct{ kind, namespace, name string }
-	touched := make(map[place]bool, len(f.touch))
-	for ref := range f.touch {
+	touched := make(map[place]bool, len(f.touched))
+	for ref := range f.touched {
 		touched[place{ref.Kind, ref.Namespace, ref.Name}] = true
 	}
 	return func(path []api.PathElement) bool {
@@ -168,7 +168,7 @@ func (f *Footprint) Through() func(path []api.PathElement) bool {
 	}
 }
 
-func common(a, b map[api.Ref]bool) bool {
+func intersect(a, b map[api.Ref]bool) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
@@ -196,86 +196,86 @@ type tracer struct {
 	view *snapshot.View
 }
 
-func (t tracer) change(o snapshot.Object) {
+func (t tracer) addChange(o snapshot.Object) {
 	switch o := o.(type) {
 	case *policykind.Profile, *policykind.Definition, *constraint.Constraint:
 		t.all = true
 	case *policykind.Policy:
-		t.policy(o)
+		t.touchPolicy(o)
 	case *gateway.Grant:
-		t.grant(o)
+		t.touchGrant(o)
 	default:
-		t.object(o.Ref())
-		t.hold(o)
+		t.touchObject(o.Ref())
+		t.relateDependencies(o)
 	}
 }
 
-func (t tracer) policy(p *policykind.Policy) {
-	t.touch[p.Ref()] = true
+func (t tracer) touchPolicy(p *policykind.Policy) {
+	t.touched[p.Ref()] = true
 	for _, target := range p.Targets {
 		if target.Selector != nil {
-			t.touch[anyOf(target.Ref.PolicyKind(), target.Ref.Namespace)] = true
+			t.touched[anyOf(target.Ref.PolicyKind(), target.Ref.Namespace)] = true
 		}
 		switch {
 		case !target.Grant:
 		case target.Ref.Namespace == "":
-			t.touch[grantsOf("")] = true // any grant lets a selector choose more
+			t.touched[grantsOf("")] = true // any grant lets a selector choose more
 		default:
-			t.around[grantsOf(target.Ref.Namespace)] = true
+			t.related[grantsOf(target.Ref.Namespace)] = true
 		}
 	}
 	for _, target := range t.view.Targets(p) {
 		if target.Selector == nil {
-			t.object(target.Ref)
+			t.touchObject(target.Ref)
 		}
 	}
 }
 
 // grant touches whatever may need it.
-func (t tracer) grant(g *gateway.Grant) {
-	t.touch[grantsOf(g.Namespace)], t.around[grantsOf("")] = true, true
-	t.around[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
+func (t tracer) touchGrant(g *gateway.Grant) {
+	t.touched[grantsOf(g.Namespace)], t.related[grantsOf("")] = true, true
+	t.related[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
 	p := plan{view: t.view}
-	p.grant(g)
+	p.addGrant(g)
 	for _, r := range p.routes.list {
-		t.object(r.Ref())
+		t.touchObject(r.Ref())
 	}
 	for _, r := range p.roots.list {
 		if r.gateway != nil {
-			t.object(r.gateway.Ref())
+			t.touchObject(r.gateway.Ref())
 		} else {
-			t.object(r.service.Ref())
+			t.touchObject(r.service.Ref())
 		}
 	}
 	for _, s := range p.sets.list {
-		t.object(s.Ref())
+		t.touchObject(s.Ref())
 	}
 }
 
 // object touches an object, which need not be there.
-func (t tracer) object(ref api.Ref) {
-	t.touch[ref] = true
+func (t tracer) touchObject(ref api.Ref) {
+	t.touched[ref] = true
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindMesh}:
 		t.all = true
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
-		t.namespace(ref.Name)
+		t.relateNamespace(ref.Name)
 	default:
 		for r := range t.view.RoutesTo(ref) { // which has the backend around itself
-			t.hold(r)
+			t.relateDependencies(r)
 		}
 	}
 	if o := t.view.Get(ref); o != nil {
-		t.hold(o)
+		t.relateDependencies(o)
 	}
 }
 
 // namespace has everything in it around, and what that hangs on.
-func (t tracer) namespace(name string) {
+func (t tracer) relateNamespace(name string) {
 	hold := func(kind api.PolicyKind) {
 		for o := range t.view.In(kind, name) {
-			t.around[o.Ref()] = true
-			t.hold(o)
+			t.related[o.Ref()] = true
+			t.relateDependencies(o)
 		}
 	}
 	hold(api.PolicyKind{Kind: gateway.KindService})
@@ -286,49 +286,49 @@ func (t tracer) namespace(name string) {
 
 // hold puts around what an object hangs on: what it names, where it is, and
 // what that hangs on in turn.
-func (t tracer) hold(o snapshot.Object) {
-	t.chosen(o.Ref())
+func (t tracer) relateDependencies(o snapshot.Object) {
+	t.relateSelectors(o.Ref())
 	switch o := o.(type) {
 	case *gateway.Gateway:
-		t.around[(&gateway.Class{Name: o.Class}).Ref()] = true
-		t.around[anyOf((&gateway.Class{}).Ref().PolicyKind(), "")] = true
+		t.related[(&gateway.Class{Name: o.Class}).Ref()] = true
+		t.related[anyOf((&gateway.Class{}).Ref().PolicyKind(), "")] = true
 	case *gateway.ListenerSet:
-		t.parent(gateway.Parent{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
+		t.relateParent(gateway.Parent{Kind: gateway.KindGateway, Namespace: o.GatewayNamespace, Name: o.GatewayName})
 	case *gateway.Route:
 		for _, p := range o.Parents {
-			t.parent(p)
+			t.relateParent(p)
 		}
 		for i := range o.Rules {
 			for _, b := range o.Rules[i].Backends {
-				t.backend(o, b.Object)
+				t.relateBackend(o, b.Object)
 			}
 		}
 	}
 }
 
 // chosen puts around what may choose an object: its namespace, and selectors.
-func (t tracer) chosen(ref api.Ref) {
+func (t tracer) relateSelectors(ref api.Ref) {
 	kind := ref.PolicyKind()
-	t.around[anyOf(kind, "")] = true
+	t.related[anyOf(kind, "")] = true
 	if ref.Namespace != "" {
-		t.around[anyOf(kind, ref.Namespace)] = true
-		t.around[(&gateway.Namespace{Name: ref.Namespace}).Ref()] = true
+		t.related[anyOf(kind, ref.Namespace)] = true
+		t.related[(&gateway.Namespace{Name: ref.Namespace}).Ref()] = true
 	}
 }
 
-func (t tracer) parent(p gateway.Parent) {
+func (t tracer) relateParent(p gateway.Parent) {
 	ref := p.Ref()
-	t.around[ref] = true
-	t.chosen(ref)
+	t.related[ref] = true
+	t.relateSelectors(ref)
 	if o := t.view.Get(ref); o != nil {
-		t.hold(o)
+		t.relateDependencies(o)
 	}
 }
 
-func (t tracer) backend(r *gateway.Route, ref api.Ref) {
-	t.around[ref] = true
-	t.chosen(ref)
+func (t tracer) relateBackend(r *gateway.Route, ref api.Ref) {
+	t.related[ref] = true
+	t.relateSelectors(ref)
 	if ref.Namespace != r.Namespace {
-		t.around[grantsOf(ref.Namespace)] = true
+		t.related[grantsOf(ref.Namespace)] = true
 	}
 }

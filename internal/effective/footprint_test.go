@@ -96,8 +96,8 @@ func TestWhichChangesMeet(t *testing.T) {
 				}
 				return effective.FootprintOf(objects, v, after)
 			}
-			assert.Equal(t, c.want, footprint(c.one).Meets(footprint(c.other, c.one)))
-			assert.Equal(t, c.want, footprint(c.other).Meets(footprint(c.one, c.other)), "the other way round")
+			assert.Equal(t, c.want, footprint(c.one).Overlaps(footprint(c.other, c.one)))
+			assert.Equal(t, c.want, footprint(c.other).Overlaps(footprint(c.one, c.other)), "the other way round")
 		})
 	}
 }
@@ -105,12 +105,12 @@ func TestWhichChangesMeet(t *testing.T) {
 func TestWhatSaysHowPoliciesAreReadMeetsEverything(t *testing.T) {
 	v := overlapWorld(t)
 	none := effective.FootprintOf(nil, v)
-	assert.False(t, none.Meets(none))
-	assert.True(t, effective.Everywhere().Meets(none))
+	assert.False(t, none.Overlaps(none))
+	assert.True(t, effective.Everywhere().Overlaps(none))
 	for _, o := range []snapshot.Object{&policykind.Profile{}, &policykind.Definition{}, constraint.FromClusterPolicyConstraint(&api.ClusterPolicyConstraint{})} {
 		f := effective.FootprintOf([]snapshot.Object{o, nil}, v)
-		assert.True(t, f.Meets(none), "%T", o)
-		assert.True(t, none.Meets(f), "%T", o)
+		assert.True(t, f.Overlaps(none), "%T", o)
+		assert.True(t, none.Overlaps(f), "%T", o)
 		assert.True(t, f.Through()(nil), "%T", o)
 	}
 }

@@ -11,21 +11,21 @@ import (
 // some 25,000 small ones, and fewer large ones, so that a policy of two thousand
 // rules on every route does not fill the memory. Two generations are about
 // 60 MB.
-const memoWeight = 1 << 19
+const maxMemoWeight = 1 << 19
 
 // mostPut is how much of a generation one comparison may fill with what comes
 // after a change. Few ask for it again: a policy that is stored is read anew, and
 // its folds are remembered when it is. A change of a gateway with ten thousand
 // routes must not push out what everybody else needs.
-const mostPut = memoWeight / 8
+const maxComparisonWeight = maxMemoWeight / 8
 
 // memo remembers the folds of stacks. Paths with the same stack share one: the
 // result depends on the stack alone. When a generation is full it becomes the
 // old one, and what is asked for again moves into the new.
 type memo struct {
-	mu       sync.Mutex
-	now, old map[string]*folded
-	weight   int // of now
+	mu                sync.Mutex
+	current, previous map[string]*folded
+	weight            int // of now
 }
 
 // folded is a stack and what came of it.
@@ -64,10 +64,10 @@ func reading(r *merge.Reading) byte {
 func (m *memo) get(key []byte) *folded {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if f := m.now[string(key)]; f != nil {
+	if f := m.current[string(key)]; f != nil {
 		return f
 	}
-	f := m.old[string(key)]
+	f := m.previous[string(key)]
 	if f != nil {
 		m.store(string(key), f)
 	}
@@ -81,10 +81,10 @@ func (m *memo) put(key []byte, f *folded) {
 }
 
 func (m *memo) store(key string, f *folded) {
-	if m.now == nil || m.weight >= memoWeight {
-		m.now, m.old, m.weight = make(map[string]*folded, 64), m.now, 0
+	if m.current == nil || m.weight >= maxMemoWeight {
+		m.current, m.previous, m.weight = make(map[string]*folded, 64), m.current, 0
 	}
-	m.now[key] = f
+	m.current[key] = f
 	m.weight += f.weigh()
 }
 

@@ -21,15 +21,15 @@ func TestTheMemoIsBoundedByWeight(t *testing.T) {
 			for i := range 120_000 {
 				m.put([]byte(strconv.Itoa(i)), f)
 			}
-			assert.LessOrEqual(t, (len(m.now)+len(m.old))*f.weigh(), 2*(memoWeight+f.weigh()))
-			assert.GreaterOrEqual(t, len(m.old)*f.weigh(), memoWeight, "and not too soon")
+			assert.LessOrEqual(t, (len(m.current)+len(m.previous))*f.weigh(), 2*(maxMemoWeight+f.weigh()))
+			assert.GreaterOrEqual(t, len(m.previous)*f.weigh(), maxMemoWeight, "and not too soon")
 		})
 	}
 }
 
 func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 	var m memo
-	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, memoWeight/4)}}
+	kept, other := &folded{Result: &merge.Result{}}, &folded{Result: &merge.Result{Rules: make([]merge.Effective, maxMemoWeight/4)}}
 	m.put([]byte("kept"), kept)
 	for i := range 40 {
 		assert.Same(t, kept, m.get([]byte("kept")), "round %d", i)
@@ -40,7 +40,7 @@ func TestWhatIsAskedForOutlivesAGeneration(t *testing.T) {
 
 // A comparison keeps what everybody needs, and only a part of what it makes up.
 func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
-	const weight, many = 11, mostPut / 4 // more than twice what fits
+	const weight, many = 11, maxComparisonWeight / 4 // more than twice what fits
 	stacks := func(w *walk) (kept int) {
 		w.engine = &Engine{}
 		k := &kindWalk{}
@@ -50,9 +50,9 @@ func TestAComparisonLeavesRoomInTheMemo(t *testing.T) {
 			_, err := w.fold(k)
 			assert.NoError(t, err)
 		}
-		return len(w.engine.memo.now) + len(w.engine.memo.old)
+		return len(w.engine.memo.current) + len(w.engine.memo.previous)
 	}
-	assert.Equal(t, mostPut/weight, stacks(&walk{whatIf: true}))
+	assert.Equal(t, maxComparisonWeight/weight, stacks(&walk{whatIf: true}))
 	assert.Equal(t, many, stacks(&walk{}), "what is stored is remembered whole")
 }
 
@@ -69,7 +69,7 @@ func TestALargePolicyOfAReviewIsNotKept(t *testing.T) {
 			k.stack.policies, k.stack.versions, k.stack.layers = []*policykind.Policy{p}, []uint64{1}, []merge.Layer{{Policy: &p.Policy}}
 			first, err := w.fold(k)
 			require.NoError(t, err)
-			assert.Len(t, w.engine.memo.now, c.kept)
+			assert.Len(t, w.engine.memo.current, c.kept)
 			k.last = nil
 			again, err := w.fold(k)
 			require.NoError(t, err)

@@ -22,21 +22,21 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 	if why := NoLevelReason(p, t); why != "" {
 		return why, ""
 	}
-	d := pathless{
+	d := noPathReason{
 		plan: &plan{view: v}, kind: p.Kind, shape: shapeOf(p.Kind),
 		target:   policykind.Target{Ref: t.Target, Section: t.Section, Port: t.Port},
 		consumer: p.Kind.Targets.Namespaces == api.LeaveConsumer && t.Target.Namespace != p.Namespace,
 	}
 	switch o := v.Get(t.Target).(type) {
 	case *gateway.Route:
-		why, advice = d.ofRoute(o, t.Section), "change that or choose another target"
+		why, advice = d.route(o, t.Section), "change that or choose another target"
 	case *gateway.ListenerSet:
-		why, advice = d.set(o), "it takes effect on routes that are attached later"
+		why, advice = d.listenerSet(o), "it takes effect on routes that are attached later"
 	default:
 		if d.isBackend() {
 			why, advice = d.backend(), "it takes effect on routes that do so later"
 		} else {
-			why, advice = d.above(), "it takes effect on routes that are attached later"
+			why, advice = d.rootOrAbove(), "it takes effect on routes that are attached later"
 		}
 	}
 	switch {
@@ -50,7 +50,7 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 }
 
 // pathless looks for the reason why a target is on no path of a kind.
-type pathless struct {
+type noPathReason struct {
 	*plan
 
 	kind   *policykind.Kind
@@ -62,19 +62,19 @@ type pathless struct {
 
 // ofRoute returns why no path goes through a route, or through the rules of it that
 // a section means.
-func (d *pathless) ofRoute(r *gateway.Route, section string) string {
-	if why := d.unattached(r); why != "" {
+func (d *noPathReason) route(r *gateway.Route, section string) string {
+	if why := d.unattachedRoute(r); why != "" {
 		return d.notAttached(r.Ref(), why)
 	}
-	return d.lacks(r, section)
+	return d.missingParts(r, section)
 }
 
-func (d *pathless) notAttached(object api.Ref, why string) string {
-	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.roots(), why)
+func (d *noPathReason) notAttached(object api.Ref, why string) string {
+	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.rootKinds(), why)
 }
 
 // roots names what the kind's paths start at.
-func (d *pathless) roots() string {
+func (d *noPathReason) rootKinds() string {
 	switch {
 	case !d.shape.mesh:
 		return gateway.KindGateway
@@ -86,66 +86,66 @@ func (d *pathless) roots() string {
 }
 
 // mostParents is how many parents of a route are named.
-const mostParents = 3
+const maxParents = 3
 
 // unattached returns why none of a route's parents takes it; it is empty if one
 // does.
-func (d *pathless) unattached(r *gateway.Route) string {
+func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
 	var all []string
 	for _, p := range r.Parents {
-		why := d.refuses(p, r)
+		why := d.parent(p, r)
 		if why == "" {
 			return ""
 		}
 		all = append(all, why)
 	}
 	for _, p := range r.Unread {
-		all = append(all, notRead(p))
+		all = append(all, unsupportedKind(p))
 	}
-	switch more := len(all) - mostParents; {
+	switch more := len(all) - maxParents; {
 	case len(all) == 0 && r.WantsDefaultGateways:
 		return "it asks for default gateways, which are not read"
 	case len(all) == 0:
 		return "it has no parentRefs"
 	case more > 0:
-		return fmt.Sprintf("%s, and %d more", strings.Join(all[:mostParents], ", "), more)
+		return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxParents], ", "), more)
 	default:
 		return strings.Join(all, ", ")
 	}
 }
 
-func notRead(parent api.Ref) string {
+func unsupportedKind(parent api.Ref) string {
 	return fmt.Sprintf("%s is of the kind %s, which is not read", parent, parent.PolicyKind())
 }
 
 // refuses returns why a parent does not take a route; it is empty if it does.
-func (d *pathless) refuses(p gateway.Parent, r *gateway.Route) string {
+func (d *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
 	switch o := d.view.Get(p.Ref()).(type) {
 	case *gateway.Gateway:
-		return d.noListener(p, r, o.Listeners)
+		return d.listener(p, r, o.Listeners)
 	case *gateway.ListenerSet:
-		if d.idle(o) != "" {
+		if d.unattachedSet(o) != "" {
 			return o.Ref().String() + " is not attached to any Gateway"
 		}
-		return d.noListener(p, r, o.Listeners)
+		return d.listener(p, r, o.Listeners)
 	case *gateway.Service:
-		return d.noService(p, r, o)
+		return d.service(p, r, o)
 	default:
 		return p.Ref().String() + " does not exist"
 	}
 }
 
-func (d *pathless) noListener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
+func (d *noPathReason) listener(p gateway.Parent, r *gateway.Route, listeners []gateway.Listener) string {
 	if !d.shape.gateway {
-		return d.otherRoot(p.Ref())
+		return d.otherRootKind(p.Ref())
 	}
 	return gateway.RejectReason(r, p, listeners, d.view.NamespaceLabels(r.Namespace))
 }
 
-func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
+func (d *noPathReason) service(p gateway.Parent, r *gateway.Route, s *gateway.Service) string {
 	switch by := (&gateway.Route{Namespace: r.Namespace, Parents: []gateway.Parent{p}}); {
 	case !d.shape.mesh:
-		return d.otherRoot(s.Ref())
+		return d.otherRootKind(s.Ref())
 	case len(by.PortsOf(s)) == 0:
 		return s.Ref().String() + " does not have the port that the parentRef names"
 	default:
@@ -153,20 +153,20 @@ func (d *pathless) noService(p gateway.Parent, r *gateway.Route, s *gateway.Serv
 	}
 }
 
-func (d *pathless) otherRoot(parent api.Ref) string {
+func (d *noPathReason) otherRootKind(parent api.Ref) string {
 	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", d.kind.Kind, parent)
 }
 
 // idle returns why a listener set adds no listener to any gateway; it is empty if
 // it does.
-func (d *pathless) idle(s *gateway.ListenerSet) string {
+func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
 	case s.Unread != api.Ref{}:
-		return notRead(s.Unread)
+		return unsupportedKind(s.Unread)
 	case g == nil:
 		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
-	case !g.Sets.Admits(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
+	case !g.Sets.Allows(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
 		return fmt.Sprintf("the allowedListeners of %s do not admit listener sets of namespace %s", g.Ref(), s.Namespace)
 	default:
 		return ""
@@ -175,11 +175,11 @@ func (d *pathless) idle(s *gateway.ListenerSet) string {
 
 // lacks returns what a route that is attached lacks for a path of the kind through
 // the rules that a section means, all if it is empty; "" if it lacks nothing.
-func (d *pathless) lacks(r *gateway.Route, section string) string {
+func (d *noPathReason) missingParts(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
 	rules := rulesAt(r, section)
 	switch {
-	case !d.shape.through(r.Kind):
+	case !d.shape.includesRoute(r.Kind):
 		return fmt.Sprintf("policies of kind %s do not apply to routes of kind %s", d.kind.Kind, r.Kind)
 	case d.end() < gateway.LevelRule:
 		return ""
@@ -190,12 +190,12 @@ func (d *pathless) lacks(r *gateway.Route, section string) string {
 	case d.end() < gateway.LevelBackend:
 		return ""
 	default:
-		return d.backendless(r, at, rules)
+		return d.noBackend(r, at, rules)
 	}
 }
 
 // end returns where paths through routes end: in a mesh they end there, too.
-func (d *pathless) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
+func (d *noPathReason) end() gateway.Level { return max(d.shape.gatewayEnd, d.shape.meshEnd) }
 
 func rulesAt(r *gateway.Route, section string) []int {
 	var out []int
@@ -209,14 +209,14 @@ func rulesAt(r *gateway.Route, section string) []int {
 
 // controls reports whether the kind controls a field of a rule, or none of any
 // rule, as most kinds.
-func (d *pathless) controls(r *gateway.Route, rule int) bool {
+func (d *noPathReason) controls(r *gateway.Route, rule int) bool {
 	members, controlled := membersOf(d.kind, gateway.Path{Route: r, Rule: rule})
 	return !controlled || len(members) > 0
 }
 
 // backendless returns why none of the rules of a route, which are at a target,
 // sends requests to a backend; it is empty if one does.
-func (d *pathless) backendless(r *gateway.Route, at policykind.Target, rules []int) string {
+func (d *noPathReason) noBackend(r *gateway.Route, at policykind.Target, rules []int) string {
 	why := fmt.Sprintf("%s has no backends", at)
 	for _, i := range rules {
 		backends := r.Rules[i].Backends
@@ -227,13 +227,13 @@ func (d *pathless) backendless(r *gateway.Route, at policykind.Target, rules []i
 			if reaches(d.view, r, b.Object) {
 				return ""
 			}
-			why = ungranted(r, b.Object)
+			why = noGrant(r, b.Object)
 		}
 	}
 	return why
 }
 
-func ungranted(r *gateway.Route, to api.Ref) string {
+func noGrant(r *gateway.Route, to api.Ref) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
 }
 

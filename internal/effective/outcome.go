@@ -54,13 +54,13 @@ type Outcomes struct {
 type tally struct {
 	paths    api.PathCounts
 	survived bool // some rule did, on some path
-	lost     map[lostTo]*lostOn
+	lost     map[loss]*lossCount
 	whole    map[api.Ref]int // by which policy it was replaced, and on how many paths
 	replaces bool            // another one whole, on some path
 }
 
 // lostTo is a loss but for the path.
-type lostTo struct {
+type loss struct {
 	rule        string
 	to, inForce api.Ref
 	equal       bool
@@ -68,7 +68,7 @@ type lostTo struct {
 
 // lostOn counts the paths of a loss, and those of them on which the whole policy
 // was replaced.
-type lostOn struct{ paths, whole int }
+type lossCount struct{ paths, whole int }
 
 // Add counts the policies of one path.
 func (s *Outcomes) Add(e *Effective) {
@@ -79,7 +79,7 @@ func (s *Outcomes) Add(e *Effective) {
 		o := &e.Outcomes[i]
 		t := s.tallies[o.Policy]
 		if t == nil {
-			t = &tally{lost: make(map[lostTo]*lostOn), whole: make(map[api.Ref]int)}
+			t = &tally{lost: make(map[loss]*lossCount), whole: make(map[api.Ref]int)}
 			s.tallies[o.Policy] = t
 		}
 		t.add(e, o)
@@ -105,13 +105,13 @@ func (t *tally) add(e *Effective, o *merge.Outcome) {
 		t.whole[e.Ref(by)]++
 	}
 	for _, l := range o.Lost {
-		k := lostTo{rule: l.Key.String(), to: e.Ref(l.To.Policy), equal: l.Equal}
+		k := loss{rule: l.Key.String(), to: e.Ref(l.To.Policy), equal: l.Equal}
 		if l.InForce != nil {
 			k.inForce = e.Ref(l.InForce)
 		}
 		on := t.lost[k]
 		if on == nil {
-			on = new(lostOn)
+			on = new(lossCount)
 			t.lost[k] = on
 		}
 		on.paths++
@@ -141,7 +141,7 @@ func (s *Outcomes) Of(v *snapshot.View, p *policykind.Policy) api.Outcome {
 	out := api.Outcome{Policy: p.Ref(), Targets: Targets(v, p)}
 	t := s.tallies[&p.Policy]
 	if t == nil {
-		out.State, out.Message = withoutPath(v, p, out.Targets)
+		out.State, out.Message = stateWithoutPath(v, p, out.Targets)
 		return out
 	}
 	out.State, out.Paths, out.Message = t.state(), t.paths, emptyMessage(&p.Policy, t.replaces)
@@ -166,7 +166,7 @@ func (t *tally) losses() []api.LostCount {
 	return out
 }
 
-func compareLosses(a, b lostTo) int {
+func compareLosses(a, b loss) int {
 	c := cmp.Or(strings.Compare(a.rule, b.rule), api.CompareRefs(a.to, b.to), api.CompareRefs(a.inForce, b.inForce))
 	switch {
 	case c != 0 || a.equal == b.equal:
@@ -179,7 +179,7 @@ func compareLosses(a, b lostTo) int {
 }
 
 // withoutPath returns the state of a policy that is on no path, and why.
-func withoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
+func stateWithoutPath(v *snapshot.View, p *policykind.Policy, targets []api.Target) (api.State, string) {
 	if p.Invalid != nil {
 		return api.Invalid, p.Invalid.Error()
 	}

@@ -31,7 +31,7 @@ func (e *Effective) API() api.EffectivePolicy {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
 		out.Policies = append(out.Policies, api.PolicyOnPath{
-			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.empty(o), Lost: e.LostRules(o),
+			Policy: e.Ref(o.Policy), State: StateOf(o), ReplacedBy: e.refOf(o.ReplacedBy()), Message: e.emptyMessage(o), Lost: e.LostRules(o),
 		})
 	}
 	out.Route = e.route()
@@ -62,7 +62,7 @@ func (e *Effective) refOf(p *merge.Policy) *api.Ref {
 
 // empty tells of a policy without a rule that it holds nothing, and whether it
 // replaces those above it. It returns "" for others.
-func (e *Effective) empty(o *merge.Outcome) string {
+func (e *Effective) emptyMessage(o *merge.Outcome) string {
 	return emptyMessage(o.Policy, o.Policy.Empty() && e.replaces(o.Policy))
 }
 

@@ -26,18 +26,18 @@ type Override struct {
 // AppendHeld appends the overrides of the path: the rules in force that come from
 // an overrides block, and those of blocks under a condition unless a higher
 // override without one has their place. By layer, then by rule.
-func (e *Effective) AppendHeld(to []Override) []Override {
+func (e *Effective) AppendOverrides(to []Override) []Override {
 	for i := range e.Layers {
-		if !overrules(&e.Layers[i]) || e.again(i) {
+		if !hasOverrides(&e.Layers[i]) || e.isRepeated(i) {
 			continue
 		}
 		level := e.Level(e.Layers[i].Policy)
 		for o, block := range overrideBlocks(&e.Layers[i]) {
 			o.Level = level
-			firm := e.firmAbove(o)
+			firm := e.unconditionalAbove(o)
 			for n := range block.Rules {
 				o.Rule = &block.Rules[n]
-				if e.holds(o, firm) {
+				if e.mayBeInForce(o, firm) {
 					to = append(to, o)
 				}
 			}
@@ -47,13 +47,13 @@ func (e *Effective) AppendHeld(to []Override) []Override {
 }
 
 // overrules reports whether a layer has blocks that are overrides.
-func overrules(l *merge.Layer) bool {
+func hasOverrides(l *merge.Layer) bool {
 	return slices.ContainsFunc(l.Blocks, func(b merge.Rules) bool { return len(b.Rules) > 0 && l.Reading(&b).Block == merge.Overrides })
 }
 
 // again reports whether the policy of a layer is read in the same way in one
 // before it: it is at two levels of the path.
-func (e *Effective) again(layer int) bool {
+func (e *Effective) isRepeated(layer int) bool {
 	l := &e.Layers[layer]
 	return slices.ContainsFunc(e.Layers[:layer], func(o merge.Layer) bool { return o.Policy == l.Policy && o.As == l.As })
 }
@@ -80,7 +80,7 @@ func overrideBlocks(l *merge.Layer) iter.Seq2[Override, *merge.Rules] {
 }
 
 // firm is a block of overrides without a condition.
-type firm struct {
+type unconditional struct {
 	*merge.Rules
 	atomic bool
 }
@@ -88,18 +88,18 @@ type firm struct {
 // firmAbove returns the blocks that may leave an override no place: those without
 // a condition of higher policies. None for an override without a condition
 // itself: what is in force tells then.
-func (e *Effective) firmAbove(o Override) []firm {
+func (e *Effective) unconditionalAbove(o Override) []unconditional {
 	if o.When == "" {
 		return nil
 	}
-	var out []firm
+	var out []unconditional
 	for i := range e.Layers {
 		if !e.higher(e.Layers[i].Policy, o.Policy) {
 			continue
 		}
 		for above, block := range overrideBlocks(&e.Layers[i]) {
 			if above.When == "" && len(block.Rules) > 0 {
-				out = append(out, firm{block, above.Atomic})
+				out = append(out, unconditional{block, above.Atomic})
 			}
 		}
 	}
@@ -108,12 +108,12 @@ func (e *Effective) firmAbove(o Override) []firm {
 
 // holds reports whether an override of the path is in force there, or may be
 // once its condition is met: unless a firm one above it leaves it no place.
-func (e *Effective) holds(o Override, above []firm) bool {
+func (e *Effective) mayBeInForce(o Override, above []unconditional) bool {
 	if o.When == "" {
 		r := e.At(o.Key)
 		return r != nil && r.From.Policy == o.Policy && r.From.Block == merge.Overrides && !r.From.Conditional && merge.Equal(r.Value, o.Value)
 	}
-	return !slices.ContainsFunc(above, func(f firm) bool { return f.atomic || f.At(o.Key) != nil })
+	return !slices.ContainsFunc(above, func(f unconditional) bool { return f.atomic || f.At(o.Key) != nil })
 }
 
 // Sets reports whether the policy of an override has the same override on this
@@ -125,7 +125,7 @@ func (e *Effective) Sets(o Override) bool {
 	}) {
 		return true // it is the very same policy
 	}
-	return e.gives(o, func(p Override) bool {
+	return e.hasSameOverride(o, func(p Override) bool {
 		return p.Policy.Namespace == o.Policy.Namespace && p.Policy.Name == o.Policy.Name &&
 			p.Level <= o.Level && p.Policy.Rank <= o.Policy.Rank
 	})
@@ -137,8 +137,8 @@ func (e *Effective) Sets(o Override) bool {
 // have written it to find out the value.
 func (e *Effective) Substitutes(o Override) []*merge.Policy {
 	var out []*merge.Policy
-	e.gives(o, func(p Override) bool {
-		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.stands(p, o.Level) && !slices.Contains(out, p.Policy) {
+	e.hasSameOverride(o, func(p Override) bool {
+		if p.Policy.Namespace == o.Policy.Namespace && p.Level <= o.Level && e.remainsInForce(p, o.Level) && !slices.Contains(out, p.Policy) {
 			out = append(out, p.Policy)
 		}
 		return false
@@ -149,9 +149,9 @@ func (e *Effective) Substitutes(o Override) []*merge.Policy {
 // stands reports whether the value of an override is in force, whichever of
 // several equal ones gives it, or may be once its condition is met; or what beats
 // it is an override above a level.
-func (e *Effective) stands(o Override, level gateway.Level) bool {
+func (e *Effective) remainsInForce(o Override, level gateway.Level) bool {
 	if o.When != "" {
-		return e.holds(o, e.firmAbove(o))
+		return e.mayBeInForce(o, e.unconditionalAbove(o))
 	}
 	r := e.At(o.Key)
 	return r != nil && r.From.Block == merge.Overrides && (merge.Equal(r.Value, o.Value) || e.Level(r.From.Policy) < level)
@@ -159,7 +159,7 @@ func (e *Effective) stands(o Override, level gateway.Level) bool {
 
 // gives reports whether some policy on the path has the same override, by which
 // is asked.
-func (e *Effective) gives(o Override, by func(Override) bool) bool {
+func (e *Effective) hasSameOverride(o Override, by func(Override) bool) bool {
 	for i := range e.Layers {
 		for p, block := range overrideBlocks(&e.Layers[i]) {
 			p.Rule = block.At(o.Key)

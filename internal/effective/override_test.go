@@ -23,7 +23,7 @@ const (
 func onePath(t testing.TB, more ...string) *effective.Effective {
 	t.Helper()
 	v := world(t, docs(append([]string{gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g")}, more...)...))
-	all := walked(t, v, effective.Scope{Objects: of(routeRef("r")).Objects})
+	all := walked(t, v, effective.Scope{Objects: ofKind(routeRef("r")).Objects})
 	require.Len(t, all, 1)
 	return all[0]
 }
@@ -75,7 +75,7 @@ func TestHeld(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendHeld(nil)))
+			assert.ElementsMatch(t, test.want, heldBy(onePath(t, test.policies...).AppendOverrides(nil)))
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestBareRulesThatAreRead(t *testing.T) {
 			"kind: HTTPRoute\nmetadata: {namespace: app, name: r, annotations: {example.com/how: "+how+"}}\nspec: {parentRefs: [{namespace: infra, name: g}], rules: [{}]}"))
 		all := walked(t, v, effective.Scope{All: true})
 		require.Len(t, all, 1)
-		return heldBy(all[0].AppendHeld(nil))
+		return heldBy(all[0].AppendOverrides(nil))
 	}
 	assert.Equal(t, []string{fmt.Sprintf("a=1 of infra/top at %d", gateway.LevelGateway)}, held("deep"))
 	assert.Empty(t, held("shallow"))
@@ -134,7 +134,7 @@ func TestGives(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, test.was...).AppendHeld(nil)
+			held := onePath(t, test.was...).AppendOverrides(nil)
 			require.Len(t, held, 1)
 			assert.Equal(t, test.want, onePath(t, test.is...).Sets(held[0]))
 		})
@@ -165,7 +165,7 @@ func TestStandIns(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			held := onePath(t, onListener("top", hard)).AppendHeld(nil)
+			held := onePath(t, onListener("top", hard)).AppendOverrides(nil)
 			require.Len(t, held, 1)
 			is := onePath(t, append(test.is, lower("last", "z: 1"))...)
 			var got []string

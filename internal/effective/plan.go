@@ -19,7 +19,7 @@ type root struct {
 type branch struct {
 	root
 	// doors that are walked themselves, for the kinds whose paths end there.
-	doors []gateway.ListenerMatch
+	listeners []gateway.ListenerMatch
 	// whole tells that the root itself is walked, for the kinds whose paths
 	// end there.
 	whole  bool
@@ -29,19 +29,19 @@ type branch struct {
 // plan is a scope, looked up in a view: each root and route once.
 type plan struct {
 	view    *snapshot.View
-	roots   ordered[root]
-	sets    ordered[*gateway.ListenerSet]
-	routes  ordered[*gateway.Route]
-	virtual ordered[api.Ref]
+	roots   orderedSet[root]
+	sets    orderedSet[*gateway.ListenerSet]
+	routes  orderedSet[*gateway.Route]
+	virtual orderedSet[api.Ref]
 }
 
 // ordered is a set in the order in which it was filled.
-type ordered[T comparable] struct {
+type orderedSet[T comparable] struct {
 	list []T
 	has  map[T]bool
 }
 
-func (o *ordered[T]) add(v T) {
+func (o *orderedSet[T]) add(v T) {
 	if o.has[v] {
 		return
 	}
@@ -57,14 +57,14 @@ func (o *ordered[T]) add(v T) {
 func (s Scope) plan(v *snapshot.View) *plan {
 	p := &plan{view: v}
 	if s.All {
-		p.all()
+		p.addAll()
 		return p
 	}
 	for _, ref := range s.Objects {
-		p.object(ref)
+		p.addObject(ref)
 	}
 	for _, ref := range s.Roots {
-		p.found(ref)
+		p.addExisting(ref)
 	}
 	for _, ref := range s.Virtual {
 		p.virtual.add(ref)
@@ -75,17 +75,17 @@ func (s Scope) plan(v *snapshot.View) *plan {
 				p.virtual.add(t.Ref)
 			}
 			if t.Selector == nil {
-				p.object(t.Ref)
+				p.addObject(t.Ref)
 			}
 		}
 	}
 	for _, g := range s.Grants {
-		p.grant(g)
+		p.addGrant(g)
 	}
 	return p
 }
 
-func (p *plan) all() {
+func (p *plan) addAll() {
 	for g := range p.view.Gateways() {
 		p.roots.add(root{gateway: g})
 	}
@@ -102,12 +102,12 @@ func (p *plan) all() {
 // object adds the paths through an object, or through what it leaves behind
 // where it is not there: routes may name what no one reads, and a change is
 // looked at from both sides.
-func (p *plan) object(ref api.Ref) {
+func (p *plan) addObject(ref api.Ref) {
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindMesh}:
-		p.all()
+		p.addAll()
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
-		p.namespace(ref.Name)
+		p.addNamespace(ref.Name)
 	case api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGatewayClass}:
 		for g := range p.view.GatewaysOf(ref.Name) {
 			p.roots.add(root{gateway: g})
@@ -117,13 +117,13 @@ func (p *plan) object(ref api.Ref) {
 			p.routes.add(r)
 		}
 	default:
-		p.backend(ref)
+		p.addRoutesTo(ref)
 	}
-	p.found(ref)
+	p.addExisting(ref)
 }
 
 // found adds an object that is there.
-func (p *plan) found(ref api.Ref) {
+func (p *plan) addExisting(ref api.Ref) {
 	switch o := p.view.Get(ref).(type) {
 	case *gateway.Gateway:
 		p.roots.add(root{gateway: o})
@@ -136,7 +136,7 @@ func (p *plan) found(ref api.Ref) {
 	}
 }
 
-func (p *plan) backend(ref api.Ref) {
+func (p *plan) addRoutesTo(ref api.Ref) {
 	for r := range p.view.RoutesTo(ref) {
 		p.routes.add(r)
 	}
@@ -144,38 +144,38 @@ func (p *plan) backend(ref api.Ref) {
 
 // namespace adds the paths through the gateways, listener sets, services and
 // routes of a namespace.
-func (p *plan) namespace(name string) {
+func (p *plan) addNamespace(name string) {
 	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
 		for o := range p.view.In(gateway.GatewayKind(kind), name) {
-			p.object(o.Ref())
+			p.addObject(o.Ref())
 		}
 	}
 	for o := range p.view.In(api.PolicyKind{Kind: gateway.KindService}, name) {
-		p.object(o.Ref())
+		p.addObject(o.Ref())
 	}
 	for _, kind := range gateway.RouteKinds {
 		for o := range p.view.In(api.PolicyKind{Group: api.GatewayGroup, Kind: kind}, name) {
-			p.object(o.Ref())
+			p.addObject(o.Ref())
 		}
 	}
 }
 
 // grant adds the paths that hang on a ReferenceGrant: those of the policies
 // with a target in its namespace, and of the routes with a backend there.
-func (p *plan) grant(g *gateway.Grant) {
+func (p *plan) addGrant(g *gateway.Grant) {
 	for _, to := range g.To {
 		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
 		for policy := range p.view.TargetsIn(kind, g.Namespace) {
 			for _, t := range policy.Targets {
 				if t.Grant && t.Ref.Namespace == g.Namespace {
-					p.object(t.Ref)
+					p.addObject(t.Ref)
 				}
 			}
 		}
 		for policy := range p.view.Selecting(kind) {
 			for _, t := range p.view.Targets(policy) {
 				if t.Grant && t.Ref.Namespace == g.Namespace && t.Selector == nil {
-					p.object(t.Ref)
+					p.addObject(t.Ref)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ func (p *plan) grant(g *gateway.Grant) {
 func (p *plan) branches() iter.Seq[branch] {
 	return func(yield func(branch) bool) {
 		for _, r := range p.roots.list {
-			if !yield(branch{root: r, doors: p.doors(r), whole: true, routes: p.routesUnder(r)}) {
+			if !yield(branch{root: r, listeners: p.listeners(r), whole: true, routes: p.routesUnder(r)}) {
 				return
 			}
 		}
@@ -200,13 +200,13 @@ func (p *plan) branches() iter.Seq[branch] {
 			if g == nil || p.roots.has[root{gateway: g}] {
 				continue
 			}
-			if !yield(branch{root: root{gateway: g}, doors: p.setDoors(g, s), routes: none}) {
+			if !yield(branch{root: root{gateway: g}, listeners: p.setListeners(g, s), routes: noRoutes}) {
 				return
 			}
 		}
 		for _, r := range p.routes.list {
 			for _, above := range p.rootsOf(r) {
-				if !p.roots.has[above] && !yield(branch{root: above, routes: one(r)}) {
+				if !p.roots.has[above] && !yield(branch{root: above, routes: single(r)}) {
 					return
 				}
 			}
@@ -215,18 +215,18 @@ func (p *plan) branches() iter.Seq[branch] {
 }
 
 // doors returns all listeners of a gateway: its own and those of its sets.
-func (p *plan) doors(r root) []gateway.ListenerMatch {
+func (p *plan) listeners(r root) []gateway.ListenerMatch {
 	if r.gateway == nil {
 		return nil
 	}
 	out := gateway.OwnListeners(r.gateway)
 	for s := range p.view.SetsOf(r.gateway) {
-		out = append(out, p.setDoors(r.gateway, s)...)
+		out = append(out, p.setListeners(r.gateway, s)...)
 	}
 	return out
 }
 
-func (p *plan) setDoors(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
+func (p *plan) setListeners(g *gateway.Gateway, s *gateway.ListenerSet) []gateway.ListenerMatch {
 	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
 }
 
@@ -280,9 +280,9 @@ func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSe
 }
 
 // under reports whether a route names a root, or a listener set of it.
-func (p *plan) under(r *gateway.Route, at root) bool {
+func (p *plan) isUnder(r *gateway.Route, at root) bool {
 	switch {
-	case at.none():
+	case at.isZero():
 		return false
 	case at.service != nil:
 		return slices.ContainsFunc(r.Parents, func(parent gateway.Parent) bool {
@@ -314,7 +314,7 @@ func (p *plan) rootsOf(r *gateway.Route) []root {
 	if r == nil {
 		return nil
 	}
-	var out ordered[root]
+	var out orderedSet[root]
 	for _, parent := range r.Parents {
 		switch parent.Kind {
 		case gateway.KindService:
@@ -335,9 +335,9 @@ func (p *plan) rootsOf(r *gateway.Route) []root {
 	return out.list
 }
 
-func one[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
+func single[T any](v T) iter.Seq[T] { return func(yield func(T) bool) { yield(v) } }
 
-func none(func(*gateway.Route) bool) {}
+func noRoutes(func(*gateway.Route) bool) {}
 
 func (r root) ref() api.Ref {
 	if r.service != nil {
@@ -346,7 +346,7 @@ func (r root) ref() api.Ref {
 	return r.gateway.Ref()
 }
 
-func (r root) none() bool { return r == root{} }
+func (r root) isZero() bool { return r == root{} }
 
 func (p *plan) rootAt(ref api.Ref) root {
 	switch o := p.view.Get(ref).(type) {

@@ -52,9 +52,9 @@ func dependent(none, first, second, both map[pathID]string) (pathID, bool) {
 	return pathID{}, false
 }
 
-// overlaps makes pairs of changes in a random world, and returns how many met
-// and how many had to.
-func overlaps(t *testing.T, seed uint64, pairs int) (met, had int) {
+// overlaps makes pairs of changes in a random world, and returns how many
+// footprints overlapped and how many had to.
+func overlaps(t *testing.T, seed uint64, pairs int) (overlapping, required int) {
 	t.Helper()
 	d := newDice(seed)
 	w := newRandomWorld(t, d)
@@ -66,20 +66,20 @@ func overlaps(t *testing.T, seed uint64, pairs int) (met, had int) {
 			continue
 		}
 		first, second, both := w.With(a.Change), w.With(b.Change), w.With(a.Change, b.Change)
-		meets := effective.FootprintOf(a.objects, w.View, first).Meets(effective.FootprintOf(b.objects, w.View, both))
+		overlap := effective.FootprintOf(a.objects, w.View, first).Overlaps(effective.FootprintOf(b.objects, w.View, both))
 		at, depends := dependent(none, fullWalk(t, engine, first), fullWalk(t, engine, second), fullWalk(t, engine, both))
 		if depends {
-			had++
-			require.True(t, meets, "seed %d: %s\nand %s\nmeet on %s in the world\n%s", seed, a.text, b.text, at, w)
+			required++
+			require.True(t, overlap, "seed %d: %s\nand %s\naffect %s in the world\n%s", seed, a.text, b.text, at, w)
 		}
-		if meets {
-			met++
+		if overlap {
+			overlapping++
 		}
 		if onOtherRoutes(a, b) {
 			require.False(t, depends, "seed %d: %s\nand %s\nare on other routes in the world\n%s", seed, a.text, b.text, w)
 		}
 	}
-	return met, had
+	return overlapping, required
 }
 
 // onOtherRoutes reports whether two changes are of routes alone, and of none in
@@ -90,18 +90,18 @@ func onOtherRoutes(a, b randomChange) bool {
 	return only && also && !slices.ContainsFunc(x, func(r api.Ref) bool { return slices.Contains(y, r) })
 }
 
-func TestChangesThatMatterToEachOtherMeet(t *testing.T) {
+func TestFootprintsOfDependentChangesOverlap(t *testing.T) {
 	const rounds, pairs = 500, 8
-	met, had := 0, 0
+	overlapping, required := 0, 0
 	for seed := range uint64(rounds) {
-		m, h := overlaps(t, 5_000_000+seed, pairs)
-		met, had = met+m, had+h
+		o, r := overlaps(t, 5_000_000+seed, pairs)
+		overlapping, required = overlapping+o, required+r
 	}
-	t.Logf("of %d pairs %d met, and %d had to", rounds*pairs, met, had)
-	assert.Greater(t, had, rounds*pairs/100, "the worlds are too dull to show anything")
+	t.Logf("%d pairs: %d overlap, %d must", rounds*pairs, overlapping, required)
+	assert.Greater(t, required, rounds*pairs/100, "the worlds are too dull to show anything")
 }
 
-func FuzzChangesThatMatterToEachOtherMeet(f *testing.F) {
+func FuzzFootprintsOfDependentChangesOverlap(f *testing.F) {
 	for seed := range uint64(5) {
 		f.Add(6_000_000 + seed)
 	}

@@ -59,7 +59,7 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 		if !slices.Contains(f.Kinds, r.Kind) {
 			continue
 		}
-		at := place{rule: rule}
+		at := fieldCursor{rule: rule}
 		for _, found := range at.find(map[string]any{"spec": r.Spec()}, f.Route) {
 			if !slices.Contains(names, found.member) {
 				names = append(names, found.member)
@@ -82,26 +82,26 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 }
 
 // place is where one is in a route.
-type place struct {
+type fieldCursor struct {
 	rule   int // of spec.rules that is meant
 	at     []string
 	member string
 }
 
 // found is a field of a route: its value, nil if it is not set.
-type found struct {
-	place
+type fieldValue struct {
+	fieldCursor
 	value any
 }
 
 // find returns the places of a field: one, or one for each item of a list that
 // has the object which the field is in.
-func (p place) find(object any, route []policykind.Segment) []found {
+func (p fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	if len(route) == 0 {
-		if unset(object) {
+		if isEmpty(object) {
 			object = nil
 		}
-		return []found{{p, object}}
+		return []fieldValue{{p, object}}
 	}
 	s, rest := route[0], route[1:]
 	content, ok := object.(map[string]any)
@@ -120,7 +120,7 @@ func (p place) find(object any, route []policykind.Segment) []found {
 	return next.findItems(value, rest)
 }
 
-func (p place) findRule(list []any, rest []policykind.Segment) []found {
+func (p fieldCursor) findRule(list []any, rest []policykind.Segment) []fieldValue {
 	var rule any = map[string]any{} // an HTTPRoute without rules has one
 	if p.rule < len(list) {
 		rule = list[p.rule]
@@ -129,20 +129,20 @@ func (p place) findRule(list []any, rest []policykind.Segment) []found {
 	return p.find(rule, rest)
 }
 
-func (p place) findItems(value any, rest []policykind.Segment) []found {
-	var out []found
+func (p fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValue {
+	var out []fieldValue
 	list, _ := value.([]any)
 	for i, item := range list {
 		next := p
 		next.at = append(slices.Clip(p.at), fmt.Sprintf("[%d]", i))
-		next.member = next.below()
+		next.member = next.memberName()
 		out = append(out, next.find(item, rest)...)
 	}
 	return out
 }
 
 // below returns the place as people write it, from the rule on.
-func (p place) below() string {
+func (p fieldCursor) memberName() string {
 	at := p.at[1:] // spec
 	if len(at) > 2 && at[0] == "rules" {
 		at = at[2:]
@@ -152,7 +152,7 @@ func (p place) below() string {
 
 // unset reports whether a value is one that Go writes for none: the 2023 text
 // counts an empty list as unset.
-func unset(value any) bool {
+func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true

@@ -51,7 +51,7 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 
 // virtualTargets returns the targets of policies that exist nowhere as objects.
 func virtualTargets(v *snapshot.View) []api.Ref {
-	var out ordered[api.Ref]
+	var out orderedSet[api.Ref]
 	for _, k := range v.Kinds() {
 		if !hasVirtual(k) {
 			continue

@@ -30,7 +30,7 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
 }
 
 // is reports whether the stack is one that was folded.
-func (s *stack) is(f *folded) bool {
+func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
 		return a.Policy == b.Policy && a.Level == b.Level && (a.As == b.As || reading(a.As) == reading(b.As))
 	})
@@ -38,56 +38,56 @@ func (s *stack) is(f *folded) bool {
 
 // pile puts the layers of a path together. set and backend are what is attached
 // to those of the path.
-func (k *kindWalk) pile(p *gateway.Path, set, backend []attachment) {
-	on, s := &k.on, k.stack.reset(clientOf(p))
-	k.whole(s, on.mesh, gateway.LevelMesh)
+func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
+	on, s := &k.attached, k.stack.reset(clientOf(p))
+	k.addWhole(s, on.mesh, gateway.LevelMesh)
 	if p.Gateway != nil {
-		k.whole(s, on.class, gateway.LevelGatewayClass)
-		k.whole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
-		k.section(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
+		k.addWhole(s, on.class, gateway.LevelGatewayClass)
+		k.addWhole(s, on.gatewayNamespace, gateway.LevelGatewayNamespace)
+		k.addSections(s, on.gateway, gateway.LevelGateway, gateway.LevelListener, func(t *policykind.Target) bool {
 			return p.Set == nil && onListener(t, p.Listener)
 		})
-		k.section(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
+		k.addSections(s, set, gateway.LevelListenerSet, gateway.LevelListener, func(t *policykind.Target) bool {
 			return onListener(t, p.Listener)
 		})
 	}
 	if p.Service != nil {
-		k.whole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
-		k.section(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
+		k.addWhole(s, on.serviceNamespace, gateway.LevelServiceNamespace)
+		k.addSections(s, on.service, gateway.LevelService, gateway.LevelServicePort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Service.Ref(), p.Port)
 		})
 	}
 	if p.Route != nil {
-		k.whole(s, on.routeNamespace, gateway.LevelRouteNamespace)
-		k.section(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
+		k.addWhole(s, on.routeNamespace, gateway.LevelRouteNamespace)
+		k.addSections(s, on.route, gateway.LevelRoute, gateway.LevelRule, func(t *policykind.Target) bool {
 			return p.Rule >= 0 && p.Route.RuleAt(t.Section, p.Rule)
 		})
 	}
 	if p.Backend != nil {
-		k.section(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
+		k.addSections(s, backend, gateway.LevelBackend, gateway.LevelBackendPort, func(t *policykind.Target) bool {
 			return k.onPort(t, p.Backend.Object, p.Backend.Port)
 		})
 	}
 }
 
 // whole adds the policies on a whole object.
-func (k *kindWalk) whole(s *stack, all []attachment, l gateway.Level) {
-	k.section(s, all, l, l, func(*policykind.Target) bool { return false })
+func (k *kindWalk) addWhole(s *stack, all []attachment, l gateway.Level) {
+	k.addSections(s, all, l, l, func(*policykind.Target) bool { return false })
 }
 
 // section adds the policies on an object, and those on a section of it that
 // the path goes through. A policy that affects only its own namespace's
 // clients is on no path but theirs.
-func (k *kindWalk) section(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
+func (k *kindWalk) addSections(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
 	for i := range all {
 		a := &all[i]
 		switch {
 		case a.target.Consumer && a.policy.Namespace != s.client:
 		case a.target.Whole():
-			if k.shape.has[object] {
+			if k.shape.levels[object] {
 				s.add(k, a.policy, object)
 			}
-		case k.shape.has[section] && through(&a.target):
+		case k.shape.levels[section] && through(&a.target):
 			s.add(k, a.policy, section)
 		}
 	}
@@ -120,9 +120,9 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 
 // dictate lets whoever does so in the kind decide how the bare rules of higher
 // policies are applied: the route's annotation, or the next lower policy.
-func (s *stack) dictate(k *policykind.Kind, route *gateway.Route) {
+func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
 	if k.LowerDecidesStrategy() {
-		s.byLower()
+		s.setReadingsByLower()
 	}
 	if route == nil {
 		return
@@ -138,7 +138,7 @@ func (s *stack) dictate(k *policykind.Kind, route *gateway.Route) {
 
 // byLower lets each policy say how those above it are applied, in the order in
 // which they are applied.
-func (s *stack) byLower() {
+func (s *stack) setReadingsByLower() {
 	if len(s.layers) < 2 {
 		return
 	}

@@ -28,20 +28,20 @@ func (s *States) add(state api.State) {
 }
 
 // Census is how many paths of each policy kind are in which state.
-type Census map[api.PolicyKind]States
+type StateCounts map[api.PolicyKind]States
 
 // Census counts the paths of all kinds of a view, those that Walk visits with
 // empty. Kinds of which there is no policy cost next to nothing: their paths are
 // not visited, and are counted once for all kinds that have the same. The error is
 // the budget's.
-func (e *Engine) Census(v *snapshot.View, b *Budget) (Census, error) {
+func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
 	kinds := slices.Clone(v.Populated())
 	populated := len(kinds)
-	alike := make(map[outline]int) // the place of the kind that is counted for all of an outline
+	representative := make(map[pathLayout]int) // the place of the kind that is counted for all of an outline
 	for _, k := range v.Kinds() {
-		if o := e.outline(k); !slices.Contains(kinds[:populated], k) && alike[o] == 0 {
+		if o := e.pathLayout(k); !slices.Contains(kinds[:populated], k) && representative[o] == 0 {
 			kinds = append(kinds, k)
-			alike[o] = len(kinds) // one more than its place
+			representative[o] = len(kinds) // one more than its place
 		}
 	}
 	counts := make([]States, len(kinds))
@@ -53,21 +53,21 @@ func (e *Engine) Census(v *snapshot.View, b *Budget) (Census, error) {
 		counts[place].add(x.State())
 		return nil
 	})
-	w.passing = true
-	for i := range w.by {
-		w.by[i].empty = true
+	w.reuseResults = true
+	for i := range w.kinds {
+		w.kinds[i].empty = true
 		if i >= populated {
-			w.by[i].bare = &counts[i].None
+			w.kinds[i].countOnly = &counts[i].None
 		}
 	}
-	if err := w.all(Scope{All: true}.plan(v)); err != nil {
+	if err := w.walkPlan(Scope{All: true}.plan(v)); err != nil {
 		return nil, err
 	}
-	out := make(Census, len(v.Kinds()))
+	out := make(StateCounts, len(v.Kinds()))
 	for _, k := range v.Kinds() {
 		i := slices.Index(kinds[:populated], k)
 		if i < 0 {
-			i = alike[e.outline(k)] - 1
+			i = representative[e.pathLayout(k)] - 1
 		}
 		out[k.Ref()] = counts[i]
 	}
@@ -75,7 +75,7 @@ func (e *Engine) Census(v *snapshot.View, b *Budget) (Census, error) {
 }
 
 // outline is what decides which paths a kind has while there is no policy of it.
-type outline struct {
+type pathLayout struct {
 	gateway, mesh       bool
 	gatewayEnd, meshEnd gateway.Level
 	anyRoute, short     bool
@@ -83,9 +83,9 @@ type outline struct {
 	fields              *policykind.Kind // one that controls fields is like no other
 }
 
-func (e *Engine) outline(k *policykind.Kind) outline {
+func (e *Engine) pathLayout(k *policykind.Kind) pathLayout {
 	s := e.shape(k)
-	o := outline{
+	o := pathLayout{
 		gateway: s.gateway, mesh: s.mesh, gatewayEnd: s.gatewayEnd, meshEnd: s.meshEnd,
 		anyRoute: s.routes == nil, short: k.ShortPaths, routes: strings.Join(slices.Sorted(slices.Values(s.routes)), " "),
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // plainCensus visits every path of every kind, and asks each for its state.
-func plainCensus(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.Census {
+func plainCensus(t testing.TB, engine *effective.Engine, v *snapshot.View) effective.StateCounts {
 	t.Helper()
-	out := make(effective.Census)
+	out := make(effective.StateCounts)
 	for _, k := range v.Kinds() {
 		out[k.Ref()] = effective.States{}
 	}
@@ -68,7 +68,7 @@ func TestACensusCountsWhatAWalkVisits(t *testing.T) {
 			w.View = w.WithKinds(slices.Concat(w.Kinds(), others))
 		}
 		for range 3 {
-			got, err := engine.Census(w.View, unlimited())
+			got, err := engine.CountStates(w.View, unlimited())
 			require.NoError(t, err)
 			require.Equal(t, plainCensus(t, effective.NewEngine(), w.View), got, "seed %d\n%s", seed, w)
 			for _, n := range got {
@@ -92,9 +92,9 @@ func TestACensusHasEachState(t *testing.T) {
 		policyDoc("Paint", "app", "x2", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: one}]\na: 2\nb: 2"),
 		policyDoc("Paint", "app", "y", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: two}]\na: 1"),
 		policyDoc("Paint", "app", "z", "targetRefs: [{kind: HTTPRoute, name: r, sectionName: three}]\noverrides: {strategy: patch, when: 'false', a: 1}")))
-	got, err := effective.NewEngine().Census(v, unlimited())
+	got, err := effective.NewEngine().CountStates(v, unlimited())
 	require.NoError(t, err)
-	assert.Equal(t, effective.Census{
+	assert.Equal(t, effective.StateCounts{
 		{Group: worlds.Group, Kind: "Paint"}: {Enforced: 1, PartiallyEnforced: 1, Inactive: 1, None: 1},
 		{Group: worlds.Group, Kind: "Label"}: {None: 4},
 	}, got)
@@ -102,16 +102,16 @@ func TestACensusHasEachState(t *testing.T) {
 
 func TestACensusOfNothingHasEachKind(t *testing.T) {
 	v := world(t, gatewayDoc("g", "istio", "http"))
-	got, err := effective.NewEngine().Census(v, unlimited())
+	got, err := effective.NewEngine().CountStates(v, unlimited())
 	require.NoError(t, err)
-	assert.Equal(t, effective.Census{{Group: worlds.Group, Kind: "Paint"}: {}, {Group: worlds.Group, Kind: "Label"}: {}}, got)
+	assert.Equal(t, effective.StateCounts{{Group: worlds.Group, Kind: "Paint"}: {}, {Group: worlds.Group, Kind: "Label"}: {}}, got)
 }
 
 func TestACensusEndsWithItsBudget(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), higher("top", "overrides: {strategy: patch, when: 'spec.b > 0', a: 1}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := effective.NewEngine().Census(v, effective.NewBudget(ctx, 1_000_000))
+	_, err := effective.NewEngine().CountStates(v, effective.NewBudget(ctx, 1_000_000))
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 }
@@ -129,7 +129,7 @@ func TestKindsWithoutPoliciesAreCountedTogether(t *testing.T) {
 	allocations := func(kinds []*policykind.Kind) float64 {
 		v := world(t, docs(text...)).WithKinds(kinds)
 		return testing.AllocsPerRun(5, func() {
-			_, err := engine.Census(v, unlimited())
+			_, err := engine.CountStates(v, unlimited())
 			require.NoError(t, err)
 		})
 	}

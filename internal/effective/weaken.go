@@ -38,7 +38,7 @@ func (w *Weakener) Own() bool { return w.By.From.Policy == w.HeldRules.Policy }
 // InForce returns the rules in force that overrides hold, by policy, the highest
 // first.
 func (e *Effective) InForce() []*HeldRules {
-	if h := e.overridden(); h != nil {
+	if h := e.overrideIndex(); h != nil {
 		return h.all
 	}
 	return nil
@@ -65,7 +65,7 @@ func (e *Effective) Weakeners() []Weakener {
 	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
 	}
-	h := e.overridden()
+	h := e.overrideIndex()
 	if h == nil {
 		return nil
 	}
@@ -79,9 +79,9 @@ func (e *Effective) Weakeners() []Weakener {
 		group, member, alternative := e.Kind.Alternative(by.Key)
 		switch {
 		case gate:
-			out = h.weakened(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
+			out = h.appendWeakeners(out, Weakener{By: by, Gate: true, Except: by.Key}, h.all)
 		case alternative:
-			out = h.weakened(out, Weakener{By: by, Except: member}, h.of(e, group))
+			out = h.appendWeakeners(out, Weakener{By: by, Except: member}, h.ofGroup(e, group))
 		}
 	}
 	return out
@@ -97,24 +97,24 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 }
 
 // overridden is the rules in force that overrides hold.
-type overridden struct {
-	places map[*merge.Policy]int      // of the path's policies, the highest first
+type overrideIndex struct {
+	order  map[*merge.Policy]int      // of the path's policies, the highest first
 	all    []*HeldRules               // by policy, the highest first
 	groups map[merge.Key][]*HeldRules // likewise, by group of alternatives; made when asked for
 }
 
 // overridden returns nil where no override holds anything.
-func (e *Effective) overridden() *overridden {
+func (e *Effective) overrideIndex() *overrideIndex {
 	policies := e.Result.Outcomes
-	if !slices.ContainsFunc(e.Rules, holding) {
+	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
 		return nil
 	}
-	h := &overridden{places: make(map[*merge.Policy]int, len(policies))}
+	h := &overrideIndex{order: make(map[*merge.Policy]int, len(policies))}
 	for i := range policies {
-		h.places[policies[i].Policy] = i
+		h.order[policies[i].Policy] = i
 	}
 	for i := range e.Rules {
-		if r := &e.Rules[i]; holding(*r) {
+		if r := &e.Rules[i]; isOverrideInForce(*r) {
 			h.all = h.add(h.all, r)
 		}
 	}
@@ -122,10 +122,12 @@ func (e *Effective) overridden() *overridden {
 	return h
 }
 
-func holding(r merge.Effective) bool { return r.From.Block == merge.Overrides && r.Value != nil }
+func isOverrideInForce(r merge.Effective) bool {
+	return r.From.Block == merge.Overrides && r.Value != nil
+}
 
 // add adds a rule to those of its policy.
-func (h *overridden) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
+func (h *overrideIndex) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	i := slices.IndexFunc(all, func(one *HeldRules) bool { return one.Policy == r.From.Policy })
 	if i < 0 {
 		return append(all, &HeldRules{Policy: r.From.Policy, Rules: []*merge.Effective{r}})
@@ -134,12 +136,12 @@ func (h *overridden) add(all []*HeldRules, r *merge.Effective) []*HeldRules {
 	return all
 }
 
-func (h *overridden) sort(all []*HeldRules) {
-	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.places[a.Policy], h.places[b.Policy]) })
+func (h *overrideIndex) sort(all []*HeldRules) {
+	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.order[a.Policy], h.order[b.Policy]) })
 }
 
 // of returns what is held of a group of alternatives.
-func (h *overridden) of(e *Effective, group merge.Key) []*HeldRules {
+func (h *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
 	if h.groups == nil {
 		h.groups = make(map[merge.Key][]*HeldRules)
 		for _, all := range h.all {
@@ -155,10 +157,10 @@ func (h *overridden) of(e *Effective, group merge.Key) []*HeldRules {
 
 // weakened adds a weakener for each policy that holds some of it. What is held of
 // the rule itself is no weakening.
-func (h *overridden) weakened(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
-	place := h.places[w.By.From.Policy]
+func (h *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
+	place := h.order[w.By.From.Policy]
 	for _, w.HeldRules = range held {
-		w.Below = place > h.places[w.HeldRules.Policy]
+		w.Below = place > h.order[w.HeldRules.Policy]
 		if first, rest := w.Weakens(w.HeldRules.Rules); len(first)+len(rest) > 0 {
 			out = append(out, w)
 		}

@@ -16,24 +16,24 @@ import (
 // object comes from a file (SEMANTICS section 7).
 func FromNamespace(n *corev1.Namespace) *Namespace {
 	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
-	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Deleting: going(&n.ObjectMeta)}
+	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Deleting: isDeleting(&n.ObjectMeta)}
 }
 
 // going reports whether an object is being deleted, or will be with an owner: no
 // write is evaluated when it goes.
-func going(m *metav1.ObjectMeta) bool {
+func isDeleting(m *metav1.ObjectMeta) bool {
 	return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0
 }
 
 // FromGatewayClass reads a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
-	return &Class{Name: c.Name, Labels: c.Labels, Deleting: going(&c.ObjectMeta)}
+	return &Class{Name: c.Name, Labels: c.Labels, Deleting: isDeleting(&c.ObjectMeta)}
 }
 
 // FromGateway reads a Gateway, defaulted as the API server would.
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
-		Namespace: shared(namespace(g.Namespace)), Name: shared(g.Name), Labels: g.Labels,
+		Namespace: intern(namespace(g.Namespace)), Name: intern(g.Name), Labels: g.Labels,
 		Class:     string(g.Spec.GatewayClassName),
 		Listeners: make([]Listener, len(g.Spec.Listeners)),
 	}
@@ -50,7 +50,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 // FromListenerSet reads a ListenerSet, defaulted as the API server would.
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
-		Namespace: shared(namespace(s.Namespace)), Name: shared(s.Name), Labels: s.Labels,
+		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
 		Listeners: make([]Listener, len(s.Spec.Listeners)),
 	}
 	p := &s.Spec.ParentRef
@@ -85,7 +85,7 @@ func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 
 // FromService reads a Service.
 func FromService(s *corev1.Service) *Service {
-	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: going(&s.ObjectMeta)}
+	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: isDeleting(&s.ObjectMeta)}
 	for _, p := range s.Spec.Ports {
 		out.Ports = append(out.Ports, Port{p.Name, p.Port})
 	}
@@ -94,7 +94,7 @@ func FromService(s *corev1.Service) *Service {
 
 // FromReferenceGrant reads a ReferenceGrant.
 func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
-	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Deleting: going(&g.ObjectMeta)}
+	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Deleting: isDeleting(&g.ObjectMeta)}
 	for _, f := range g.Spec.From {
 		out.From = append(out.From, GrantFrom{string(f.Group), string(f.Kind), string(f.Namespace)})
 	}
@@ -112,7 +112,7 @@ func listener(
 	name gatewayv1.SectionName, hostname *gatewayv1.Hostname, port gatewayv1.PortNumber,
 	protocol gatewayv1.ProtocolType, allowed *gatewayv1.AllowedRoutes,
 ) Listener {
-	out := Listener{Name: shared(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
+	out := Listener{Name: intern(string(name)), Port: port, Protocol: string(protocol), Namespaces: NamespaceRule{Same: true}}
 	if hostname != nil {
 		out.Hostname = strings.ToLower(string(*hostname))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func hostnamesIntersect(listener string, route []string) bool {
+func anyHostnameIntersects(listener string, route []string) bool {
 	return listener == "" || len(route) == 0 ||
 		slices.ContainsFunc(route, func(h string) bool { return hostnameMatch(listener, h) })
 }
@@ -19,16 +19,16 @@ func hostnameMatch(a, b string) bool {
 	case wildA && wildB:
 		return strings.HasSuffix(suffixA, suffixB) || strings.HasSuffix(suffixB, suffixA)
 	case wildA:
-		return under(b, suffixA)
+		return isSubdomain(b, suffixA)
 	case wildB:
-		return under(a, suffixB)
+		return isSubdomain(a, suffixB)
 	default:
 		return a == b
 	}
 }
 
 // under reports whether a name lies under a suffix that starts with a dot.
-func under(name, suffix string) bool {
+func isSubdomain(name, suffix string) bool {
 	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
 }
 
@@ -37,7 +37,7 @@ func under(name, suffix string) bool {
 func ShareHosts(p, q Path) bool {
 	for _, a := range p.Hosts() {
 		for _, b := range q.Hosts() {
-			if HostnamesMeet(a, b) {
+			if HostnamesIntersect(a, b) {
 				return true
 			}
 		}
@@ -49,7 +49,7 @@ func ShareHosts(p, q Path) bool {
 // the others.
 func (p Path) CoveredBy(others []Path) bool {
 	for _, h := range p.Hosts() {
-		if !slices.ContainsFunc(others, func(o Path) bool { return o.takesHost(h) }) {
+		if !slices.ContainsFunc(others, func(o Path) bool { return o.servesHost(h) }) {
 			return false
 		}
 	}
@@ -57,16 +57,16 @@ func (p Path) CoveredBy(others []Path) bool {
 }
 
 // takesHost reports whether all names that a hostname means reach the path.
-func (p Path) takesHost(name string) bool {
+func (p Path) servesHost(name string) bool {
 	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
 		suffix, wild := strings.CutPrefix(h, "*")
-		return h == "" || h == name || name != "" && wild && under(name, suffix)
+		return h == "" || h == name || name != "" && wild && isSubdomain(name, suffix)
 	})
 }
 
 // HostnamesMeet reports whether some name is meant by both hostnames, of which ""
 // means any.
-func HostnamesMeet(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
+func HostnamesIntersect(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
 
 // Hosts returns the hostnames by which requests reach a path: those of its route
 // as far as its listener takes them, "" for any.
@@ -81,7 +81,7 @@ func (p Path) Hosts() []string {
 	var out []string
 	for _, h := range p.Route.Hostnames {
 		switch {
-		case listener == "" || under(h, strings.TrimPrefix(listener, "*")):
+		case listener == "" || isSubdomain(h, strings.TrimPrefix(listener, "*")):
 			out = append(out, h)
 		case hostnameMatch(listener, h):
 			out = append(out, listener)

@@ -26,7 +26,7 @@ func OwnListeners(g *Gateway) []ListenerMatch {
 // gateway does not admit it. namespaceLabels are those of the set's namespace.
 func SetListeners(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []ListenerMatch {
 	if s.GatewayNamespace != g.Namespace || s.GatewayName != g.Name ||
-		!g.Sets.Admits(g.Namespace, s.Namespace, namespaceLabels) {
+		!g.Sets.Allows(g.Namespace, s.Namespace, namespaceLabels) {
 		return nil
 	}
 	out := make([]ListenerMatch, len(s.Listeners))
@@ -44,29 +44,29 @@ func (d ListenerMatch) Accepts(r *Route, namespaceLabels labels.Set) bool {
 		kind, namespace, name = d.Set.Ref().Kind, d.Set.Namespace, d.Set.Name
 	}
 	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
-		return p.Is(kind, namespace, name) && p.names(d.Listener)
-	}) && d.Listener.admits(namespace, r, namespaceLabels)
+		return p.Is(kind, namespace, name) && p.selects(d.Listener)
+	}) && d.Listener.allows(namespace, r, namespaceLabels)
 }
 
 // names reports whether a parentRef means a listener of the object that it
 // refers to.
-func (p Parent) names(l *Listener) bool {
+func (p Parent) selects(l *Listener) bool {
 	return (p.Section == "" || p.Section == l.Name) && (p.Port == 0 || p.Port == l.Port)
 }
 
 // admits reports whether the listener of an object in a namespace admits the
 // route.
-func (l *Listener) admits(namespace string, r *Route, namespaceLabels labels.Set) bool {
-	return l.Namespaces.Admits(namespace, r.Namespace, namespaceLabels) &&
-		l.takesKind(r.Kind) &&
-		hostnamesIntersect(l.Hostname, r.Hostnames)
+func (l *Listener) allows(namespace string, r *Route, namespaceLabels labels.Set) bool {
+	return l.Namespaces.Allows(namespace, r.Namespace, namespaceLabels) &&
+		l.allowsKind(r.Kind) &&
+		anyHostnameIntersects(l.Hostname, r.Hostnames)
 }
 
-func (l *Listener) takesKind(kind string) bool { return l.AnyKind || slices.Contains(l.Kinds, kind) }
+func (l *Listener) allowsKind(kind string) bool { return l.AnyKind || slices.Contains(l.Kinds, kind) }
 
 // Admits reports whether the rule of an object in a namespace lets in one from
 // a namespace with those labels.
-func (n NamespaceRule) Admits(own, from string, set labels.Set) bool {
+func (n NamespaceRule) Allows(own, from string, set labels.Set) bool {
 	switch {
 	case n.All:
 		return true

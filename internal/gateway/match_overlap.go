@@ -9,14 +9,16 @@ import (
 
 // LosesMatches reports whether the k-th rule of a route had a match before an edit
 // that no rule has now.
-func LosesMatches(before *Route, k int, after *Route) bool { return len(before.lost(k, after)) > 0 }
+func LosesMatches(before *Route, k int, after *Route) bool {
+	return len(before.lostMatches(k, after)) > 0
+}
 
 // MayReceive reports whether the i-th rule of a route may take requests of the k-th
 // before an edit: of a match that no rule has now. Which of several rules takes a
 // request is for the implementation to say; what no request can be for both is left
 // out.
 func MayReceive(before *Route, k int, after *Route, i int) bool {
-	lost := before.lost(k, after)
+	lost := before.lostMatches(k, after)
 	if len(lost) == 0 {
 		return false
 	}
@@ -25,12 +27,12 @@ func MayReceive(before *Route, k int, after *Route, i int) bool {
 		return true // of another kind: its matches are not compared
 	}
 	return slices.ContainsFunc(lost, func(m int) bool {
-		return slices.ContainsFunc(is, func(other gatewayv1.HTTPRouteMatch) bool { return meet(&was[m], &other) })
+		return slices.ContainsFunc(is, func(other gatewayv1.HTTPRouteMatch) bool { return matchesOverlap(&was[m], &other) })
 	})
 }
 
 // lost returns the places of the matches of a rule that no rule has after an edit.
-func (r *Route) lost(rule int, after *Route) []int {
+func (r *Route) lostMatches(rule int, after *Route) []int {
 	var out []int
 	var has []uint64
 	for i := range after.Rules {
@@ -45,8 +47,8 @@ func (r *Route) lost(rule int, after *Route) []int {
 }
 
 // meet reports whether some request may be for both matches, which are defaulted.
-func meet(a, b *gatewayv1.HTTPRouteMatch) bool {
-	if a.Method != nil && b.Method != nil && *a.Method != *b.Method || !pathsMeet(a.Path, b.Path) {
+func matchesOverlap(a, b *gatewayv1.HTTPRouteMatch) bool {
+	if a.Method != nil && b.Method != nil && *a.Method != *b.Method || !pathsOverlap(a.Path, b.Path) {
 		return false
 	}
 	for _, h := range a.Headers {
@@ -67,7 +69,7 @@ func meet(a, b *gatewayv1.HTTPRouteMatch) bool {
 	return true
 }
 
-func pathsMeet(a, b *gatewayv1.HTTPPathMatch) bool {
+func pathsOverlap(a, b *gatewayv1.HTTPPathMatch) bool {
 	exact, prefix := gatewayv1.PathMatchExact, gatewayv1.PathMatchPathPrefix
 	switch {
 	case *a.Type == exact && *b.Type == exact:

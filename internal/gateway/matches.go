@@ -109,13 +109,13 @@ func (r *Route) fingerprints() []uint64 {
 // fingerprint hashes the matches of a rule, defaulted as the API server would;
 // those that cannot be read, as they stand.
 func fingerprint(kind string, matches json.RawMessage) uint64 {
-	return hashOf(canonical(kind, matches))
+	return hashOf(canonicalMatches(kind, matches))
 }
 
 // matchesOf hashes the matches of a rule one by one.
 func (r *Route) matchesOf(rule int) []uint64 {
 	var out []uint64
-	switch all := canonical(r.Kind, r.Rules[rule].matches).(type) {
+	switch all := canonicalMatches(r.Kind, r.Rules[rule].matches).(type) {
 	case []gatewayv1.HTTPRouteMatch:
 		for i := range all {
 			out = append(out, hashOf(all[i]))
@@ -137,19 +137,19 @@ func (r *Route) matchesOf(rule int) []uint64 {
 // server stores them, at least one; none for other routes, and where they cannot
 // be read.
 func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
-	all, _ := canonical(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
+	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
 	return all
 }
 
 // GRPCMatches is HTTPMatches for a GRPCRoute; a rule without matches, which is for
 // every request, has none.
 func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
-	all, _ := canonical(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
+	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
 	return all
 }
 
 // canonical returns the matches of a rule as the API server stores them.
-func canonical(kind string, matches json.RawMessage) any {
+func canonicalMatches(kind string, matches json.RawMessage) any {
 	switch kind {
 	case KindHTTPRoute:
 		if m, err := readMatches[gatewayv1.HTTPRouteMatch](matches); err == nil {

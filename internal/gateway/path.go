@@ -112,7 +112,7 @@ func (p Path) Namespace() string {
 func (p Path) Elements() []api.PathElement {
 	out := make([]api.PathElement, 0, 8)
 	for l := LevelGatewayClass; l < LevelObject; l++ {
-		if e, ok := p.at(l); ok {
+		if e, ok := p.elementAt(l); ok {
 			out = append(out, e)
 		}
 	}
@@ -135,7 +135,7 @@ func (p Path) Element(l Level) api.PathElement {
 	default:
 	}
 	for ; l > LevelMesh; l-- {
-		if e, ok := p.at(l); ok {
+		if e, ok := p.elementAt(l); ok {
 			return e
 		}
 	}
@@ -143,7 +143,7 @@ func (p Path) Element(l Level) api.PathElement {
 }
 
 // at returns the element of a level, if the path has one.
-func (p Path) at(l Level) (e api.PathElement, ok bool) {
+func (p Path) elementAt(l Level) (e api.PathElement, ok bool) {
 	switch l {
 	case LevelGatewayClass, LevelGatewayNamespace, LevelGateway, LevelListenerSet, LevelListener:
 		if p.Gateway != nil {
@@ -196,7 +196,7 @@ func (p Path) atService(l Level) (e api.PathElement, ok bool) {
 	case l == LevelServiceNamespace && p.ServiceNamespace:
 		return api.PathElement{Kind: KindNamespace, Name: s.Namespace}, true
 	case l == LevelService:
-		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: number(p.Port), Client: p.Client}, true
+		return api.PathElement{Kind: KindService, Namespace: s.Namespace, Name: s.Name, Section: formatPort(p.Port), Client: p.Client}, true
 	}
 	return e, false
 }
@@ -220,10 +220,10 @@ func (p Path) atRoute(l Level) (e api.PathElement, ok bool) {
 
 func (p Path) backend() api.PathElement {
 	b := p.Backend.Object
-	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: number(p.Backend.Port)}
+	return api.PathElement{Kind: b.Kind, Namespace: b.Namespace, Name: b.Name, Section: formatPort(p.Backend.Port)}
 }
 
-func number(port int32) string {
+func formatPort(port int32) string {
 	if port == 0 {
 		return ""
 	}

@@ -20,21 +20,21 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 		takes func(*Listener) bool
 		why   string
 	}{
-		{p.names, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
+		{p.selects, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
 		{
-			func(l *Listener) bool { return l.Namespaces.Admits(p.Namespace, r.Namespace, namespaceLabels) },
+			func(l *Listener) bool { return l.Namespaces.Allows(p.Namespace, r.Namespace, namespaceLabels) },
 			fmt.Sprintf("%s allows routes from namespace %s", none, r.Namespace),
 		},
 		{
-			func(l *Listener) bool { return l.takesKind(r.Kind) },
+			func(l *Listener) bool { return l.allowsKind(r.Kind) },
 			fmt.Sprintf("%s allows routes of kind %s from namespace %s", none, r.Kind, r.Namespace),
 		},
 		{
-			func(l *Listener) bool { return hostnamesIntersect(l.Hostname, r.Hostnames) },
+			func(l *Listener) bool { return anyHostnameIntersects(l.Hostname, r.Hostnames) },
 			none + " that allows the route has a hostname that intersects with its hostnames",
 		},
 	} {
-		if left = those(left, step.takes); len(left) == 0 {
+		if left = filter(left, step.takes); len(left) == 0 {
 			return step.why
 		}
 	}
@@ -42,7 +42,7 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 }
 
 // those returns the listeners of which a condition holds.
-func those(listeners []Listener, holds func(*Listener) bool) []Listener {
+func filter(listeners []Listener, holds func(*Listener) bool) []Listener {
 	var out []Listener
 	for i := range listeners {
 		if holds(&listeners[i]) {

@@ -32,10 +32,10 @@ type Route struct {
 	// which are experimental and not read.
 	WantsDefaultGateways bool
 
-	spec json.RawMessage // as it stands
-	read sync.Once
-	tree any // spec, decoded when it is first asked for
-	made sync.Map
+	spec       json.RawMessage // as it stands
+	decodeOnce sync.Once
+	decoded    any // spec, decoded when it is first asked for
+	memo       sync.Map
 }
 
 // Ref names the route.
@@ -74,14 +74,14 @@ type Rule struct {
 	// Backends that it sends traffic to, each once.
 	Backends []Backend
 
-	idle    []Backend // those of weight 0
-	matches json.RawMessage
+	zeroWeight []Backend // those of weight 0
+	matches    json.RawMessage
 }
 
 // Serves reports whether the rule sends requests to a backend: it names it with
 // a weight other than 0.
 func (r *Rule) Serves(b Backend) bool {
-	return slices.Contains(r.Backends, b) && !slices.Contains(r.idle, b)
+	return slices.Contains(r.Backends, b) && !slices.Contains(r.zeroWeight, b)
 }
 
 // Backend is a backend of a rule: a Service, or an object of any other kind.
@@ -94,11 +94,11 @@ type Backend struct {
 // Spec returns the route's spec as decoded JSON, its rules defaulted as the API
 // server would. It is shared: do not edit.
 func (r *Route) Spec() any {
-	r.read.Do(func() {
+	r.decodeOnce.Do(func() {
 		tree, _ := decode.Object(r.spec) // it was read before, unless there is none
-		r.tree = defaultRules(r.Kind, tree)
+		r.decoded = defaultRules(r.Kind, tree)
 	})
-	return r.tree
+	return r.decoded
 }
 
 // Same reports whether two routes read the same, letter by letter.
@@ -122,7 +122,7 @@ func (r *Route) RuleAt(section string, i int) bool {
 	if r.Rules[i].Name != "" {
 		return r.Rules[i].Name == section
 	}
-	return r.RuleName(i) == section && !r.named(section)
+	return r.RuleName(i) == section && !r.hasRuleNamed(section)
 }
 
 // HasSection reports whether some rule of the route is meant by section.
@@ -135,7 +135,7 @@ func (r *Route) HasSection(section string) bool {
 	return false
 }
 
-func (r *Route) named(section string) bool {
+func (r *Route) hasRuleNamed(section string) bool {
 	for i := range r.Rules {
 		if r.Rules[i].Name == section {
 			return true
@@ -170,9 +170,9 @@ func (r *Route) PortsOf(s *Service) []int32 {
 // Memoize returns what was made of the route under a key, making it the first
 // time.
 func (r *Route) Memoize(key any, make func() any) any {
-	if v, ok := r.made.Load(key); ok {
+	if v, ok := r.memo.Load(key); ok {
 		return v
 	}
-	v, _ := r.made.LoadOrStore(key, make())
+	v, _ := r.memo.LoadOrStore(key, make())
 	return v
 }

@@ -37,7 +37,7 @@ type backendRef struct {
 }
 
 // routeText is what is read of a route as JSON.
-type routeText struct {
+type routeJSON struct {
 	Metadata routeMeta       `json:"metadata"`
 	Spec     json.RawMessage `json:"spec"`
 }
@@ -55,18 +55,18 @@ type routeMeta struct {
 // Where known, if not nil, says the same, letter by letter, it is returned itself:
 // most reading is then saved.
 func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
-	t, err := decode.As[routeText](data)
+	t, err := decode.As[routeJSON](data)
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && known.says(kind, t) {
+	if known != nil && known.hasSource(kind, t) {
 		return known, nil
 	}
 	return newRoute(kind, t.Metadata, t.Spec)
 }
 
 // says reports whether a route was read of the same text.
-func (r *Route) says(kind string, t *routeText) bool {
+func (r *Route) hasSource(kind string, t *routeJSON) bool {
 	return r.Kind == kind && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
 		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }
@@ -86,7 +86,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 		}
 	}
 	out := &Route{
-		Kind: kind, Namespace: shared(namespace(meta.Namespace)), Name: meta.Name,
+		Kind: kind, Namespace: intern(namespace(meta.Namespace)), Name: meta.Name,
 		Labels: meta.Labels, Annotations: annotations(meta.Annotations),
 		WantsDefaultGateways: spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone,
 		spec:                 text,
@@ -116,7 +116,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 // shared returns a text in the memory that all objects share for it: names of
 // gateways, listeners and namespaces are in every route, and two that are the very
 // same are compared without a look at them.
-func shared(text string) string { return unique.Make(text).Value() }
+func intern(text string) string { return unique.Make(text).Value() }
 
 // annotations leaves out those that only tools read, which can be long.
 func annotations(all map[string]string) map[string]string {
@@ -147,7 +147,7 @@ func rule(r *routeRule, routeNamespace string) Rule {
 	}
 	for _, b := range out.Backends {
 		if !slices.Contains(weighted, b) {
-			out.idle = append(out.idle, b)
+			out.zeroWeight = append(out.zeroWeight, b)
 		}
 	}
 	return out
@@ -156,13 +156,13 @@ func rule(r *routeRule, routeNamespace string) Rule {
 func backend(ref *backendRef, routeNamespace string) Backend {
 	out := Backend{Object: api.Ref{Kind: KindService, Namespace: routeNamespace, Name: string(ref.Name)}}
 	if ref.Group != nil {
-		out.Object.Group = shared(string(*ref.Group))
+		out.Object.Group = intern(string(*ref.Group))
 	}
 	if ref.Kind != nil {
-		out.Object.Kind = shared(string(*ref.Kind))
+		out.Object.Kind = intern(string(*ref.Kind))
 	}
 	if ref.Namespace != nil {
-		out.Object.Namespace = shared(string(*ref.Namespace))
+		out.Object.Namespace = intern(string(*ref.Namespace))
 	}
 	if ref.Port != nil {
 		out.Port = int32(*ref.Port)
@@ -180,16 +180,16 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ob
 	if ref.Kind != nil {
 		kind.Kind = string(*ref.Kind)
 	}
-	object = api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: routeNamespace, Name: shared(string(ref.Name))}
+	object = api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: routeNamespace, Name: intern(string(ref.Name))}
 	if ref.Namespace != nil {
-		object.Namespace = shared(string(*ref.Namespace))
+		object.Namespace = intern(string(*ref.Namespace))
 	}
 	if !isParent(kind) {
 		return Parent{}, object
 	}
-	p = Parent{Kind: shared(kind.Kind), Namespace: object.Namespace, Name: object.Name}
+	p = Parent{Kind: intern(kind.Kind), Namespace: object.Namespace, Name: object.Name}
 	if ref.SectionName != nil {
-		p.Section = shared(string(*ref.SectionName))
+		p.Section = intern(string(*ref.SectionName))
 	}
 	if ref.Port != nil {
 		p.Port = int32(*ref.Port)

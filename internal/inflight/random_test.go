@@ -80,7 +80,7 @@ func must(v *snapshot.View, w Write, entries []*entry) map[*entry]bool {
 		}
 		own := w.footprint(with, with.With(w.changes()...))
 		for _, e := range entries {
-			if e.ref != w.Change.Object().Ref() && own.Meets(e.Write.footprint(with, with.With(e.changes()...))) {
+			if e.ref != w.Change.Object().Ref() && own.Overlaps(e.Write.footprint(with, with.With(e.changes()...))) {
 				out[e] = true
 			}
 		}

@@ -19,13 +19,13 @@ import (
 
 const (
 	// mostPlans is more than the policy kinds of a cluster.
-	mostPlans = 128
+	maxPlans = 128
 	// mostVerdicts is how many are remembered: those of the stacks that many
 	// paths share, above all.
-	mostVerdicts = 4096
+	maxVerdicts = 4096
 	// freeCost is what the rules in CEL of one check may cost, in units of CEL
 	// cost, before they are booked: that of ordinary ones.
-	freeCost = 500
+	includedCost = 500
 )
 
 // Problem is what is wrong with an effective spec.
@@ -59,10 +59,10 @@ func (v Verdict) HasMessage(p Problem) bool {
 // Checker checks effective specs. It remembers what it made of schemas and of
 // the stacks of policies that it saw last. It is safe for concurrent use.
 type Checker struct {
-	mu       sync.Mutex
-	plans    *lru.Cache // *policykind.Kind to *planned
-	verdicts *lru.Cache // stack to Verdict
-	values   bool       // shown in messages
+	mu         sync.Mutex
+	plans      *lru.Cache // *policykind.Kind to *planned
+	verdicts   *lru.Cache // stack to Verdict
+	showValues bool       // shown in messages
 }
 
 // stack identifies an effective policy: the memo of the engine gives the same
@@ -73,7 +73,7 @@ type stack struct {
 }
 
 // planned is a plan that is made when it is first asked for.
-type planned struct {
+type lazyPlan struct {
 	once sync.Once
 	plan *plan
 }
@@ -82,7 +82,7 @@ type planned struct {
 // messages quote of an effective spec. Without, they depend on no value: readers may
 // not be allowed to read all of the policies that it comes from.
 func NewChecker(values bool) *Checker {
-	return &Checker{plans: lru.New(mostPlans), verdicts: lru.New(mostVerdicts), values: values}
+	return &Checker{plans: lru.New(maxPlans), verdicts: lru.New(maxVerdicts), showValues: values}
 }
 
 // Check tells what is wrong with the effective spec of a path. There is nothing
@@ -93,11 +93,11 @@ func NewChecker(values bool) *Checker {
 // The only error is that of the budget (effective.ErrTooMuch): each check needs
 // it to last, and costs that are out of the ordinary are booked.
 func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, error) {
-	if e == nil || e.Kind.Schema() == nil || e.Kind.SameTarget == api.Collect || !merged(e) {
+	if e == nil || e.Kind.Schema() == nil || e.Kind.SameTarget == api.Collect || !isMerged(e) {
 		return Verdict{}, nil
 	}
 	p := c.planOf(e.Kind)
-	if p.nothing() {
+	if p.isEmpty() {
 		return Verdict{Unchecked: p.unchecked}, nil
 	}
 	at := stack{e.Kind, e.Result}
@@ -108,7 +108,7 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 		return Verdict{}, err
 	}
 	v, cost := p.check(b.Context(), e)
-	if err := b.Spend(nil, max(cost, freeCost)-freeCost); err != nil {
+	if err := b.Spend(nil, max(cost, includedCost)-includedCost); err != nil {
 		return Verdict{}, err
 	}
 	c.verdicts.Add(at, v)
@@ -117,33 +117,33 @@ func (c *Checker) Check(e *effective.Effective, b *effective.Budget) (Verdict, e
 
 func (c *Checker) planOf(k *policykind.Kind) *plan {
 	c.mu.Lock()
-	var entry *planned
+	var entry *lazyPlan
 	if had, ok := c.plans.Get(k); ok {
-		entry = had.(*planned) //nolint:forcetypeassert // it holds nothing else
+		entry = had.(*lazyPlan) //nolint:forcetypeassert // it holds nothing else
 	} else {
-		entry = &planned{}
+		entry = &lazyPlan{}
 		c.plans.Add(k, entry)
 	}
 	c.mu.Unlock()
-	entry.once.Do(func() { entry.plan = newPlan(k, c.values) })
+	entry.once.Do(func() { entry.plan = newPlan(k, c.showValues) })
 	return entry.plan
 }
 
 // merged reports whether more than one block made the effective policy, or only
 // a part of one is in force, or took something out.
-func merged(e *effective.Effective) bool {
-	rules := ofPolicies(e.Rules)
+func isMerged(e *effective.Effective) bool {
+	rules := policyRules(e.Rules)
 	for _, r := range rules {
 		if r.Value == nil || r.From.Policy != rules[0].From.Policy || r.From.Block != rules[0].From.Block {
 			return true
 		}
 	}
 	return len(rules) > 0 && !slices.ContainsFunc(rules[0].From.Policy.Blocks, func(b merge.Rules) bool {
-		return len(b.Rules) == len(rules) && holds(b, rules)
+		return len(b.Rules) == len(rules) && sameRules(b, rules)
 	})
 }
 
-func holds(b merge.Rules, rules []merge.Effective) bool {
+func sameRules(b merge.Rules, rules []merge.Effective) bool {
 	for i := range rules {
 		if &b.Rules[i] != rules[i].Rule {
 			return false
@@ -154,7 +154,7 @@ func holds(b merge.Rules, rules []merge.Effective) bool {
 
 // ofPolicies returns the rules that policies set: those of a route's own fields
 // are beside them.
-func ofPolicies(rules []merge.Effective) []merge.Effective {
+func policyRules(rules []merge.Effective) []merge.Effective {
 	own := func(r merge.Effective) bool { return r.From.Block == merge.Object }
 	if !slices.ContainsFunc(rules, own) {
 		return rules
@@ -166,17 +166,17 @@ func ofPolicies(rules []merge.Effective) []merge.Effective {
 // on its path, too, put in the same place by itself, is no fault of the merge:
 // the schema asks there for something that is no rule.
 func (p *plan) check(ctx context.Context, e *effective.Effective) (Verdict, uint64) {
-	rules := ofPolicies(e.Rules)
+	rules := policyRules(e.Rules)
 	spec := p.specOf(rules)
-	at := p.placeOf(spec)
-	if len(spec) == 0 || at == nil || at.separable() || !at.met(e) {
+	at := p.locationOf(spec)
+	if len(spec) == 0 || at == nil || at.separable() || !at.spansBlocks(e) {
 		return Verdict{}, 0
 	}
-	v, cost := p.examine(ctx, e, at, spec)
+	v, cost := p.validate(ctx, e, at, spec)
 	blocks := blocksOf(e)
 	common := slices.Clone(v.Problems)
 	for i := 0; i < len(blocks) && len(common) > 0; i++ {
-		alone, more := p.examine(ctx, e, at, p.specOf(blocks[i]))
+		alone, more := p.validate(ctx, e, at, p.specOf(blocks[i]))
 		cost += more
 		common = slices.DeleteFunc(common, func(one Problem) bool { return !alone.Has(one) })
 	}
@@ -205,12 +205,12 @@ func whole(b *merge.Rules) []merge.Effective {
 }
 
 // examine checks a spec in a place.
-func (p *plan) examine(ctx context.Context, e *effective.Effective, at *place, spec map[string]any) (v Verdict, cost uint64) {
+func (p *plan) validate(ctx context.Context, e *effective.Effective, at *location, spec map[string]any) (v Verdict, cost uint64) {
 	object := p.object(e, at, spec)
-	errs := validation.ValidateCustomResource(nil, object, at.values)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, at.joints, object)...) // both take nil for nothing to check
-	if at.rules != nil {
-		of, left := at.rules.Validate(ctx, nil, p.schema, object, nil, checkLimit)
+	errs := validation.ValidateCustomResource(nil, object, at.validator)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, at.structural, object)...) // both take nil for nothing to check
+	if at.celRules != nil {
+		of, left := at.celRules.Validate(ctx, nil, p.schema, object, nil, checkLimit)
 		if left < 0 {
 			v.Unchecked = fmt.Sprintf("effective policies of %s are not checked against all of its definition: the rules in CEL would cost more than %d to check",
 				p.kind.Ref(), checkLimit)
@@ -218,7 +218,7 @@ func (p *plan) examine(ctx context.Context, e *effective.Effective, at *place, s
 		}
 		errs, cost = append(errs, of...), uint64(checkLimit-left)
 	}
-	errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isBeside(err.Field) })
+	errs = slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isExcluded(err.Field) })
 	v.Problems = problems(errs, p.showValues)
 	return v, cost
 }

@@ -9,12 +9,12 @@ import (
 
 // mentions are the fields of a node that a rule about it names, and whether it
 // looks at more than their presence. Nil if they are not known.
-type mentions map[string]bool
+type fieldRefs map[string]bool
 
-func (m mentions) add(name string, deep bool) { m[name] = m[name] || deep }
+func (m fieldRefs) add(name string, deep bool) { m[name] = m[name] || deep }
 
 // with adds the mentions of another rule.
-func (m mentions) with(o mentions) mentions {
+func (m fieldRefs) with(o fieldRefs) fieldRefs {
 	if m == nil || o == nil {
 		return nil
 	}
@@ -28,17 +28,17 @@ func (m mentions) with(o mentions) mentions {
 // One that names no content does not, nor one that names a single rule, nor one
 // that asks whether a single field is there: of each of these some policy says
 // by itself what the merged spec says.
-func (j *joiner) concerns(m mentions, s *structuralschema.Structural, at []string) bool {
+func (j *reducer) involvesSeveral(m fieldRefs, s *structuralschema.Structural, at []string) bool {
 	if m == nil {
 		return true
 	}
 	content, deep := 0, false
 	for name, isDeep := range m {
-		switch j.held(s, at, name) {
-		case nothing:
-		case single:
+		switch j.contentOf(s, at, name) {
+		case noContent:
+		case oneRule:
 			content++
-		case several:
+		case severalRules:
 			content++
 			deep = deep || isDeep
 		}
@@ -47,10 +47,10 @@ func (j *joiner) concerns(m mentions, s *structuralschema.Structural, at []strin
 }
 
 // mentionsOf returns what nested validations of a node name.
-func mentionsOf(all []structuralschema.NestedValueValidation) mentions {
-	out := mentions{}
+func validationRefs(all []structuralschema.NestedValueValidation) fieldRefs {
+	out := fieldRefs{}
 	for i := range all {
-		if !out.nested(&all[i]) {
+		if !out.addNested(&all[i]) {
 			return nil
 		}
 	}
@@ -58,7 +58,7 @@ func mentionsOf(all []structuralschema.NestedValueValidation) mentions {
 }
 
 // nested adds what one names; false if it asks for more than names of fields.
-func (m mentions) nested(v *structuralschema.NestedValueValidation) bool {
+func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) bool {
 	if v.Items != nil || v.AdditionalProperties != nil || v.MinProperties != nil || v.MaxProperties != nil ||
 		v.MinItems != nil || v.MaxItems != nil || v.UniqueItems || len(v.Enum) > 0 {
 		return false
@@ -74,7 +74,7 @@ func (m mentions) nested(v *structuralschema.NestedValueValidation) bool {
 		below = append(below, *v.Not)
 	}
 	for i := range below {
-		if !m.nested(&below[i]) {
+		if !m.addNested(&below[i]) {
 			return false
 		}
 	}
@@ -83,16 +83,16 @@ func (m mentions) nested(v *structuralschema.NestedValueValidation) bool {
 
 var (
 	// quoted are the strings of CEL, which may hold anything.
-	quoted = regexp.MustCompile(`(?s)[rRbB]*("""(\\.|[^\\])*?"""|'''(\\.|[^\\])*?'''|"(\\.|[^"\\])*"|'(\\.|[^'\\])*')`)
+	stringLiteral = regexp.MustCompile(`(?s)[rRbB]*("""(\\.|[^\\])*?"""|'''(\\.|[^\\])*?'''|"(\\.|[^"\\])*"|'(\\.|[^'\\])*')`)
 	// selfs are the uses of self, with the field and what is around it.
-	selfs = regexp.MustCompile(`(\bhas\s*\(\s*)?\bself\b(\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)(\s*[()])?)?`)
+	selfRef = regexp.MustCompile(`(\bhas\s*\(\s*)?\bself\b(\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)(\s*[()])?)?`)
 )
 
 // mentionedBy returns which fields a rule in CEL names: nil if that cannot be
 // told by its text.
-func mentionedBy(rule string) mentions {
-	out := mentions{}
-	for _, use := range selfs.FindAllStringSubmatch(quoted.ReplaceAllString(rule, `""`), -1) {
+func celRefs(rule string) fieldRefs {
+	out := fieldRefs{}
+	for _, use := range selfRef.FindAllStringSubmatch(stringLiteral.ReplaceAllString(rule, `""`), -1) {
 		has, name, end := use[1] != "", use[3], strings.TrimSpace(use[4])
 		if name == "" || end == "(" || strings.Contains(name, "__") {
 			return nil // all of self, a function of it, or a name that CEL spells in another way

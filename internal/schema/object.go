@@ -62,7 +62,7 @@ func (t target) reference(of map[string]any) any {
 }
 
 // standsOn describes what the lowest policy of a path targets.
-func standsOn(e *effective.Effective) map[string]any {
+func lowestTarget(e *effective.Effective) map[string]any {
 	level := lowest(e)
 	on := e.Path.Element(level)
 	group := api.GatewayGroup
@@ -101,7 +101,7 @@ func lowest(e *effective.Effective) gateway.Level {
 
 // object makes an object that has a spec at a place, with the defaults of its
 // schema. It may share values with the spec, and is not to be edited.
-func (p *plan) object(e *effective.Effective, at *place, spec map[string]any) map[string]any {
+func (p *plan) object(e *effective.Effective, at *location, spec map[string]any) map[string]any {
 	metadata := map[string]any{"name": "effective"}
 	if n := len(e.Outcomes); n > 0 {
 		metadata["name"], metadata["namespace"] = e.Outcomes[n-1].Policy.Name, e.Outcomes[n-1].Policy.Namespace
@@ -109,15 +109,15 @@ func (p *plan) object(e *effective.Effective, at *place, spec map[string]any) ma
 	out := map[string]any{
 		"apiVersion": p.kind.Group + "/v1", "kind": p.kind.Kind, "metadata": metadata,
 	}
-	mend := p.defaults || hasNull(spec)
-	if mend {
+	normalize := p.defaults || hasNull(spec)
+	if normalize {
 		spec = runtime.DeepCopyJSON(spec) // the values of rules are shared
 	}
-	put(out, at.at, spec)
+	setAt(out, at.at, spec)
 	if p.target.at != nil {
-		put(out, p.target.at, p.target.reference(standsOn(e)))
+		setAt(out, p.target.at, p.target.reference(lowestTarget(e)))
 	}
-	if mend {
+	if normalize {
 		defaulting.PruneNonNullableNullsWithoutDefaults(out, p.schema)
 		defaulting.Default(out, p.schema)
 	}
@@ -156,7 +156,7 @@ func hasDefault(s *structuralschema.Structural) bool {
 }
 
 // put sets a value; what is there already stays beside it.
-func put(object map[string]any, at []string, value any) {
+func setAt(object map[string]any, at []string, value any) {
 	for _, name := range at[:len(at)-1] {
 		next, ok := object[name].(map[string]any)
 		if !ok {

@@ -32,34 +32,34 @@ type plan struct {
 	// defaults tells that the schema has some.
 	defaults bool
 	// places where an effective spec can stand, the best first.
-	places []*place
+	locations []*location
 	// unchecked tells why nothing can be checked.
 	unchecked string
 	// full is the whole schema, made when a policy is first checked by itself.
-	whole sync.Once
-	full  validation.SchemaCreateValidator
+	fullOnce sync.Once
+	full     validation.SchemaCreateValidator
 }
 
 // place is where an effective spec can stand in an object: as the bare rules,
 // or in a kind that has none, as a block.
-type place struct {
+type location struct {
 	at     []string // from the top
 	schema *structuralschema.Structural
 	// beside are the addresses, from the top, of what is no content.
-	beside [][]string
+	excluded [][]string
 	// What of the schema sees several rules at once: its structure, nil without
 	// any and checked in two ways, and its rules in CEL, likewise.
-	joints *structuralschema.Structural
-	values validation.SchemaCreateValidator
-	rules  *structuralcel.Validator
-	asked  []ask
+	structural   *structuralschema.Structural
+	validator    validation.SchemaCreateValidator
+	celRules     *structuralcel.Validator
+	requirements []requirement
 }
 
 // structure checks against an OpenAPI schema.
-type structure struct{ *validate.SchemaValidator }
+type openAPIValidator struct{ *validate.SchemaValidator }
 
 // Validate implements validation.SchemaCreateValidator.
-func (s structure) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
+func (s openAPIValidator) Validate(value any, _ ...validation.ValidationOption) *validate.Result {
 	return s.SchemaValidator.Validate(value)
 }
 
@@ -71,15 +71,15 @@ func newPlan(k *policykind.Kind, showValues bool) *plan {
 		return p
 	}
 	p.target, p.defaults = targetOf(k, p.schema), hasDefault(p.schema)
-	p.place()
+	p.addLocation()
 	for _, block := range slices.Concat(k.Blocks.Defaults, k.Blocks.Overrides) {
-		p.place(block)
+		p.addLocation(block)
 	}
 	return p
 }
 
 // place adds the place of the bare rules or of a block, if the schema has it.
-func (p *plan) place(block ...string) {
+func (p *plan) addLocation(block ...string) {
 	l := p.kind.Layout()
 	content := slices.Concat([]string{"spec"}, l.Content)
 	at := slices.Concat(content, block)
@@ -87,23 +87,23 @@ func (p *plan) place(block ...string) {
 	if schema == nil {
 		return
 	}
-	out := &place{at: at, schema: schema, beside: below([]string{"spec"}, l.NotContent)}
-	out.beside = append(out.beside, below(content, l.NotRules)...)
+	out := &location{at: at, schema: schema, excluded: prefixed([]string{"spec"}, l.NotContent)}
+	out.excluded = append(out.excluded, prefixed(content, l.NotRules)...)
 	if len(block) > 0 {
-		out.beside = append(out.beside, below(at, l.NotRules)...)
+		out.excluded = append(out.excluded, prefixed(at, l.NotRules)...)
 	}
-	out.beside = slices.DeleteFunc(out.beside, func(a []string) bool { return slices.Equal(a, at) })
-	j := joiner{layout: l, place: at, beside: out.beside, showValues: p.showValues}
-	if joints, joins := j.structure(p.schema); joins {
-		out.joints = joints
-		out.values = structure{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}
+	out.excluded = slices.DeleteFunc(out.excluded, func(a []string) bool { return slices.Equal(a, at) })
+	j := reducer{layout: l, location: at, excluded: out.excluded, showValues: p.showValues}
+	if joints, joins := j.structural(p.schema); joins {
+		out.structural = joints
+		out.validator = openAPIValidator{validate.NewSchemaValidator(joints.ToKubeOpenAPI(), nil, "", strfmt.Default)}
 	}
-	out.rules = structuralcel.NewValidator(j.rules(p.schema), true, callLimit)
-	out.asked = j.asked
-	p.places = append(p.places, out)
+	out.celRules = structuralcel.NewValidator(j.celRules(p.schema), true, callLimit)
+	out.requirements = j.requirements
+	p.locations = append(p.locations, out)
 }
 
-func below(at []string, all [][]string) [][]string {
+func prefixed(at []string, all [][]string) [][]string {
 	var out [][]string
 	for _, a := range all {
 		out = append(out, slices.Concat(at, a))
@@ -124,41 +124,41 @@ func nodeAt(s *structuralschema.Structural, at []string) *structuralschema.Struc
 }
 
 // nothing reports whether there is nothing to check, whatever the rules.
-func (p *plan) nothing() bool {
-	return !slices.ContainsFunc(p.places, func(pl *place) bool { return !pl.separable() })
+func (p *plan) isEmpty() bool {
+	return !slices.ContainsFunc(p.locations, func(pl *location) bool { return !pl.separable() })
 }
 
 // placeOf returns the place that has all the fields of an effective spec, nil
 // if none does.
-func (p *plan) placeOf(spec map[string]any) *place {
-	i := slices.IndexFunc(p.places, func(pl *place) bool { return pl.takesAll(spec) })
+func (p *plan) locationOf(spec map[string]any) *location {
+	i := slices.IndexFunc(p.locations, func(pl *location) bool { return pl.accepts(spec) })
 	if i < 0 {
 		return nil
 	}
-	return p.places[i]
+	return p.locations[i]
 }
 
 // separable reports whether nothing sees several rules at once.
-func (p *place) separable() bool { return p.joints == nil && p.rules == nil }
+func (p *location) separable() bool { return p.structural == nil && p.celRules == nil }
 
 // isBeside reports whether a field, as errors spell it, is in what is no content.
-func (p *place) isBeside(field string) bool {
-	return slices.ContainsFunc(p.beside, func(a []string) bool {
+func (p *location) isExcluded(field string) bool {
+	return slices.ContainsFunc(p.excluded, func(a []string) bool {
 		rest, ok := strings.CutPrefix(field, strings.Join(a, "."))
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }
 
-func (p *place) takesAll(spec map[string]any) bool {
+func (p *location) accepts(spec map[string]any) bool {
 	for name := range spec {
-		if !p.takes(name) {
+		if !p.acceptsField(name) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *place) takes(name string) bool {
+func (p *location) acceptsField(name string) bool {
 	_, ok := p.schema.Properties[name]
 	others := p.schema.AdditionalProperties
 	return ok || p.schema.XPreserveUnknownFields || others != nil && (others.Bool || others.Structural != nil)

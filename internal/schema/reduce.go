@@ -11,73 +11,73 @@ import (
 // joiner finds what of a schema sees several rules at once. The nodes above
 // rules do, and nothing within a rule: that was checked when its policy was
 // written. Above the place of the rules, only what looks into it does.
-type joiner struct {
-	layout     policykind.Layout
-	place      []string // from the top
-	beside     [][]string
-	showValues bool  // rules in CEL keep their messageExpression
-	asked      []ask // what was found
+type reducer struct {
+	layout       policykind.Layout
+	location     []string // from the top
+	excluded     [][]string
+	showValues   bool          // rules in CEL keep their messageExpression
+	requirements []requirement // what was found
 }
 
 // standing is where a node stands.
-type standing int
+type position int
 
 const (
-	outside standing = iota // within a rule, or beside them
-	above                   // on the way to the place of the rules
-	joint                   // in the place, with rules below
+	outside   position = iota // within a rule, or beside them
+	above                     // on the way to the place of the rules
+	combining                 // in the place, with rules below
 )
 
 // of returns the standing of the node at an address from the top, where * is
 // any name or item.
-func (j *joiner) of(at []string, node *structuralschema.Structural) standing {
-	n := len(j.place)
+func (j *reducer) positionOf(at []string, node *structuralschema.Structural) position {
+	n := len(j.location)
 	switch {
-	case len(at) < n && slices.Equal(at, j.place[:len(at)]):
+	case len(at) < n && slices.Equal(at, j.location[:len(at)]):
 		return above
-	case len(at) < n || !slices.Equal(at[:n], j.place) || j.isBeside(at):
+	case len(at) < n || !slices.Equal(at[:n], j.location) || j.isExcluded(at):
 		return outside
-	case len(at) == n || j.layout.Leaves && j.parted(at[n:], node):
-		return joint
-	case !j.layout.Leaves && slices.ContainsFunc(j.layout.Rules, func(a []string) bool { return goesOn(a, at[n:]) }):
-		return joint
+	case len(at) == n || j.layout.Leaves && j.isSplit(at[n:], node):
+		return combining
+	case !j.layout.Leaves && slices.ContainsFunc(j.layout.Rules, func(a []string) bool { return isAbove(a, at[n:]) }):
+		return combining
 	default:
 		return outside
 	}
 }
 
-func (j *joiner) isBeside(at []string) bool {
-	return slices.ContainsFunc(j.beside, func(a []string) bool { return slices.Equal(a, at) })
+func (j *reducer) isExcluded(at []string) bool {
+	return slices.ContainsFunc(j.excluded, func(a []string) bool { return slices.Equal(a, at) })
 }
 
 // parted reports whether the rules of a kind whose rules are the leaves take a
 // value apart.
-func (j *joiner) parted(at []string, node *structuralschema.Structural) bool {
+func (j *reducer) isSplit(at []string, node *structuralschema.Structural) bool {
 	is := func(all [][]string) bool {
-		return slices.ContainsFunc(all, func(a []string) bool { return len(a) == len(at) && fits(a, at) })
+		return slices.ContainsFunc(all, func(a []string) bool { return len(a) == len(at) && matchAddress(a, at) })
 	}
 	isMap := node.Type == "object" || node.XPreserveUnknownFields
 	return isMap && !is(j.layout.Whole) || is(j.layout.Lists)
 }
 
 // goesOn reports whether the address of rules goes on below another one.
-func goesOn(rule, at []string) bool { return len(rule) > len(at) && fits(rule[:len(at)], at) }
+func isAbove(rule, at []string) bool { return len(rule) > len(at) && matchAddress(rule[:len(at)], at) }
 
-func fits(a, b []string) bool {
+func matchAddress(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool { return a == b || a == "*" || b == "*" })
 }
 
 // holding is what a field of a node holds.
-type holding int
+type content int
 
 const (
-	nothing holding = iota // no content
-	single                 // one rule, or a part of it
-	several                // rules
+	noContent    content = iota // no content
+	oneRule                     // one rule, or a part of it
+	severalRules                // rules
 )
 
 // held returns what a field of a node holds.
-func (j *joiner) held(node *structuralschema.Structural, at []string, name string) holding {
+func (j *reducer) contentOf(node *structuralschema.Structural, at []string, name string) content {
 	at = append(slices.Clip(at), name)
 	child := &structuralschema.Structural{}
 	if p, ok := node.Properties[name]; ok {
@@ -86,31 +86,31 @@ func (j *joiner) held(node *structuralschema.Structural, at []string, name strin
 		child = others.Structural
 	}
 	switch {
-	case j.of(at, child) != outside:
-		return several
-	case len(at) <= len(j.place) || j.isBeside(at):
-		return nothing
+	case j.positionOf(at, child) != outside:
+		return severalRules
+	case len(at) <= len(j.location) || j.isExcluded(at):
+		return noContent
 	default:
-		return single
+		return oneRule
 	}
 }
 
 // structure returns the schema without what sees no two rules at once, and
 // whether anything is left.
-func (j *joiner) structure(root *structuralschema.Structural) (*structuralschema.Structural, bool) {
+func (j *reducer) structural(root *structuralschema.Structural) (*structuralschema.Structural, bool) {
 	out, joins := j.node(root, nil)
 	return &out, joins
 }
 
 // node returns the schema of a node without the fields and items that ask for
 // nothing, and whether anything is left.
-func (j *joiner) node(s *structuralschema.Structural, at []string) (out structuralschema.Structural, joins bool) {
+func (j *reducer) node(s *structuralschema.Structural, at []string) (out structuralschema.Structural, joins bool) {
 	out.XPreserveUnknownFields = true
-	is := j.of(at, s)
+	is := j.positionOf(at, s)
 	if is == outside {
 		return out, false
 	}
-	out.ValueValidation = j.values(s, at, is)
+	out.ValueValidation = j.validations(s, at, is)
 	joins = out.ValueValidation != nil
 	if s.Items != nil {
 		if items, asks := j.node(s.Items, append(slices.Clip(at), "*")); asks {
@@ -118,7 +118,7 @@ func (j *joiner) node(s *structuralschema.Structural, at []string) (out structur
 		}
 		if s.XListType != nil && *s.XListType != "atomic" {
 			out.XListType, out.XListMapKeys, joins = s.XListType, s.XListMapKeys, true
-			j.asks(at, nil)
+			j.require(at, nil)
 		}
 	}
 	for name, p := range s.Properties {
@@ -138,20 +138,20 @@ func (j *joiner) node(s *structuralschema.Structural, at []string) (out structur
 }
 
 // asksOf returns the fields that a node asks for, nil if it asks for more.
-func asksOf(v *structuralschema.ValueValidation) mentions {
-	return mentionsOf([]structuralschema.NestedValueValidation{{ValueValidation: *v}})
+func requiredFields(v *structuralschema.ValueValidation) fieldRefs {
+	return validationRefs([]structuralschema.NestedValueValidation{{ValueValidation: *v}})
 }
 
 // values returns what a node asks of its value, as far as that concerns several
 // rules; nil for nothing.
-func (j *joiner) values(s *structuralschema.Structural, at []string, is standing) *structuralschema.ValueValidation {
+func (j *reducer) validations(s *structuralschema.Structural, at []string, is position) *structuralschema.ValueValidation {
 	v := s.ValueValidation
 	if v == nil {
 		return nil
 	}
 	out := &structuralschema.ValueValidation{}
 	concerns := func(all ...structuralschema.NestedValueValidation) bool {
-		return len(all) > 0 && j.concerns(mentionsOf(all), s, at)
+		return len(all) > 0 && j.involvesSeveral(validationRefs(all), s, at)
 	}
 	for _, one := range v.AllOf {
 		if concerns(one) {
@@ -167,12 +167,12 @@ func (j *joiner) values(s *structuralschema.Structural, at []string, is standing
 	if v.Not != nil && concerns(*v.Not) {
 		out.Not = v.Not
 	}
-	if is == joint {
+	if is == combining {
 		out.Enum, out.UniqueItems = v.Enum, v.UniqueItems
 		out.MinItems, out.MaxItems = v.MinItems, v.MaxItems
 		out.MinProperties, out.MaxProperties = v.MinProperties, v.MaxProperties
 		for _, name := range v.Required {
-			if j.held(s, at, name) != nothing {
+			if j.contentOf(s, at, name) != noContent {
 				out.Required = append(out.Required, name)
 			}
 		}
@@ -182,73 +182,73 @@ func (j *joiner) values(s *structuralschema.Structural, at []string, is standing
 	if !asks {
 		return nil
 	}
-	j.asks(at, asksOf(out))
+	j.require(at, requiredFields(out))
 	return out
 }
 
 // rules returns the schema with those of its rules in CEL alone that see
 // several rules at once, and the types of what they may name.
-func (j *joiner) rules(root *structuralschema.Structural) *structuralschema.Structural {
+func (j *reducer) celRules(root *structuralschema.Structural) *structuralschema.Structural {
 	out := root.DeepCopy()
-	j.strip(out, nil, false)
+	j.stripNode(out, nil, false)
 	return out
 }
 
 // strip takes out of a node what rules leaves out, and reports whether a rule is
 // left. reached tells that one above the node may look into it.
-func (j *joiner) strip(s *structuralschema.Structural, at []string, reached bool) (has bool) {
-	if j.of(at, s) == outside {
-		bare(s)
+func (j *reducer) stripNode(s *structuralschema.Structural, at []string, reached bool) (has bool) {
+	if j.positionOf(at, s) == outside {
+		removeRules(s)
 		return false
 	}
 	all := s.XValidations
 	s.XValidations = nil
-	named := mentions{}
+	referenced := fieldRefs{}
 	for _, r := range all {
-		m := mentionedBy(r.Rule)
-		if !j.concerns(m, s, at) {
+		m := celRefs(r.Rule)
+		if !j.involvesSeveral(m, s, at) {
 			continue
 		}
 		if !j.showValues {
 			r.MessageExpression = ""
 		}
 		s.XValidations, has = append(s.XValidations, r), true
-		j.asks(at, m)
-		named = named.with(m).with(mentionedBy(r.MessageExpression))
+		j.require(at, m)
+		referenced = referenced.with(m).with(celRefs(r.MessageExpression))
 		if r.FieldPath != "" {
-			named = nil // it is looked up in the schema
+			referenced = nil // it is looked up in the schema
 		}
 	}
 	below := reached || has
 	for name, p := range s.Properties {
-		hasOwn := j.strip(&p, append(slices.Clip(at), name), below)
+		hasOwn := j.stripNode(&p, append(slices.Clip(at), name), below)
 		s.Properties[name] = p
 		// Each look at a field costs as much as the node has fields.
-		if _, isNamed := named[name]; !hasOwn && !isNamed && named != nil && !reached {
+		if _, isNamed := referenced[name]; !hasOwn && !isNamed && referenced != nil && !reached {
 			delete(s.Properties, name)
 		}
 		has = has || hasOwn
 	}
 	if s.Items != nil {
-		has = j.strip(s.Items, append(slices.Clip(at), "*"), below) || has
+		has = j.stripNode(s.Items, append(slices.Clip(at), "*"), below) || has
 	}
 	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-		has = j.strip(a.Structural, append(slices.Clip(at), "*"), below) || has
+		has = j.stripNode(a.Structural, append(slices.Clip(at), "*"), below) || has
 	}
 	return has
 }
 
 // bare takes all rules out of a node.
-func bare(s *structuralschema.Structural) {
+func removeRules(s *structuralschema.Structural) {
 	s.XValidations = nil
 	for name, p := range s.Properties {
-		bare(&p)
+		removeRules(&p)
 		s.Properties[name] = p
 	}
 	if s.Items != nil {
-		bare(s.Items)
+		removeRules(s.Items)
 	}
 	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-		bare(a.Structural)
+		removeRules(a.Structural)
 	}
 }

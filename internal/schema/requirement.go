@@ -10,35 +10,35 @@ import (
 
 // ask is something that the schema asks of several rules at once: of those
 // below an address.
-type ask struct {
+type requirement struct {
 	at []string // below the place; * is any name
 	// fields of the node there that it is about, nil for all.
 	fields []string
 }
 
 // asks books what is asked of a node.
-func (j *joiner) asks(at []string, m mentions) {
-	n := len(j.place)
+func (j *reducer) require(at []string, m fieldRefs) {
+	n := len(j.location)
 	if len(at) < n {
-		j.asked = append(j.asked, ask{}) // of all rules
+		j.requirements = append(j.requirements, requirement{}) // of all rules
 		return
 	}
-	a := ask{at: slices.Clone(at[n:])}
+	a := requirement{at: slices.Clone(at[n:])}
 	if m != nil {
 		a.fields = slices.Sorted(maps.Keys(m))
 	}
-	j.asked = append(j.asked, a)
+	j.requirements = append(j.requirements, a)
 }
 
 // of reports whether a rule is among those that are asked: below the node, the
 // node itself, or what it is in.
-func (a ask) of(rule []string) bool {
+func (a requirement) covers(rule []string) bool {
 	n := min(len(a.at), len(rule))
-	return fits(a.at[:n], rule[:n]) && (a.fields == nil || len(rule) <= n || slices.Contains(a.fields, rule[n]))
+	return matchAddress(a.at[:n], rule[:n]) && (a.fields == nil || len(rule) <= n || slices.Contains(a.fields, rule[n]))
 }
 
 // block is the rules of a block of a policy.
-type block struct {
+type blockRules struct {
 	rules []merge.Rule
 	keys  [][]string
 }
@@ -46,11 +46,11 @@ type block struct {
 // met reports whether rules of several blocks meet in something that the place
 // asks. What a single block says there, and is in force as it says it, was
 // checked when its policy was written.
-func (p *place) met(e *effective.Effective) bool {
-	var blocks []block
+func (p *location) spansBlocks(e *effective.Effective) bool {
+	var blocks []blockRules
 	for _, o := range e.Outcomes {
 		for _, rules := range o.Policy.Blocks {
-			b := block{rules: rules.Rules}
+			b := blockRules{rules: rules.Rules}
 			for i := range b.rules {
 				b.keys = append(b.keys, b.rules[i].Key.Segments())
 			}
@@ -58,7 +58,7 @@ func (p *place) met(e *effective.Effective) bool {
 		}
 	}
 	force := inForce(e)
-	return slices.ContainsFunc(p.asked, func(a ask) bool { return a.met(blocks, force) })
+	return slices.ContainsFunc(p.requirements, func(a requirement) bool { return a.spansBlocks(blocks, force) })
 }
 
 // inForce returns the rules that are.
@@ -70,13 +70,13 @@ func inForce(e *effective.Effective) map[*merge.Rule]bool {
 	return out
 }
 
-func (a ask) met(blocks []block, force map[*merge.Rule]bool) bool {
-	var first *block
+func (a requirement) spansBlocks(blocks []blockRules, force map[*merge.Rule]bool) bool {
+	var first *blockRules
 	for i := range blocks {
 		b := &blocks[i]
 		for k := range b.rules {
 			switch {
-			case !a.of(b.keys[k]):
+			case !a.covers(b.keys[k]):
 			case first != nil && first != b || !force[&b.rules[k]]:
 				return true
 			default:

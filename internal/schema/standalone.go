@@ -15,7 +15,7 @@ import (
 )
 
 // alone identifies a policy that is checked by itself.
-type alone struct {
+type standaloneKey struct {
 	kind   *policykind.Kind
 	policy *merge.Policy
 }
@@ -30,15 +30,15 @@ func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, 
 	if e.Kind.Schema() == nil {
 		return Verdict{}, nil
 	}
-	at := alone{e.Kind, policy}
+	at := standaloneKey{e.Kind, policy}
 	if v, ok := c.verdicts.Get(at); ok {
 		return v.(Verdict), nil //nolint:forcetypeassert // it holds nothing else
 	}
 	if err := b.Spend(nil, 0); err != nil {
 		return Verdict{}, err
 	}
-	v, cost := c.planOf(e.Kind).alone(b.Context(), e, policy)
-	if err := b.Spend(nil, max(cost, freeCost)-freeCost); err != nil {
+	v, cost := c.planOf(e.Kind).checkStandalone(b.Context(), e, policy)
+	if err := b.Spend(nil, max(cost, includedCost)-includedCost); err != nil {
 		return Verdict{}, err
 	}
 	c.verdicts.Add(at, v)
@@ -46,19 +46,19 @@ func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, 
 }
 
 // alone checks each block of a policy by itself.
-func (p *plan) alone(ctx context.Context, e *effective.Effective, policy *merge.Policy) (v Verdict, cost uint64) {
+func (p *plan) checkStandalone(ctx context.Context, e *effective.Effective, policy *merge.Policy) (v Verdict, cost uint64) {
 	if p.unchecked != "" {
 		return Verdict{Unchecked: p.unchecked}, 0
 	}
 	for i := range policy.Blocks {
 		spec := p.specOf(whole(&policy.Blocks[i]))
-		at := p.placeOfBlock(policy.Blocks[i].Block, spec)
+		at := p.locationOfBlock(policy.Blocks[i].Block, spec)
 		if len(spec) == 0 || at == nil {
 			continue
 		}
-		some, more := p.examine(ctx, e, at, spec)
+		some, more := p.validate(ctx, e, at, spec)
 		cost += more
-		v.Problems = append(append(v.Problems, some.Problems...), p.values(e, at, spec)...)
+		v.Problems = append(append(v.Problems, some.Problems...), p.validateFull(e, at, spec)...)
 		if some.Unchecked != "" {
 			v.Unchecked = some.Unchecked
 		}
@@ -70,7 +70,7 @@ func (p *plan) alone(ctx context.Context, e *effective.Effective, policy *merge.
 
 // placeOfBlock returns the place of a block, or another one that has all the fields
 // of its spec; nil if none does.
-func (p *plan) placeOfBlock(b merge.Block, spec map[string]any) *place {
+func (p *plan) locationOfBlock(b merge.Block, spec map[string]any) *location {
 	var names []string
 	switch b {
 	case merge.Defaults:
@@ -79,19 +79,19 @@ func (p *plan) placeOfBlock(b merge.Block, spec map[string]any) *place {
 		names = p.kind.Blocks.Overrides
 	default:
 	}
-	for _, pl := range p.places {
-		if slices.Contains(names, pl.at[len(pl.at)-1]) && pl.takesAll(spec) {
+	for _, pl := range p.locations {
+		if slices.Contains(names, pl.at[len(pl.at)-1]) && pl.accepts(spec) {
 			return pl
 		}
 	}
-	return p.placeOf(spec)
+	return p.locationOf(spec)
 }
 
 // values checks a spec in a place against all that the schema says of values.
-func (p *plan) values(e *effective.Effective, at *place, spec map[string]any) []Problem {
-	p.whole.Do(func() {
-		p.full = structure{validate.NewSchemaValidator(p.schema.ToKubeOpenAPI(), nil, "", strfmt.Default)}
+func (p *plan) validateFull(e *effective.Effective, at *location, spec map[string]any) []Problem {
+	p.fullOnce.Do(func() {
+		p.full = openAPIValidator{validate.NewSchemaValidator(p.schema.ToKubeOpenAPI(), nil, "", strfmt.Default)}
 	})
 	errs := validation.ValidateCustomResource(nil, p.object(e, at, spec), p.full)
-	return problems(slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isBeside(err.Field) }), p.showValues)
+	return problems(slices.DeleteFunc(errs, func(err *field.Error) bool { return at.isExcluded(err.Field) }), p.showValues)
 }

@@ -29,12 +29,12 @@ type census struct {
 	mu     sync.Mutex                  // of scrapes: one counts, the others wait for it
 	of     weak.Pointer[snapshot.View] // what was counted, not kept alive by that
 	at     time.Time
-	counts effective.Census
+	counts effective.StateCounts
 }
 
 // count returns the counts of a view, or of an earlier one that is not older
 // than censusAge; nil if they cannot be told. They must not be edited.
-func (c *census) count(v *snapshot.View) effective.Census {
+func (c *census) count(v *snapshot.View) effective.StateCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == weak.Make(v) || !c.at.IsZero() && time.Since(c.at) < censusAge {
@@ -49,7 +49,7 @@ func (c *census) count(v *snapshot.View) effective.Census {
 }
 
 // fresh counts. A panic is an error: what judges must outlive what only tells.
-func (c *census) fresh(v *snapshot.View) (_ effective.Census, err error) {
+func (c *census) fresh(v *snapshot.View) (_ effective.StateCounts, err error) {
 	defer background.Recovered(&err, "count")
-	return c.engine.Census(v, effective.NewBudget(context.Background(), math.MaxUint64))
+	return c.engine.CountStates(v, effective.NewBudget(context.Background(), math.MaxUint64))
 }

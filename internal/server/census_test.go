@@ -29,19 +29,19 @@ func counted(t testing.TB, size fixture.Size) (*fixture.Cluster, *census) {
 	return c, &census{engine: effective.NewEngine(), log: logr.Discard()}
 }
 
-func (c *census) now(s *snapshot.Store) effective.Census {
+func (c *census) now(s *snapshot.Store) effective.StateCounts {
 	v, _ := s.View()
 	return c.count(v)
 }
 
 // same tells that two counts are one: nothing was counted for the second.
-func same(a, b effective.Census) bool {
+func same(a, b effective.StateCounts) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 func TestScrapesThatComeTogetherCountOnce(t *testing.T) {
 	c, paths := counted(t, fixture.Size{Gateways: 10, Routes: 300})
-	got := make([]effective.Census, 8)
+	got := make([]effective.StateCounts, 8)
 	var scrapes sync.WaitGroup
 	for i := range got {
 		scrapes.Go(func() { got[i] = paths.now(c.Store) })

@@ -9,12 +9,12 @@ import (
 
 // Changes gathers what changes in a store, for whoever looks at it a moment later.
 type Changes struct {
-	most int
-	idle func(Event) bool
-	wake chan struct{}
+	limit  int
+	ignore func(Event) bool
+	wake   chan struct{}
 
-	mu  sync.Mutex
-	now Changed
+	mu      sync.Mutex
+	pending Changed
 }
 
 // Changed is what changed since the last look.
@@ -29,48 +29,48 @@ type Changed struct {
 // NewChanges gathers so many changes at most: beyond that, everything may have
 // changed, as it may have at first. Events that are idle to whoever looks take none
 // of that room; nil is for none. It is called for by the store's writers: it must be quick.
-func NewChanges(most int, idle func(Event) bool) *Changes {
-	return &Changes{most: most, idle: idle, wake: make(chan struct{}, 1), now: Changed{All: true}}
+func NewChanges(limit int, ignore func(Event) bool) *Changes {
+	return &Changes{limit: limit, ignore: ignore, wake: make(chan struct{}, 1), pending: Changed{All: true}}
 }
 
 // Record books events of the store. Policies that are read in another way may be any.
 func (c *Changes) Record(events []Event) {
-	if c.idle != nil {
-		events = slices.DeleteFunc(slices.Clone(events), c.idle) // others are given the same
+	if c.ignore != nil {
+		events = slices.DeleteFunc(slices.Clone(events), c.ignore) // others are given the same
 	}
 	if len(events) == 0 {
 		return
 	}
-	c.book(func() {
+	c.update(func() {
 		for _, e := range events {
-			c.now.All = c.now.All || e.Kinds
+			c.pending.All = c.pending.All || e.Kinds
 		}
-		c.now.Events = append(c.now.Events, events...)
+		c.pending.Events = append(c.pending.Events, events...)
 	})
-	c.tell()
+	c.signal()
 }
 
 // RecordMarks books objects that have other marks now.
 func (c *Changes) RecordMarks(objects []api.Ref) {
 	if len(objects) > 0 {
-		c.book(func() { c.now.Marked = append(c.now.Marked, objects...) })
-		c.tell()
+		c.update(func() { c.pending.Marked = append(c.pending.Marked, objects...) })
+		c.signal()
 	}
 }
 
 // RecordAll has everything looked at, the next time that someone looks.
-func (c *Changes) RecordAll() { c.book(func() { c.now.All = true }) }
+func (c *Changes) RecordAll() { c.update(func() { c.pending.All = true }) }
 
-func (c *Changes) book(act func()) {
+func (c *Changes) update(act func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	act()
-	if c.now.All || len(c.now.Events)+len(c.now.Marked) > c.most {
-		c.now = Changed{All: true}
+	if c.pending.All || len(c.pending.Events)+len(c.pending.Marked) > c.limit {
+		c.pending = Changed{All: true}
 	}
 }
 
-func (c *Changes) tell() {
+func (c *Changes) signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // whoever looks will wake up anyway
@@ -85,7 +85,7 @@ func (c *Changes) Wake() <-chan struct{} { return c.wake }
 func (c *Changes) Take() Changed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.now
-	c.now = Changed{}
+	out := c.pending
+	c.pending = Changed{}
 	return out
 }

@@ -48,18 +48,18 @@ func TestEverythingMayHaveChanged(t *testing.T) {
 }
 
 func TestWhatIsIdleTakesNoRoomAndWakesNobody(t *testing.T) {
-	idle, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
+	ignore, put := Event{After: &gateway.Class{Name: "idle"}}, Event{After: &gateway.Class{Name: "a"}}
 	c := NewChanges(2, func(e Event) bool { return !e.Kinds && e.After.Ref().Name == "idle" })
 	c.Take()
-	c.Record([]Event{idle, idle, idle})
+	c.Record([]Event{ignore, ignore, ignore})
 	assert.Empty(t, c.Wake())
 	assert.Empty(t, c.Take())
 
-	told := []Event{idle, put, idle}
+	told := []Event{ignore, put, ignore}
 	c.Record(told)
 	assert.Len(t, c.Wake(), 1)
 	assert.Equal(t, Changed{Events: []Event{put}}, c.Take())
-	assert.Equal(t, []Event{idle, put, idle}, told, "others are told the same")
+	assert.Equal(t, []Event{ignore, put, ignore}, told, "others are told the same")
 }
 
 func TestWhoLooksIsWokenOnceForAllThatIsNew(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-var _ constraint.World = (*View)(nil)
+var _ constraint.Lookup = (*View)(nil)
 
 // Constraints returns the valid constraints on a kind, sorted by their
 // references. The list is shared: do not edit.
@@ -25,7 +25,7 @@ func (v *View) Constrained() []api.PolicyKind {
 
 // constrain adds a constraint to those in force; one that is not valid is kept
 // among the objects alone.
-func (v *View) constrain(c *constraint.Constraint) {
+func (v *View) addConstraint(c *constraint.Constraint) {
 	if c.Invalid != nil {
 		return
 	}
@@ -35,7 +35,7 @@ func (v *View) constrain(c *constraint.Constraint) {
 }
 
 // release takes a constraint out of those in force.
-func (v *View) release(c *constraint.Constraint) {
+func (v *View) removeConstraint(c *constraint.Constraint) {
 	list := v.constraints[c.PolicyKind()]
 	i := slices.Index(list, c)
 	if i < 0 {

@@ -63,8 +63,8 @@ func TestConstraintsAreFoundByTheirKind(t *testing.T) {
 	mended := broken.With(snapshot.Put(constraintOn(t, "Label", "", "y", "true")))
 	assert.Equal(t, []string{"ClusterPolicyConstraint y"}, named(mended.Constraints(label)))
 
-	gone := v.With(snapshot.Delete(v.Constraints(label)[0].Ref()))
-	assert.Equal(t, []api.PolicyKind{paint}, gone.Constrained())
+	deleted := v.With(snapshot.Delete(v.Constraints(label)[0].Ref()))
+	assert.Equal(t, []api.PolicyKind{paint}, deleted.Constrained())
 	assert.Len(t, v.Constraints(label), 1, "the view before stays as it is")
 	assert.Len(t, v.Constraints(paint), 4, "the view before stays as it is")
 }

@@ -28,7 +28,7 @@ func newCursor[V any](tree *btree.Map[string, V]) cursor[V] {
 }
 
 // near is how many steps ahead a key is looked for before it is searched.
-const near = 4
+const maxSteps = 4
 
 // seek moves to the first key that is not before the one given.
 func (c *cursor[V]) seek(key []byte) bool {
@@ -38,7 +38,7 @@ func (c *cursor[V]) seek(key []byte) bool {
 	ahead := c.started && string(key) > string(c.sought) // what it had for the same key may be behind it
 	c.sought, c.started = append(c.sought[:0], key...), true
 	if ahead {
-		for range near {
+		for range maxSteps {
 			if c.end || c.key() >= string(key) {
 				return !c.end
 			}
@@ -65,20 +65,20 @@ func RoutesOfBoth(before, after *View, parent api.Ref) iter.Seq2[*gateway.Route,
 	return func(yield func(was, is *gateway.Route) bool) {
 		prefix := key(parent.Kind, parent.Namespace, parent.Name)
 		if before.byParent.tree == after.byParent.tree {
-			for r := range after.byParent.under(prefix) {
+			for r := range after.byParent.withPrefix(prefix) {
 				if !yield(r, r) {
 					return
 				}
 			}
 			return
 		}
-		join(before.byParent.tree, after.byParent.tree, prefix, yield)
+		mergeByKey(before.byParent.tree, after.byParent.tree, prefix, yield)
 	}
 }
 
 // join yields the values of two trees under a prefix by key, nil where one has
 // none.
-func join[V any](a, b *btree.Map[string, *V], prefix string, yield func(a, b *V) bool) {
+func mergeByKey[V any](a, b *btree.Map[string, *V], prefix string, yield func(a, b *V) bool) {
 	x, y := newCursor(a), newCursor(b)
 	under := func(c *cursor[*V], ok bool) bool { return ok && strings.HasPrefix(c.key(), prefix) }
 	hasX, hasY := under(&x, x.seek([]byte(prefix))), under(&y, y.seek([]byte(prefix)))

@@ -47,40 +47,40 @@ type Observation struct {
 // new moment is there to be had by View, in the order of the moments. It is
 // called under the lock of the writers: it must be quick, and must not write to
 // the store. Subscribe before anything is fed.
-func (s *Store) Subscribe(tell func([]Event)) {
+func (s *Store) Subscribe(fn func([]Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, tell)
+	s.subscribers = append(s.subscribers, fn)
 }
 
 // BeforeChange has a function called with the next view and what changes in it, before
 // View returns that view. It is called under the lock of the writers: it must be
 // quick, and must not write to the store. Precede before anything is fed.
-func (s *Store) BeforeChange(tell func(*View, []Event)) {
+func (s *Store) BeforeChange(fn func(*View, []Event)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.before = append(s.before, tell)
+	s.beforeChange = append(s.beforeChange, fn)
 }
 
 // Watch has a function called with what was seen, after the view shows it. It
 // may be called by several goroutines at once, and must be quick. Watch before
 // anything is fed.
-func (s *Store) Watch(tell func([]Observation)) {
+func (s *Store) Watch(fn func([]Observation)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, tell)
+	s.observers = append(s.observers, fn)
 }
 
 // Observe tells what was seen. Feeders call it once the view shows it.
 func (s *Store) Observe(seen ...Observation) {
-	for _, tell := range s.seen {
-		tell(seen)
+	for _, fn := range s.observers {
+		fn(seen)
 	}
 }
 
 // eventsOf returns what changes do to a view; nobody asks if nobody listens.
 func (s *Store) eventsOf(v *View, changes []Change) []Event {
-	if len(s.events) == 0 && len(s.before) == 0 {
+	if len(s.subscribers) == 0 && len(s.beforeChange) == 0 {
 		return nil
 	}
 	out := make([]Event, 0, len(changes))
@@ -92,20 +92,20 @@ func (s *Store) eventsOf(v *View, changes []Change) []Event {
 	return out
 }
 
-func (s *Store) precede(v *View, events []Event) {
+func (s *Store) notifyBefore(v *View, events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	for _, tell := range s.before {
-		tell(v, events)
+	for _, fn := range s.beforeChange {
+		fn(v, events)
 	}
 }
 
-func (s *Store) tell(events []Event) {
+func (s *Store) notify(events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	for _, tell := range s.events {
-		tell(events)
+	for _, fn := range s.subscribers {
+		fn(events)
 	}
 }

@@ -75,18 +75,18 @@ func TestAnEventComesWhenTheViewShowsIt(t *testing.T) {
 
 func TestWhatIsSeenIsToldToAllWhoWatch(t *testing.T) {
 	s := snapshot.New()
-	r, gone := route(t, "r", "edge"), route(t, "gone", "edge")
-	s.Apply(puts(r, gone)...)
+	r, deleted := route(t, "r", "edge"), route(t, "gone", "edge")
+	s.Apply(puts(r, deleted)...)
 	var one, two []snapshot.Observation
 	s.Watch(func(seen []snapshot.Observation) { one = append(one, seen...) })
 	s.Watch(func(seen []snapshot.Observation) {
 		v, _ := s.View()
-		assert.Nil(t, v.Get(gone.Ref()), "the view shows it")
+		assert.Nil(t, v.Get(deleted.Ref()), "the view shows it")
 		two = append(two, seen...)
 	})
 	s.Replace(routeKind, []snapshot.Object{r})
 	s.Observe(snapshot.Observation{Ref: r.Ref(), UID: "u1", Version: "12"})
-	want := []snapshot.Observation{{Ref: gone.Ref(), Deleted: true}, {Ref: r.Ref(), UID: "u1", Version: "12"}}
+	want := []snapshot.Observation{{Ref: deleted.Ref(), Deleted: true}, {Ref: r.Ref(), UID: "u1", Version: "12"}}
 	assert.Equal(t, want, one, "a list tells what it lacks; what it has is told by who reads it")
 	assert.Equal(t, want, two)
 }

@@ -23,7 +23,7 @@ type Marks struct {
 	// Others counts the conditions that are not ours.
 	Others int
 	// Going tells that the object is being deleted.
-	Going bool
+	Deleting bool
 	// OptedOut tells that its marks are to stay as they are (api.LabelRefresh).
 	OptedOut bool
 }
@@ -32,7 +32,7 @@ type Marks struct {
 func MarksOf(o metav1.Object, conditions []metav1.Condition) Marks {
 	m := Marks{
 		Hash: MarksHash(o.GetAnnotations(), conditions), Generation: o.GetGeneration(),
-		Going: o.GetDeletionTimestamp() != nil, OptedOut: o.GetLabels()[api.LabelRefresh] == "false",
+		Deleting: o.GetDeletionTimestamp() != nil, OptedOut: o.GetLabels()[api.LabelRefresh] == "false",
 	}
 	for i := range conditions {
 		if !api.IsAffected(conditions[i].Type) {

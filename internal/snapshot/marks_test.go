@@ -78,7 +78,7 @@ func TestMarksSayWhatElseMattersToTheirWriter(t *testing.T) {
 	assert.Equal(t, snapshot.Marks{Generation: 7, Others: 2, OptedOut: true}, m)
 	o.Labels["overrule.dev/refresh"] = "true"
 	o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	assert.Equal(t, snapshot.Marks{Generation: 7, Going: true}, snapshot.MarksOf(o, nil))
+	assert.Equal(t, snapshot.Marks{Generation: 7, Deleting: true}, snapshot.MarksOf(o, nil))
 }
 
 func TestAnObjectIsTheSameThatSaysTheSame(t *testing.T) {

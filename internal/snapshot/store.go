@@ -21,11 +21,11 @@ type Store struct {
 	mu      sync.Mutex // of writers
 	waiting map[string]bool
 	// pending is copied on each write: every review asks whether its kind is.
-	pending atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
-	events  []func([]Event)
-	before  []func(*View, []Event)
+	pending      atomic.Pointer[map[api.PolicyKind]*policykind.Kind]
+	subscribers  []func([]Event)
+	beforeChange []func(*View, []Event)
 
-	seen []func([]Observation) // set before anything is fed
+	observers []func([]Observation) // set before anything is fed
 }
 
 // New returns an empty store that is not ready before each of the sources was
@@ -76,15 +76,15 @@ func (s *Store) Apply(changes ...Change) {
 func (s *Store) Replace(kind api.PolicyKind, objects []Object) {
 	s.mu.Lock()
 	v := s.view.Load()
-	changes, gone := replacing(v, kind, objects)
+	changes, deleted := replacing(v, kind, objects)
 	s.publish(v.With(changes...), s.eventsOf(v, changes)...)
 	s.mu.Unlock()
-	s.sawGone(gone)
+	s.observeDeleted(deleted)
 }
 
 // replacing returns the changes that make the objects the only ones of a kind in
 // a view, and what was seen to be gone then.
-func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, gone []Observation) {
+func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change, deleted []Observation) {
 	keep := make(map[api.Ref]bool, len(objects))
 	changes = make([]Change, 0, len(objects))
 	for _, o := range objects {
@@ -94,15 +94,15 @@ func replacing(v *View, kind api.PolicyKind, objects []Object) (changes []Change
 	for o := range v.Objects(kind) {
 		if !keep[o.Ref()] {
 			changes = append(changes, Delete(o.Ref()))
-			gone = append(gone, Observation{Ref: o.Ref(), Deleted: true})
+			deleted = append(deleted, Observation{Ref: o.Ref(), Deleted: true})
 		}
 	}
-	return changes, gone
+	return changes, deleted
 }
 
-func (s *Store) sawGone(gone []Observation) {
-	if len(gone) > 0 {
-		s.Observe(gone...)
+func (s *Store) observeDeleted(deleted []Observation) {
+	if len(deleted) > 0 {
+		s.Observe(deleted...)
 	}
 }
 
@@ -150,12 +150,12 @@ func (s *Store) KindListed(ref api.PolicyKind, policies ...Object) {
 	}
 	s.mu.Lock()
 	v := s.view.Load()
-	changes, gone := replacing(v, ref, policies)
+	changes, deleted := replacing(v, ref, policies)
 	next := v.WithKinds(append(without(v.kinds, ref), k)).With(changes...)
 	s.publish(next, Event{Kinds: true})
 	s.setPending(ref, nil) // now that the view has it
 	s.mu.Unlock()
-	s.sawGone(gone)
+	s.observeDeleted(deleted)
 }
 
 // RemoveKind forgets a policy kind and its policies.
@@ -177,7 +177,7 @@ func (s *Store) Pending(ref api.PolicyKind) bool { return (*s.pending.Load())[re
 
 func (s *Store) publish(v *View, events ...Event) {
 	v.version = s.reached.Load() // v is ours yet
-	s.precede(v, events)
+	s.notifyBefore(v, events)
 	s.view.Store(v)
-	s.tell(events)
+	s.notify(events)
 }

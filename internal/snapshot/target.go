@@ -29,12 +29,12 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 		namespaces = namespaces[1:]
 	}
 	for _, namespace := range namespaces {
-		for p := range v.selecting.under(key(object.Group, object.Kind, namespace)) {
+		for p := range v.selecting.withPrefix(key(object.Group, object.Kind, namespace)) {
 			for i, t := range p.Targets {
-				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.again(p, i, object) {
+				if t.Ref.Namespace != namespace || !v.selects(p, t, object) || v.isDuplicate(p, i, object) {
 					continue
 				}
-				if !yield(p, v.granted(p, chosen(p, t, object))) {
+				if !yield(p, v.granted(p, resolved(p, t, object))) {
 					return
 				}
 			}
@@ -45,7 +45,7 @@ func (v *View) selected(object api.Ref, yield func(*policykind.Policy, policykin
 // again reports whether an object that the i-th target of a policy selects is a
 // target of it anyway: by its name, or by a selector that comes before. It then
 // is one target.
-func (v *View) again(p *policykind.Policy, i int, object api.Ref) bool {
+func (v *View) isDuplicate(p *policykind.Policy, i int, object api.Ref) bool {
 	t := p.Targets[i]
 	for j, o := range p.Targets {
 		if o.Section != t.Section || o.Port != t.Port || o.Refused != "" && t.Refused == "" {
@@ -60,7 +60,7 @@ func (v *View) again(p *policykind.Policy, i int, object api.Ref) bool {
 
 // chosen returns the target of a policy's selector as the object that it
 // selects. One of the policy's own namespace is no consumer's.
-func chosen(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
+func resolved(p *policykind.Policy, t policykind.Target, object api.Ref) policykind.Target {
 	t.Ref, t.Selector = object, nil
 	t.Consumer = t.Consumer && object.Namespace != p.Namespace
 	return t
@@ -119,8 +119,8 @@ func (v *View) Targets(p *policykind.Policy) []policykind.Target {
 				continue
 			}
 			selected = true
-			if !v.again(p, i, o.Ref()) {
-				out = append(out, v.granted(p, chosen(p, t, o.Ref())))
+			if !v.isDuplicate(p, i, o.Ref()) {
+				out = append(out, v.granted(p, resolved(p, t, o.Ref())))
 			}
 		}
 		if !selected {
@@ -142,11 +142,11 @@ func (v *View) candidates(p *policykind.Policy, t policykind.Target) iter.Seq[Ob
 // TargetsIn yields the policies with a target of a kind in a namespace, by
 // name; a policy comes once for each of these targets.
 func (v *View) TargetsIn(kind api.PolicyKind, namespace string) iter.Seq[*policykind.Policy] {
-	return v.byTarget.under(key(kind.Group, kind.Kind, namespace))
+	return v.byTarget.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
 // Selecting yields the policies that select objects of a kind in other
 // namespaces than their own alone.
 func (v *View) Selecting(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return v.selecting.under(key(kind.Group, kind.Kind, ""))
+	return v.selecting.withPrefix(key(kind.Group, kind.Kind, ""))
 }

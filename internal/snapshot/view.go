@@ -82,8 +82,8 @@ func (v *View) With(changes ...Change) *View {
 }
 
 func (v *View) freeze() {
-	v.objects.mine, v.byTarget.mine, v.selecting.mine, v.counts.mine = false, false, false, false
-	v.byParent.mine, v.byBackend.mine, v.byClass.mine, v.bySet.mine = false, false, false, false
+	v.objects.owned, v.byTarget.owned, v.selecting.owned, v.counts.owned = false, false, false, false
+	v.byParent.owned, v.byBackend.owned, v.byClass.owned, v.bySet.owned = false, false, false, false
 }
 
 func (v *View) apply(c Change) {
@@ -91,7 +91,7 @@ func (v *View) apply(c Change) {
 	old, had := v.objects.get(at)
 	same := had && sameLinks(old, c.Object)
 	if had && !same {
-		v.unlink(old)
+		v.removeFromIndexes(old)
 	}
 	if had != (c.Object != nil) {
 		v.count(c.Ref.PolicyKind(), had)
@@ -101,7 +101,7 @@ func (v *View) apply(c Change) {
 		return
 	}
 	v.objects.set(at, c.Object)
-	v.link(c.Object)
+	v.addToIndexes(c.Object)
 	if r, ok := c.Object.(*gateway.Route); ok && !same {
 		for at := range backendKeys(r) {
 			v.byBackend.set(at, struct{}{})
@@ -110,8 +110,8 @@ func (v *View) apply(c Change) {
 }
 
 // count counts an object of a kind that is gone, or new.
-func (v *View) count(kind api.PolicyKind, gone bool) {
-	if n := v.counts.add(kind, gone); n == 0 || n == 1 && !gone {
+func (v *View) count(kind api.PolicyKind, deleted bool) {
+	if n := v.counts.add(kind, deleted); n == 0 || n == 1 && !deleted {
 		v.populate()
 	}
 }
@@ -140,7 +140,7 @@ func sameLinks(old, edited Object) bool {
 	}
 }
 
-func (v *View) link(o Object) {
+func (v *View) addToIndexes(o Object) {
 	switch o := o.(type) {
 	case *gateway.Gateway:
 		v.byClass.set(key(o.Class, o.Namespace, o.Name), o)
@@ -159,11 +159,11 @@ func (v *View) link(o Object) {
 			v.byTarget.set(targetKey(t, o), o)
 		}
 	case *constraint.Constraint:
-		v.constrain(o)
+		v.addConstraint(o)
 	}
 }
 
-func (v *View) unlink(o Object) {
+func (v *View) removeFromIndexes(o Object) {
 	switch o := o.(type) {
 	case *gateway.Gateway:
 		v.byClass.remove(key(o.Class, o.Namespace, o.Name))
@@ -185,7 +185,7 @@ func (v *View) unlink(o Object) {
 			v.byTarget.remove(targetKey(t, o))
 		}
 	case *constraint.Constraint:
-		v.release(o)
+		v.removeConstraint(o)
 	}
 }
 
@@ -248,7 +248,7 @@ func (v *View) WithKinds(kinds []*policykind.Kind) *View {
 	})
 	for _, k := range v.kinds {
 		if next.Kind(k.Ref()) != k {
-			next.drop(k.Ref())
+			next.removePolicies(k.Ref())
 		}
 	}
 	next.populate()
@@ -269,7 +269,7 @@ func (v *View) WithUnlisted(kinds []*policykind.Kind) *View {
 	return &next
 }
 
-func (v *View) drop(kind api.PolicyKind) {
+func (v *View) removePolicies(kind api.PolicyKind) {
 	for _, o := range slices.Collect(v.Objects(kind)) {
 		v.apply(Delete(o.Ref()))
 	}
@@ -283,7 +283,7 @@ func (v *View) Get(ref api.Ref) Object {
 
 // Objects yields the objects of a kind, by namespace and name.
 func (v *View) Objects(kind api.PolicyKind) iter.Seq[Object] {
-	return v.objects.under(key(kind.Group, kind.Kind))
+	return v.objects.withPrefix(key(kind.Group, kind.Kind))
 }
 
 // Count returns the number of objects of a kind.
@@ -297,24 +297,24 @@ func (v *View) Gateway(namespace, name string) *gateway.Gateway {
 
 // Gateways yields all gateways, by namespace and name.
 func (v *View) Gateways() iter.Seq[*gateway.Gateway] {
-	return of[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
+	return objectsOf[*gateway.Gateway](v, api.PolicyKind{Group: api.GatewayGroup, Kind: gateway.KindGateway})
 }
 
 // GatewaysOf yields the gateways of a class, by namespace and name.
 func (v *View) GatewaysOf(class string) iter.Seq[*gateway.Gateway] {
-	return v.byClass.under(key(class))
+	return v.byClass.withPrefix(key(class))
 }
 
 // SetsOf yields the listener sets that name a gateway as their parent, whether
 // it admits them or not, by kind, namespace and name.
 func (v *View) SetsOf(g *gateway.Gateway) iter.Seq[*gateway.ListenerSet] {
-	return v.bySet.under(key(g.Namespace, g.Name))
+	return v.bySet.withPrefix(key(g.Namespace, g.Name))
 }
 
 // RoutesOf yields the routes that name a Gateway, ListenerSet or Service as a
 // parent, by kind, namespace and name.
 func (v *View) RoutesOf(parent api.Ref) iter.Seq[*gateway.Route] {
-	return v.byParent.under(key(parent.Kind, parent.Namespace, parent.Name))
+	return v.byParent.withPrefix(key(parent.Kind, parent.Namespace, parent.Name))
 }
 
 // RoutesTo yields the routes with a rule that sends traffic to a backend, by
@@ -344,13 +344,13 @@ func (v *View) backends(prefix string) iter.Seq[*gateway.Route] {
 
 // In yields the objects of a kind in a namespace, by name.
 func (v *View) In(kind api.PolicyKind, namespace string) iter.Seq[Object] {
-	return v.objects.under(key(kind.Group, kind.Kind, namespace))
+	return v.objects.withPrefix(key(kind.Group, kind.Kind, namespace))
 }
 
 // AllIn returns the changes that take out all objects of a namespace.
 func (v *View) AllIn(namespace string) []Change {
 	var out []Change
-	for o := range v.objects.under("") {
+	for o := range v.objects.withPrefix("") {
 		if o.Ref().Namespace == namespace {
 			out = append(out, Delete(o.Ref()))
 		}
@@ -360,7 +360,7 @@ func (v *View) AllIn(namespace string) []Change {
 
 // Policies yields the policies of a kind, by namespace and name.
 func (v *View) Policies(kind api.PolicyKind) iter.Seq[*policykind.Policy] {
-	return of[*policykind.Policy](v, kind)
+	return objectsOf[*policykind.Policy](v, kind)
 }
 
 // NamespaceLabels returns the labels of a namespace. One that is not known has
@@ -372,7 +372,7 @@ func (v *View) NamespaceLabels(name string) labels.Set {
 	return labels.Set{corev1.LabelMetadataName: name}
 }
 
-func of[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
+func objectsOf[T Object](v *View, kind api.PolicyKind) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for o := range v.Objects(kind) {
 			if t, ok := o.(T); ok && !yield(t) {

@@ -43,7 +43,7 @@ func (r *Refresher) refresh(ctx context.Context, ref api.Ref) (after time.Durati
 	}
 	has, known := r.objects.get(ref)
 	o := v.Get(ref)
-	if !known || o == nil || has.marks.Going || has.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
+	if !known || o == nil || has.marks.Deleting || has.marks.OptedOut || v.NamespaceLabels(ref.Namespace)[api.LabelRefresh] == "false" {
 		return 0, nil
 	}
 	kind := ref.PolicyKind()
