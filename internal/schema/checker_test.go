@@ -31,9 +31,9 @@ unset: [unset]
 rules: [limits.*, deep.*.*]
 `)
 
-// gateway and route are the specs of the policies of the tests, which target a
-// gateway and a route on it; a spec that is empty is no policy.
-func scene(t testing.TB, profile, schema, gw, route string) *snapshot.View {
+// newView returns a view with policies on a gateway and on a route on it, with the
+// specs gw and route. An empty spec is no policy.
+func newView(t testing.TB, profile, schema, gw, route string) *snapshot.View {
 	t.Helper()
 	all := []string{worlds.GatewayDoc("g", "istio", "http"), worlds.RouteDoc("r", "[{}]", "g")}
 	if profile != "" {
@@ -72,8 +72,8 @@ func verdict(t testing.TB, v *snapshot.View) schema.Verdict {
 	return out
 }
 
-// said shows the problems of a verdict.
-func said(v schema.Verdict) []string {
+// messages returns the messages of a verdict.
+func messages(v schema.Verdict) []string {
 	var out []string
 	for _, p := range v.Problems {
 		out = append(out, p.Message)
@@ -90,14 +90,14 @@ type world struct {
 
 func check(t *testing.T, tests map[string]world) {
 	t.Helper()
-	for sentence, w := range tests {
-		t.Run(sentence, func(t *testing.T) {
-			v := scene(t, w.profile, w.schema, w.gateway, w.route)
+	for name, w := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := newView(t, w.profile, w.schema, w.gateway, w.route)
 			for _, p := range []string{"infra/high", "app/low"} {
 				requireValid(t, v, p)
 			}
 			got := verdict(t, v)
-			assert.Equal(t, w.want, said(got))
+			assert.Equal(t, w.want, messages(got))
 			if w.unchecked == "" {
 				assert.Empty(t, got.Unchecked)
 			} else {
@@ -137,25 +137,25 @@ const (
 	atMostOne = `x-kubernetes-validations: [{rule: "!(has(self.a) && has(self.b))", message: "at most one of a and b"}]`
 )
 
-func TestTwoMembersOfAOneOfComeTogether(t *testing.T) {
+func TestMergeCombinesOneOfMembers(t *testing.T) {
 	oneOf := `"spec" must validate one and only one schema (oneOf). Found more than one valid alternative`
 	check(t, map[string]world{
-		"a default of the one meets the other": {
+		"a default and a bare rule": {
 			schema: specWith(bareAB, oneOfAB), gateway: "defaults: {strategy: patch, a: x}", route: "b: w", want: []string{oneOf},
 		},
-		"an override of the one meets the other": {
+		"an override and a bare rule": {
 			schema: specWith(bareAB, oneOfAB), gateway: "overrides: {strategy: patch, a: x}", route: "b: w", want: []string{oneOf},
 		},
-		"a third policy's field changes nothing of that": {
+		"with the field of a third policy": {
 			schema: specWith(bareAB, oneOfAB), gateway: "overrides: {strategy: patch, c: 1}\ndefaults: {strategy: patch, a: x}", route: "b: w", want: []string{oneOf},
 		},
-		"an atomic override takes the other out": {
+		"an atomic override replaces the other": {
 			schema: specWith(bareAB, oneOfAB), gateway: "overrides: {a: x}", route: "b: w",
 		},
-		"an override takes the other out with a null": {
+		"an override unsets the other with null": {
 			schema: specWith(bareAB, oneOfAB), gateway: "overrides: {strategy: patch, a: x, b: null}", route: "b: w",
 		},
-		"an override takes the only one out with a null": {
+		"an override unsets the only one with null": {
 			schema: specWith(bareAB, oneOfAB), gateway: "overrides: {strategy: patch, b: null, c: 1}", route: "b: w",
 			want: []string{`"spec" must validate one and only one schema (oneOf). Found none valid`, "spec.a: required value"},
 		},
@@ -175,27 +175,27 @@ func TestTwoMembersOfAOneOfComeTogether(t *testing.T) {
 		"in CEL, and no rule is broken": {
 			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x}", route: "c: 1",
 		},
-		"the rest of what unset leaves is not whole any more": {
+		"unset leaves an invalid rest": {
 			profile: named, schema: specWith(bareAB, `x-kubernetes-validations: [{rule: "has(self.a) == has(self.b)", message: "both or none"}]`),
 			gateway: "defaults: {strategy: merge, a: x, b: w}", route: "unset: [b]", want: []string{"spec: both or none"},
 		},
-		"what one policy says by itself is no fault of the other": {
+		"a problem of one policy by itself is ignored": {
 			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x, b: w}", route: "c: 1",
 		},
-		"unless the other has a say in it": {
+		"unless the other contributes to it": {
 			schema: specWith(bareAB, atMostOne), gateway: "defaults: {strategy: patch, a: x, b: w}", route: "b: z", want: []string{"spec: at most one of a and b"},
 		},
-		"maps of both meet deep down": {
+		"maps of both are merged at depth": {
 			schema:  specWith("  m: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {deep: {type: object, maxProperties: 1, additionalProperties: {type: string}}}}\n", ""),
 			gateway: "defaults: {strategy: patch, m: {deep: {a: x}}}", route: "m: {deep: {b: x}, o: 1}", want: []string{"spec.m.deep: must have at most 1 item"},
 		},
-		"a block that is in force whole was checked when it was written": {
+		"a single block that is in force is not checked": {
 			schema: specWith(bareAB, atMostOne), gateway: "a: x\nb: w", route: "",
 		},
 	})
 }
 
-func TestDefaultsAreFilledIn(t *testing.T) {
+func TestSchemaDefaultsAreApplied(t *testing.T) {
 	fields := bareAB + "  mode: {type: string, default: soft}\n"
 	rule := func(text string) string {
 		return fmt.Sprintf(`x-kubernetes-validations: [{rule: %q, message: wrong}]`, text)
@@ -205,11 +205,11 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			schema:  specWith(fields, rule("!(has(self.a) && has(self.b)) || has(self.mode) && self.mode == 'soft'")),
 			gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
 		},
-		"a value that is there is kept": {
+		"an existing value is kept": {
 			schema:  specWith(fields, rule("!(has(self.a) && has(self.b)) || self.mode == 'soft'")),
 			gateway: "defaults: {strategy: patch, a: x}", route: "b: w\nmode: hard", want: []string{"spec: wrong"},
 		},
-		"a null that nothing allows is as if it were not there": {
+		"a null that is not nullable is pruned": {
 			profile: named,
 			schema:  specWith(bareAB+"  limits: {type: object, additionalProperties: {type: object, properties: {x: {type: string}}}}\n", rule("self.limits.all(k, !has(self.limits[k].x))")),
 			gateway: "defaults: {strategy: merge, limits: {one: {x: null}}}", route: "limits: {two: {}}",
@@ -217,15 +217,15 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	})
 }
 
-func TestACheckEditsNothing(t *testing.T) {
+func TestCheckDoesNotModifySpec(t *testing.T) {
 	schema := specWith(bareAB+"  limits: {type: object, maxProperties: 2, additionalProperties: {type: object, properties: {unit: {type: string, default: s}}}}\n", "")
-	v := scene(t, named, schema, "defaults: {strategy: merge, limits: {one: {}}}", "limits: {two: {}}")
+	v := newView(t, named, schema, "defaults: {strategy: merge, limits: {one: {}}}", "limits: {two: {}}")
 	e := only(t, v)
 	assert.Empty(t, verdict(t, v).Problems)
 	assert.Equal(t, map[string]any{"limits": map[string]any{"one": map[string]any{}, "two": map[string]any{}}}, e.Spec())
 }
 
-func TestRulesAreCounted(t *testing.T) {
+func TestCountLimits(t *testing.T) {
 	limits := func(more string) string {
 		return specWith("  limits: {type: object, "+more+"additionalProperties: {type: integer}}\n", "")
 	}
@@ -234,7 +234,7 @@ func TestRulesAreCounted(t *testing.T) {
 			profile: named, schema: limits("maxProperties: 2, "), gateway: "defaults: {strategy: merge, limits: {one: 1, two: 2}}", route: "limits: {three: 3}",
 			want: []string{"spec.limits: must have at most 2 items"},
 		},
-		"as many as may be": {
+		"at the maximum": {
 			profile: named, schema: limits("maxProperties: 3, "), gateway: "defaults: {strategy: merge, limits: {one: 1, two: 2}}", route: "limits: {three: 3}",
 		},
 		"too few in a map": {
@@ -254,14 +254,14 @@ func TestRulesAreCounted(t *testing.T) {
 			gateway: "defaults: {strategy: merge, limits: {one: 1}}", route: "limits: {two: 2}",
 			want: []string{"spec.limits: there are 2"},
 		},
-		"a rule about one limit was checked when it was written": {
+		"a CEL rule about one limit is not checked": {
 			profile: named, schema: specWith(`  limits: {type: object, additionalProperties: {type: integer, x-kubernetes-validations: [{rule: "self < 2"}]}}`+"\n", ""),
 			gateway: "defaults: {strategy: merge, limits: {one: 1}}", route: "limits: {two: 2}",
 		},
 	})
 }
 
-func TestListsThatAreTakenApart(t *testing.T) {
+func TestSplitLists(t *testing.T) {
 	listed := worlds.ProfileDoc("Paint", "blocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [atomic, patch]}\nlists: [{path: items, key: name}]")
 	items := func(more string) string {
 		return specWith("  items: {type: array, "+more+"items: {type: object, properties: {name: {type: string}, port: {type: integer}, a: {type: string}, b: {type: string}}}}\n", "")
@@ -288,7 +288,7 @@ func TestListsThatAreTakenApart(t *testing.T) {
 	})
 }
 
-func TestWhereTheEffectiveSpecStands(t *testing.T) {
+func TestLocationOfEffectiveSpec(t *testing.T) {
 	inDefault := worlds.ProfileDoc("Paint", "content: default\nstrategy: {allowed: [patch]}")
 	onlyBlocks := worlds.ProfileDoc("Paint", "blocks: {defaults: [default], overrides: [override]}\nstrategy: {field: strategy, allowed: [merge]}")
 	block := "{type: object, properties: {a: {type: string}, b: {type: string}, strategy: {type: string}}, required: [strategy], maxProperties: 2, " + atMostOne + "}"
@@ -297,7 +297,7 @@ func TestWhereTheEffectiveSpecStands(t *testing.T) {
 			profile: inDefault, schema: specWith("  default: {type: object, properties: {a: {type: string}, b: {type: string}}, "+atMostOne+"}\n", ""),
 			gateway: "default: {a: x}", route: "default: {b: w}", want: []string{"spec.default: at most one of a and b"},
 		},
-		"and a rule above it sees it": {
+		"with a CEL rule above it": {
 			profile: inDefault, schema: specWith("  default: {type: object, properties: {a: {type: string}, b: {type: string}}}\n",
 				`x-kubernetes-validations: [{rule: "!has(self.default.a) || !has(self.default.b)", message: "not both"}]`),
 			gateway: "default: {a: x}", route: "default: {b: w}", want: []string{"spec: not both"},
@@ -310,7 +310,7 @@ func TestWhereTheEffectiveSpecStands(t *testing.T) {
 			profile: onlyBlocks, schema: specWith("  default: {type: object, properties: {a: {type: string}}}\n  override: "+block+"\n", ""),
 			gateway: "default: {a: x}", route: "override: {b: w}", want: []string{"spec.override: at most one of a and b"},
 		},
-		"nowhere, if no place has all the fields": {
+		"none, if no location has all the fields": {
 			profile: onlyBlocks, schema: specWith("  default: {type: object, properties: {a: {type: string}}, minProperties: 9}\n  override: {type: object, properties: {b: {type: string}}, minProperties: 9}\n", ""),
 			gateway: "default: {a: x}", route: "override: {b: w}",
 		},
@@ -321,31 +321,31 @@ func TestWhereTheEffectiveSpecStands(t *testing.T) {
 	})
 }
 
-func TestWhatIsBesideTheRulesIsNotTold(t *testing.T) {
+func TestFieldsOutsideRulesAreIgnored(t *testing.T) {
 	bareOr := func(more string) string { return specWith(bareAB, more) }
 	check(t, map[string]world{
 		"a rule that blocks and bare rules exclude each other": {
 			schema: bareOr(`x-kubernetes-validations: [{rule: "!(has(self.defaults) && (has(self.a) || has(self.b)))", message: "wrong"}]`), gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
 		},
-		"a rule that asks for a block": {
+		"a CEL rule that requires a block": {
 			schema:  bareOr(`x-kubernetes-validations: [{rule: "has(self.defaults) || has(self.overrides) || !has(self.b) && !has(self.c)", message: "a block"}, {rule: "has(self.overrides) || !has(self.b) || !has(self.c)", message: "b or c"}]`),
 			gateway: "defaults: {strategy: patch, c: 1}", route: "b: w", want: []string{"spec: b or c"},
 		},
-		"a field beside that is required": {
+		"a required field outside the rules": {
 			schema: "type: object\nrequired: [targetRefs, strategy, unset]\nmaxProperties: 5\nproperties:" + refs + bareAB, gateway: "defaults: {strategy: patch, c: 1}", route: "b: w",
 		},
-		"what is wrong with the reference": {
+		"an error of the target reference": {
 			schema:  "type: object\nmaxProperties: 9\nproperties:\n  targetRefs: {type: array, maxItems: 0, items: {type: object}}\n" + bareAB + `x-kubernetes-validations: [{rule: "!has(self.a) || !has(self.b)", message: wrong, fieldPath: .targetRefs}]`,
 			gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
 		},
-		"what each policy would be told by itself, too": {
+		"a problem that each policy has by itself": {
 			schema:  bareOr("anyOf: [{required: [defaults]}, {required: [overrides]}]\n" + `x-kubernetes-validations: [{rule: "size(self.targetRefs) == 7 && (has(self.a) || has(self.b))", message: "seven"}]`),
 			gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
 		},
 	})
 }
 
-func TestTheTargetIsPlausible(t *testing.T) {
+func TestTargetReferenceIsValid(t *testing.T) {
 	profile := func(fields string) string {
 		return worlds.ClassProfileDoc("inherited", "Paint", "targets: {fields: ["+fields+"]}\nblocks: {defaults: [defaults]}\nstrategy: {field: strategy, allowed: [patch]}")
 	}
@@ -374,12 +374,12 @@ func TestTheTargetIsPlausible(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotChecked(t *testing.T) {
+func TestUnchecked(t *testing.T) {
 	check(t, map[string]world{
 		"a kind without a schema": {gateway: "defaults: {strategy: patch, a: x}", route: "b: w"},
 		"a schema that is not structural": {
 			schema: "oneOf: [{properties: {a: {}}}]", gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
-			unchecked: "effective policies of Paint.example.com are not checked against its definition: the schema is not structural: ",
+			unchecked: "effective policies of Paint.example.com are not validated against its CRD: the schema is not structural: ",
 		},
 		"a kind that collects": {
 			profile: worlds.ProfileDoc("Paint", "sameTarget: collect"), schema: specWith(bareAB, "maxProperties: 1"), gateway: "a: x", route: "b: w",
@@ -387,13 +387,13 @@ func TestWhatIsNotChecked(t *testing.T) {
 		"a schema without a spec": {
 			schema: "x-kubernetes-preserve-unknown-fields: true", gateway: "defaults: {strategy: patch, a: x}", route: "b: w",
 		},
-		"an effective spec with nothing in it": {
+		"an empty effective spec": {
 			schema: specWith(bareAB, "minProperties: 3"), gateway: "overrides: {strategy: patch, b: null}", route: "b: w",
 		},
-		"what would cost too much": {
+		"cost limit exceeded": {
 			schema:  specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.a.split('').all(y, self.b.split('').all(z, x == z || y == z || true)))"}]`),
 			gateway: "defaults: {strategy: patch, a: " + long("x", 200) + "}", route: "b: " + long("x", 200),
-			unchecked: "effective policies of Paint.example.com are not checked against all of its definition: the rules in CEL would cost more than 100000 to check",
+			unchecked: "effective policies of Paint.example.com are not validated against all of its CRD: its CEL rules exceed the cost limit of 100000",
 		},
 	})
 }
@@ -406,33 +406,33 @@ func long(text string, n int) string {
 	return out
 }
 
-// ended is a budget whose time is over.
-func ended(t testing.TB) *effective.Budget {
+// expired returns a budget whose context is canceled.
+func expired(t testing.TB) *effective.Budget {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return effective.NewBudget(ctx, math.MaxUint64)
 }
 
-func TestACheckEndsWithItsBudget(t *testing.T) {
-	e := only(t, scene(t, "", specWith(bareAB, atMostOne), "defaults: {strategy: patch, a: x}", "b: w"))
+func TestCheckStopsAtBudget(t *testing.T) {
+	e := only(t, newView(t, "", specWith(bareAB, atMostOne), "defaults: {strategy: patch, a: x}", "b: w"))
 	c := schema.NewChecker(true)
-	_, err := c.Check(e, ended(t))
+	_, err := c.Check(e, expired(t))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
 	v, err := c.Check(e, effective.NewBudget(t.Context(), 0))
-	require.NoError(t, err, "what costs no more than usual is free")
-	assert.Equal(t, []string{"spec: at most one of a and b"}, said(v))
-	again, err := c.Check(e, ended(t))
-	require.NoError(t, err, "what is remembered costs nothing")
+	require.NoError(t, err, "a cost up to includedCost is not charged")
+	assert.Equal(t, []string{"spec: at most one of a and b"}, messages(v))
+	again, err := c.Check(e, expired(t))
+	require.NoError(t, err, "a cached verdict costs nothing")
 	assert.Equal(t, v, again)
-	none, err := c.Check(nil, ended(t))
+	none, err := c.Check(nil, expired(t))
 	require.NoError(t, err)
 	assert.Empty(t, none)
 }
 
-func TestWhatCostsMoreThanUsualIsBooked(t *testing.T) {
+func TestCostAboveIncludedIsCharged(t *testing.T) {
 	crd := specWith("  a: {type: string}\n  b: {type: string}\n", `x-kubernetes-validations: [{rule: "self.a.split('').all(x, self.b.split('').all(y, x == y))"}]`)
-	e := only(t, scene(t, "", crd, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
+	e := only(t, newView(t, "", crd, "defaults: {strategy: patch, a: "+long("x", 20)+"}", "b: "+long("x", 20)))
 	c := schema.NewChecker(true)
 	_, err := c.Check(e, effective.NewBudget(t.Context(), 100))
 	require.ErrorIs(t, err, effective.ErrTooMuch)
@@ -441,12 +441,12 @@ func TestWhatCostsMoreThanUsualIsBooked(t *testing.T) {
 }
 
 // A count that grows makes things worse, one that shrinks does not.
-func TestAVerdictKnowsWhatIsWorse(t *testing.T) {
+func TestVerdictHas(t *testing.T) {
 	counted := func(more string) string {
 		return specWith("  limits: {type: object, "+more+", additionalProperties: {type: integer}}\n", "")
 	}
 	four := specWith(bareAB+"  d: {type: string}\n", "oneOf: [{required: [a]}, {required: [b]}, {required: [c]}, {required: [d]}]")
-	for sentence, c := range map[string]struct{ schema, gateway, better, worse string }{
+	for name, c := range map[string]struct{ schema, gateway, better, worse string }{
 		"too many": {
 			counted("maxProperties: 1"), "defaults: {strategy: merge, limits: {one: 1}}", "limits: {two: 1}", "limits: {two: 1, three: 1}",
 		},
@@ -455,8 +455,8 @@ func TestAVerdictKnowsWhatIsWorse(t *testing.T) {
 		},
 		"too many of a one-of": {four, "defaults: {strategy: merge, a: x}", "b: x", "b: x\nc: 1"},
 	} {
-		t.Run(sentence, func(t *testing.T) {
-			better, worse := verdict(t, scene(t, named, c.schema, c.gateway, c.better)), verdict(t, scene(t, named, c.schema, c.gateway, c.worse))
+		t.Run(name, func(t *testing.T) {
+			better, worse := verdict(t, newView(t, named, c.schema, c.gateway, c.better)), verdict(t, newView(t, named, c.schema, c.gateway, c.worse))
 			require.Len(t, better.Problems, 1)
 			require.Len(t, worse.Problems, 1)
 			assert.Equal(t, better.Problems[0].Message, worse.Problems[0].Message)

@@ -7,13 +7,13 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// mentions are the fields of a node that a rule about it names, and whether it
-// looks at more than their presence. Nil if they are not known.
+// fieldRefs are the fields of a node that a validation of it refers to, and whether
+// it depends on more than their presence. Nil if they are not known.
 type fieldRefs map[string]bool
 
 func (m fieldRefs) add(name string, deep bool) { m[name] = m[name] || deep }
 
-// with adds the mentions of another rule.
+// with adds the references of another validation.
 func (m fieldRefs) with(o fieldRefs) fieldRefs {
 	if m == nil || o == nil {
 		return nil
@@ -24,10 +24,10 @@ func (m fieldRefs) with(o fieldRefs) fieldRefs {
 	return m
 }
 
-// concerns reports whether a rule about a node may see several rules at once.
-// One that names no content does not, nor one that names a single rule, nor one
-// that asks whether a single field is there: of each of these some policy says
-// by itself what the merged spec says.
+// involvesSeveral reports whether a validation of a node, with the fields that it
+// refers to, may involve more than one rule. One that refers to no content does not,
+// nor one that refers to a single rule or to the presence of a single field: it
+// holds for the merged spec if it holds for each policy.
 func (j *reducer) involvesSeveral(m fieldRefs, s *structuralschema.Structural, at []string) bool {
 	if m == nil {
 		return true
@@ -46,7 +46,7 @@ func (j *reducer) involvesSeveral(m fieldRefs, s *structuralschema.Structural, a
 	return content > 1 || deep
 }
 
-// mentionsOf returns what nested validations of a node name.
+// validationRefs returns the fields that nested validations of a node refer to.
 func validationRefs(all []structuralschema.NestedValueValidation) fieldRefs {
 	out := fieldRefs{}
 	for i := range all {
@@ -57,8 +57,9 @@ func validationRefs(all []structuralschema.NestedValueValidation) fieldRefs {
 	return out
 }
 
-// nested adds what one names; false if it asks for more than names of fields.
-func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) bool {
+// addNested adds the fields of a validation; ok is false if it depends on more than
+// fields.
+func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) (ok bool) {
 	if v.Items != nil || v.AdditionalProperties != nil || v.MinProperties != nil || v.MaxProperties != nil ||
 		v.MinItems != nil || v.MaxItems != nil || v.UniqueItems || len(v.Enum) > 0 {
 		return false
@@ -69,12 +70,12 @@ func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) bool {
 	for name := range v.Properties {
 		m.add(name, true)
 	}
-	below := append(append(append([]structuralschema.NestedValueValidation{}, v.AllOf...), v.AnyOf...), v.OneOf...)
+	nested := append(append(append([]structuralschema.NestedValueValidation{}, v.AllOf...), v.AnyOf...), v.OneOf...)
 	if v.Not != nil {
-		below = append(below, *v.Not)
+		nested = append(nested, *v.Not)
 	}
-	for i := range below {
-		if !m.addNested(&below[i]) {
+	for i := range nested {
+		if !m.addNested(&nested[i]) {
 			return false
 		}
 	}
@@ -82,20 +83,20 @@ func (m fieldRefs) addNested(v *structuralschema.NestedValueValidation) bool {
 }
 
 var (
-	// quoted are the strings of CEL, which may hold anything.
+	// stringLiteral matches the string literals of CEL.
 	stringLiteral = regexp.MustCompile(`(?s)[rRbB]*("""(\\.|[^\\])*?"""|'''(\\.|[^\\])*?'''|"(\\.|[^"\\])*"|'(\\.|[^'\\])*')`)
-	// selfs are the uses of self, with the field and what is around it.
+	// selfRef matches a use of self: has( before it, the field, and ( or ) behind it.
 	selfRef = regexp.MustCompile(`(\bhas\s*\(\s*)?\bself\b(\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)(\s*[()])?)?`)
 )
 
-// mentionedBy returns which fields a rule in CEL names: nil if that cannot be
-// told by its text.
+// celRefs returns the fields that a CEL rule refers to, nil if its text does not
+// show them.
 func celRefs(rule string) fieldRefs {
 	out := fieldRefs{}
 	for _, use := range selfRef.FindAllStringSubmatch(stringLiteral.ReplaceAllString(rule, `""`), -1) {
 		has, name, end := use[1] != "", use[3], strings.TrimSpace(use[4])
 		if name == "" || end == "(" || strings.Contains(name, "__") {
-			return nil // all of self, a function of it, or a name that CEL spells in another way
+			return nil // all of self, a function of it, or an escaped name
 		}
 		out.add(name, !has || end != ")")
 	}

@@ -8,44 +8,45 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// ask is something that the schema asks of several rules at once: of those
-// below an address.
+// requirement is the scope of a cross-rule validation: the rules below a node of
+// the schema that it applies to together.
 type requirement struct {
-	at []string // below the place; * is any name
-	// fields of the node there that it is about, nil for all.
+	at []string // of the node, below the location; * is any name
+	// fields of the node that the validation refers to, nil for all.
 	fields []string
 }
 
-// asks books what is asked of a node.
-func (j *reducer) require(at []string, m fieldRefs) {
+// require adds the requirement of a validation of a node, which refers to some of
+// its fields.
+func (j *reducer) require(at []string, refs fieldRefs) {
 	n := len(j.location)
 	if len(at) < n {
 		j.requirements = append(j.requirements, requirement{}) // of all rules
 		return
 	}
-	a := requirement{at: slices.Clone(at[n:])}
-	if m != nil {
-		a.fields = slices.Sorted(maps.Keys(m))
+	r := requirement{at: slices.Clone(at[n:])}
+	if refs != nil {
+		r.fields = slices.Sorted(maps.Keys(refs))
 	}
-	j.requirements = append(j.requirements, a)
+	j.requirements = append(j.requirements, r)
 }
 
-// of reports whether a rule is among those that are asked: below the node, the
-// node itself, or what it is in.
-func (a requirement) covers(rule []string) bool {
-	n := min(len(a.at), len(rule))
-	return matchAddress(a.at[:n], rule[:n]) && (a.fields == nil || len(rule) <= n || slices.Contains(a.fields, rule[n]))
+// covers reports whether the requirement applies to a rule: one below the node, the
+// node itself, or one that contains the node.
+func (r requirement) covers(rule []string) bool {
+	n := min(len(r.at), len(rule))
+	return pathsMatch(r.at[:n], rule[:n]) && (r.fields == nil || len(rule) <= n || slices.Contains(r.fields, rule[n]))
 }
 
-// block is the rules of a block of a policy.
+// blockRules are the rules of a block of a policy.
 type blockRules struct {
 	rules []merge.Rule
 	keys  [][]string
 }
 
-// met reports whether rules of several blocks meet in something that the place
-// asks. What a single block says there, and is in force as it says it, was
-// checked when its policy was written.
+// spansBlocks reports whether some requirement of the location applies to rules of
+// more than one block. A requirement on the rules of one block, all of them in
+// force, was validated when the policy was written.
 func (p *location) spansBlocks(e *effective.Effective) bool {
 	var blocks []blockRules
 	for _, o := range e.Outcomes {
@@ -57,12 +58,11 @@ func (p *location) spansBlocks(e *effective.Effective) bool {
 			blocks = append(blocks, b)
 		}
 	}
-	force := inForce(e)
-	return slices.ContainsFunc(p.requirements, func(a requirement) bool { return a.spansBlocks(blocks, force) })
+	inForce := rulesInForce(e)
+	return slices.ContainsFunc(p.requirements, func(r requirement) bool { return r.spansBlocks(blocks, inForce) })
 }
 
-// inForce returns the rules that are.
-func inForce(e *effective.Effective) map[*merge.Rule]bool {
+func rulesInForce(e *effective.Effective) map[*merge.Rule]bool {
 	out := make(map[*merge.Rule]bool, len(e.Rules))
 	for _, r := range e.Rules {
 		out[r.Rule] = true
@@ -70,14 +70,16 @@ func inForce(e *effective.Effective) map[*merge.Rule]bool {
 	return out
 }
 
-func (a requirement) spansBlocks(blocks []blockRules, force map[*merge.Rule]bool) bool {
+// spansBlocks reports whether the requirement applies to rules of more than one
+// block, or to a rule that is not in force.
+func (r requirement) spansBlocks(blocks []blockRules, inForce map[*merge.Rule]bool) bool {
 	var first *blockRules
 	for i := range blocks {
 		b := &blocks[i]
 		for k := range b.rules {
 			switch {
-			case !a.covers(b.keys[k]):
-			case first != nil && first != b || !force[&b.rules[k]]:
+			case !r.covers(b.keys[k]):
+			case first != nil && first != b || !inForce[&b.rules[k]]:
 				return true
 			default:
 				first = b

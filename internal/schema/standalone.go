@@ -14,25 +14,24 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// alone identifies a policy that is checked by itself.
+// standaloneKey is the cache key of a policy that is checked by itself.
 type standaloneKey struct {
 	kind   *policykind.Kind
 	policy *merge.Policy
 }
 
-// CheckStandalone tells what is wrong with a policy of a path by itself, against the
-// whole schema of its kind. A write is not held to that, since the API server has
-// checked it; what is stored may be older than the schema, and a file has been
-// checked by no one.
+// CheckStandalone validates a policy of a path by itself, against the whole schema
+// of its kind. A write does not need this, since the API server validated it. A
+// stored object may be older than the schema, and a file was never validated.
 //
 // The only error is that of the budget, as of Check.
 func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, b *effective.Budget) (Verdict, error) {
 	if e.Kind.Schema() == nil {
 		return Verdict{}, nil
 	}
-	at := standaloneKey{e.Kind, policy}
-	if v, ok := c.verdicts.Get(at); ok {
-		return v.(Verdict), nil //nolint:forcetypeassert // it holds nothing else
+	key := standaloneKey{e.Kind, policy}
+	if v, ok := c.verdicts.Get(key); ok {
+		return v.(Verdict), nil //nolint:forcetypeassert // the cache holds nothing else
 	}
 	if err := b.Spend(nil, 0); err != nil {
 		return Verdict{}, err
@@ -41,26 +40,26 @@ func (c *Checker) CheckStandalone(e *effective.Effective, policy *merge.Policy, 
 	if err := b.Spend(nil, max(cost, includedCost)-includedCost); err != nil {
 		return Verdict{}, err
 	}
-	c.verdicts.Add(at, v)
+	c.verdicts.Add(key, v)
 	return v, nil
 }
 
-// alone checks each block of a policy by itself.
+// checkStandalone checks each block of a policy by itself.
 func (p *plan) checkStandalone(ctx context.Context, e *effective.Effective, policy *merge.Policy) (v Verdict, cost uint64) {
 	if p.unchecked != "" {
 		return Verdict{Unchecked: p.unchecked}, 0
 	}
 	for i := range policy.Blocks {
-		spec := p.specOf(whole(&policy.Blocks[i]))
+		spec := p.specOf(effectiveRules(&policy.Blocks[i]))
 		at := p.locationOfBlock(policy.Blocks[i].Block, spec)
 		if len(spec) == 0 || at == nil {
 			continue
 		}
-		some, more := p.validate(ctx, e, at, spec)
-		cost += more
-		v.Problems = append(append(v.Problems, some.Problems...), p.validateFull(e, at, spec)...)
-		if some.Unchecked != "" {
-			v.Unchecked = some.Unchecked
+		one, blockCost := p.validate(ctx, e, at, spec)
+		cost += blockCost
+		v.Problems = append(append(v.Problems, one.Problems...), p.validateFull(e, at, spec)...)
+		if one.Unchecked != "" {
+			v.Unchecked = one.Unchecked
 		}
 	}
 	slices.SortFunc(v.Problems, compareProblems)
@@ -68,8 +67,8 @@ func (p *plan) checkStandalone(ctx context.Context, e *effective.Effective, poli
 	return v, cost
 }
 
-// placeOfBlock returns the place of a block, or another one that has all the fields
-// of its spec; nil if none does.
+// locationOfBlock returns the location of a block, or another one that accepts its
+// spec; nil if none does.
 func (p *plan) locationOfBlock(b merge.Block, spec map[string]any) *location {
 	var names []string
 	switch b {
@@ -87,7 +86,8 @@ func (p *plan) locationOfBlock(b merge.Block, spec map[string]any) *location {
 	return p.locationOf(spec)
 }
 
-// values checks a spec in a place against all that the schema says of values.
+// validateFull validates a spec at a location against the whole schema, CEL rules
+// excepted.
 func (p *plan) validateFull(e *effective.Effective, at *location, spec map[string]any) []Problem {
 	p.fullOnce.Do(func() {
 		p.full = openAPIValidator{validate.NewSchemaValidator(p.schema.ToKubeOpenAPI(), nil, "", strfmt.Default)}
