@@ -32,7 +32,7 @@ var unreadable = map[string]struct {
 			Kind: kindHTTPRoute(), Operation: admissionv1.Create,
 			Object: raw(`{"kind":"HTTPRoute","metadata":{"name":"r"},"spec":{"rules":"x"}}`),
 		},
-		"object: read HTTPRoute.gateway.networking.k8s.io: read its spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
+		"object: read HTTPRoute.gateway.networking.k8s.io: decode spec: json: cannot unmarshal string into Go struct field routeSpec.rules",
 	},
 	"a route that is a list": {
 		admissionv1.AdmissionRequest{Kind: kindHTTPRoute(), Operation: admissionv1.Create, Object: raw(`[]`)},

@@ -10,14 +10,14 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// attachment is a policy on a target of it.
+// attachment is a policy and one of its targets.
 type attachment struct {
 	policy *policykind.Policy
 	target policykind.Target
 }
 
-// attached returns the policies that are accepted on an object, by kind; nil
-// where there are none at all.
+// findAttached returns the policies that are accepted on an object, by kind; nil if
+// there are none.
 func (w *walk) findAttached(object api.Ref) [][]attachment {
 	var out [][]attachment
 	w.targeting.On(object, func(p *policykind.Policy, t policykind.Target) bool {
@@ -38,8 +38,8 @@ func (w *walk) findAttached(object api.Ref) [][]attachment {
 	return out
 }
 
-// kindOf returns which of the kinds a policy on a target is of, or -1 if it is of
-// none, or has no effect there.
+// kindOf returns the index of the kind of a policy on a target, or -1 if the walk does
+// not have the kind or the policy has no effect there.
 func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 	if p.Invalid != nil || t.Refused != "" {
 		return -1
@@ -52,8 +52,8 @@ func (w *walk) kindOf(p *policykind.Policy, t policykind.Target) int {
 	return -1
 }
 
-// settled takes out the policies that another one of their kind keeps off the
-// object.
+// acceptedOn returns the policies of an object without those that conflict with an
+// older one.
 func acceptedOn(k *policykind.Kind, all []attachment) []attachment {
 	if len(all) > 1 && mayConflict(k) {
 		return accepted(all)
@@ -61,7 +61,7 @@ func acceptedOn(k *policykind.Kind, all []attachment) []attachment {
 	return all
 }
 
-// missing reports whether an object that paths may name is known not to exist:
+// targetMissing reports whether an object that other objects refer to does not exist:
 // a class or a backend. A policy on it has no target.
 func targetMissing(v *snapshot.View, object api.Ref) bool {
 	switch object.PolicyKind() {
@@ -72,13 +72,12 @@ func targetMissing(v *snapshot.View, object api.Ref) bool {
 	}
 }
 
-// conflicts reports whether one policy of the kind can keep another off a
-// target.
+// mayConflict reports whether policies of the kind can conflict on a target.
 func mayConflict(k *policykind.Kind) bool {
 	return k.SameTarget == api.None || k.SameTarget == api.FieldConflict
 }
 
-// accepted takes out the policies whose target an older one holds.
+// accepted returns the policies without those that conflict with an older one.
 func accepted(all []attachment) []attachment {
 	var out []attachment
 	for _, a := range oldestFirst(all) {
@@ -95,10 +94,10 @@ func oldestFirst(all []attachment) []attachment {
 	})
 }
 
-// rivalOf returns which of the policies that hold a target keeps another one
-// off it, or nil (SEMANTICS section 5, none and fieldConflict).
-func conflictingPolicy(a attachment, holders []attachment) *policykind.Policy {
-	for _, h := range holders {
+// conflictingPolicy returns the accepted policy with which another one conflicts, or
+// nil (SEMANTICS section 5, none and fieldConflict).
+func conflictingPolicy(a attachment, accepted []attachment) *policykind.Policy {
+	for _, h := range accepted {
 		if h.policy == a.policy || h.target.Section != a.target.Section || h.target.Port != a.target.Port {
 			continue
 		}
@@ -109,7 +108,7 @@ func conflictingPolicy(a attachment, holders []attachment) *policykind.Policy {
 	return nil
 }
 
-// overlap reports whether two policies have rules at the same place.
+// rulesConflict reports whether two policies have rules for the same value.
 func rulesConflict(a, b *policykind.Policy) bool {
 	for _, x := range a.Blocks {
 		for _, y := range b.Blocks {
@@ -121,7 +120,7 @@ func rulesConflict(a, b *policykind.Policy) bool {
 	return false
 }
 
-// overlapRules walks two sorted lists of rules side by side.
+// rulesOverlap reports whether two sorted lists have rules for the same value.
 func rulesOverlap(a, b []merge.Rule) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		x, y := a[i], b[j]
@@ -137,8 +136,8 @@ func rulesOverlap(a, b []merge.Rule) bool {
 	return false
 }
 
-// Holder returns the policy that holds a target of p, which is no selector: p
-// itself, unless its kind conflicts and an older one is there.
+// Holder returns the policy that is accepted on a target of p, which must not be a
+// selector: p itself, or an older policy that it conflicts with.
 func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policykind.Policy {
 	if !mayConflict(p.Kind) {
 		return p
@@ -155,7 +154,7 @@ func Holder(v *snapshot.View, p *policykind.Policy, t policykind.Target) *policy
 	return p
 }
 
-// above holds what falls on the paths of one root or one route, of a kind.
+// attachments are the policies of a kind on the objects of one root and one route.
 type attachments struct {
 	mesh, class, gatewayNamespace, gateway []attachment
 	serviceNamespace, service              []attachment

@@ -43,7 +43,7 @@ func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
 	const cheap, long = "spec.b > 0", "spec.b > 0 && spec.b > 0 && spec.b > 0"
 	few, many := costOf(t, cheap), costOf(t, long)
 	require.Greater(t, many, few)
-	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (2 listeners), with "
+	const place = "; it stopped at path 1: HTTPRoute app/r on Gateway infra/g (2 listeners), with "
 	for name, c := range map[string]struct {
 		budget   uint64
 		policies []string
@@ -51,23 +51,23 @@ func TestTooMuchSaysWhatCostsTheMost(t *testing.T) {
 	}{
 		"one policy": {
 			1, []string{dear("top", cheap)},
-			"the conditions of Paint infra/top cost more than the 1 units that one write may take" + place + "2 rules of 2 policies of Paint",
+			"the conditions of Paint infra/top cost more than the limit of 1 units per write" + place + "2 rules of 2 policies of Paint",
 		},
 		"the dearest of two": {
 			many + few - 1, []string{dear("first", cheap), dear("second", long)},
-			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/second %d, the most", many+few-1, many) +
+			fmt.Sprintf("the conditions of 2 policies cost more than the limit of %d units per write, those of Paint infra/second %d, the most", many+few-1, many) +
 				place + "3 rules of 3 policies of Paint",
 		},
 		"the first by name of two that cost the same": {
 			2*few - 1, []string{dear("second", cheap), dear("first", cheap)},
-			fmt.Sprintf("the conditions of 2 policies cost more than the %d units that one write may take, those of Paint infra/first %d, the most", 2*few-1, few) +
+			fmt.Sprintf("the conditions of 2 policies cost more than the limit of %d units per write, those of Paint infra/first %d, the most", 2*few-1, few) +
 				place + "3 rules of 3 policies of Paint",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := append(c.policies, gatewayDoc("g", "istio", "http", "more"), routeDoc("r", "[{}]", "g"), lower("own", "b: 1"))
 			err := stopped(t, effective.NewBudget(t.Context(), c.budget), world...)
-			assert.Equal(t, "too much to judge: "+c.want, err.Error())
+			assert.Equal(t, "evaluation is too expensive: "+c.want, err.Error())
 		})
 	}
 }
@@ -77,14 +77,14 @@ func TestTooMuchOfWhatIsNoCondition(t *testing.T) {
 	require.NoError(t, b.Spend(&merge.Policy{Name: "cheap"}, 2))
 	err := b.Spend(nil, 9)
 	require.ErrorIs(t, err, effective.ErrTooMuch)
-	assert.Equal(t, "too much to judge: what constraints and schemas ask costs more than the 10 units that one write may take; it ended before the first path", err.Error())
+	assert.Equal(t, "evaluation is too expensive: constraints and schemas cost more than the limit of 10 units per write; it stopped before the first path", err.Error())
 }
 
 func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
 	v := world(t, docs(gatewayDoc("g", "istio", "http", "more"), routeDoc("r1", "[{}]", "g"), routeDoc("r2", "[{}]", "g"), higher("top", "a: 1")))
 	for end, want := range map[error]string{
-		context.DeadlineExceeded: "too much to judge in time",
-		context.Canceled:         "stopped before all was judged (context canceled)",
+		context.DeadlineExceeded: "evaluation did not finish in time",
+		context.Canceled:         "evaluation was canceled (context canceled)",
 	} {
 		ctx := &ending{Context: t.Context()}
 		n := 0
@@ -95,7 +95,7 @@ func TestTooMuchForTheTimeSaysHowFarItCame(t *testing.T) {
 			return nil
 		})
 		require.ErrorIs(t, err, end)
-		assert.Equal(t, want+"; it ended at path 2: HTTPRoute app/r1 on Gateway infra/g (2 listeners), with 1 rule of 1 Paint", err.Error())
+		assert.Equal(t, want+"; it stopped at path 2: HTTPRoute app/r1 on Gateway infra/g (2 listeners), with 1 rule of 1 Paint", err.Error())
 	}
 }
 
@@ -142,10 +142,10 @@ func TestAFoldOfVeryManyRulesEndsInTime(t *testing.T) {
 }
 
 func TestTooMuchForTheTimeNamesTheConditionsThatTookIt(t *testing.T) {
-	const place = "; it ended at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
+	const place = "; it stopped at path 1: HTTPRoute app/r on Gateway infra/g (1 listener), with 1 rule of 1 Paint"
 	for spent, want := range map[uint64]string{
-		400_000: "too much to judge in time" + place,
-		600_000: "too much to judge in time: of the conditions of 1 policy, those of Paint infra/dear cost the most, 600000 units" + place,
+		400_000: "evaluation did not finish in time" + place,
+		600_000: "evaluation did not finish in time: of the conditions of 1 policy, those of Paint infra/dear cost the most, 600000 units" + place,
 	} {
 		v := world(t, docs(gatewayDoc("g", "istio", "http"), routeDoc("r", "[{}]", "g"), higher("dear", "a: 1")))
 		ctx := &ending{Context: t.Context()}

@@ -8,20 +8,18 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Compare walks the paths of a scope before and after a change, side by side, and
-// calls visit with each pair: root by root, and under it route by route, first the
-// paths after in the order of their walk, then those that are gone. The rules of
-// the route that changed, if one did, are paired by name, then by their matches
-// (hierarchy.MatchRules). A path of a mesh that a policy tells apart, by port or
-// clients, is paired with the one that it is part of. A kind may be read in
-// another way after.
+// Compare walks the paths of a scope before and after a change, and calls visit with
+// each pair of a path before and after: root by root, and under it route by route,
+// first the paths after in the order of their walk, then those that were removed. The
+// rules of a route that changed are paired by gateway.MatchRules. A path of a mesh for
+// one port or for the clients of one namespace is paired with the path that contains
+// it, if it has no counterpart of its own. A kind may have another profile after.
 //
-// A path that no policy is on any more is shown as it is then. One that no
-// policy is on before and after is shown only of the kinds of Scope.Empty.
+// A path that has lost its last policy is visited without one. A path without a policy
+// both before and after is only visited for the kinds of Scope.Empty.
 //
-// What is held at a time are the paths through one route at one root. What the
-// conditions before the change cost is limited by time alone: it is not for the
-// writer to pay.
+// Only the paths through one route at one root are in memory at a time. The conditions
+// before the change are limited by time alone: their cost is not charged to the write.
 func (e *Engine) Compare(before, after *snapshot.View, s Scope, b *Budget, visit func(Pair) error) error {
 	c := &comparison{empty: s.Empty, visit: visit}
 	c.walkBefore = newWalk(e, before, s.kinds(before, false), b.timeOnly(), c.addBefore)
@@ -42,42 +40,44 @@ func refsOf(kinds []kindWalk) []api.PolicyKind {
 	return out
 }
 
+// pathKind identifies a path of a kind.
 type pathKind struct {
 	id   gateway.ID
 	kind api.PolicyKind
 }
 
-// comparison is a walk before and one after. It goes by units: a root itself, or
-// one route at one root. Paths of different units are never the same.
+// comparison is a walk before a change and one after it, in units: a root itself, or
+// one route at one root. Paths of different units are never paired.
 type comparison struct {
 	walkBefore, walkAfter *walk
-	empty                 []api.PolicyKind // kinds of which paths without a policy are shown
+	empty                 []api.PolicyKind // kinds whose paths without a policy are visited
 	visit                 func(Pair) error
-	unitNumber            int // of the unit
+	unitNumber            int
 
-	// before are the paths of the unit before; met, likewise, whether one is in a
-	// pair; next is where the next pair is looked for.
+	// pathsBefore are the paths of the unit before the change, paired has for each of
+	// them whether it is in a pair. next is the index where the search for the next
+	// pair starts.
 	pathsBefore []*Effective
 	paired      []bool
 	next        int
-	// positions of the rules of the unit's route before, by those after; nil if
-	// they are the same.
+	// rulesBefore has the position before of each rule of the unit's route; nil if the
+	// positions are the same.
 	rulesBefore []int
-	// places in before by identity, made when it is needed.
+	// placesBefore has the indexes of pathsBefore; nil until it is needed.
 	placesBefore map[pathKind]int
-	// after are the paths of meshes after the change; fresh those of them that
-	// had no part in any before.
+	// meshAfter are the paths of meshes after the change, meshUnpaired those of them
+	// without a counterpart before.
 	meshAfter    map[pathKind]*pathAfter
 	meshUnpaired []*pathAfter
 }
 
-// later is a path after the change.
+// pathAfter is a path after the change.
 type pathAfter struct {
 	*Effective
 	visited bool // in a pair
 }
 
-// unit compares what two walks visit; either may be nil.
+// unit compares the paths that two walks visit; either may be nil.
 func (c *comparison) unit(was, is func() error) error {
 	c.unitNumber++
 	clear(c.pathsBefore)
@@ -100,14 +100,14 @@ func (c *comparison) unit(was, is func() error) error {
 	return c.visitRemaining()
 }
 
-// keep takes a path before.
+// addBefore adds a path before.
 func (c *comparison) addBefore(x *Effective) error {
 	c.pathsBefore, c.paired = append(c.pathsBefore, x), append(c.paired, false)
 	return nil
 }
 
-// meet pairs a path after, unless it is one of a mesh that may be made of several
-// before.
+// pairAfter visits the pair of a path after, unless it is a path of a mesh that can be
+// paired with several before.
 func (c *comparison) pairAfter(x *Effective) error {
 	p := Pair{After: x}
 	if x.Path.Service != nil {
@@ -130,10 +130,11 @@ func (c *comparison) visitPair(p Pair) error {
 	return c.visit(p)
 }
 
-// few is how many paths of a unit are looked through one by one.
+// maxLinear is the number of entries up to which a linear search is faster than a map.
 const maxLinear = 16
 
-// place finds a path before. Most come in the same order before and after.
+// findBefore returns the index of a path after among those before. Most come in the
+// same order.
 func (c *comparison) findBefore(x *Effective) (place int, ok bool) {
 	rule := c.ruleBefore(x.Path.Rule)
 	for i := c.next; i < min(c.next+maxLinear, len(c.pathsBefore)); i++ {
@@ -163,14 +164,14 @@ func (c *comparison) find(at pathKind) (place int, ok bool) {
 	return place, ok
 }
 
-// pathKind identifies a path after as it was before.
+// pathKind identifies a path after by its ID before.
 func (c *comparison) pathKind(x *Effective) pathKind {
 	id := x.Path.ID()
 	id.Rule = c.ruleBefore(id.Rule)
 	return pathKind{id, x.Kind.Ref()}
 }
 
-// earlier returns the position before of a rule after, -1 for none.
+// ruleBefore returns the position before of a rule after, -1 for none.
 func (c *comparison) ruleBefore(rule int) int {
 	if c.rulesBefore == nil || rule < 0 {
 		return rule
@@ -178,8 +179,7 @@ func (c *comparison) ruleBefore(rule int) int {
 	return c.rulesBefore[rule]
 }
 
-// inMesh finds the place before of a path of a mesh, or of one that it was part
-// of.
+// findInMesh returns the index before of a path of a mesh, or of one that contained it.
 func (c *comparison) findInMesh(x *Effective) (place int, ok bool) {
 	if c.meshAfter == nil {
 		c.meshAfter = make(map[pathKind]*pathAfter)
@@ -196,8 +196,8 @@ func (c *comparison) findInMesh(x *Effective) (place int, ok bool) {
 	return 0, false
 }
 
-// rest visits the pairs of the unit's paths that are no more, and of those that
-// are new in a mesh.
+// visitRemaining visits the pairs of the unit's paths that were removed, and of those
+// of a mesh that are new.
 func (c *comparison) visitRemaining() error {
 	for i, was := range c.pathsBefore {
 		if c.paired[i] {
@@ -220,13 +220,13 @@ func (c *comparison) visitRemaining() error {
 	return nil
 }
 
-// shows reports whether there is anything to a pair.
+// isRelevant reports whether a pair is to be visited.
 func (c *comparison) isRelevant(p Pair) bool {
 	return p.Before != nil || len(p.After.Outcomes) > 0 || slices.Contains(c.empty, p.After.Kind.Ref())
 }
 
-// gone pairs a path that is no more, with what it is part of now if there is
-// something.
+// pairOfRemoved pairs a path that was removed, with the path that contains it now if
+// there is one.
 func (c *comparison) pairOfRemoved(was *Effective) Pair {
 	if was.Path.Service == nil {
 		return Pair{Before: was}
@@ -241,8 +241,8 @@ func (c *comparison) pairOfRemoved(was *Effective) Pair {
 	return Pair{Before: was}
 }
 
-// wider returns a path of a mesh and those that it is part of, the closest
-// first: those of all ports, of all clients, of both.
+// containingPaths returns a path of a mesh and those that contain it, the closest
+// first: of all ports, of all clients, of both.
 func containingPaths(id gateway.ID) []gateway.ID {
 	ports, clients, both := id, id, id
 	ports.Port, clients.Client = 0, ""

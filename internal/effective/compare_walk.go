@@ -8,8 +8,8 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// run goes through the units of two plans side by side. What one plan has and the
-// other lacks is looked up in the other's view: both are about one scope.
+// run compares the units of two plans of one scope. What only one plan has is looked up
+// in the view of the other.
 func (c *comparison) run(before, after *plan) error {
 	roots := pairByName(before.roots.list, after.roots.list, root.ref, before.rootAt, after.rootAt)
 	for _, r := range roots.list {
@@ -30,11 +30,10 @@ func (c *comparison) run(before, after *plan) error {
 	return c.virtual(before, after)
 }
 
-// both is one object before and after; its zero is where it is not there.
+// sides is an object before and after; zero where it does not exist.
 type sides[T any] struct{ before, after T }
 
-// pairs are objects before and after, in the order after, those that are gone
-// last.
+// sidesList has objects before and after, in their order after, removed ones last.
 type sidesList[T any] struct {
 	list  []sides[T]
 	names []api.Ref
@@ -62,7 +61,7 @@ func (p *sidesList[T]) has(name api.Ref) bool {
 	return slices.Contains(p.names, name)
 }
 
-// beside pairs two lists by name. What is in one list alone is looked up in the
+// pairByName pairs two lists by name. What is in only one list is looked up in the
 // other view.
 func pairByName[T any](was, is []T, name func(T) api.Ref, inBefore, inAfter func(api.Ref) T) sidesList[T] {
 	var out sidesList[T]
@@ -96,7 +95,7 @@ func (c *comparison) wholeRoot(before, after *plan, r sides[root]) error {
 	return c.routesBySets(before, after, r)
 }
 
-// enterRoot makes both walks enter a root, as far as it is there.
+// enterRoot makes a root the current one of both walks, where it exists.
 func (c *comparison) enterRoot(before, after *plan, r sides[root]) {
 	enter := func(w *walk, p *plan, r root) {
 		if w.root != r || r.isZero() {
@@ -107,7 +106,7 @@ func (c *comparison) enterRoot(before, after *plan, r sides[root]) {
 	enter(c.walkAfter, after, r.after)
 }
 
-// rootUnit compares the paths that end at a root, or at doors of it.
+// rootUnit compares the paths that end at a root, or at listeners of it.
 func (c *comparison) rootUnit(r sides[root], was, is []gateway.ListenerMatch, whole bool) error {
 	var walkWas, walkIs func() error
 	if !r.before.isZero() {
@@ -120,14 +119,14 @@ func (c *comparison) rootUnit(r sides[root], was, is []gateway.ListenerMatch, wh
 	return c.unit(walkWas, walkIs)
 }
 
-// direct compares the paths through a route that names the root itself, before or
-// after: it may be under it by a listener set on the other side, or there for
-// other reasons.
+// directRoute compares the paths through a route that has the root itself as a parent
+// before or after. On the other side, it may have a listener set of the root as a
+// parent, or neither.
 func (c *comparison) directRoute(before, after *plan, r sides[root], was, is *gateway.Route) error {
 	switch {
 	case is == nil:
 		if is = after.routeAt(was.Ref()); is != nil && after.isUnder(is, r.after) {
-			return nil // its turn comes with the set
+			return nil // it follows with the set
 		}
 	case was == nil:
 		was = before.routeAt(is.Ref())
@@ -135,8 +134,8 @@ func (c *comparison) directRoute(before, after *plan, r sides[root], was, is *ga
 	return c.route(r, was, is)
 }
 
-// bySets compares the paths through routes that are under a gateway by one of its
-// listener sets alone.
+// routesBySets compares the paths through routes that have a listener set of a gateway
+// as a parent, and not the gateway itself.
 func (c *comparison) routesBySets(before, after *plan, r sides[root]) error {
 	for is := range after.routesBySets(r.after) {
 		if err := c.route(r, before.routeAt(is.Ref()), is); err != nil {
@@ -146,7 +145,7 @@ func (c *comparison) routesBySets(before, after *plan, r sides[root]) error {
 	for was := range before.routesBySets(r.before) {
 		is := after.routeAt(was.Ref())
 		if is != nil && after.isUnder(is, r.after) {
-			continue // it had its turn
+			continue // it was compared above
 		}
 		if err := c.route(r, was, is); err != nil {
 			return err
@@ -171,8 +170,8 @@ func (c *comparison) route(r sides[root], was, is *gateway.Route) error {
 	return c.unit(walkWas, walkIs)
 }
 
-// set compares the paths that end at the listeners of a set, unless those of its
-// gateway are compared as a whole.
+// listenerSet compares the paths that end at the listeners of a set, unless its
+// gateway is compared as a whole.
 func (c *comparison) listenerSet(before, after *plan, whole *sidesList[root], s sides[*gateway.ListenerSet]) error {
 	was, is := before.gatewayOf(s.before), after.gatewayOf(s.after)
 	if !was.isZero() && !is.isZero() && was.ref() == is.ref() {
@@ -195,7 +194,7 @@ func (c *comparison) listenerSet(before, after *plan, whole *sidesList[root], s 
 	return nil
 }
 
-// routeAtRoots compares the paths through a route at all of its roots, save those
+// routeAtRoots compares the paths through a route at all of its roots, except those
 // that are compared as a whole.
 func (c *comparison) routeAtRoots(before, after *plan, whole *sidesList[root], r sides[*gateway.Route]) error {
 	for _, at := range pairByName(before.rootsOf(r.before), after.rootsOf(r.after), root.ref, before.rootAt, after.rootAt).list {
@@ -214,7 +213,7 @@ func (c *comparison) routeAtRoots(before, after *plan, whole *sidesList[root], r
 	return nil
 }
 
-// virtual compares the paths of targets that exist nowhere.
+// virtual compares the paths of virtual targets.
 func (c *comparison) virtual(before, after *plan) error {
 	c.rulesBefore = nil
 	all := after.virtual

@@ -11,8 +11,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// route returns what the path's route comes to in a kind that controls fields
-// of it; nil in others. Nobody writes it anywhere: it is only shown.
+// route returns the path's route with the effective values of the fields that the
+// kind controls, nil for a kind that controls none. It is output only and never
+// written to the route.
 func (e *Effective) route() *api.EffectiveRoute {
 	if e.member == nil {
 		return nil
@@ -27,7 +28,7 @@ func (e *Effective) route() *api.EffectiveRoute {
 			shown.Value, shown.From, shown.Block = value, &from, origin.Block.String()
 			object = setAt(object, f.at, value)
 		} else if e.member.sets(f.rule) {
-			object = removeAt(object, f.at) // an override took it away
+			object = removeAt(object, f.at) // an override unsets it
 		}
 		out.Fields = append(out.Fields, shown)
 	}
@@ -36,8 +37,8 @@ func (e *Effective) route() *api.EffectiveRoute {
 	return out
 }
 
-// valueOf returns the effective value at a rule key, or below it, and where it
-// came from: the origin of the first rule.
+// valueOf returns the effective value at a rule key, and the origin of the first rule
+// at or below the key.
 func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool) {
 	for _, r := range e.Rules {
 		if !k.Holds(r.Key) || r.Value == nil {
@@ -58,7 +59,7 @@ func (e *Effective) valueOf(k merge.Key) (value any, from merge.Origin, ok bool)
 	return value, from, true
 }
 
-// put returns an object with a value at a place. It edits nothing.
+// setAt returns a copy of an object with a value at a field.
 func setAt(object any, at []string, value any) any {
 	if len(at) == 0 {
 		return value
@@ -81,8 +82,8 @@ func setAt(object any, at []string, value any) any {
 	return content
 }
 
-// without returns an object without what is at a place that it has, which is
-// no item of a list itself. It edits nothing.
+// removeAt returns a copy of an object without a field that it has, and that is not
+// an item of a list.
 func removeAt(object any, at []string) any {
 	if i, ok := parseIndex(at[0]); ok {
 		list, _ := object.([]any)
@@ -100,7 +101,7 @@ func removeAt(object any, at []string) any {
 	return content
 }
 
-// itemOf reads a step into a list.
+// parseIndex parses a path segment such as [1].
 func parseIndex(step string) (int, bool) {
 	text, ok := strings.CutPrefix(step, "[")
 	if !ok {
@@ -110,10 +111,10 @@ func parseIndex(step string) (int, bool) {
 	return i, err == nil
 }
 
-// addressOf writes a place as people do.
+// fieldAddress formats a field path, as in spec.rules[0].filters.
 func fieldAddress(at []string) string { return strings.ReplaceAll(strings.Join(at, "."), ".[", "[") }
 
-// onlyRule returns the spec of a route with one of its rules alone.
+// onlyRule returns the spec of a route with only one of its rules.
 func onlyRule(object any, rule int) map[string]any {
 	content, _ := object.(map[string]any)
 	spec, _ := content["spec"].(map[string]any)
@@ -124,14 +125,36 @@ func onlyRule(object any, rule int) map[string]any {
 	return spec
 }
 
-// ResolveConflicts finds the fields of routes that several kinds control on one path:
-// that of a direct kind wins over that of an inherited one (SEMANTICS section
-// 5), else the first by name. Each item names the kinds that say something
-// else. The items have the order of CompareItems.
+// ResolveConflicts resolves conflicts between kinds that control the same field of a
+// route on one path: the value of a direct kind wins over that of an inherited one
+// (SEMANTICS section 5), else that of the first item. It sets ConflictsWith to the
+// kinds with another value. The items have the order of CompareItems.
 func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) bool) {
-	type place struct{ path, field string }
-	by := make(map[place][]*api.EffectiveField)
-	kind := make(map[*api.EffectiveField]api.PolicyKind)
+	for _, fields := range fieldsByPath(items) {
+		markConflicts(fields)
+		applyWinner(fields, direct)
+	}
+	for i := range items {
+		if items[i].Route != nil {
+			updateSpec(items[i].Route)
+		}
+	}
+}
+
+// kindField is a field of a route that a kind controls.
+type kindField struct {
+	*api.EffectiveField
+
+	kind api.PolicyKind
+}
+
+// fieldKey identifies a field of a route on a path.
+type fieldKey struct{ path, field string }
+
+// fieldsByPath groups the fields that policies set by path and field, in the order of
+// the items.
+func fieldsByPath(items []api.EffectivePolicy) map[fieldKey][]kindField {
+	out := make(map[fieldKey][]kindField)
 	for i := range items {
 		if items[i].Route == nil {
 			continue
@@ -140,36 +163,48 @@ func ResolveConflicts(items []api.EffectivePolicy, direct func(api.PolicyKind) b
 		for j := range items[i].Route.Fields {
 			f := &items[i].Route.Fields[j]
 			if f.Block == "" || f.Block == merge.Object.String() {
-				continue // no policy says anything of it
+				continue // no policy sets it
 			}
-			at := place{path, f.Field}
-			by[at], kind[f] = append(by[at], f), items[i].PolicyKind
+			key := fieldKey{path, f.Field}
+			out[key] = append(out[key], kindField{f, items[i].PolicyKind})
 		}
 	}
-	for _, fields := range by {
-		for _, f := range fields {
-			for _, g := range fields {
-				if f != g && !merge.Equal(f.Value, g.Value) {
-					f.ConflictsWith = append(f.ConflictsWith, kind[g])
-				}
+	return out
+}
+
+// markConflicts sets ConflictsWith of each field to the kinds with another value.
+func markConflicts(fields []kindField) {
+	for i, f := range fields {
+		for j, other := range fields {
+			if i != j && !merge.Equal(f.Value, other.Value) {
+				f.ConflictsWith = append(f.ConflictsWith, other.kind)
 			}
-			slices.SortFunc(f.ConflictsWith, api.ComparePolicyKinds)
 		}
-		applyWinner(fields, func(f *api.EffectiveField) bool { return direct(kind[f]) })
+		slices.SortFunc(f.ConflictsWith, api.ComparePolicyKinds)
 	}
-	for i := range items {
-		if r := items[i].Route; r != nil {
-			for _, f := range r.Fields {
-				if len(f.ConflictsWith) > 0 {
-					r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
-				}
-			}
+}
+
+// applyWinner sets all fields to the value of the first direct kind, or of the first
+// kind if none is direct.
+func applyWinner(fields []kindField, direct func(api.PolicyKind) bool) {
+	i := max(slices.IndexFunc(fields, func(f kindField) bool { return direct(f.kind) }), 0)
+	winner := *fields[i].EffectiveField
+	for _, f := range fields {
+		f.Value, f.From, f.Block = winner.Value, winner.From, winner.Block
+	}
+}
+
+// updateSpec sets the fields that had conflicts in the spec of a route.
+func updateSpec(r *api.EffectiveRoute) {
+	for _, f := range r.Fields {
+		if len(f.ConflictsWith) > 0 {
+			r.Spec, _ = setAt(r.Spec, fieldSteps(f.Field), f.Value).(map[string]any)
 		}
 	}
 }
 
-// stepsOf reads the address of a field as steps into the spec that is shown,
-// which has one rule.
+// fieldSteps splits the address of a field into steps for setAt, in a spec that has
+// one rule.
 func fieldSteps(address string) []string {
 	steps := strings.Split(strings.ReplaceAll(strings.TrimPrefix(address, "spec."), "[", ".["), ".")
 	if len(steps) > 1 && steps[0] == "rules" {
@@ -178,17 +213,8 @@ func fieldSteps(address string) []string {
 	return steps
 }
 
-// settle gives all fields the value of the one that wins.
-func applyWinner(fields []*api.EffectiveField, direct func(*api.EffectiveField) bool) {
-	i := max(slices.IndexFunc(fields, direct), 0)
-	winner := *fields[i]
-	for _, f := range fields {
-		f.Value, f.From, f.Block = winner.Value, winner.From, winner.Block
-	}
-}
-
-// samePath is a path but for the namespaces, which are levels in some kinds and
-// not in others.
+// pathKey identifies a path across kinds. It has no namespaces, which are levels of
+// some kinds alone.
 func pathKey(path []api.PathElement) string {
 	var b strings.Builder
 	for _, e := range path {

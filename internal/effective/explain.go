@@ -9,9 +9,9 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Explain tells what each policy gave and lost on the path, and to whom. With
-// a rule, only what concerns the rules that it means: a key, a prefix of keys
-// or a bare name, as in an unset list. ok is false if none does.
+// Explain returns what each policy contributed and lost on the path, and to which
+// policy. A rule filters by the rules that it matches: a key, a prefix of keys or a bare
+// name, as in an unset list. ok is false if it matches none.
 func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	x = api.Explanation{
 		PolicyKind: e.Kind.Ref(), Path: e.Path.Elements(),
@@ -32,11 +32,11 @@ func (e *Effective) Explain(rule *merge.Name) (x api.Explanation, ok bool) {
 	return x, rule == nil || len(x.Policies) > 0
 }
 
-// means reports whether a rule is asked for.
+// matchesFilter reports whether a rule matches a filter, nil for all.
 func matchesFilter(filter *merge.Name, k merge.Key) bool { return filter == nil || filter.Matches(k) }
 
-// asks reports whether what a rule is bound to is asked for: by the rule, or by the
-// one that is bound in its place.
+// bindingMatches reports whether a binding matches a filter: by its rule, or by the one
+// that shadows it.
 func bindingMatches(filter *merge.Name, b api.Binding) bool {
 	for _, text := range []string{b.Rule, b.ShadowedBy} {
 		if k, err := merge.ParseKey(text); text != "" && err == nil && matchesFilter(filter, k) {
@@ -96,8 +96,8 @@ func keyNames(keys []merge.Key) []string {
 	return slices.Compact(out)
 }
 
-// unsets reports whether an entry of an unset list means some rule on the path
-// that is asked for.
+// unsets reports whether an entry of an unset list matches some rule on the path that
+// matches the filter.
 func (e *Effective) unsets(entry, filter merge.Name) bool {
 	for i := range e.Outcomes {
 		for _, b := range e.Outcomes[i].Policy.Blocks {
@@ -147,16 +147,16 @@ func (e *Effective) explainRules(filter *merge.Name) []api.ExplainedRule {
 	return out
 }
 
-// NoteText says what is to be known of a condition.
+// NoteText returns the text of a note about a condition.
 func (e *Effective) NoteText(n merge.Note) string {
 	block := fmt.Sprintf("the condition of the %s of %s", n.Block, e.Ref(n.Policy))
 	switch {
 	case n.Answer.Err == nil:
-		return fmt.Sprintf("%s names %s, which is not set beside what is: the block takes no part", block, n.Answer.Missing)
+		return fmt.Sprintf("%s refers to %s, which is not set: the block does not apply", block, n.Answer.Missing)
 	case n.Block == merge.Overrides:
 		return fmt.Sprintf("%s cannot be evaluated, so the block applies: %v", block, n.Answer.Err)
 	default:
-		return fmt.Sprintf("%s cannot be evaluated, so the block takes no part: %v", block, n.Answer.Err)
+		return fmt.Sprintf("%s cannot be evaluated, so the block does not apply: %v", block, n.Answer.Err)
 	}
 }
 

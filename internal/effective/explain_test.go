@@ -131,7 +131,7 @@ func TestExplainTellsWhatEachPolicyDid(t *testing.T) {
 		{Rule: key("d"), Value: map[string]any{"min": int64(1)}, From: &route, Block: "bare"},
 	}, x.Rules)
 	assert.Equal(t, []string{
-		"the condition of the overrides of AuthPolicy app/gw names rules.authentication.d.max, which is not set beside what is: the block takes no part",
+		"the condition of the overrides of AuthPolicy app/gw refers to rules.authentication.d.max, which is not set: the block does not apply",
 	}, x.Notes)
 }
 
@@ -169,7 +169,7 @@ func TestExplainTellsWhatCannotBeEvaluated(t *testing.T) {
 	text = strings.Replace(text, "defaults: {strategy: merge,", `defaults: {strategy: merge, when: 'spec.rules.authentication.b > "x"',`, 1)
 	x, _ := explained(t, text, "")
 	require.Len(t, x.Notes, 2)
-	assert.Contains(t, x.Notes[0], "the condition of the defaults of AuthPolicy app/gw cannot be evaluated, so the block takes no part: ")
+	assert.Contains(t, x.Notes[0], "the condition of the defaults of AuthPolicy app/gw cannot be evaluated, so the block does not apply: ")
 	assert.Contains(t, x.Notes[1], "the condition of the overrides of AuthPolicy app/gw cannot be evaluated, so the block applies: ")
 	assert.Equal(t, []bool{false, true}, []bool{x.Policies[0].Blocks[0].TookPart, x.Policies[0].Blocks[1].TookPart})
 }

@@ -12,27 +12,26 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// Footprint is where a change may meet others: two changes can matter to one
-// path only if one of them touches what the paths of the other go through. It
-// errs on the side of meeting.
+// Footprint is the set of objects on which a change and its effects depend. Two changes
+// can affect the same path only if their footprints overlap. The reverse does not hold:
+// footprints may overlap without need.
 type Footprint struct {
 	all bool
-	// touch are the objects whose paths change; and what stands for many: the
-	// grants of a namespace (grantsOf), all objects of a kind that a selector
-	// may choose from (anyOf).
+	// touched are the objects whose paths change, and references that stand for many:
+	// the grants of a namespace (grantsOf), the objects of a kind from which a selector
+	// selects (anyOf).
 	touched map[api.Ref]bool
-	// around are those that such paths go through, or hang on, besides: what is
-	// above and below. What hangs under a root is not listed there: it has the
-	// root around itself.
+	// related are the other objects that such paths go through or depend on, above and
+	// below. What is under a root is not listed: it has the root as a related object.
 	related map[api.Ref]bool
 }
 
-// Everywhere is the footprint of a change that may matter to any path.
+// Everywhere returns the footprint of a change that can affect any path.
 func Everywhere() *Footprint { return &Footprint{all: true} }
 
-// FootprintOf returns the footprint of a change, given the object as it was and
-// as it will be. What is around it is looked up in the views: those before and
-// after, with and without other changes.
+// FootprintOf returns the footprint of a change, given the object before and after it.
+// Related objects are looked up in the views: those before and after, with and without
+// other changes.
 func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint {
 	f := &Footprint{touched: make(map[api.Ref]bool), related: make(map[api.Ref]bool)}
 	for _, v := range views {
@@ -46,65 +45,60 @@ func FootprintOf(objects []snapshot.Object, views ...*snapshot.View) *Footprint 
 	return f
 }
 
-// Meets reports whether two changes may matter to one path.
+// Overlaps reports whether two changes can affect the same path.
 func (f *Footprint) Overlaps(o *Footprint) bool {
 	return f.all || o.all || intersect(f.touched, o.touched) || intersect(f.touched, o.related) || intersect(f.related, o.touched)
 }
 
-// All reports whether the change may matter to any path.
+// All reports whether the change can affect any path.
 func (f *Footprint) All() bool { return f.all }
 
-// Len returns how many objects the footprint names.
+// Len returns the number of references in the footprint.
 func (f *Footprint) Len() int { return len(f.touched) + len(f.related) }
 
 // Touched yields the objects whose paths change, in no order.
 func (f *Footprint) Touched() iter.Seq[api.Ref] { return maps.Keys(f.touched) }
 
-// Around yields the objects that such paths go through, or depend on, besides, in
-// no order.
+// Related yields the other objects that such paths go through or depend on, in no order.
 func (f *Footprint) Related() iter.Seq[api.Ref] { return maps.Keys(f.related) }
 
-// Clone returns a footprint that can be changed by itself.
+// Clone returns a copy of the footprint.
 func (f *Footprint) Clone() *Footprint {
 	return &Footprint{f.all, maps.Clone(f.touched), maps.Clone(f.related)}
 }
 
-// Hold adds all that another footprint has to what is around this one.
+// AddRelated adds everything in another footprint to the related objects.
 func (f *Footprint) AddRelated(o *Footprint) {
 	maps.Copy(f.related, o.touched)
 	maps.Copy(f.related, o.related)
 }
 
-// Touch adds all that another footprint has to what this one touches.
+// AddTouched adds everything in another footprint to the touched objects.
 func (f *Footprint) AddTouched(o *Footprint) {
 	maps.Copy(f.touched, o.touched)
 	maps.Copy(f.touched, o.related)
 }
 
-// Join adds what another footprint of the same change has, of another view.
+// Join adds another footprint of the same change, in another view.
 func (f *Footprint) Join(o *Footprint) {
 	f.all = f.all || o.all
 	maps.Copy(f.touched, o.touched)
 	maps.Copy(f.related, o.related)
 }
 
-// Growth is how the footprint of a change follows other changes: which other
-// changes make it larger.
+// Growth is how other changes extend the footprint of a change.
 type Growth int
 
 // The growths.
 const (
-	// GrowsAround follows changes of what paths are made of: what such a change
-	// has is around this one, too.
+	// GrowsRelated has changes of objects of paths extend the related objects.
 	GrowsRelated Growth = iota
-	// GrowsTouch follows all changes, and touches what they touch: a
-	// ReferenceGrant and a selector of labels have their targets by what other
-	// objects say.
+	// GrowsTouched has all changes extend the touched objects: what a ReferenceGrant
+	// and a label selector apply to depends on other objects.
 	GrowsTouched
 )
 
-// GrowthOf returns the growth of a change, given the object as it was and as it
-// will be.
+// GrowthOf returns the growth of a change, given the object before and after it.
 func GrowthOf(objects ...snapshot.Object) Growth {
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -121,17 +115,17 @@ func GrowthOf(objects ...snapshot.Object) Growth {
 	return GrowsRelated
 }
 
-// Links reports whether paths go through an object, so that its change makes
-// the footprints of others larger. They never go through a policy.
+// Links reports whether paths can go through an object, so that a change of it extends
+// other footprints. They never go through a policy.
 func Links(o snapshot.Object) bool {
 	_, policy := o.(*policykind.Policy)
 	return !policy
 }
 
-// RoutesOnly returns the routes through which all paths go that a change touches,
-// given the object as it was and as it will be: of a route itself, and of a policy
-// that names routes alone. Two such changes that have no route in common cannot
-// meet, which is known without a look at any view. ok is false for other changes.
+// RoutesOnly returns the routes of all paths that a change affects, given the object
+// before and after it: for a route, and for a policy that targets only routes. Two such
+// changes without a common route do not overlap, and no view is needed to decide this.
+// ok is false for other changes.
 func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -153,8 +147,8 @@ func RoutesOnly(objects ...snapshot.Object) (routes []api.Ref, ok bool) {
 	return routes, true
 }
 
-// Through returns what tells whether a path goes through what the change
-// touches. Paths name no groups, so neither is asked for one.
+// Through returns a function that reports whether a path goes through a touched object.
+// It ignores groups, which path elements do not have.
 func (f *Footprint) Through() func(path []api.PathElement) bool {
 	type place struct{ kind, namespace, name string }
 	touched := make(map[place]bool, len(f.touched))
@@ -190,7 +184,7 @@ func anyOf(kind api.PolicyKind, namespace string) api.Ref {
 	return api.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace}
 }
 
-// tracer fills a footprint with what one view knows.
+// tracer adds the objects of one view to a footprint.
 type tracer struct {
 	*Footprint
 	view *snapshot.View
@@ -219,7 +213,7 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 		switch {
 		case !target.Grant:
 		case target.Ref.Namespace == "":
-			t.touched[grantsOf("")] = true // any grant lets a selector choose more
+			t.touched[grantsOf("")] = true // any grant can add targets to a selector
 		default:
 			t.related[grantsOf(target.Ref.Namespace)] = true
 		}
@@ -231,10 +225,10 @@ func (t tracer) touchPolicy(p *policykind.Policy) {
 	}
 }
 
-// grant touches whatever may need it.
+// touchGrant touches everything that can depend on a grant.
 func (t tracer) touchGrant(g *gateway.Grant) {
 	t.touched[grantsOf(g.Namespace)], t.related[grantsOf("")] = true, true
-	t.related[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // whose footprint has it around
+	t.related[(&gateway.Namespace{Name: g.Namespace}).Ref()] = true // the footprint of the namespace has the grant as related
 	p := plan{view: t.view}
 	p.addGrant(g)
 	for _, r := range p.routes.list {
@@ -252,7 +246,7 @@ func (t tracer) touchGrant(g *gateway.Grant) {
 	}
 }
 
-// object touches an object, which need not be there.
+// touchObject touches an object, which need not exist.
 func (t tracer) touchObject(ref api.Ref) {
 	t.touched[ref] = true
 	switch ref.PolicyKind() {
@@ -261,7 +255,7 @@ func (t tracer) touchObject(ref api.Ref) {
 	case api.PolicyKind{Kind: gateway.KindNamespace}:
 		t.relateNamespace(ref.Name)
 	default:
-		for r := range t.view.RoutesTo(ref) { // which has the backend around itself
+		for r := range t.view.RoutesTo(ref) { // the route has the backend as related
 			t.relateDependencies(r)
 		}
 	}
@@ -270,7 +264,7 @@ func (t tracer) touchObject(ref api.Ref) {
 	}
 }
 
-// namespace has everything in it around, and what that hangs on.
+// relateNamespace adds everything in a namespace and its dependencies as related.
 func (t tracer) relateNamespace(name string) {
 	hold := func(kind api.PolicyKind) {
 		for o := range t.view.In(kind, name) {
@@ -284,8 +278,8 @@ func (t tracer) relateNamespace(name string) {
 	}
 }
 
-// hold puts around what an object hangs on: what it names, where it is, and
-// what that hangs on in turn.
+// relateDependencies adds the dependencies of an object as related: its namespace, what
+// it refers to, and the dependencies of these.
 func (t tracer) relateDependencies(o snapshot.Object) {
 	t.relateSelectors(o.Ref())
 	switch o := o.(type) {
@@ -306,7 +300,8 @@ func (t tracer) relateDependencies(o snapshot.Object) {
 	}
 }
 
-// chosen puts around what may choose an object: its namespace, and selectors.
+// relateSelectors adds as related what can select an object: its namespace and
+// selectors of its kind.
 func (t tracer) relateSelectors(ref api.Ref) {
 	kind := ref.PolicyKind()
 	t.related[anyOf(kind, "")] = true

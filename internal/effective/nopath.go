@@ -12,12 +12,12 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// NoPath returns why no path goes through a target that a policy is accepted on,
-// and what to do about it. The policy must be on no path.
+// NoPath returns why no path goes through a target on which a policy is accepted, and
+// advice. The policy must be on no path.
 //
-// It shows names alone, and of objects in other namespaces than the target's only
-// those that objects of the target's namespace refer to: the reader may not be
-// allowed to read them.
+// It shows only names, and of objects in other namespaces than the target's only those
+// that objects in the target's namespace refer to: the reader may not be allowed to read
+// them.
 func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice string) {
 	if why := NoLevelReason(p, t); why != "" {
 		return why, ""
@@ -43,25 +43,25 @@ func NoPath(v *snapshot.View, p *policykind.Policy, t api.Target) (why, advice s
 	case why != "":
 		return why, advice
 	case d.consumer:
-		return fmt.Sprintf("policies in namespace %s apply to clients of that namespace alone, and no path of theirs goes through %s", p.Namespace, d.target), ""
+		return fmt.Sprintf("policies in namespace %s apply only to clients of that namespace, and none of their paths goes through %s", p.Namespace, d.target), ""
 	default:
 		return fmt.Sprintf("no path for policies of kind %s goes through %s", p.Kind.Kind, d.target), ""
 	}
 }
 
-// pathless looks for the reason why a target is on no path of a kind.
+// noPathReason finds the reason why a target is on no path of a kind.
 type noPathReason struct {
 	*plan
 
 	kind   *policykind.Kind
 	shape  *shape
 	target policykind.Target
-	// consumer tells that only paths of clients in the policy's namespace count.
+	// consumer is set if only paths of clients in the policy's namespace count.
 	consumer bool
 }
 
-// ofRoute returns why no path goes through a route, or through the rules of it that
-// a section means.
+// route returns why no path goes through a route, or through the rules of it that a
+// section selects.
 func (d *noPathReason) route(r *gateway.Route, section string) string {
 	if why := d.unattachedRoute(r); why != "" {
 		return d.notAttached(r.Ref(), why)
@@ -73,7 +73,7 @@ func (d *noPathReason) notAttached(object api.Ref, why string) string {
 	return fmt.Sprintf("%s is not attached to any %s: %s", object, d.rootKinds(), why)
 }
 
-// roots names what the kind's paths start at.
+// rootKinds names the kinds of objects at which the kind's paths start.
 func (d *noPathReason) rootKinds() string {
 	switch {
 	case !d.shape.mesh:
@@ -85,11 +85,10 @@ func (d *noPathReason) rootKinds() string {
 	}
 }
 
-// mostParents is how many parents of a route are named.
+// maxParents is the number of parents of a route that a reason names.
 const maxParents = 3
 
-// unattached returns why none of a route's parents takes it; it is empty if one
-// does.
+// unattachedRoute returns why none of a route's parents accepts it, empty if one does.
 func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
 	var all []string
 	for _, p := range r.Parents {
@@ -104,7 +103,7 @@ func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
 	}
 	switch more := len(all) - maxParents; {
 	case len(all) == 0 && r.WantsDefaultGateways:
-		return "it asks for default gateways, which are not read"
+		return "it uses default gateways, which are not supported"
 	case len(all) == 0:
 		return "it has no parentRefs"
 	case more > 0:
@@ -115,10 +114,10 @@ func (d *noPathReason) unattachedRoute(r *gateway.Route) string {
 }
 
 func unsupportedKind(parent api.Ref) string {
-	return fmt.Sprintf("%s is of the kind %s, which is not read", parent, parent.PolicyKind())
+	return fmt.Sprintf("%s is of kind %s, which is not supported", parent, parent.PolicyKind())
 }
 
-// refuses returns why a parent does not take a route; it is empty if it does.
+// parent returns why a parent does not accept a route, empty if it does.
 func (d *noPathReason) parent(p gateway.Parent, r *gateway.Route) string {
 	switch o := d.view.Get(p.Ref()).(type) {
 	case *gateway.Gateway:
@@ -157,8 +156,7 @@ func (d *noPathReason) otherRootKind(parent api.Ref) string {
 	return fmt.Sprintf("policies of kind %s do not apply to routes of %s", d.kind.Kind, parent)
 }
 
-// idle returns why a listener set adds no listener to any gateway; it is empty if
-// it does.
+// unattachedSet returns why a listener set is not attached to a gateway, empty if it is.
 func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 	g := d.view.Gateway(s.GatewayNamespace, s.GatewayName)
 	switch {
@@ -167,14 +165,14 @@ func (d *noPathReason) unattachedSet(s *gateway.ListenerSet) string {
 	case g == nil:
 		return fmt.Sprintf("Gateway %s/%s does not exist", s.GatewayNamespace, s.GatewayName)
 	case !g.Sets.Allows(g.Namespace, s.Namespace, d.view.NamespaceLabels(s.Namespace)):
-		return fmt.Sprintf("the allowedListeners of %s do not admit listener sets of namespace %s", g.Ref(), s.Namespace)
+		return fmt.Sprintf("the allowedListeners of %s do not allow listener sets from namespace %s", g.Ref(), s.Namespace)
 	default:
 		return ""
 	}
 }
 
-// lacks returns what a route that is attached lacks for a path of the kind through
-// the rules that a section means, all if it is empty; "" if it lacks nothing.
+// missingParts returns what an attached route lacks for a path of the kind through the
+// rules that a section selects, all if it is empty; "" if it lacks nothing.
 func (d *noPathReason) missingParts(r *gateway.Route, section string) string {
 	at := policykind.Target{Ref: r.Ref(), Section: section}
 	rules := rulesAt(r, section)
@@ -207,15 +205,15 @@ func rulesAt(r *gateway.Route, section string) []int {
 	return out
 }
 
-// controls reports whether the kind controls a field of a rule, or none of any
-// rule, as most kinds.
+// controls reports whether the kind controls a field of a rule. It returns true for a
+// kind that controls no fields of routes, as most kinds.
 func (d *noPathReason) controls(r *gateway.Route, rule int) bool {
 	members, controlled := membersOf(d.kind, gateway.Path{Route: r, Rule: rule})
 	return !controlled || len(members) > 0
 }
 
-// backendless returns why none of the rules of a route, which are at a target,
-// sends requests to a backend; it is empty if one does.
+// noBackend returns why none of the rules of a route sends requests to a backend, empty
+// if one does.
 func (d *noPathReason) noBackend(r *gateway.Route, at policykind.Target, rules []int) string {
 	why := fmt.Sprintf("%s has no backends", at)
 	for _, i := range rules {
@@ -237,8 +235,8 @@ func noGrant(r *gateway.Route, to api.Ref) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s allows %s to refer to %s", to.Namespace, r.Ref(), to)
 }
 
-// Pathless returns what stands for the path of a policy that is on none: its first
-// target, or the policy itself where that has no name. Nothing is in force there.
+// Pathless returns an Effective for a policy that is on no path. Its path has only the
+// first target, or the policy itself if that has no name. No rule is in force there.
 func Pathless(p *policykind.Policy) *Effective {
 	at := p.Ref()
 	if len(p.Targets) > 0 && p.Targets[0].Ref.Name != "" {

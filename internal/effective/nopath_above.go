@@ -11,17 +11,16 @@ import (
 	"overrule.dev/overrule/internal/gateway"
 )
 
-// isBackend reports whether the target is an object that routes send requests to:
-// a Service, or one of a kind that is not read.
+// isBackend reports whether the target is of a kind to which routes send requests: a
+// Service, or an unsupported kind.
 func (d *noPathReason) isBackend() bool {
 	kind := d.target.Ref.PolicyKind()
 	return kind == api.PolicyKind{Kind: gateway.KindService} ||
 		!gateway.Known(kind) && kind != api.PolicyKind{Kind: gateway.KindMesh}
 }
 
-// backend returns why no path goes through the target, to which routes send
-// requests or which they have as their parent. Routes of other namespaces are not
-// named.
+// backend returns why no path goes through the target, to which routes send requests or
+// which they have as a parent. It does not name routes of other namespaces.
 func (d *noPathReason) backend() string {
 	why, own := "no route "+d.refersTo(), ""
 	for r, sends := range d.referringRoutes() {
@@ -36,13 +35,13 @@ func (d *noPathReason) backend() string {
 		case r.Namespace == d.target.Ref.Namespace:
 			own = cmp.Or(own, not)
 		default:
-			why = fmt.Sprintf("no route that %s is attached to a %s and has what policies of kind %s apply to", d.refersTo(), d.rootKinds(), d.kind.Kind)
+			why = fmt.Sprintf("no route that %s is attached to a %s and has anything that policies of kind %s apply to", d.refersTo(), d.rootKinds(), d.kind.Kind)
 		}
 	}
 	return cmp.Or(own, why)
 }
 
-// refersTo says how routes refer to the target.
+// refersTo describes how routes refer to the target.
 func (d *noPathReason) refersTo() string {
 	switch {
 	case !d.isParent():
@@ -59,7 +58,7 @@ func (d *noPathReason) isParent() bool {
 	return d.shape.mesh && d.target.Ref.PolicyKind() == api.PolicyKind{Kind: gateway.KindService}
 }
 
-// referring yields the routes that refer to the target, and whether they do by
+// referringRoutes yields the routes that refer to the target, and whether they do so by
 // sending requests to it.
 func (d *noPathReason) referringRoutes() iter.Seq2[*gateway.Route, bool] {
 	return func(yield func(*gateway.Route, bool) bool) {
@@ -81,8 +80,7 @@ func (d *noPathReason) referringRoutes() iter.Seq2[*gateway.Route, bool] {
 	}
 }
 
-// sends reports whether a rule sends requests to the target, by the port that it
-// means.
+// sendsToTarget reports whether a rule sends requests to the target, and to its port.
 func (d *noPathReason) sendsToTarget(rule gateway.Rule) bool {
 	k := kindWalk{view: d.view}
 	return slices.ContainsFunc(rule.Backends, func(b gateway.Backend) bool {
@@ -90,7 +88,7 @@ func (d *noPathReason) sendsToTarget(rule gateway.Rule) bool {
 	})
 }
 
-// set returns why no path goes through the target, which is a listener set.
+// listenerSet returns why no path goes through the target, which is a listener set.
 func (d *noPathReason) listenerSet(s *gateway.ListenerSet) string {
 	if why := d.unattachedSet(s); why != "" {
 		return d.notAttached(s.Ref(), why)
@@ -98,8 +96,8 @@ func (d *noPathReason) listenerSet(s *gateway.ListenerSet) string {
 	return d.rootOrAbove()
 }
 
-// above returns why no path goes through the target, at or above which paths
-// start.
+// rootOrAbove returns why no path goes through the target, which is a root or above
+// roots.
 func (d *noPathReason) rootOrAbove() string {
 	name := d.target.Ref.Name
 	switch d.target.Ref.Kind {
@@ -128,8 +126,8 @@ func (d *noPathReason) namespace(name string) string {
 	return strings.Join(why, ", and ")
 }
 
-// noRoute says that no route is attached to gateways, or to the section of one, or
-// that those which are lack something.
+// noRouteAttached returns that no route is attached to the gateways, or to the section of
+// one, or that the attached ones lack something.
 func (d *noPathReason) noRouteAttached(to string, gateways iter.Seq[*gateway.Gateway]) string {
 	if d.end() < gateway.LevelRoute {
 		return "no listener belongs " + to
@@ -140,7 +138,7 @@ func (d *noPathReason) noRouteAttached(to string, gateways iter.Seq[*gateway.Gat
 		case d.consumer:
 			return ""
 		default:
-			return fmt.Sprintf("no %s that is attached %s has what policies of kind %s apply to", d.routeKinds(), to, d.kind.Kind)
+			return fmt.Sprintf("no %s that is attached %s has anything that policies of kind %s apply to", d.routeKinds(), to, d.kind.Kind)
 		}
 	}
 	return fmt.Sprintf("no %s is attached %s", d.routeKinds(), to)
@@ -154,7 +152,7 @@ func (d *noPathReason) routeKinds() string {
 	return strings.Join(slices.Sorted(slices.Values(d.shape.routes)), " or ")
 }
 
-// gateways yields the gateways that the target means.
+// gateways yields the gateways that the target stands for.
 func (d *noPathReason) gateways() iter.Seq[*gateway.Gateway] {
 	ref := d.target.Ref
 	switch o := d.view.Get(ref).(type) {
@@ -175,8 +173,8 @@ func (d *noPathReason) gateways() iter.Seq[*gateway.Gateway] {
 	}
 }
 
-// hasRoute reports whether a route that the kind applies to is attached to a
-// gateway, by a listener that the target means.
+// hasRoute reports whether a route that the kind applies to is attached to a gateway, by
+// a listener that the target selects.
 func (d *noPathReason) hasRoute(g *gateway.Gateway) bool {
 	at := root{gateway: g}
 	listeners := slices.DeleteFunc(d.listeners(at), func(l gateway.ListenerMatch) bool { return !d.targetsListener(l) })
@@ -188,7 +186,7 @@ func (d *noPathReason) hasRoute(g *gateway.Gateway) bool {
 	return false
 }
 
-// means reports whether a policy on the target applies to a listener.
+// targetsListener reports whether a policy on the target applies to a listener.
 func (d *noPathReason) targetsListener(l gateway.ListenerMatch) bool {
 	switch d.view.Get(d.target.Ref).(type) {
 	case *gateway.Gateway:

@@ -258,6 +258,6 @@ func TestAPolicyWhereItsKindHasNoLevel(t *testing.T) {
 		policyDoc("Probe", "infra", "q", "targetRefs: [{kind: Gateway, name: g}]\na: 1")))
 	out := outcomeOf(t, v, probeRef("infra", "p"))
 	assert.Equal(t, api.NoPath, out.State)
-	assert.Equal(t, "policies of kind Probe may not stand at Gateway infra/g section http: their levels are Gateway, Route", out.Message)
+	assert.Equal(t, "policies of kind Probe are not supported at Gateway infra/g section http: supported levels: Gateway, Route", out.Message)
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, probeRef("infra", "q")).State)
 }

@@ -9,24 +9,23 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// root is where paths start: a gateway, with its doors, or a service.
+// root is where paths start: a gateway or a service.
 type root struct {
 	gateway *gateway.Gateway
 	service *gateway.Service
 }
 
-// branch is a root with the routes on it that a scope asks for.
+// branch is a root with the routes on it that are in a scope.
 type branch struct {
 	root
-	// doors that are walked themselves, for the kinds whose paths end there.
+	// listeners that are walked themselves, for the kinds whose paths end there.
 	listeners []gateway.ListenerMatch
-	// whole tells that the root itself is walked, for the kinds whose paths
-	// end there.
+	// whole is set if the root itself is walked, for the kinds whose paths end there.
 	whole  bool
 	routes iter.Seq[*gateway.Route]
 }
 
-// plan is a scope, looked up in a view: each root and route once.
+// plan is a scope resolved in a view: each root and route once.
 type plan struct {
 	view    *snapshot.View
 	roots   orderedSet[root]
@@ -35,7 +34,7 @@ type plan struct {
 	virtual orderedSet[api.Ref]
 }
 
-// ordered is a set in the order in which it was filled.
+// orderedSet is a set in insertion order.
 type orderedSet[T comparable] struct {
 	list []T
 	has  map[T]bool
@@ -52,8 +51,8 @@ func (o *orderedSet[T]) add(v T) {
 	o.list = append(o.list, v)
 }
 
-// plan looks a scope up. It costs what lies under the objects of the scope,
-// and nothing else.
+// plan resolves a scope. Its cost depends only on what is under the objects of the
+// scope.
 func (s Scope) plan(v *snapshot.View) *plan {
 	p := &plan{view: v}
 	if s.All {
@@ -99,9 +98,9 @@ func (p *plan) addAll() {
 	}
 }
 
-// object adds the paths through an object, or through what it leaves behind
-// where it is not there: routes may name what no one reads, and a change is
-// looked at from both sides.
+// addObject adds the paths through an object. If it does not exist, those of the routes
+// that refer to it are added: a change is resolved in the views before and after it,
+// and routes may refer to objects of unsupported kinds.
 func (p *plan) addObject(ref api.Ref) {
 	switch ref.PolicyKind() {
 	case api.PolicyKind{Kind: gateway.KindMesh}:
@@ -122,7 +121,7 @@ func (p *plan) addObject(ref api.Ref) {
 	p.addExisting(ref)
 }
 
-// found adds an object that is there.
+// addExisting adds an object if it exists.
 func (p *plan) addExisting(ref api.Ref) {
 	switch o := p.view.Get(ref).(type) {
 	case *gateway.Gateway:
@@ -142,8 +141,8 @@ func (p *plan) addRoutesTo(ref api.Ref) {
 	}
 }
 
-// namespace adds the paths through the gateways, listener sets, services and
-// routes of a namespace.
+// addNamespace adds the paths through the gateways, listener sets, services and routes
+// of a namespace.
 func (p *plan) addNamespace(name string) {
 	for _, kind := range []string{gateway.KindGateway, gateway.KindListenerSet, gateway.KindXListenerSet} {
 		for o := range p.view.In(gateway.GatewayKind(kind), name) {
@@ -160,8 +159,8 @@ func (p *plan) addNamespace(name string) {
 	}
 }
 
-// grant adds the paths that hang on a ReferenceGrant: those of the policies
-// with a target in its namespace, and of the routes with a backend there.
+// addGrant adds the paths that depend on a ReferenceGrant: those of the policies with a
+// target in its namespace, and of the routes with a backend there.
 func (p *plan) addGrant(g *gateway.Grant) {
 	for _, to := range g.To {
 		kind := api.PolicyKind{Group: to.Group, Kind: to.Kind}
@@ -214,7 +213,7 @@ func (p *plan) branches() iter.Seq[branch] {
 	}
 }
 
-// doors returns all listeners of a gateway: its own and those of its sets.
+// listeners returns all listeners of a gateway: its own and those of its sets.
 func (p *plan) listeners(r root) []gateway.ListenerMatch {
 	if r.gateway == nil {
 		return nil
@@ -230,8 +229,8 @@ func (p *plan) setListeners(g *gateway.Gateway, s *gateway.ListenerSet) []gatewa
 	return gateway.SetListeners(g, s, p.view.NamespaceLabels(s.Namespace))
 }
 
-// routesUnder yields the routes that name a root, or a listener set of it, each
-// once.
+// routesUnder yields the routes that have a root or a listener set of it as a parent,
+// each once.
 func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
 		for route := range p.view.RoutesOf(r.ref()) {
@@ -247,8 +246,8 @@ func (p *plan) routesUnder(r root) iter.Seq[*gateway.Route] {
 	}
 }
 
-// routesBySets yields the routes that name a listener set of a root, and not the
-// root itself, each once.
+// routesBySets yields the routes that have a listener set of a root as a parent, and
+// not the root itself, each once.
 func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
 	return func(yield func(*gateway.Route) bool) {
 		if r.gateway == nil {
@@ -264,8 +263,8 @@ func (p *plan) routesBySets(r root) iter.Seq[*gateway.Route] {
 	}
 }
 
-// firstOf returns the first listener set by which a route is under a gateway,
-// nil if the route names the gateway itself.
+// firstOf returns the first listener set of a gateway that is a parent of a route, nil
+// if the gateway itself is one.
 func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSet {
 	var first *gateway.ListenerSet
 	for _, parent := range r.Parents {
@@ -279,7 +278,7 @@ func (p *plan) firstOf(r *gateway.Route, g *gateway.Gateway) *gateway.ListenerSe
 	return first
 }
 
-// under reports whether a route names a root, or a listener set of it.
+// isUnder reports whether a route has a root or a listener set of it as a parent.
 func (p *plan) isUnder(r *gateway.Route, at root) bool {
 	switch {
 	case at.isZero():
@@ -295,8 +294,8 @@ func (p *plan) isUnder(r *gateway.Route, at root) bool {
 	}
 }
 
-// gatewayOf returns the gateway of a listener set as a root; none if the set is
-// nil, or its gateway not there.
+// gatewayOf returns the gateway of a listener set as a root, zero if the set is nil or
+// its gateway does not exist.
 func (p *plan) gatewayOf(s *gateway.ListenerSet) root {
 	if s == nil {
 		return root{}

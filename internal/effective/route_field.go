@@ -10,15 +10,15 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// member is what of a route's rule the policies of a kind control together:
-// the rule, or one item of a list in it.
+// member is the part of a route's rule that policies of a kind control together: the
+// rule, or one item of a list in it.
 type member struct {
 	// name of the item, as in filters[1]; empty for the rule itself.
 	name string
-	// fields are the values that the route itself has, as the lowest policy.
+	// fields has the route's own values as the lowest policy.
 	fields  merge.Policy
 	version uint64
-	// places of all fields that are controlled, set or not.
+	// places has all fields that are controlled, set or not.
 	places []field
 }
 
@@ -28,7 +28,7 @@ type field struct {
 	at   []string // in the route; a list's item is written [1]
 }
 
-// sets reports whether the route itself has something at a rule key.
+// sets reports whether the route itself has a value at or below a rule key.
 func (m *member) sets(k merge.Key) bool {
 	return slices.ContainsFunc(m.fields.Blocks, func(b merge.Rules) bool {
 		return slices.ContainsFunc(b.Rules, func(r merge.Rule) bool { return k.Holds(r.Key) })
@@ -40,9 +40,9 @@ type memberKey struct {
 	rule int
 }
 
-// membersOf returns the members of a path's rule that a kind controls, none if
-// the rule has no such list; controlled is false if the kind has nothing to do
-// with fields of this route.
+// membersOf returns the members of a path's rule that a kind controls, none if the rule
+// does not have the list. controlled is false if the kind controls no fields of this
+// kind of routes.
 func membersOf(k *policykind.Kind, p gateway.Path) (members []member, controlled bool) {
 	if p.Rule < 0 || !slices.ContainsFunc(k.Controls(), func(f policykind.Field) bool { return slices.Contains(f.Kinds, p.Route.Kind) }) {
 		return nil, false
@@ -81,21 +81,21 @@ func readMembers(k *policykind.Kind, r *gateway.Route, rule int) []member {
 	return out
 }
 
-// place is where one is in a route.
+// fieldCursor is a position in a route.
 type fieldCursor struct {
-	rule   int // of spec.rules that is meant
+	rule   int // index in spec.rules
 	at     []string
 	member string
 }
 
-// found is a field of a route: its value, nil if it is not set.
+// fieldValue is a field of a route and its value, nil if it is not set.
 type fieldValue struct {
 	fieldCursor
 	value any
 }
 
-// find returns the places of a field: one, or one for each item of a list that
-// has the object which the field is in.
+// find returns the values of a field: one, or one for each item of a list that has the
+// object which contains the field.
 func (p fieldCursor) find(object any, route []policykind.Segment) []fieldValue {
 	if len(route) == 0 {
 		if isEmpty(object) {
@@ -141,7 +141,7 @@ func (p fieldCursor) findItems(value any, rest []policykind.Segment) []fieldValu
 	return out
 }
 
-// below returns the place as people write it, from the rule on.
+// memberName returns the name of an item: its field path below the rule.
 func (p fieldCursor) memberName() string {
 	at := p.at[1:] // spec
 	if len(at) > 2 && at[0] == "rules" {
@@ -150,8 +150,8 @@ func (p fieldCursor) memberName() string {
 	return strings.ReplaceAll(strings.Join(at, "."), ".[", "[")
 }
 
-// unset reports whether a value is one that Go writes for none: the 2023 text
-// counts an empty list as unset.
+// isEmpty reports whether a value counts as unset: null, or an empty string, list or
+// object. The 2023 text counts an empty list as unset.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:

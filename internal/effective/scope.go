@@ -11,24 +11,24 @@ import (
 
 // Scope is a set of paths: those that go through any of the objects.
 type Scope struct {
-	// All paths of the view, whatever else is said.
+	// All selects all paths of the view.
 	All     bool
 	Objects []api.Ref
-	// Roots are gateways and services whose paths start there, Virtual are
-	// targets that exist nowhere as objects.
+	// Roots are gateways and services whose paths start there, Virtual are targets
+	// for which no objects exist.
 	Roots, Virtual []api.Ref
-	// Policies stand for the objects that they target, Grants for those that
-	// hang on them.
+	// Policies stand for the objects that they target, Grants for those that depend
+	// on them.
 	Policies []*policykind.Policy
 	Grants   []*gateway.Grant
-	// Kinds are those whose paths are meant, nil for all.
+	// Kinds are the kinds whose paths are included, nil for all.
 	Kinds []api.PolicyKind
-	// Empty are the kinds whose paths without a policy are meant, too.
+	// Empty are the kinds whose paths without a policy are included, too.
 	Empty []api.PolicyKind
 }
 
-// ScopeOf returns the paths that a change of an object can touch, given the
-// object before and after: both are looked at, since a write may move it.
+// ScopeOf returns the paths that a change of an object can affect, given the object
+// before and after the change.
 func ScopeOf(objects ...snapshot.Object) Scope {
 	var s Scope
 	for _, o := range objects {
@@ -49,7 +49,7 @@ func ScopeOf(objects ...snapshot.Object) Scope {
 	return s
 }
 
-// virtualTargets returns the targets of policies that exist nowhere as objects.
+// virtualTargets returns the targets of policies for which no objects exist.
 func virtualTargets(v *snapshot.View) []api.Ref {
 	var out orderedSet[api.Ref]
 	for _, k := range v.Kinds() {
@@ -76,9 +76,9 @@ func hasVirtual(k *policykind.Kind) bool {
 	return false
 }
 
-// Parts yields scopes that have all paths of a view together, each once: those
-// of a gateway each, then those of a namespace's services, then what exists
-// nowhere as objects. Whoever walks them one by one can rest in between.
+// Parts yields scopes that together have all paths of a view, each once: one for each
+// gateway, then one for the services of each namespace, then one for virtual targets.
+// They allow pauses in a walk of a whole view.
 func Parts(v *snapshot.View) iter.Seq[Scope] {
 	return func(yield func(Scope) bool) {
 		for g := range v.Gateways() {

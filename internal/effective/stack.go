@@ -12,12 +12,12 @@ import (
 // stack is the policies of one kind on one path.
 type stack struct {
 	layers   []merge.Layer
-	policies []*policykind.Policy // likewise; those of the object left out
-	versions []uint64             // likewise
-	client   string               // the namespace that the traffic comes from
+	policies []*policykind.Policy // of the layers, without the route's own fields
+	versions []uint64             // of the layers
+	client   string               // namespace that the traffic comes from
 }
 
-// reset empties the stack for a path whose traffic comes from a namespace.
+// reset clears the stack for a path whose traffic comes from a namespace.
 func (s *stack) reset(client string) *stack {
 	s.layers, s.policies, s.versions, s.client = s.layers[:0], s.policies[:0], s.versions[:0], client
 	return s
@@ -29,15 +29,15 @@ func (s *stack) add(k *kindWalk, p *policykind.Policy, l gateway.Level) {
 	s.versions = append(s.versions, p.Version)
 }
 
-// is reports whether the stack is one that was folded.
+// matches reports whether the stack is the one of a fold.
 func (s *stack) matches(f *folded) bool {
 	return slices.EqualFunc(s.layers, f.layers, func(a, b merge.Layer) bool {
 		return a.Policy == b.Policy && a.Level == b.Level && (a.As == b.As || reading(a.As) == reading(b.As))
 	})
 }
 
-// pile puts the layers of a path together. set and backend are what is attached
-// to those of the path.
+// buildStack collects the layers of a path. set and backend are the policies on its
+// listener set and backend.
 func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 	on, s := &k.attached, k.stack.reset(clientOf(p))
 	k.addWhole(s, on.mesh, gateway.LevelMesh)
@@ -70,14 +70,14 @@ func (k *kindWalk) buildStack(p *gateway.Path, set, backend []attachment) {
 	}
 }
 
-// whole adds the policies on a whole object.
+// addWhole adds the policies on a whole object.
 func (k *kindWalk) addWhole(s *stack, all []attachment, l gateway.Level) {
 	k.addSections(s, all, l, l, func(*policykind.Target) bool { return false })
 }
 
-// section adds the policies on an object, and those on a section of it that
-// the path goes through. A policy that affects only its own namespace's
-// clients is on no path but theirs.
+// addSections adds the policies on an object, and those on sections of it that the
+// path goes through. A policy that affects only clients of its own namespace is only
+// on their paths.
 func (k *kindWalk) addSections(s *stack, all []attachment, object, section gateway.Level, through func(*policykind.Target) bool) {
 	for i := range all {
 		a := &all[i]
@@ -93,8 +93,8 @@ func (k *kindWalk) addSections(s *stack, all []attachment, object, section gatew
 	}
 }
 
-// clientOf returns the namespace that the traffic of a path comes from: that of
-// the clients in a mesh, else the gateway's.
+// clientOf returns the namespace that the traffic of a path comes from: in a mesh that
+// of the clients, else that of the gateway.
 func clientOf(p *gateway.Path) string {
 	if p.Gateway != nil {
 		return p.Gateway.Namespace
@@ -106,7 +106,7 @@ func onListener(t *policykind.Target, l *gateway.Listener) bool {
 	return l != nil && (t.Section == "" || t.Section == l.Name) && (t.Port == 0 || t.Port == l.Port)
 }
 
-// onPort reports whether a target means the port of a backend or service.
+// onPort reports whether a target selects the port of a backend or service.
 func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool {
 	if t.Port != 0 && t.Port != port || port == 0 {
 		return false
@@ -118,8 +118,8 @@ func (k *kindWalk) onPort(t *policykind.Target, object api.Ref, port int32) bool
 	return s.HasPort(port) && (t.Section == "" || s.Port(t.Section) == port)
 }
 
-// dictate lets whoever does so in the kind decide how the bare rules of higher
-// policies are applied: the route's annotation, or the next lower policy.
+// setReadings sets how the bare rules of higher policies are applied, where the kind
+// lets the route's annotation or the next lower policy decide.
 func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
 	if k.LowerDecidesStrategy() {
 		s.setReadingsByLower()
@@ -136,8 +136,8 @@ func (s *stack) setReadings(k *policykind.Kind, route *gateway.Route) {
 	}
 }
 
-// byLower lets each policy say how those above it are applied, in the order in
-// which they are applied.
+// setReadingsByLower has each policy decide how those above it are applied, in the
+// order in which they are applied.
 func (s *stack) setReadingsByLower() {
 	if len(s.layers) < 2 {
 		return
@@ -150,8 +150,8 @@ func (s *stack) setReadingsByLower() {
 	}
 }
 
-// sort puts the layers into the order in which the fold applies them, the last
-// one first: on a target where the oldest wins, that is the newest.
+// sort sorts the layers into the order in which the fold applies them, the last one
+// first. On a target where the oldest wins, the newest is the last.
 func (s *stack) sort() {
 	order := make([]int, len(s.layers))
 	for i := range order {

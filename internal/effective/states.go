@@ -10,8 +10,7 @@ import (
 	"overrule.dev/overrule/internal/snapshot"
 )
 
-// States are how many paths are in which state (Effective.State). None are
-// those on which no policy falls.
+// States counts paths by state (Effective.State). None counts those without a policy.
 type States struct{ Enforced, PartiallyEnforced, Inactive, None int }
 
 func (s *States) add(state api.State) {
@@ -27,21 +26,20 @@ func (s *States) add(state api.State) {
 	}
 }
 
-// Census is how many paths of each policy kind are in which state.
+// StateCounts counts the paths of each policy kind by state.
 type StateCounts map[api.PolicyKind]States
 
-// Census counts the paths of all kinds of a view, those that Walk visits with
-// empty. Kinds of which there is no policy cost next to nothing: their paths are
-// not visited, and are counted once for all kinds that have the same. The error is
-// the budget's.
+// CountStates counts the paths of all kinds of a view, those that Walk visits with
+// empty. Kinds without a policy cost very little: their paths are not visited, and are
+// counted once for all kinds that have the same paths. The error is the budget's.
 func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
 	kinds := slices.Clone(v.Populated())
 	populated := len(kinds)
-	representative := make(map[pathLayout]int) // the place of the kind that is counted for all of an outline
+	representative := make(map[pathLayout]int) // index + 1 of the kind that is counted for all with the layout
 	for _, k := range v.Kinds() {
 		if o := e.pathLayout(k); !slices.Contains(kinds[:populated], k) && representative[o] == 0 {
 			kinds = append(kinds, k)
-			representative[o] = len(kinds) // one more than its place
+			representative[o] = len(kinds)
 		}
 	}
 	counts := make([]States, len(kinds))
@@ -74,13 +72,13 @@ func (e *Engine) CountStates(v *snapshot.View, b *Budget) (StateCounts, error) {
 	return out, nil
 }
 
-// outline is what decides which paths a kind has while there is no policy of it.
+// pathLayout decides which paths a kind without a policy has.
 type pathLayout struct {
 	gateway, mesh       bool
 	gatewayEnd, meshEnd gateway.Level
 	anyRoute, short     bool
 	routes              string
-	fields              *policykind.Kind // one that controls fields is like no other
+	fields              *policykind.Kind // a kind that controls fields has a layout of its own
 }
 
 func (e *Engine) pathLayout(k *policykind.Kind) pathLayout {

@@ -23,7 +23,7 @@ func (e *Engine) Walk(v *snapshot.View, s Scope, empty bool, b *Budget, visit fu
 	return w.walkPlan(s.plan(v))
 }
 
-// all visits all paths of a plan.
+// walkPlan visits all paths of a plan.
 func (w *walk) walkPlan(p *plan) error {
 	for br := range p.branches() {
 		if err := w.branch(p, br); err != nil {
@@ -38,8 +38,7 @@ func (w *walk) walkPlan(p *plan) error {
 	return nil
 }
 
-// walk is a way along paths, one root after the other, and on it one route after
-// the other.
+// walk visits paths root by root, and under each root route by route.
 type walk struct {
 	engine *Engine
 	view   *snapshot.View
@@ -48,43 +47,44 @@ type walk struct {
 	visit  func(*Effective) error
 
 	namespaceLevel bool // of the route's namespace, in some kind
-	// root at hand and its doors, all of them: a route may be on any; open are
-	// those that the route at hand is on.
+	// root is the current root, listeners are all listeners of it, accepting those
+	// that accept the current route.
 	root      root
 	listeners []gateway.ListenerMatch
 	accepting []gateway.ListenerMatch
-	// labels of the namespace of the route before: routes come by namespace
+	// namespace of the previous route and its labels: routes come by namespace.
 	namespace string
 	labels    labels.Set
-	// shared caches what is attached to objects that many paths share.
+	// shared caches the policies on objects that many paths share.
 	shared map[api.Ref][][]attachment
-	// targeting is asked for routes, which come in the order of their names.
+	// targeting looks up the policies on routes, which come in the order of names.
 	targeting *snapshot.Targeting
-	// whatIf tells that the view may never come to be, put what was remembered
-	// for it.
+	// whatIf is set if the view may never exist. memoized is then the weight of the
+	// results that were added to the memo, and localMemo has those beyond
+	// maxComparisonWeight.
 	whatIf    bool
 	memoized  int
-	localMemo map[string]*folded // what was not put there
+	localMemo map[string]*folded
 
-	// passing tells that nobody holds on to what is visited.
+	// reuseResults is set if visit does not keep what it is called with.
 	reuseResults bool
 
-	key       []byte      // used again and again
-	pool      []Effective // made and not used yet
+	key       []byte      // buffer
+	pool      []Effective // allocated and unused
 	allocated int
 }
 
-// kindWalk is a kind on the root and route at hand.
+// kindWalk is the state of one kind on the current root and route.
 type kindWalk struct {
 	kind      *policykind.Kind
 	view      *snapshot.View
 	shape     *shape
 	meet      merge.Meet
 	empty     bool // paths without a policy are visited
-	countOnly *int // counts the paths, which are not visited: no policy can be on any
+	countOnly *int // if not nil, paths are counted and not visited: no policy can be on any
 	attached  attachments
-	stack     stack   // of the path at hand
-	last      *folded // of the one before
+	stack     stack   // of the current path
+	last      *folded // of the previous path
 }
 
 func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, visit func(*Effective) error) *walk {
@@ -97,8 +97,8 @@ func newWalk(e *Engine, v *snapshot.View, kinds []*policykind.Kind, b *Budget, v
 	return w
 }
 
-// kinds returns the kinds of the view that have paths to visit: those with a
-// policy somewhere, and those whose empty paths are meant.
+// kinds returns the kinds of the view that have paths to visit: those with a policy,
+// and those whose empty paths are visited.
 func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	populated := v.Populated()
 	if s.Kinds == nil && len(s.Empty) == 0 && !empty {
@@ -111,8 +111,8 @@ func (s Scope) kinds(v *snapshot.View, empty bool) []*policykind.Kind {
 	})
 }
 
-// on returns what is attached to an object that many paths share, by kind; nil
-// where nothing is.
+// attachedTo returns the policies on an object that many paths share, by kind; nil if
+// there are none. It caches them.
 func (w *walk) attachedTo(object api.Ref) [][]attachment {
 	all, ok := w.shared[object]
 	if !ok {
@@ -125,7 +125,7 @@ func (w *walk) attachedTo(object api.Ref) [][]attachment {
 	return all
 }
 
-// of returns what is attached by a kind.
+// ofKind returns the policies of a kind.
 func ofKind(all [][]attachment, kind int) []attachment {
 	if all == nil {
 		return nil
@@ -133,7 +133,7 @@ func ofKind(all [][]attachment, kind int) []attachment {
 	return all[kind]
 }
 
-// enterRoot looks up what is attached to a root, and above it.
+// enterRoot makes a root the current one, and looks up the policies on it and above it.
 func (w *walk) enterRoot(r root, listeners []gateway.ListenerMatch) {
 	w.root, w.listeners = r, listeners
 	mesh := w.attachedTo(api.Ref{Kind: gateway.KindMesh})
@@ -172,8 +172,8 @@ func (w *walk) branch(p *plan, b branch) error {
 	return nil
 }
 
-// rootPaths visits the paths that end at the root, if it is walked as a whole,
-// or at one of the doors.
+// rootPaths visits the paths that end at the root, if it is walked as a whole, or at
+// one of the listeners.
 func (w *walk) rootPaths(listeners []gateway.ListenerMatch, whole bool) error {
 	if w.root.service != nil {
 		return w.servicePath(whole)
@@ -223,7 +223,7 @@ func listenerPath(d gateway.ListenerMatch) gateway.Path {
 	return gateway.Path{Gateway: d.Gateway, Set: d.Set, Listener: d.Listener, Rule: -1}
 }
 
-// enter looks up what is attached to a route.
+// enterRoute makes a route the current one, and looks up the policies on it.
 func (w *walk) enterRoute(r *gateway.Route) {
 	for i := range w.kinds {
 		w.kinds[i].attached.route = w.kinds[i].attached.route[:0]
@@ -276,7 +276,7 @@ func (w *walk) gatewayRoute(r *gateway.Route) error {
 	return nil
 }
 
-// below visits the paths of a kind that go on from a route.
+// belowRoute visits the paths of a kind from a route on.
 func (w *walk) belowRoute(kind int, end gateway.Level, p gateway.Path) error {
 	if end == gateway.LevelRoute {
 		return w.path(kind, p)
@@ -313,13 +313,13 @@ func (w *walk) backendPaths(kind int, p gateway.Path) error {
 	return nil
 }
 
-// reaches reports whether a route may send traffic to a backend: in another
+// reaches reports whether a route is allowed to send traffic to a backend: in another
 // namespace, only by a ReferenceGrant.
 func reaches(v *snapshot.View, r *gateway.Route, backend api.Ref) bool {
 	return backend.Namespace == r.Namespace || v.Granted(r.Ref().PolicyKind(), r.Namespace, backend)
 }
 
-// virtualPath visits the path of a target that exists nowhere.
+// virtualPath visits the path of a virtual target.
 func (w *walk) virtualPath(ref api.Ref) error {
 	for i, all := range w.findAttached(ref) {
 		s := w.kinds[i].stack.reset("")
@@ -338,8 +338,8 @@ func (w *walk) virtualPath(ref api.Ref) error {
 	return nil
 }
 
-// path visits one path of a kind, or one for each item of the list whose
-// fields the kind controls.
+// path visits one path of a kind, or one for each item of the list whose fields the
+// kind controls.
 func (w *walk) path(kind int, p gateway.Path) error {
 	k := &w.kinds[kind]
 	if k.countOnly != nil {
@@ -377,7 +377,8 @@ func (w *walk) path(kind int, p gateway.Path) error {
 	return nil
 }
 
-// folded folds the stack of a path, on top of the fields of a member, and visits.
+// foldPath folds the stack of a path, on top of the fields of a member, and visits the
+// path.
 func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	k := &w.kinds[kind]
 	if len(k.stack.layers) > 0 {
@@ -403,7 +404,7 @@ func (w *walk) foldPath(kind int, p gateway.Path, m *member) error {
 	return w.visit(e)
 }
 
-// fold folds the stack of a kind, or remembers what came of it.
+// fold returns the fold of the stack of a kind, from the memo if it has it.
 func (w *walk) fold(k *kindWalk) (*folded, error) {
 	if k.last != nil && k.stack.matches(k.last) {
 		return k.last, nil
@@ -427,8 +428,7 @@ func (w *walk) fold(k *kindWalk) (*folded, error) {
 	return f, nil
 }
 
-// remembered returns what came of the stack whose key is at hand, nil if nobody
-// remembers.
+// lookup returns the fold of the stack with the current key, nil if no memo has it.
 func (w *walk) lookup() *folded {
 	if f := w.localMemo[string(w.key)]; f != nil {
 		return f
@@ -436,8 +436,8 @@ func (w *walk) lookup() *folded {
 	return w.engine.memo.get(w.key)
 }
 
-// remember keeps what came of the stack whose key is at hand: for everybody, or
-// beyond what one comparison may put there for this walk alone.
+// memoize adds the fold of the stack with the current key to the engine's memo, or
+// once the weight of a comparison exceeds maxComparisonWeight, to that of the walk.
 func (w *walk) memoize(f *folded) {
 	if w.whatIf {
 		w.memoized += f.weigh()
@@ -452,11 +452,11 @@ func (w *walk) memoize(f *folded) {
 	w.localMemo[string(w.key)] = f
 }
 
-// mostOwn is how many folds a walk keeps for itself: those of paths close by.
+// maxLocalMemo bounds the memo of a walk. It serves paths that are close together.
 const maxLocalMemo = 256
 
-// effective returns a new effective policy, out of a number that were made at
-// once: most live and die together.
+// effective returns a new Effective. It allocates several at once, since most have the
+// same lifetime.
 func (w *walk) effective() *Effective {
 	if len(w.pool) == 0 {
 		w.pool = make([]Effective, min(max(w.allocated, 4), 64))
@@ -469,9 +469,9 @@ func (w *walk) effective() *Effective {
 	return e
 }
 
-// sameService reports whether the path ends at the service that it starts at,
-// as a mesh's route to its own parent does. What targets the service then
-// stands at its root alone, above the route.
+// sameService reports whether the path ends at the service that it starts at, as does
+// that of a mesh's route to its own parent. Policies on the service are then only at
+// the root of the path.
 func sameService(p gateway.Path) bool {
 	return p.Service != nil && p.Backend.Object == p.Service.Ref()
 }

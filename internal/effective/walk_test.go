@@ -180,7 +180,7 @@ func TestDirectKindsHaveOneHolder(t *testing.T) {
 
 	newer := outcomeOf(t, v, label("a-newer"))
 	assert.Equal(t, api.Conflicted, newer.State)
-	assert.Equal(t, "HTTPRoute app/r is held by Label app/old, which is older", newer.Message)
+	assert.Equal(t, "HTTPRoute app/r already has Label app/old, which is older", newer.Message)
 	by := label("old")
 	assert.Equal(t, []api.Target{{Target: routeRef("r"), Reason: api.Conflicted, By: &by}}, newer.Targets)
 	assert.Equal(t, api.Enforced, outcomeOf(t, v, label("rule")).State)

@@ -8,34 +8,33 @@ import (
 	"overrule.dev/overrule/merge"
 )
 
-// Weakener is a rule that takes the force of overrides of one policy away
-// although it leaves them in their place. It may come from a policy below, beside
-// or above that one, and from that one itself.
+// Weakener is a rule that makes overrides of one policy ineffective without replacing
+// them. It may be of a lower, equal or higher policy, or of the same one.
 type Weakener struct {
 	By *merge.Effective
-	// Below tells that the policy of By is below the one whose overrides these are.
+	// Below is set if the policy of By is below the one with the overrides.
 	Below bool
-	// Gate tells that By decides whether they have an effect at all; else it is
-	// an alternative to them that is enough.
+	// Gate is set if By decides whether they have any effect; else By is an
+	// alternative to them that is sufficient.
 	Gate bool
-	// HeldRules are the overrides: all of the policy, or those of the group of
-	// alternatives that By is one of. Weakeners share it.
+	// HeldRules are the overrides: all of the policy, or those of By's group of
+	// alternatives. It is shared: do not edit.
 	HeldRules *HeldRules
-	// Except is the alternative that By belongs to itself, or By's own key: it does
-	// not weaken what is held of it. The zero Key for none.
+	// Except is the alternative that By belongs to, or By's own key: By does not weaken
+	// overrides at or below it. The zero Key for none.
 	Except merge.Key
 }
 
-// HeldRules are rules in force that overrides of one policy hold, by key.
+// HeldRules are the rules in force that come from overrides of one policy, by key.
 type HeldRules struct {
 	Policy *merge.Policy
 	Rules  []*merge.Effective
 }
 
-// Own reports whether the rule is of the policy whose overrides it weakens.
+// Own reports whether the rule belongs to the policy whose overrides it weakens.
 func (w *Weakener) Own() bool { return w.By.From.Policy == w.HeldRules.Policy }
 
-// InForce returns the rules in force that overrides hold, by policy, the highest
+// InForce returns the rules in force that come from overrides, by policy, the highest
 // first.
 func (e *Effective) InForce() []*HeldRules {
 	if h := e.overrideIndex(); h != nil {
@@ -44,8 +43,8 @@ func (e *Effective) InForce() []*HeldRules {
 	return nil
 }
 
-// Weakens returns which of some rules, sorted by key and among those held, are
-// weakened: all but those of one alternative, which lie side by side.
+// Weakens returns those of the rules that are weakened, in two parts: all except the
+// consecutive ones of one alternative. The rules are sorted by key and among HeldRules.
 func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effective) {
 	if w.Except == (merge.Key{}) {
 		return rules, nil
@@ -58,9 +57,9 @@ func (w *Weakener) Weakens(rules []*merge.Effective) (first, rest []*merge.Effec
 	return rules[:start], rules[end:]
 }
 
-// Weakeners returns what weakens the overrides of the path, by the weakening
-// rule, then by the policy that is weakened, from the highest on. There may be
-// very many rules on either side, so they are not told two by two.
+// Weakeners returns what weakens the overrides of the path, by the weakening rule, then
+// by the policy that is weakened, the highest first. There can be many rules on either
+// side, so it does not return pairs of rules.
 func (e *Effective) Weakeners() []Weakener {
 	if len(e.Kind.Gates)+len(e.Kind.Alternatives) == 0 || !slices.ContainsFunc(e.Rules, e.mayWeaken) {
 		return nil
@@ -96,14 +95,14 @@ func (e *Effective) mayWeaken(r merge.Effective) bool {
 	return alternative || e.Kind.IsGate(r.Key)
 }
 
-// overridden is the rules in force that overrides hold.
+// overrideIndex has the rules in force that come from overrides.
 type overrideIndex struct {
 	order  map[*merge.Policy]int      // of the path's policies, the highest first
 	all    []*HeldRules               // by policy, the highest first
-	groups map[merge.Key][]*HeldRules // likewise, by group of alternatives; made when asked for
+	groups map[merge.Key][]*HeldRules // the same by group of alternatives; nil until needed
 }
 
-// overridden returns nil where no override holds anything.
+// overrideIndex returns nil if no rule in force comes from overrides.
 func (e *Effective) overrideIndex() *overrideIndex {
 	policies := e.Result.Outcomes
 	if !slices.ContainsFunc(e.Rules, isOverrideInForce) {
@@ -140,7 +139,7 @@ func (h *overrideIndex) sort(all []*HeldRules) {
 	slices.SortFunc(all, func(a, b *HeldRules) int { return cmp.Compare(h.order[a.Policy], h.order[b.Policy]) })
 }
 
-// of returns what is held of a group of alternatives.
+// ofGroup returns the overrides of a group of alternatives.
 func (h *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
 	if h.groups == nil {
 		h.groups = make(map[merge.Key][]*HeldRules)
@@ -155,8 +154,7 @@ func (h *overrideIndex) ofGroup(e *Effective, group merge.Key) []*HeldRules {
 	return h.groups[group]
 }
 
-// weakened adds a weakener for each policy that holds some of it. What is held of
-// the rule itself is no weakening.
+// appendWeakeners appends a weakener for each policy with overrides that it weakens.
 func (h *overrideIndex) appendWeakeners(out []Weakener, w Weakener, held []*HeldRules) []Weakener {
 	place := h.order[w.By.From.Policy]
 	for _, w.HeldRules = range held {

@@ -12,25 +12,25 @@ import (
 	api "overrule.dev/overrule/api/v1alpha1"
 )
 
-// FromNamespace reads a Namespace. The label of its name is there even if the
+// FromNamespace converts a Namespace. It has the label with its name even if the
 // object comes from a file (SEMANTICS section 7).
 func FromNamespace(n *corev1.Namespace) *Namespace {
 	set := labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
 	return &Namespace{Name: n.Name, Labels: set, Terminating: n.DeletionTimestamp != nil, Deleting: isDeleting(&n.ObjectMeta)}
 }
 
-// going reports whether an object is being deleted, or will be with an owner: no
-// write is evaluated when it goes.
+// isDeleting reports whether an object is being deleted, or will be by garbage
+// collection with an owner: no write is evaluated when that happens.
 func isDeleting(m *metav1.ObjectMeta) bool {
 	return m.DeletionTimestamp != nil || len(m.OwnerReferences) > 0
 }
 
-// FromGatewayClass reads a GatewayClass.
+// FromGatewayClass converts a GatewayClass.
 func FromGatewayClass(c *gatewayv1.GatewayClass) *Class {
 	return &Class{Name: c.Name, Labels: c.Labels, Deleting: isDeleting(&c.ObjectMeta)}
 }
 
-// FromGateway reads a Gateway, defaulted as the API server would.
+// FromGateway converts a Gateway, defaulted as by the API server.
 func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	out := &Gateway{
 		Namespace: intern(namespace(g.Namespace)), Name: intern(g.Name), Labels: g.Labels,
@@ -47,7 +47,7 @@ func FromGateway(g *gatewayv1.Gateway) *Gateway {
 	return out
 }
 
-// FromListenerSet reads a ListenerSet, defaulted as the API server would.
+// FromListenerSet converts a ListenerSet, defaulted as by the API server.
 func FromListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	out := &ListenerSet{
 		Namespace: intern(namespace(s.Namespace)), Name: intern(s.Name), Labels: s.Labels,
@@ -83,7 +83,7 @@ func FromXListenerSet(s *gatewayv1.ListenerSet) *ListenerSet {
 	return out
 }
 
-// FromService reads a Service.
+// FromService converts a Service.
 func FromService(s *corev1.Service) *Service {
 	out := &Service{Namespace: namespace(s.Namespace), Name: s.Name, Labels: s.Labels, Deleting: isDeleting(&s.ObjectMeta)}
 	for _, p := range s.Spec.Ports {
@@ -92,7 +92,7 @@ func FromService(s *corev1.Service) *Service {
 	return out
 }
 
-// FromReferenceGrant reads a ReferenceGrant.
+// FromReferenceGrant converts a ReferenceGrant.
 func FromReferenceGrant(g *gatewayv1.ReferenceGrant) *Grant {
 	out := &Grant{Namespace: namespace(g.Namespace), Name: g.Name, Deleting: isDeleting(&g.ObjectMeta)}
 	for _, f := range g.Spec.From {
@@ -140,8 +140,8 @@ func namespaceRule(from gatewayv1.FromNamespaces, s *metav1.LabelSelector) Names
 	}
 }
 
-// selector returns nil, which selects nothing, for none and for one that
-// cannot be read.
+// selector converts a label selector. It returns nil, which selects nothing, for nil
+// and for an invalid one.
 func selector(s *metav1.LabelSelector) labels.Selector {
 	if s == nil {
 		return nil
@@ -153,8 +153,8 @@ func selector(s *metav1.LabelSelector) labels.Selector {
 	return out
 }
 
-// routeKinds returns the kinds of routes that a listener takes: those of its
-// protocol, narrowed by the kinds that it names, never widened.
+// routeKinds returns the kinds of routes that a listener allows: those of its
+// protocol that are among allowedRoutes.kinds, if it has them.
 func routeKinds(protocol gatewayv1.ProtocolType, named []gatewayv1.RouteGroupKind) (kinds []string, anyKind bool) {
 	all, known := protocolKinds[protocol]
 	if !known && len(named) == 0 {
@@ -180,7 +180,7 @@ var protocolKinds = map[gatewayv1.ProtocolType][]string{
 	gatewayv1.UDPProtocolType:   {KindUDPRoute},
 }
 
-// namespace returns where an object from a file without a namespace is.
+// namespace defaults the namespace of an object from a file.
 func namespace(name string) string {
 	if name == "" {
 		return metav1.NamespaceDefault

@@ -2,9 +2,9 @@ package gateway
 
 import gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-// httpMatches returns the matches of an HTTPRoute's rule as the API server
-// stores them, so that a rule from a file and the same rule from a cluster
-// have one fingerprint.
+// httpMatches returns the matches of an HTTPRoute's rule with the defaults of the API
+// server, so that a rule from a file and the same rule from a cluster have the same
+// fingerprint.
 func httpMatches(matches []gatewayv1.HTTPRouteMatch) []gatewayv1.HTTPRouteMatch {
 	if len(matches) == 0 {
 		matches = []gatewayv1.HTTPRouteMatch{{}}
@@ -50,8 +50,8 @@ func defaultTo[T any](field **T, value T) {
 	}
 }
 
-// defaultRules fills in what the API server stores in the rules of a route, for
-// the fields of it that policies control. The spec is the caller's own.
+// defaultRules sets the defaults of the API server in the rules of a route, for the
+// fields that policies control. It modifies the spec.
 func defaultRules(kind string, spec map[string]any) map[string]any {
 	if spec == nil {
 		spec = make(map[string]any)

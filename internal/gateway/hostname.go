@@ -10,8 +10,8 @@ func anyHostnameIntersects(listener string, route []string) bool {
 		slices.ContainsFunc(route, func(h string) bool { return hostnameMatch(listener, h) })
 }
 
-// hostnameMatch reports whether some name matches both. A wildcard takes any
-// number of labels, at least one.
+// hostnameMatch reports whether some name matches both hostnames. A wildcard matches
+// one or more labels.
 func hostnameMatch(a, b string) bool {
 	suffixA, wildA := strings.CutPrefix(a, "*")
 	suffixB, wildB := strings.CutPrefix(b, "*")
@@ -27,13 +27,15 @@ func hostnameMatch(a, b string) bool {
 	}
 }
 
-// under reports whether a name lies under a suffix that starts with a dot.
+// isSubdomain reports whether a name ends with a suffix that starts with a dot, and is
+// longer.
 func isSubdomain(name, suffix string) bool {
 	return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
 }
 
-// ShareHosts reports whether some name may reach both paths: the hostnames of
-// their listeners and routes intersect. A path without a listener takes any.
+// ShareHosts reports whether requests for some hostname can reach both paths: the
+// hostnames of their listeners and routes intersect. A path without a listener
+// accepts any hostname.
 func ShareHosts(p, q Path) bool {
 	for _, a := range p.Hosts() {
 		for _, b := range q.Hosts() {
@@ -45,7 +47,7 @@ func ShareHosts(p, q Path) bool {
 	return false
 }
 
-// CoveredBy reports whether every name that may reach the path may reach one of
+// CoveredBy reports whether each hostname that can reach the path can reach one of
 // the others.
 func (p Path) CoveredBy(others []Path) bool {
 	for _, h := range p.Hosts() {
@@ -56,7 +58,7 @@ func (p Path) CoveredBy(others []Path) bool {
 	return true
 }
 
-// takesHost reports whether all names that a hostname means reach the path.
+// servesHost reports whether all names that a hostname matches reach the path.
 func (p Path) servesHost(name string) bool {
 	return slices.ContainsFunc(p.Hosts(), func(h string) bool {
 		suffix, wild := strings.CutPrefix(h, "*")
@@ -64,12 +66,12 @@ func (p Path) servesHost(name string) bool {
 	})
 }
 
-// HostnamesMeet reports whether some name is meant by both hostnames, of which ""
-// means any.
+// HostnamesIntersect reports whether some name matches both hostnames, of which ""
+// matches any.
 func HostnamesIntersect(a, b string) bool { return a == "" || b == "" || hostnameMatch(a, b) }
 
-// Hosts returns the hostnames by which requests reach a path: those of its route
-// as far as its listener takes them, "" for any.
+// Hosts returns the hostnames by which requests reach a path: the intersection of
+// those of its route and its listener, "" for any.
 func (p Path) Hosts() []string {
 	listener := ""
 	if p.Listener != nil {

@@ -22,8 +22,8 @@ func OwnListeners(g *Gateway) []ListenerMatch {
 	return out
 }
 
-// SetListeners returns the listeners that a set adds to the gateway: none if the
-// gateway does not admit it. namespaceLabels are those of the set's namespace.
+// SetListeners returns the listeners that a set adds to the gateway, none if the
+// gateway does not allow the set. namespaceLabels are those of the set's namespace.
 func SetListeners(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []ListenerMatch {
 	if s.GatewayNamespace != g.Namespace || s.GatewayName != g.Name ||
 		!g.Sets.Allows(g.Namespace, s.Namespace, namespaceLabels) {
@@ -36,26 +36,25 @@ func SetListeners(g *Gateway, s *ListenerSet, namespaceLabels labels.Set) []List
 	return out
 }
 
-// Accepts reports whether the route is on the listener (SEMANTICS section 7).
+// Accepts reports whether the route attaches to the listener (SEMANTICS section 7).
 // namespaceLabels are those of the route's namespace.
-func (d ListenerMatch) Accepts(r *Route, namespaceLabels labels.Set) bool {
-	kind, namespace, name := KindGateway, d.Gateway.Namespace, d.Gateway.Name
-	if d.Set != nil {
-		kind, namespace, name = d.Set.Ref().Kind, d.Set.Namespace, d.Set.Name
+func (m ListenerMatch) Accepts(r *Route, namespaceLabels labels.Set) bool {
+	kind, namespace, name := KindGateway, m.Gateway.Namespace, m.Gateway.Name
+	if m.Set != nil {
+		kind, namespace, name = m.Set.Ref().Kind, m.Set.Namespace, m.Set.Name
 	}
 	return slices.ContainsFunc(r.Parents, func(p Parent) bool {
-		return p.Is(kind, namespace, name) && p.selects(d.Listener)
-	}) && d.Listener.allows(namespace, r, namespaceLabels)
+		return p.Is(kind, namespace, name) && p.selects(m.Listener)
+	}) && m.Listener.allows(namespace, r, namespaceLabels)
 }
 
-// names reports whether a parentRef means a listener of the object that it
-// refers to.
+// selects reports whether a parentRef selects a listener of the object that it
+// refers to, by section and port.
 func (p Parent) selects(l *Listener) bool {
 	return (p.Section == "" || p.Section == l.Name) && (p.Port == 0 || p.Port == l.Port)
 }
 
-// admits reports whether the listener of an object in a namespace admits the
-// route.
+// allows reports whether the listener of an object in a namespace allows the route.
 func (l *Listener) allows(namespace string, r *Route, namespaceLabels labels.Set) bool {
 	return l.Namespaces.Allows(namespace, r.Namespace, namespaceLabels) &&
 		l.allowsKind(r.Kind) &&
@@ -64,8 +63,8 @@ func (l *Listener) allows(namespace string, r *Route, namespaceLabels labels.Set
 
 func (l *Listener) allowsKind(kind string) bool { return l.AnyKind || slices.Contains(l.Kinds, kind) }
 
-// Admits reports whether the rule of an object in a namespace lets in one from
-// a namespace with those labels.
+// Allows reports whether the rule of an object in namespace own allows an object in
+// namespace from, which has the labels.
 func (n NamespaceRule) Allows(own, from string, set labels.Set) bool {
 	switch {
 	case n.All:

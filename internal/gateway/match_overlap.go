@@ -7,16 +7,16 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// LosesMatches reports whether the k-th rule of a route had a match before an edit
-// that no rule has now.
+// LosesMatches reports whether the k-th rule of a route had a match before an update
+// that no rule has after it.
 func LosesMatches(before *Route, k int, after *Route) bool {
 	return len(before.lostMatches(k, after)) > 0
 }
 
-// MayReceive reports whether the i-th rule of a route may take requests of the k-th
-// before an edit: of a match that no rule has now. Which of several rules takes a
-// request is for the implementation to say; what no request can be for both is left
-// out.
+// MayReceive reports whether the i-th rule of a route after an update may receive
+// requests that the k-th received before: requests of a match that no rule has any
+// more. Which of several matching rules receives a request depends on the
+// implementation; rules whose matches cannot overlap are excluded.
 func MayReceive(before *Route, k int, after *Route, i int) bool {
 	lost := before.lostMatches(k, after)
 	if len(lost) == 0 {
@@ -24,14 +24,15 @@ func MayReceive(before *Route, k int, after *Route, i int) bool {
 	}
 	was, is := before.HTTPMatches(k), after.HTTPMatches(i)
 	if len(was) == 0 || len(is) == 0 {
-		return true // of another kind: its matches are not compared
+		return true // not HTTPRoutes: their matches are not compared
 	}
 	return slices.ContainsFunc(lost, func(m int) bool {
 		return slices.ContainsFunc(is, func(other gatewayv1.HTTPRouteMatch) bool { return matchesOverlap(&was[m], &other) })
 	})
 }
 
-// lost returns the places of the matches of a rule that no rule has after an edit.
+// lostMatches returns the indexes of the matches of a rule that no rule has after an
+// update.
 func (r *Route) lostMatches(rule int, after *Route) []int {
 	var out []int
 	var has []uint64
@@ -46,7 +47,8 @@ func (r *Route) lostMatches(rule int, after *Route) []int {
 	return out
 }
 
-// meet reports whether some request may be for both matches, which are defaulted.
+// matchesOverlap reports whether some request can satisfy both matches, which are
+// defaulted.
 func matchesOverlap(a, b *gatewayv1.HTTPRouteMatch) bool {
 	if a.Method != nil && b.Method != nil && *a.Method != *b.Method || !pathsOverlap(a.Path, b.Path) {
 		return false
@@ -81,11 +83,11 @@ func pathsOverlap(a, b *gatewayv1.HTTPPathMatch) bool {
 	case *a.Type == prefix && *b.Type == prefix:
 		return pathUnder(*a.Value, *b.Value) || pathUnder(*b.Value, *a.Value)
 	default:
-		return true // an expression
+		return true // a regular expression
 	}
 }
 
-// pathUnder reports whether a path has a prefix, by whole elements.
+// pathUnder reports whether a path has a prefix, element by element.
 func pathUnder(path, prefix string) bool {
 	prefix = strings.TrimSuffix(prefix, "/")
 	return strings.TrimSuffix(path, "/") == prefix || strings.HasPrefix(path, prefix+"/")

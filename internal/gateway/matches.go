@@ -11,9 +11,9 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// MatchRules pairs the rules of a route before and after an edit: by name,
-// then by their matches in order, then, for what is left without a name, by
-// position. It returns for each rule after its position before, or -1.
+// MatchRules pairs the rules of a route before and after an update: by name, then by
+// their matches in order, then, for the remaining ones without a name, by position.
+// It returns for each rule after the update its position before, or -1.
 func MatchRules(before, after *Route) []int {
 	out := make([]int, len(after.Rules))
 	if sameRules(before, after) {
@@ -46,9 +46,9 @@ func MatchRules(before, after *Route) []int {
 	return out
 }
 
-// TakesFrom reports whether the i-th rule of a route takes requests that were
-// those of the k-th before an edit, and not its own: it has a match which that
-// one had, and which it had not itself.
+// TakesFrom reports whether the i-th rule of a route after an update receives requests
+// that the k-th received before: it has a match that the k-th had, and that it did not
+// have itself.
 func TakesFrom(before *Route, k int, after *Route, i int) bool {
 	theirs, own := before.matchesOf(k), []uint64(nil)
 	if was := MatchRules(before, after)[i]; was >= 0 && was != k {
@@ -59,17 +59,17 @@ func TakesFrom(before *Route, k int, after *Route, i int) bool {
 	})
 }
 
-// GivesMatches reports whether the i-th rule of a route lacks a match that the
-// k-th had before an edit.
+// GivesMatches reports whether the i-th rule of a route after an update lacks a match
+// that the k-th had before.
 func GivesMatches(before *Route, k int, after *Route, i int) bool {
 	kept := after.matchesOf(i)
 	return slices.ContainsFunc(before.matchesOf(k), func(m uint64) bool { return !slices.Contains(kept, m) })
 }
 
-// TakesOver reports whether a backend of the i-th rule of a route gets the
-// requests that the k-th rule sent to another one before an edit, if the i-th
-// takes them. That backend goes on getting them itself where the rule names it;
-// else those that the k-th rule had not before get them, or all if there is none.
+// TakesOver reports whether backend b of the i-th rule of a route after an update
+// receives the requests that the k-th rule sent to backend left before, given that
+// the i-th rule receives them. If the rule still has left, only left receives them;
+// else the backends that the k-th rule did not have, or all if there is none.
 func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backend) bool {
 	was, is := &before.Rules[k], &after.Rules[i]
 	isNew := func(b Backend) bool { return is.Serves(b) && !was.Serves(b) }
@@ -83,8 +83,8 @@ func TakesOver(before *Route, k int, left Backend, after *Route, i int, b Backen
 	}
 }
 
-// sameRules reports whether the rules have the same names and matches, letter
-// by letter: the ordinary edit of a route leaves them.
+// sameRules reports whether the rules have the same names and the same JSON of their
+// matches, as after most updates of a route.
 func sameRules(before, after *Route) bool {
 	if len(before.Rules) != len(after.Rules) {
 		return false
@@ -97,7 +97,7 @@ func sameRules(before, after *Route) bool {
 	return true
 }
 
-// fingerprints tell rules without a name apart, before and after an edit.
+// fingerprints identify rules without a name across an update.
 func (r *Route) fingerprints() []uint64 {
 	out := make([]uint64, len(r.Rules))
 	for i := range r.Rules {
@@ -106,8 +106,8 @@ func (r *Route) fingerprints() []uint64 {
 	return out
 }
 
-// fingerprint hashes the matches of a rule, defaulted as the API server would;
-// those that cannot be read, as they stand.
+// fingerprint hashes the matches of a rule, defaulted as by the API server; invalid
+// ones as raw JSON.
 func fingerprint(kind string, matches json.RawMessage) uint64 {
 	return hashOf(canonicalMatches(kind, matches))
 }
@@ -133,22 +133,22 @@ func (r *Route) matchesOf(rule int) []uint64 {
 	return out
 }
 
-// HTTPMatches returns the matches of the i-th rule of an HTTPRoute as the API
-// server stores them, at least one; none for other routes, and where they cannot
-// be read.
+// HTTPMatches returns the matches of the i-th rule of an HTTPRoute, defaulted as by the
+// API server, at least one. It returns nil for other routes and for invalid matches.
 func (r *Route) HTTPMatches(i int) []gatewayv1.HTTPRouteMatch {
 	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.HTTPRouteMatch)
 	return all
 }
 
-// GRPCMatches is HTTPMatches for a GRPCRoute; a rule without matches, which is for
+// GRPCMatches is HTTPMatches for a GRPCRoute. A rule without matches, which matches
 // every request, has none.
 func (r *Route) GRPCMatches(i int) []gatewayv1.GRPCRouteMatch {
 	all, _ := canonicalMatches(r.Kind, r.Rules[i].matches).([]gatewayv1.GRPCRouteMatch)
 	return all
 }
 
-// canonical returns the matches of a rule as the API server stores them.
+// canonicalMatches returns the matches of a rule, defaulted as by the API server;
+// invalid ones and those of other kinds as raw JSON.
 func canonicalMatches(kind string, matches json.RawMessage) any {
 	switch kind {
 	case KindHTTPRoute:
@@ -163,7 +163,7 @@ func canonicalMatches(kind string, matches json.RawMessage) any {
 	return matches
 }
 
-// readMatches reads the matches of a rule, which may be left out.
+// readMatches decodes the matches of a rule, which are optional.
 func readMatches[T any](data json.RawMessage) ([]T, error) {
 	if len(data) == 0 {
 		return nil, nil

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// RejectReason returns why none of the listeners of the object that a parentRef of a
-// route refers to takes the route; it is empty if one does. namespaceLabels are
-// those of the route's namespace.
+// RejectReason returns why no listener of the object that a parentRef of a route refers
+// to accepts the route, empty if one does. namespaceLabels are those of the route's
+// namespace.
 //
 // It names listeners as the parentRef does, and shows nothing else of them: the
 // reader may not be allowed to read the object.
 func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labels.Set) string {
 	none := fmt.Sprintf("no listener%s of %s", p.section(), p.Ref())
-	left := listeners
-	for _, step := range []struct {
-		takes func(*Listener) bool
-		why   string
+	remaining := listeners
+	for _, condition := range []struct {
+		met    func(*Listener) bool
+		reason string
 	}{
 		{p.selects, fmt.Sprintf("%s has no listener%s", p.Ref(), p.section())},
 		{
@@ -34,25 +34,25 @@ func RejectReason(r *Route, p Parent, listeners []Listener, namespaceLabels labe
 			none + " that allows the route has a hostname that intersects with its hostnames",
 		},
 	} {
-		if left = filter(left, step.takes); len(left) == 0 {
-			return step.why
+		if remaining = filter(remaining, condition.met); len(remaining) == 0 {
+			return condition.reason
 		}
 	}
 	return ""
 }
 
-// those returns the listeners of which a condition holds.
-func filter(listeners []Listener, holds func(*Listener) bool) []Listener {
+// filter returns the listeners that meet a condition.
+func filter(listeners []Listener, met func(*Listener) bool) []Listener {
 	var out []Listener
 	for i := range listeners {
-		if holds(&listeners[i]) {
+		if met(&listeners[i]) {
 			out = append(out, listeners[i])
 		}
 	}
 	return out
 }
 
-// section writes the section and port of a parentRef behind what they are of.
+// section formats the section and port of a parentRef, to follow "listener".
 func (p Parent) section() string {
 	var b strings.Builder
 	if p.Section != "" {

@@ -14,27 +14,27 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// Route is what paths need of a route.
+// Route has the fields of a route that paths depend on.
 type Route struct {
 	Kind            string
 	Namespace, Name string
 	Labels          labels.Set
-	// Annotations but those that only tools read.
+	// Annotations without those that only tools read.
 	Annotations map[string]string
-	// Hostnames are in lower case, none for any.
+	// Hostnames are in lower case, empty for any.
 	Hostnames []string
 	Parents   []Parent
-	// Unread are the parents of kinds that are not read, each once: by which
-	// paths they bring traffic is unknown.
+	// Unread are the parents of unsupported kinds, each once. The paths of their
+	// traffic are unknown.
 	Unread []api.Ref
 	Rules  []Rule
-	// WantsDefaultGateways tells that the route asks for default gateways,
-	// which are experimental and not read.
+	// WantsDefaultGateways is set if the route uses default gateways, which are
+	// experimental and not supported.
 	WantsDefaultGateways bool
 
-	spec       json.RawMessage // as it stands
+	spec       json.RawMessage
 	decodeOnce sync.Once
-	decoded    any // spec, decoded when it is first asked for
+	decoded    any // spec, decoded on first use
 	memo       sync.Map
 }
 
@@ -44,7 +44,7 @@ func (r *Route) Ref() api.Ref {
 }
 
 // Parent is a parentRef to a Gateway, a ListenerSet, an XListenerSet or a Service.
-// The kind tells the group.
+// The group follows from the kind.
 type Parent struct {
 	Kind            string
 	Namespace, Name string
@@ -63,7 +63,7 @@ func (p Parent) Ref() api.Ref {
 	return r
 }
 
-// Is reports whether the parent is an object, whatever the section and port.
+// Is reports whether the parent refers to an object, whatever the section and port.
 func (p Parent) Is(kind, namespace, name string) bool {
 	return p.Kind == kind && p.Namespace == namespace && p.Name == name
 }
@@ -71,15 +71,15 @@ func (p Parent) Is(kind, namespace, name string) bool {
 // Rule is a rule of a route. Its identity is its position.
 type Rule struct {
 	Name string
-	// Backends that it sends traffic to, each once.
+	// Backends that it refers to, each once.
 	Backends []Backend
 
-	zeroWeight []Backend // those of weight 0
+	zeroWeight []Backend
 	matches    json.RawMessage
 }
 
-// Serves reports whether the rule sends requests to a backend: it names it with
-// a weight other than 0.
+// Serves reports whether the rule sends requests to a backend: it has a backendRef to
+// it with a weight other than 0.
 func (r *Rule) Serves(b Backend) bool {
 	return slices.Contains(r.Backends, b) && !slices.Contains(r.zeroWeight, b)
 }
@@ -91,23 +91,24 @@ type Backend struct {
 	Port int32
 }
 
-// Spec returns the route's spec as decoded JSON, its rules defaulted as the API
-// server would. It is shared: do not edit.
+// Spec returns the route's spec as decoded JSON, its rules defaulted as by the API
+// server. It is shared: do not edit.
 func (r *Route) Spec() any {
 	r.decodeOnce.Do(func() {
-		tree, _ := decode.Object(r.spec) // it was read before, unless there is none
-		r.decoded = defaultRules(r.Kind, tree)
+		spec, _ := decode.Object(r.spec) // it was valid before; it may be empty
+		r.decoded = defaultRules(r.Kind, spec)
 	})
 	return r.decoded
 }
 
-// Same reports whether two routes read the same, letter by letter.
+// Same reports whether two routes have the same reference, JSON of the spec, labels and
+// annotations.
 func (r *Route) Same(o *Route) bool {
 	return r.Ref() == o.Ref() && bytes.Equal(r.spec, o.spec) &&
 		maps.Equal(r.Labels, o.Labels) && maps.Equal(r.Annotations, o.Annotations)
 }
 
-// RuleName returns how a rule is shown: its name, or rule-N counted from 1.
+// RuleName returns the name of a rule in output: its own, or rule-N counted from 1.
 func (r *Route) RuleName(i int) string {
 	if r.Rules[i].Name != "" {
 		return r.Rules[i].Name
@@ -115,9 +116,8 @@ func (r *Route) RuleName(i int) string {
 	return fmt.Sprintf("rule-%d", i+1)
 }
 
-// RuleAt reports whether a target's sectionName means the i-th rule: by its
-// name, or as rule-N the unnamed N-th one, unless some rule is really named so
-// (SEMANTICS section 5).
+// RuleAt reports whether a target's sectionName selects the i-th rule: by its name, or
+// as rule-N if it has no name and no rule is named so (SEMANTICS section 5).
 func (r *Route) RuleAt(section string, i int) bool {
 	if r.Rules[i].Name != "" {
 		return r.Rules[i].Name == section
@@ -125,7 +125,7 @@ func (r *Route) RuleAt(section string, i int) bool {
 	return r.RuleName(i) == section && !r.hasRuleNamed(section)
 }
 
-// HasSection reports whether some rule of the route is meant by section.
+// HasSection reports whether a section selects some rule of the route.
 func (r *Route) HasSection(section string) bool {
 	for i := range r.Rules {
 		if r.RuleAt(section, i) {
@@ -144,9 +144,9 @@ func (r *Route) hasRuleNamed(section string) bool {
 	return false
 }
 
-// PortsOf returns the ports by which the route is under a service, each once; 0
-// stands for all, and then for the others, too. A reference to a port that the
-// service lacks, by number or by sectionName, leads nowhere.
+// PortsOf returns the ports of a service that the route has as parents, each once, or
+// only 0 for all ports. It ignores a reference to a port that the service does not
+// have, by number or by sectionName.
 func (r *Route) PortsOf(s *Service) []int32 {
 	var out []int32
 	for _, p := range r.Parents {
@@ -167,8 +167,8 @@ func (r *Route) PortsOf(s *Service) []int32 {
 	return out
 }
 
-// Memoize returns what was made of the route under a key, making it the first
-// time.
+// Memoize returns the value that is stored with the route under a key, and computes it
+// the first time.
 func (r *Route) Memoize(key any, make func() any) any {
 	if v, ok := r.memo.Load(key); ok {
 		return v

@@ -16,7 +16,7 @@ import (
 	"overrule.dev/overrule/internal/decode"
 )
 
-// routeSpec is what is read of a route's spec.
+// routeSpec has the fields of a route's spec that are decoded.
 type routeSpec struct {
 	gatewayv1.CommonRouteSpec `json:",inline"`
 
@@ -36,7 +36,7 @@ type backendRef struct {
 	Weight *int32 `json:"weight"`
 }
 
-// routeText is what is read of a route as JSON.
+// routeJSON has the fields of a route that are decoded.
 type routeJSON struct {
 	Metadata routeMeta       `json:"metadata"`
 	Spec     json.RawMessage `json:"spec"`
@@ -49,11 +49,10 @@ type routeMeta struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// ReadRoute reads a route of a kind from JSON, as FromRoute does. The error tells
-// where the JSON is none of a route.
+// ReadRoute decodes a route of a kind from JSON, as FromRoute does.
 //
-// Where known, if not nil, says the same, letter by letter, it is returned itself:
-// most reading is then saved.
+// It returns known, which may be nil, if known was decoded from the same JSON: this
+// saves most of the work.
 func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
 	t, err := decode.As[routeJSON](data)
 	if err != nil {
@@ -65,14 +64,14 @@ func ReadRoute(kind string, data []byte, known *Route) (*Route, error) {
 	return newRoute(kind, t.Metadata, t.Spec)
 }
 
-// says reports whether a route was read of the same text.
+// hasSource reports whether the route was decoded from the same JSON.
 func (r *Route) hasSource(kind string, t *routeJSON) bool {
 	return r.Kind == kind && r.Name == t.Metadata.Name && r.Namespace == namespace(t.Metadata.Namespace) &&
 		bytes.Equal(r.spec, t.Spec) && maps.Equal(r.Labels, t.Metadata.Labels) && maps.Equal(r.Annotations, annotations(t.Metadata.Annotations))
 }
 
-// FromRoute reads a route of a kind, defaulted as the API server would: an
-// HTTPRoute without rules has one that matches everything.
+// FromRoute converts a route of a kind, defaulted as by the API server: an HTTPRoute
+// without rules has one that matches everything.
 func FromRoute(kind string, o *RouteObject) (*Route, error) {
 	return newRoute(kind, routeMeta{o.Namespace, o.Name, o.Labels, o.Annotations}, o.Spec)
 }
@@ -82,7 +81,7 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 	if len(text) > 0 {
 		var err error
 		if spec, err = decode.As[routeSpec](text); err != nil {
-			return nil, fmt.Errorf("read its spec: %w", err)
+			return nil, fmt.Errorf("decode spec: %w", err)
 		}
 	}
 	out := &Route{
@@ -113,12 +112,13 @@ func newRoute(kind string, meta routeMeta, text json.RawMessage) (*Route, error)
 	return out, nil
 }
 
-// shared returns a text in the memory that all objects share for it: names of
-// gateways, listeners and namespaces are in every route, and two that are the very
-// same are compared without a look at them.
+// intern returns a string that shares its memory with all equal interned strings. The
+// names of gateways, listeners and namespaces are in every route, and strings with the
+// same memory compare fast.
 func intern(text string) string { return unique.Make(text).Value() }
 
-// annotations leaves out those that only tools read, which can be long.
+// annotations returns the annotations without those that only tools read, which can be
+// long.
 func annotations(all map[string]string) map[string]string {
 	out := maps.Clone(all)
 	maps.DeleteFunc(out, func(name, _ string) bool {
@@ -170,8 +170,8 @@ func backend(ref *backendRef, routeNamespace string) Backend {
 	return out
 }
 
-// parent reads a parentRef. One of a kind that is not read is no Parent: object
-// is all that is read of it.
+// parent converts a parentRef. For one of an unsupported kind, it returns a zero Parent
+// and a reference to the object.
 func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, object api.Ref) {
 	kind := api.PolicyKind{Group: api.GatewayGroup, Kind: KindGateway}
 	if ref.Group != nil {
@@ -197,8 +197,7 @@ func parent(ref *gatewayv1.ParentReference, routeNamespace string) (p Parent, ob
 	return p, object
 }
 
-// isParent reports whether routes attach to objects of a kind, as far as that is
-// read.
+// isParent reports whether a kind is supported as a parent of routes.
 func isParent(k api.PolicyKind) bool {
 	return k == api.PolicyKind{Kind: KindService} ||
 		k == GatewayKind(k.Kind) && slices.Contains([]string{KindGateway, KindListenerSet, KindXListenerSet}, k.Kind)

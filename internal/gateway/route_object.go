@@ -35,8 +35,8 @@ func (l *RouteObjectList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// RouteObject is a route of any kind as the API server sends it. Its spec stays
-// as it stands: routes have fields that only some profile knows.
+// RouteObject is a route of any kind as the API server returns it. Its spec is raw
+// JSON: profiles refer to fields that are not known in advance.
 type RouteObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`

@@ -88,7 +88,7 @@ func TestSelectors(t *testing.T) {
 		"Warn TargetNotFound: the policy has no effect on its target: no HTTPRoute has team=red; check the labels that it selects by, and those of the objects",
 	}, told(judged(t, world(t, granted()), probe("one", older, "{kind: HTTPRoute, selector: {matchLabels: {team: red}}}"))))
 	assert.Equal(t, []string{
-		"Deny Conflicted: HTTPRoute app/r is held by Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
+		"Deny Conflicted: HTTPRoute app/r already has Probe app/one, which is older; policies of kind Probe do not merge on one target: edit Probe app/one or choose another target",
 	}, told(judged(t, world(t, granted(probe("one", older, all))), probe("two", newer, "{kind: HTTPRoute, name: r}"))))
 	assert.Equal(t, []string{
 		"Warn Conflicted: Probe app/two loses HTTPRoute app/r to this policy, which is older, and has no effect there any more",
